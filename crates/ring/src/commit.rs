@@ -1,0 +1,40 @@
+//! The word that says how far the pages of a map worker count.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// The commit word of one map worker: pages of epochs up to [`committed`](CommitWord::committed)
+/// count. Epochs are numbered from 1; all zero means that nothing is committed.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitWord<'a> {
+    word: &'a AtomicU64,
+}
+
+impl<'a> CommitWord<'a> {
+    /// The commit word that lives in `word`. Every party makes its own.
+    pub fn new(word: &'a AtomicU64) -> CommitWord<'a> {
+        CommitWord { word }
+    }
+
+    /// Makes every page of `epoch` and of the epochs before it count, after the last of them was
+    /// pushed. Only the worker that the word belongs to commits.
+    ///
+    /// # Panics
+    ///
+    /// When `epoch` is not above the epoch committed last.
+    pub fn commit(&self, epoch: u64) {
+        // Relaxed: nobody else stores the word.
+        let last = self.word.load(Ordering::Relaxed);
+        assert!(
+            epoch > last,
+            "epoch {epoch} commits after epoch {last}: epochs only grow"
+        );
+        // PAIRS WITH committed: whoever sees the epoch committed finds all its pages in the rings.
+        self.word.store(epoch, Ordering::Release);
+    }
+
+    /// The last epoch that counts, 0 when none does yet.
+    pub fn committed(&self) -> u64 {
+        // PAIRS WITH commit.
+        self.word.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,94 @@
+//! Sleep and wake without a lost wake-up, and without a system call when nobody sleeps.
+//!
+//! One doorbell belongs to one sleeper; anybody may ring it. Its word has two states:
+//!
+//! ```text
+//!            sleep_unless: announce
+//!   AWAKE ----------------------------> ASLEEP
+//!         <----------------------------
+//!            ring (then futex wake), or sleep_unless: there is work after all
+//! ```
+//!
+//! The sleeper announces itself and then looks for work once more; a ringer publishes its work and
+//! then looks whether somebody sleeps. A fence on both sides makes at least one of the two see the
+//! other (`README.md`, promise 4).
+
+use crate::sync::{AtomicU32, Ordering, fence};
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// The two system calls a doorbell needs. The crate `gristmill-os` makes them for Linux; the tests
+/// have a twin made of a mutex and a condition variable.
+pub trait Futex {
+    /// Sleeps while `word` holds `seen`, until the next [`wake`](Futex::wake) on the same word.
+    /// Returns at once when `word` holds something else. May return early for no reason.
+    fn wait(&self, word: &AtomicU32, seen: u32);
+    /// Ends every `wait` on `word`.
+    fn wake(&self, word: &AtomicU32);
+}
+
+/// A word on which one worker sleeps until another has work for it. All zero is a sleeper awake.
+#[derive(Clone, Copy, Debug)]
+pub struct Doorbell<'a> {
+    word: &'a AtomicU32,
+}
+
+impl<'a> Doorbell<'a> {
+    /// The doorbell that lives in `word`. Every party makes its own.
+    pub fn new(word: &'a AtomicU32) -> Doorbell<'a> {
+        Doorbell { word }
+    }
+
+    /// Tells the sleeper that there is work: call it after publishing the work.
+    ///
+    /// While the sleeper is awake this costs a fence and a load.
+    #[inline]
+    pub fn ring(&self, futex: &impl Futex) {
+        // PAIRS WITH sleep_unless, fence: either this load sees ASLEEP, or the sleeper's look for
+        // work sees what was published before this fence.
+        fence(Ordering::SeqCst);
+        if self.word.load(Ordering::Relaxed) == ASLEEP {
+            self.wake_sleeper(futex);
+        }
+    }
+
+    /// Wakes the sleeper whatever the word says.
+    ///
+    /// For whoever declares a worker dead: the dead may have marked this sleeper awake and then died
+    /// before the wake, and from then on `ring` would take the sleeper for awake.
+    pub fn ring_after_death(&self, futex: &impl Futex) {
+        self.word.store(AWAKE, Ordering::Release);
+        futex.wake(self.word);
+    }
+
+    #[cold]
+    fn wake_sleeper(&self, futex: &impl Futex) {
+        // PAIRS WITH sleep_unless, load of the word. One ringer of many finds ASLEEP and makes the call.
+        if self.word.swap(AWAKE, Ordering::Release) == ASLEEP {
+            futex.wake(self.word);
+        }
+    }
+
+    /// Sleeps until somebody rings, unless `has_work` says there is work already.
+    ///
+    /// `has_work` is asked after the announcement, perhaps more than once. Returning does not mean
+    /// that there is work: look, and sleep again if there is none. Only the doorbell's one sleeper
+    /// calls this.
+    pub fn sleep_unless(&self, futex: &impl Futex, mut has_work: impl FnMut() -> bool) {
+        self.word.store(ASLEEP, Ordering::Relaxed);
+        // PAIRS WITH ring, fence.
+        fence(Ordering::SeqCst);
+        loop {
+            if has_work() {
+                self.word.store(AWAKE, Ordering::Relaxed);
+                return;
+            }
+            futex.wait(self.word, ASLEEP);
+            // PAIRS WITH wake_sleeper and ring_after_death. Still ASLEEP: the wait ended for no reason.
+            if self.word.load(Ordering::Acquire) == AWAKE {
+                return;
+            }
+        }
+    }
+}
