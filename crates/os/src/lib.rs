@@ -1,1 +1,27 @@
-//! Gristmill os.
+//! What Gristmill asks of the kernel.
+//!
+//! This is one of the two crates that may use `unsafe`; its unsafe blocks rest on promises the
+//! kernel makes. The rooms:
+//!
+//! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
+//! - [`process`]: start a worker by fork, watch it, learn why it died;
+//! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
+//! - [`wake`]: an eventfd, and a poll over many file descriptors;
+//! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
+//! - [`usage`]: time, faults and context switches of a thread or a process;
+//! - [`clock`]: one time for all processes.
+//!
+//! Linux only.
+
+#![allow(unsafe_code)]
+
+mod cgroup;
+pub mod clock;
+pub mod futex;
+pub mod machine;
+pub mod process;
+mod region;
+pub mod usage;
+pub mod wake;
+
+pub use region::Region;

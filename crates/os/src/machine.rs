@@ -1,0 +1,211 @@
+//! The machine as this process may use it: processors, NUMA nodes, caches, memory that is left.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::cgroup;
+
+/// The processors this thread may run on, in ascending order; respects `taskset` and cpusets.
+///
+/// # Errors
+///
+/// When the machine has more than 1024 processors.
+///
+/// ```
+/// let cpus = gristmill_os::machine::cpus_allowed()?;
+/// assert!(!cpus.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn cpus_allowed() -> io::Result<Vec<usize>> {
+    let allowed = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| allowed.is_set(cpu))
+        .collect())
+}
+
+/// Keeps the calling thread on processor `cpu`.
+///
+/// # Errors
+///
+/// When `cpu` does not exist, is off-line, or is not allowed to this process.
+pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    Ok(sched_setaffinity(None, &only)?)
+}
+
+/// How many bytes of memory this process could fill now without swapping or being killed: the
+/// kernel's estimate for the machine (`MemAvailable`), or what its cgroups leave if that is less.
+///
+/// # Errors
+///
+/// When `/proc/meminfo` cannot be read.
+pub fn memory_available_bytes() -> io::Result<u64> {
+    let machine = mem_available_bytes(&fs::read_to_string("/proc/meminfo")?)
+        .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemAvailable"))?;
+    Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
+}
+
+fn mem_available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// The processors of each NUMA node, by ascending node number; nodes without processors are left
+/// out. A machine that tells nothing is one node.
+///
+/// # Errors
+///
+/// As [`cpus_allowed`], which is asked when there is no `/sys/devices/system/node`.
+pub fn numa_nodes() -> io::Result<Vec<Vec<usize>>> {
+    let nodes = nodes_in(Path::new("/sys/devices/system/node"));
+    if nodes.is_empty() {
+        Ok(vec![cpus_allowed()?])
+    } else {
+        Ok(nodes)
+    }
+}
+
+fn nodes_in(dir: &Path) -> Vec<Vec<usize>> {
+    let mut nodes: Vec<(usize, Vec<usize>)> = fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let number = entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("node")?
+                .parse()
+                .ok()?;
+            let cpus = cpu_list(&fs::read_to_string(entry.path().join("cpulist")).ok()?)?;
+            (!cpus.is_empty()).then_some((number, cpus))
+        })
+        .collect();
+    nodes.sort();
+    nodes.into_iter().map(|(_, cpus)| cpus).collect()
+}
+
+/// Reads the kernel's notation for sets of processors, such as `0-3,8`. `None` when it is not one.
+fn cpu_list(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for range in text.trim().split(',').filter(|range| !range.is_empty()) {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cpus.extend(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?);
+    }
+    Some(cpus)
+}
+
+/// The size of an OS page in bytes: the grain of faults and of [`crate::Region::discard`].
+pub fn os_page_bytes() -> usize {
+    rustix::param::page_size()
+}
+
+/// The size in bytes of the second-level cache of the first processor allowed to this thread.
+/// `None` when the machine does not tell.
+pub fn l2_cache_bytes() -> Option<usize> {
+    let cpu = *cpus_allowed().ok()?.first()?;
+    cache_bytes(
+        Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")),
+        "2",
+    )
+}
+
+fn cache_bytes(dir: &Path, level: &str) -> Option<usize> {
+    fs::read_dir(dir)
+        .ok()?
+        .filter_map(Result::ok)
+        .find_map(|index| {
+            let read = |name| fs::read_to_string(index.path().join(name)).ok();
+            let holds_data = read("type")?.trim() != "Instruction";
+            (holds_data && read("level")?.trim() == level).then(|| size_bytes(&read("size")?))?
+        })
+}
+
+/// Reads a size such as `2048K`.
+fn size_bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (digits, unit) = match text.strip_suffix(['K', 'M']) {
+        Some(digits) if text.ends_with('K') => (digits, 1 << 10),
+        Some(digits) => (digits, 1 << 20),
+        None => (text, 1),
+    };
+    Some(digits.parse::<usize>().ok()? * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_read_as_the_kernel_writes_them() {
+        assert_eq!(cpu_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
+        assert_eq!(cpu_list("5\n"), Some(vec![5]));
+        assert_eq!(cpu_list("\n"), Some(vec![]));
+        assert_eq!(cpu_list("0-x"), None);
+    }
+
+    #[test]
+    fn cache_sizes_read_as_the_kernel_writes_them() {
+        assert_eq!(size_bytes("2048K\n"), Some(2 << 20));
+        assert_eq!(size_bytes("32M"), Some(32 << 20));
+        assert_eq!(size_bytes("512"), Some(512));
+        assert_eq!(size_bytes("many"), None);
+    }
+
+    #[test]
+    fn available_memory_is_read_in_kibibytes() {
+        assert_eq!(
+            mem_available_bytes("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"),
+            Some(2 << 20)
+        );
+        assert_eq!(mem_available_bytes("MemTotal: 9 kB\n"), None);
+    }
+
+    #[test]
+    fn nodes_come_in_order_of_their_numbers_and_empty_ones_are_left_out() {
+        let dir = std::env::temp_dir().join(format!("gristmill-nodes-{}", std::process::id()));
+        for (node, cpus) in [
+            ("node10", "4-5\n"),
+            ("node2", "0,2\n"),
+            ("node3", "\n"),
+            ("power", ""),
+        ] {
+            fs::create_dir_all(dir.join(node)).unwrap();
+            fs::write(dir.join(node).join("cpulist"), cpus).unwrap();
+        }
+        assert_eq!(nodes_in(&dir), [vec![0, 2], vec![4, 5]]);
+        fs::remove_dir_all(&dir).unwrap();
+        assert!(nodes_in(&dir).is_empty());
+    }
+
+    #[test]
+    fn this_machine_has_processors_memory_and_pages() {
+        let cpus = cpus_allowed().unwrap();
+        assert!(!cpus.is_empty());
+        assert!(numa_nodes().unwrap().concat().contains(&cpus[0]));
+        assert!(memory_available_bytes().unwrap() > 0);
+        assert!(os_page_bytes().is_power_of_two());
+        assert!(l2_cache_bytes().is_none_or(|bytes| bytes > 0));
+    }
+
+    #[test]
+    fn a_pinned_thread_stays_on_its_processor() {
+        std::thread::spawn(|| {
+            let last = *cpus_allowed().unwrap().last().unwrap();
+            pin_to_cpu(last).unwrap();
+            assert_eq!(cpus_allowed().unwrap(), [last]);
+            assert!(pin_to_cpu(1 << 20).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,90 @@
+//! Wake a coordinator that waits for many things at once.
+//!
+//! A worker sleeps on one futex. The coordinator waits for deaths too, and the kernel tells those
+//! through file descriptors; so it sleeps in [`poll`], and workers wake it through a [`Bell`].
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::io::Errno;
+
+/// A counter in the kernel (eventfd) that becomes readable when rung. Inherited by fork.
+#[derive(Debug)]
+pub struct Bell {
+    fd: OwnedFd,
+}
+
+impl Bell {
+    /// A bell that nobody has rung.
+    ///
+    /// # Errors
+    ///
+    /// When the process or the machine has no file descriptor left.
+    pub fn new() -> io::Result<Bell> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Bell { fd })
+    }
+
+    /// Makes the bell readable until it is drained. Never blocks.
+    pub fn ring(&self) {
+        match rustix::io::write(&self.fd, &1u64.to_ne_bytes()) {
+            // AGAIN: the count is at its limit of 2^64 - 2, so the bell is readable anyway.
+            Ok(_) | Err(Errno::AGAIN) => {}
+            Err(error) => panic!("writing 8 bytes to an eventfd: {error}"),
+        }
+    }
+
+    /// How often it was rung since the last drain. Never blocks.
+    pub fn drain(&self) -> u64 {
+        let mut count = [0; 8];
+        match rustix::io::read(&self.fd, &mut count) {
+            Ok(_) => u64::from_ne_bytes(count),
+            Err(Errno::AGAIN) => 0,
+            Err(error) => panic!("reading 8 bytes from an eventfd: {error}"),
+        }
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Sleeps until one of `fds` is readable (or its other end is gone), and returns the indices of all
+/// that are. Empty when `timeout_ms` milliseconds passed, or when a signal came; `None` waits for
+/// ever.
+///
+/// # Errors
+///
+/// When there are more `fds` than the process may have open, or the kernel has no memory.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use gristmill_os::wake::{Bell, poll};
+///
+/// let (quiet, rung) = (Bell::new()?, Bell::new()?);
+/// rung.ring();
+/// assert_eq!(poll(&[quiet.as_fd(), rung.as_fd()], None)?, [1]);
+/// assert_eq!(rung.drain(), 1);
+/// assert_eq!(poll(&[rung.as_fd()], Some(0))?, []);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<usize>> {
+    let mut entries: Vec<PollFd<'_>> = fds
+        .iter()
+        .map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let timeout = timeout_ms.map(|ms| Timespec {
+        tv_sec: (ms / 1000).into(),
+        tv_nsec: (ms % 1000 * 1_000_000).into(),
+    });
+    match rustix::event::poll(&mut entries, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let ready =
+        |(index, entry): (usize, &PollFd<'_>)| (!entry.revents().is_empty()).then_some(index);
+    Ok(entries.iter().enumerate().filter_map(ready).collect())
+}

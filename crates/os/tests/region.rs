@@ -1,0 +1,94 @@
+//! The region within one process: limits, kinds of atomics, and what it refuses.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+
+use gristmill_os::Region;
+
+/// The message with which `action` panics.
+fn refusal<T>(action: impl FnOnce() -> T) -> String {
+    match catch_unwind(AssertUnwindSafe(action)) {
+        Ok(_) => panic!("it was not refused"),
+        Err(payload) => *payload
+            .downcast::<String>()
+            .expect("an assertion with a message"),
+    }
+}
+
+#[test]
+fn both_areas_start_at_two_mib_and_read_zero() {
+    let region = Region::new(100, 1).unwrap();
+    assert_eq!(region.page_area_bytes(), 2 << 20);
+    assert_eq!(region.page_area().as_ptr().align_offset(2 << 20), 0);
+    assert_eq!(region.u32s(0, 1).as_ptr().align_offset(2 << 20), 0);
+    assert_eq!(region.u32s(96, 1)[0].load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_control_area_may_fill_its_last_huge_page_to_the_brim() {
+    for control_bytes in [(2 << 20) - 64, 2 << 20, (2 << 20) + 64] {
+        let region = Region::new(control_bytes, 2 << 20).unwrap();
+        let all = region.u64s(0, control_bytes / 8);
+        all.iter()
+            .for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+        // The ledger lies behind the words and the pages behind the ledger: neither was overwritten.
+        assert_eq!(region.u64s(0, control_bytes / 8).len(), control_bytes / 8);
+        // SAFETY: the first byte of the page area, which nobody writes.
+        assert_eq!(unsafe { region.page_area().read() }, 0);
+    }
+}
+
+#[test]
+fn atomics_beyond_the_control_area_are_refused() {
+    let region = Region::new(100, 2 << 20).unwrap();
+    assert_eq!(region.u32s(0, 25).len(), 25);
+    assert!(refusal(|| region.u32s(0, 26)).contains("do not fit the control area of 100 bytes"));
+    assert!(refusal(|| region.u32s(usize::MAX - 3, 1)).contains("do not fit"));
+    assert!(refusal(|| region.u64s(0, usize::MAX / 4)).contains("do not fit"));
+    assert!(refusal(|| region.u64s(96, 1)).contains("do not fit"));
+}
+
+#[test]
+fn atomics_at_odd_places_are_refused() {
+    let region = Region::new(4096, 0).unwrap();
+    assert!(refusal(|| region.u32s(2, 1)).contains("no place for atomics of 4 bytes"));
+    assert!(refusal(|| region.u64s(4, 1)).contains("no place for atomics of 8 bytes"));
+}
+
+#[test]
+fn a_word_is_lent_as_one_kind_only() {
+    let region = Region::new(4096, 0).unwrap();
+    region.u32s(0, 1);
+    region.u64s(8, 20);
+    region.u32s(168, 3);
+    // Again as the same kind, overlapping, is fine; as the other kind it is not.
+    assert_eq!(region.u64s(16, 1).len(), 1);
+    assert!(refusal(|| region.u64s(0, 1)).contains("both as u32s and as u64s"));
+    assert!(refusal(|| region.u32s(164, 1)).contains("bytes 128..192"));
+    assert!(refusal(|| region.u64s(176, 1)).contains("both"));
+}
+
+#[test]
+fn a_range_outside_the_page_area_is_refused() {
+    let region = Region::new(64, 2 << 20).unwrap();
+    assert!(refusal(|| region.populate(0..(2 << 20) + 1)).contains("do not lie in the page area"));
+    assert!(refusal(|| region.discard(4096..(4 << 20))).contains("do not lie in the page area"));
+    assert!(refusal(|| region.discard(1..4096)).contains("only whole OS pages"));
+}
+
+#[test]
+fn absurd_sizes_are_an_error() {
+    assert!(Region::new(0, 0).is_err());
+    assert!(Region::new(usize::MAX, 0).is_err());
+    assert!(Region::new(64, usize::MAX - (3 << 20)).is_err());
+    assert!(Region::new(64, isize::MAX as usize).is_err());
+}
+
+#[test]
+fn asking_for_huge_pages_never_hurts() {
+    let region = Region::new(64, 8 << 20).unwrap();
+    region.ask_for_huge_pages();
+    region.populate(0..8 << 20).unwrap();
+    // SAFETY: inside the page area, which only this thread uses.
+    assert_eq!(unsafe { region.page_area().add((8 << 20) - 1).read() }, 0);
+}
