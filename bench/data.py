@@ -34,10 +34,10 @@ PACKAGES = DATA / "packages"
 MB = 1_000_000
 
 # Where the prose comes from, in the order in which it is taken: (package, path pattern, how to read a file).
-# 'code' keeps only block comments, which are English sentences; markup is stripped from 'html'.
+# 'code' keeps only comments, which are English sentences; 'gloss' what WordNet says behind the bar; 'html' loses its markup.
 PROSE = [
     ("dict-gcide", r"gcide\.dict\.dz$", "gzip"),
-    ("wordnet-base", r"/wordnet/data\.", "text"),
+    ("wordnet-base", r"/wordnet/data\.", "gloss"),
     ("anarchism", r"\.html$", "html"),
     ("debian-reference-en", r"\.en\.html$", "html"),
     ("linux-source-6.1", r"Documentation/.*\.(rst|txt)$", "text"),
@@ -54,11 +54,23 @@ PROSE = [
     ("cppreference-doc-en-html", r"\.html$", "html"),
     ("erlang-doc", r"\.html$", "html"),
     ("lilypond-doc-html", r"\.html$", "html"),
+    ("apache2-doc", r"\.html(\.en(\.utf8)?)?$", "html"),
+    ("qtbase5-doc-html", r"\.html$", "html"),
+    ("wx3.2-doc", r"\.html$", "html"),
+    ("libgtk-4-doc", r"\.html$", "html"),
+    ("libboost1.74-doc", r"\.html$", "html"),
     ("openjdk-17-source", r"\.java$", "code"),
     ("openjdk-17-doc", r"\.html$", "html"),
     ("rust-doc", r"/html/(?!src/).*\.html$", "html"),
     ("linux-source-6.1", r"\.[chS]$", "code"),
-    ("gcc-12-source", r"\.(c|cc|h|java|ad[bs]|def|texi)$", "code"),
+    ("golang-1.19-src", r"\.go$", "code"),
+    ("rust-src", r"\.rs$", "code"),
+    ("binutils-source", r"\.(c|h|texi)$", "code"),
+    ("libboost1.74-dev", r"\.hpp$", "code"),
+    ("linux-source-6.1", r"Kconfig[^/]*$|\.yaml$", "text"),
+    ("gcc-12-source", r"\.(c|cc|h|java|ad[bs]|def)$", "code"),
+    ("gcc-12-source", r"\.texi$|/ChangeLog", "text"),
+    ("binutils-source", r"\.texi$|/ChangeLog", "text"),
 ]
 
 
@@ -102,7 +114,7 @@ DROPPED = re.compile(rb"<(script|style|nav|head)\b.*?</\1\s*>|<!--.*?-->", re.S 
 BLOCK = re.compile(rb"</?(p|div|h[1-6]|li|ul|ol|dl|dt|dd|tr|td|th|table|section|br|hr|body|blockquote)\b[^>]*>", re.I)
 TAG = re.compile(rb"<[^>]*>")
 BLANK = re.compile(rb"\s*\n\s*\n\s*")
-COMMENT = re.compile(rb"/\*(.*?)\*/|((?:^[ \t]*(?:--|//)[^\n]*\n){3,})", re.S | re.M)
+COMMENT = re.compile(rb"/\*(.*?)\*/|((?:^[ \t]*(?:--|//)[^\n]*\n){2,})", re.S | re.M)
 MARGIN = re.compile(rb"^[ \t]*(?:\*+|--+|//+)?[ \t]?", re.M)
 
 
@@ -116,6 +128,9 @@ def paragraphs(raw, kind):
     if kind == "code":
         for block in COMMENT.finditer(raw):
             yield from BLANK.split(MARGIN.sub(b"", block[1] or block[2] or b""))
+        return
+    if kind == "gloss":
+        yield from (line.partition(b"| ")[2] for line in raw.splitlines())
         return
     # dictionaries and plain text come line-wrapped; a paragraph ends at an empty line
     yield from BLANK.split(raw)

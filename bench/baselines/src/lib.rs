@@ -1,0 +1,3 @@
+//! What the hand-written programs share: arguments and output, never the work.
+
+pub mod words;
