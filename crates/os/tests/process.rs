@@ -1,6 +1,8 @@
 //! Workers that are really forked. Forking needs a program with one thread, so this one has its own
 //! `main` instead of the test harness: it runs one claim after another.
 
+#![allow(unsafe_code)]
+
 use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
@@ -239,7 +241,7 @@ fn a_worker_never_runs_its_callers_destructors() {
     assert_eq!(drops.load(Ordering::Relaxed), 1);
 }
 
-/// Runs one claim of this program as a program of its own, and returns what it printed.
+/// Runs this claim as a program of its own, to read all that the program and its worker print.
 fn printed_text_appears_once() {
     if std::env::var_os("GRISTMILL_PRINT").is_some() {
         print!("before ");

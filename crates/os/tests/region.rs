@@ -1,5 +1,7 @@
 //! The region within one process: limits, kinds of atomics, and what it refuses.
 
+#![allow(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
