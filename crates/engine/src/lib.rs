@@ -1,1 +1,36 @@
-//! Gristmill engine.
+//! MapReduce for one big machine, with every worker in its own process.
+//!
+//! A [`Job`] runs a [`MapReduce`] program over an [`Input`] on many workers. Each worker is a process with
+//! an address space of its own; only pages of one shared memory region pass between them, without copies
+//! and without locks. A worker that dies is replaced and what it had not committed is done again.
+//!
+//! Start with the example at [`Job`].
+
+mod buffer;
+mod coordinator;
+mod counters;
+mod datum;
+mod entry;
+mod error;
+mod exchange;
+mod input;
+mod job;
+mod map_reduce;
+mod output;
+mod partition;
+mod plan;
+mod reduction;
+mod results;
+mod shared;
+mod split;
+mod table;
+mod worker;
+
+pub use counters::{COUNTS, Count, Counters, PHASES, Phase};
+pub use datum::{Bytes, Combine, Datum, Key};
+pub use error::{Error, Result};
+pub use input::Input;
+pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
+pub use map_reduce::{Emit, MapReduce};
+pub use output::{Records as Output, Summary, Worker};
+pub use split::{Records, Source, Split};

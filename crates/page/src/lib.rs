@@ -1,1 +1,38 @@
-//! Gristmill page.
+//! Pages of shared memory, and the channels that hand them from worker to worker.
+//!
+//! Unsafe room 2 of Gristmill: everything promised here is about *aliasing*. A page of the region is
+//! written by at most one worker at a time and read by at most one, although every worker maps all of
+//! them at the same address. The promise rests on three facts:
+//!
+//! 1. a slot (worker number) can be claimed once in the life of a region ([`Pages::claim`]), so there is
+//!    one [`Sender`] and one [`Receiver`] per slot;
+//! 2. a page number enters a ring only by giving up the [`PageMut`] or [`PageRef`] that named it;
+//! 3. a ring delivers each number exactly once (`gristmill-ring`, README).
+//!
+//! ```text
+//!  slot p: Sender                                          slot c: Receiver
+//!    take() -> PageMut --write--> send(c, page) ==data ring==> recv(p) -> PageRef --read-->
+//!    free list <---------collect()-----------  <==return ring== give_back(page)
+//! ```
+//!
+//! ```
+//! use gristmill_page::{Pages, Shape};
+//! let pages = Pages::new(Shape { slots: 2, pages_per_arena: 4, page_bytes: 4096, extra_words: 0 })?;
+//! let (mut sender, _) = pages.claim(0);
+//! let (_, mut receiver) = pages.claim(1);
+//! let mut page = sender.take().expect("a fresh arena has free pages");
+//! page.bytes_mut()[0] = 42;
+//! sender.send(1, page);
+//! let page = receiver.recv(0).expect("the page has arrived");
+//! assert_eq!(page.bytes()[0], 42);
+//! receiver.give_back(page);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod channel;
+mod layout;
+mod prefetch;
+
+pub use channel::{PageMut, PageRef, Receiver, Reuse, Sender};
+pub use layout::{Pages, Shape};
+pub use prefetch::prefetch;

@@ -65,7 +65,10 @@ impl<'a> Doorbell<'a> {
     #[cold]
     fn wake_sleeper(&self, futex: &impl Futex) {
         // PAIRS WITH sleep_unless, load of the word. One ringer of many finds ASLEEP and makes the call.
-        if self.word.swap(AWAKE, Ordering::Release) == ASLEEP {
+        let marked =
+            self.word
+                .compare_exchange(ASLEEP, AWAKE, Ordering::Release, Ordering::Relaxed);
+        if marked.is_ok() {
             futex.wake(self.word);
         }
     }
@@ -81,7 +84,7 @@ impl<'a> Doorbell<'a> {
         fence(Ordering::SeqCst);
         loop {
             if has_work() {
-                self.word.store(AWAKE, Ordering::Relaxed);
+                self.word.swap(AWAKE, Ordering::Relaxed);
                 return;
             }
             futex.wait(self.word, ASLEEP);

@@ -1,0 +1,51 @@
+//! Word count: how often each word occurs.
+
+use gristmill::{Bytes, Combine, Emit, MapReduce, Records, Split};
+
+use crate::tokens::{for_each_token, not_space, upper_letters};
+
+/// What counts as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// Runs of bytes between ASCII white space, as they stand. UTF-8 is never cut: its bytes are no white space.
+    Space,
+    /// Runs of ASCII letters and apostrophes, in upper case (the rule of Phoenix).
+    Alpha,
+}
+
+/// Counts words between ASCII white space.
+pub struct SpaceWords;
+
+/// Counts runs of letters and apostrophes, in upper case.
+pub struct AlphaWords;
+
+/// The program for [`Words::Space`], and where its records end.
+pub fn space_words() -> (SpaceWords, Records) {
+    (SpaceWords, Records::Separated(|byte| byte.is_ascii_whitespace()))
+}
+
+/// The program for [`Words::Alpha`], and where its records end.
+pub fn alpha_words() -> (AlphaWords, Records) {
+    (AlphaWords, Records::Separated(|byte| !byte.is_ascii_alphabetic() && byte != b'\''))
+}
+
+impl MapReduce for SpaceWords {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        for_each_token(split.bytes(), not_space, |word| out.emit(word, 1));
+    }
+}
+
+impl MapReduce for AlphaWords {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        split.bytes_mut().make_ascii_uppercase();
+        for_each_token(split.bytes(), upper_letters, |word| out.emit(word, 1));
+    }
+}

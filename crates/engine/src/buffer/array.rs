@@ -1,0 +1,35 @@
+//! Append only: no table, no comparison, one copy per pair.
+
+use crate::counters::Count;
+use crate::datum::Key;
+use crate::entry::short_hash;
+use crate::exchange::Lane;
+use crate::map_reduce::{Emit, MapReduce};
+use crate::partition::Partitioner;
+
+pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
+    lane: &'l mut Lane<'r, J>,
+    partitioner: Partitioner,
+    emitted: u64,
+}
+
+impl<'l, 'r, J: MapReduce> ArrayBuffer<'l, 'r, J> {
+    pub fn new(lane: &'l mut Lane<'r, J>, partitioner: Partitioner) -> Self {
+        ArrayBuffer { lane, partitioner, emitted: 0 }
+    }
+}
+
+impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
+    #[inline(always)]
+    fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
+        let hash = short_hash(J::Key::hash(key));
+        self.emitted += 1;
+        self.lane.append::<J::Key, J::Value>(self.partitioner.of(hash), hash, key, value);
+    }
+}
+
+impl<J: MapReduce> Drop for ArrayBuffer<'_, '_, J> {
+    fn drop(&mut self) {
+        self.lane.meter.add(Count::PairsEmitted, self.emitted);
+    }
+}

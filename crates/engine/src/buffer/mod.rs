@@ -1,0 +1,10 @@
+//! Map-side buffers: what stands between the map function and the pages.
+//!
+//! - [`ArrayBuffer`] appends every pair to the open page of its partition.
+//! - [`HashBuffer`] combines pairs in a table that fits the cache and appends what is left when it is full.
+
+mod array;
+mod hash;
+
+pub(crate) use array::ArrayBuffer;
+pub(crate) use hash::{Fill, HashBuffer};

@@ -1,0 +1,429 @@
+//! Starts the workers, watches over the job, and takes in the result.
+//!
+//! The coordinator touches no data until results arrive. It sleeps until a worker announces something, a
+//! worker dies, or a tick passes; then it looks at the shared words and moves the job on:
+//!
+//! ```text
+//!  round k open --all tasks committed--> mapped --all reducers drained--> taint? --no--> finish --> over
+//!       ^                                                                  | yes
+//!       +------------------------- round k + 1: map again, for tainted partitions only ----+
+//! ```
+//!
+//! A dead worker's tasks of its open epoch go back to the queue; if it reduced, its partitions are tainted
+//! and given to the worker that replaces it (`redo`).
+
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use gristmill_os::clock::monotonic_ns;
+use gristmill_os::process::{Child, ForkError, fork_worker, threads_in_this_process};
+use gristmill_os::wake::poll;
+use gristmill_page::{Pages, Shape};
+use gristmill_ring::Futex;
+use std::os::fd::AsFd;
+use std::sync::atomic::AtomicU32;
+
+use crate::datum::Datum;
+use crate::error::{Asked, Error, Result};
+use crate::job::{Isolation, Job, Order, Progress};
+use crate::map_reduce::MapReduce;
+use crate::exchange::JobIsOver;
+use crate::output::{self, Summary};
+use crate::plan::{Machine, Plan};
+use crate::results::Results;
+use crate::shared::{COORDINATOR, Failure, Shared};
+use crate::split::Tasks;
+use crate::worker::{Role, Work, work};
+
+/// How long the coordinator sleeps at most when progress or a timeout is wanted.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs `job` and visits its result.
+pub(crate) fn run<J: MapReduce>(
+    job: Job<'_, J>,
+    visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+) -> Result<Summary> {
+    let start_ns = monotonic_ns();
+    let Job { program, input, settings, progress } = job;
+    if settings.isolation == Isolation::Process {
+        let threads = threads_in_this_process().asked("counting the threads of this process")?;
+        if threads > 1 {
+            return Err(Error::ThreadsRunning { threads });
+        }
+    } else if settings.task_timeout.is_some() {
+        return Err(Error::Setting("a task timeout needs process isolation: a thread cannot be ended from outside".into()));
+    }
+    let opened = input.open()?;
+    let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
+    let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
+    let plan = Plan::new(&settings, Machine { cpus }, input_bytes, J::COMBINE.is_some())?;
+    let tasks = Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max);
+    let pages = Pages::new(Shape {
+        slots: plan.slots(),
+        pages_per_arena: plan.pages_per_arena,
+        page_bytes: plan.page_bytes,
+        extra_words: Shared::words(plan.slots(), plan.partitions, tasks.len()),
+    })
+    .asked("mapping the shared region")?;
+    pages.region().ask_for_huge_pages();
+    let shared = Shared::new(pages, plan.partitions, tasks.len()).asked("making an eventfd")?;
+    let work = Work { program, plan: &plan, tasks: &tasks, shared: &shared, settings: &settings, start_ns };
+    std::thread::scope(|scope| {
+        let mut coordinator = Coordinator {
+            work: &work,
+            scope,
+            hands: Vec::new(),
+            reducers: Vec::new(),
+            attempts: vec![0; tasks.len()],
+            deaths: Vec::new(),
+            progress,
+            next_tick_ns: 0,
+            input_bytes,
+        };
+        let outcome = coordinator.conduct(visit);
+        // Whatever happened, nobody works on: threads see the word, processes are also killed on drop.
+        shared.set_over();
+        shared.ring_all_after_death();
+        coordinator.dismiss(outcome.is_ok());
+        let (pairs, started_ns) = outcome?;
+        Ok(Summary {
+            wall_ns: monotonic_ns() - start_ns,
+            start_ns: started_ns - start_ns,
+            input_bytes,
+            tasks: tasks.len(),
+            pairs,
+            rounds: shared.round() + 1,
+            workers: coordinator
+                .hands
+                .iter()
+                .map(|hand| output::Worker {
+                    number: hand.role.slot,
+                    maps: hand.role.maps,
+                    reduces: hand.role.reduces,
+                    counters: shared.counters(hand.role.slot),
+                })
+                .collect(),
+            deaths: coordinator.deaths,
+        })
+    })
+}
+
+/// A worker, seen from here.
+struct Hand<'scope> {
+    role: Role,
+    body: Body<'scope>,
+    /// Its place among the reducers, kept by whoever replaces it.
+    reducer: Option<usize>,
+    timed_out: bool,
+}
+
+enum Body<'scope> {
+    Process(Child),
+    Thread(Option<ScopedJoinHandle<'scope, ()>>),
+    Gone,
+}
+
+struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
+    work: &'env Work<'w, J>,
+    scope: &'scope Scope<'scope, 'env>,
+    /// One per slot that was ever filled; `hands[i]` is in slot `i + 1`.
+    hands: Vec<Hand<'scope>>,
+    /// For each reducer, the slot it is in now.
+    reducers: Vec<usize>,
+    /// For each task, how often a worker died of it.
+    attempts: Vec<u32>,
+    deaths: Vec<String>,
+    progress: Option<Box<dyn FnMut(Progress) + 'p>>,
+    next_tick_ns: u64,
+    input_bytes: u64,
+}
+
+impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
+    /// The whole job; returns the number of pairs and when all workers had been started.
+    fn conduct(
+        &mut self,
+        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+    ) -> Result<(u64, u64)> {
+        let Work { plan, shared, settings, .. } = *self.work;
+        // 1. Words that the first worker may read.
+        let workers = plan.workers();
+        self.reducers = (1..=workers).rev().take(plan.reduce_workers).collect();
+        self.reducers.reverse();
+        for partition in 0..plan.partitions {
+            shared.assign(partition, self.reducers[partition % plan.reduce_workers], 0);
+        }
+        shared.open_round(0);
+        shared.set_slots_born(1 + workers);
+        let (_, receiver) = shared.pages.claim(COORDINATOR);
+        // 2. Workers.
+        for slot in 1..=workers {
+            let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
+            let maps = plan.fused || reducer.is_none();
+            let die_after_pages = settings.die.filter(|(nth, _)| *nth == slot).map(|(_, pages)| pages);
+            self.start(Role { slot, maps, reduces: reducer.is_some(), die_after_pages }, reducer)?;
+        }
+        let started_ns = monotonic_ns();
+        // 3. The result, in order; whoever waits for the next page of it watches over the job meanwhile.
+        let mut results = Results::<J>::new(shared, receiver, plan.reduce_workers);
+        let ordered = settings.order != Order::Unordered;
+        let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
+            self.watch()?;
+            results.follow(&self.reducers);
+            if !results.has_arrived() {
+                self.sleep(results);
+            }
+            Ok(())
+        })?;
+        Ok((pairs, started_ns))
+    }
+
+    fn start(&mut self, role: Role, reducer: Option<usize>) -> Result<()> {
+        let job = self.work;
+        let body = match job.plan.isolation {
+            Isolation::Process => Body::Process(
+                fork_worker(|| {
+                    run_worker(job, role);
+                    0
+                })
+                .map_err(|error| match error {
+                    ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
+                    ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
+                })?,
+            ),
+            Isolation::Thread => Body::Thread(Some(
+                Builder::new()
+                    .name(format!("gristmill {}", role.slot))
+                    .spawn_scoped(self.scope, move || {
+                        run_worker(job, role);
+                        job.shared.announce();
+                    })
+                    .asked("starting a worker thread")?,
+            )),
+        };
+        self.hands.push(Hand { role, body, reducer, timed_out: false });
+        Ok(())
+    }
+
+    /// Looks at everything once and moves the job on.
+    fn watch(&mut self) -> Result<()> {
+        let Work { plan, shared, settings, .. } = *self.work;
+        // 1. Errors and deaths.
+        for at in 0..self.hands.len() {
+            let slot = self.hands[at].role.slot;
+            if let Some(failure) = shared.failure(slot) {
+                return Err(self.explain(failure));
+            }
+            if let Some(cause) = self.hands[at].ended()? {
+                self.bury(at, &cause)?;
+            }
+        }
+        // 2. Time.
+        let now_ns = monotonic_ns();
+        if let Some(limit) = settings.task_timeout {
+            for hand in &mut self.hands {
+                if let (Some((_, since_ns)), Body::Process(child)) = (shared.task(hand.role.slot), &mut hand.body)
+                    && now_ns.saturating_sub(since_ns) > limit.as_nanos() as u64
+                {
+                    hand.timed_out = true;
+                    child.kill().asked("ending a worker whose task takes too long")?;
+                }
+            }
+        }
+        // 3. The round.
+        let round = shared.round();
+        if !shared.is_mapped(round) {
+            if (0..self.attempts.len()).all(|task| shared.is_done(task)) {
+                shared.set_mapped(round);
+                shared.ring_all();
+            }
+        } else if self.reducers.iter().all(|slot| shared.is_drained(*slot, round)) {
+            if (0..plan.partitions).any(|partition| shared.since(partition) > round) {
+                shared.open_round(round + 1);
+                shared.ring_all();
+            } else if !shared.may_finish(round) {
+                shared.set_may_finish(round);
+                shared.ring_all();
+            }
+        }
+        // 4. Progress.
+        if now_ns >= self.next_tick_ns {
+            self.next_tick_ns = now_ns + TICK.as_nanos() as u64;
+            self.report(round);
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, round: u32) {
+        let shared = self.work.shared;
+        if let Some(progress) = &mut self.progress {
+            let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
+            progress(Progress {
+                done_bytes: done.map(|task| self.work.tasks.bytes(task)).sum(),
+                total_bytes: self.input_bytes,
+                workers: self.hands.iter().filter(|hand| !matches!(hand.body, Body::Gone)).count(),
+                deaths: self.deaths.len(),
+                round,
+                finishing: shared.may_finish(round),
+            });
+        }
+    }
+
+    /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
+    fn sleep(&self, results: &Results<'_, J>) {
+        let shared = self.work.shared;
+        let wants_ticks = self.progress.is_some() || self.work.settings.task_timeout.is_some();
+        let waiting = Waiting {
+            coordinator: self,
+            timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32),
+        };
+        let announced = shared.announced();
+        let mut slept = false;
+        // What was announced before `watch` looked has been seen; what came since is caught by the poll,
+        // because the announcer rings after it has counted.
+        shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {
+            let again = std::mem::replace(&mut slept, true);
+            again || shared.announced() != announced || results.has_arrived()
+        });
+    }
+
+    /// Takes note of a death and makes good for it.
+    fn bury(&mut self, at: usize, cause: &str) -> Result<()> {
+        let Work { plan, shared, settings, tasks, .. } = *self.work;
+        let Hand { role, reducer, timed_out, .. } = self.hands[at];
+        let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
+        let task = shared.task(role.slot).map(|(task, _)| task);
+        let who = match &body {
+            Body::Process(child) => format!("worker {} (pid {})", role.slot, child.pid()),
+            Body::Thread(_) | Body::Gone => format!("worker {}", role.slot),
+        };
+        let place = match task {
+            Some(task) => format!("in map on {}", tasks.place(task)),
+            None if role.reduces && shared.is_mapped(shared.round()) => "in reduce".to_owned(),
+            None => "between two tasks".to_owned(),
+        };
+        let cause = match shared.message(role.slot) {
+            Some(message) => message,
+            None if timed_out => {
+                format!("it ran longer than the task timeout of {:?}", settings.task_timeout.unwrap_or_default())
+            }
+            None => cause.to_owned(),
+        };
+        let death = format!("{who} died {place}: {cause}");
+        self.deaths.push(death.clone());
+        // 1. Nobody sends to it any more, and senders take back what it held.
+        shared.pages.declare_dead(role.slot);
+        // 2. Its open epoch never was.
+        shared.put_back(role.slot);
+        if let Some(task) = task {
+            self.attempts[task] += 1;
+            if self.attempts[task] > settings.retries {
+                return Err(Error::TaskFailed { last: death, attempts: self.attempts[task] });
+            }
+        }
+        // 3. Somebody takes its place.
+        let slot = self.hands.len() + 1;
+        if slot >= shared.slots() {
+            return Err(Error::TooManyDeaths { deaths: self.deaths.len(), limit: plan.spare_slots, last: death });
+        }
+        if let Some(reducer) = reducer {
+            self.reducers[reducer] = slot;
+            for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
+                shared.assign(partition, slot, shared.round() + 1);
+            }
+        }
+        shared.set_slots_born(slot + 1);
+        self.start(Role { slot, die_after_pages: None, ..role }, reducer)?;
+        shared.ring_all_after_death();
+        Ok(())
+    }
+
+    fn explain(&self, failure: Failure) -> Error {
+        let source = |source: usize| &self.work.tasks.sources[source];
+        match failure {
+            Failure::Read { source: at, errno } => Error::Input {
+                path: source(at).name.clone(),
+                source: std::io::Error::from_raw_os_error(errno),
+            },
+            Failure::Truncated { source: at, found } => {
+                Error::Truncated { path: source(at).name.clone(), expected: source(at).bytes, found }
+            }
+            Failure::RecordTooLong { source: at, offset } => Error::RecordTooLong {
+                path: source(at).name.clone(),
+                offset,
+                limit_bytes: self.work.settings.record_bytes_max,
+            },
+        }
+    }
+
+    /// Waits for every worker to end; processes that need not end by themselves are killed.
+    fn dismiss(&mut self, orderly: bool) {
+        for hand in &mut self.hands {
+            match std::mem::replace(&mut hand.body, Body::Gone) {
+                // A worker that cannot be waited for is killed and reaped by the drop.
+                Body::Process(mut child) if orderly => drop(child.wait()),
+                Body::Process(child) => drop(child),
+                Body::Thread(thread) => drop(thread.map(ScopedJoinHandle::join)),
+                Body::Gone => {}
+            }
+        }
+    }
+}
+
+impl Hand<'_> {
+    /// How the worker ended, if it has: before the job is over every end is a death.
+    fn ended(&mut self) -> Result<Option<String>> {
+        match &mut self.body {
+            Body::Process(child) => {
+                Ok(child.try_wait().asked("waiting for a worker")?.map(|death| death.to_string()))
+            }
+            Body::Thread(thread) if thread.as_ref().is_some_and(ScopedJoinHandle::is_finished) => {
+                drop(thread.take().map(ScopedJoinHandle::join));
+                Ok(Some("its thread ended".to_owned()))
+            }
+            Body::Thread(_) | Body::Gone => Ok(None),
+        }
+    }
+}
+
+/// What the coordinator waits for: the bell and the end of any worker.
+struct Waiting<'c, 'scope, 'env, 'w, 'p, J: MapReduce> {
+    coordinator: &'c Coordinator<'scope, 'env, 'w, 'p, J>,
+    timeout_ms: Option<u32>,
+}
+
+impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
+    fn wait(&self, _: &AtomicU32, _: u32) {
+        let bell = &self.coordinator.work.shared.bell.0;
+        let mut fds = vec![bell.as_fd()];
+        fds.extend(self.coordinator.hands.iter().filter_map(|hand| match &hand.body {
+            Body::Process(child) => Some(child.pidfd()),
+            Body::Thread(_) | Body::Gone => None,
+        }));
+        // A poll that fails has found nothing; the next look at the workers will say why.
+        drop(poll(&fds, self.timeout_ms));
+        bell.drain();
+    }
+
+    fn wake(&self, _: &AtomicU32) {
+        unreachable!("the coordinator does not wake itself");
+    }
+}
+
+/// The body of a worker: its panic is a death with words.
+fn run_worker<J: MapReduce>(job: &Work<'_, J>, role: Role) {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(job, role)));
+    if let Err(panic) = outcome {
+        if panic.is::<JobIsOver>() {
+            return;
+        }
+        let words = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without words");
+        job.shared.set_message(role.slot, &format!("it panicked: {words}"));
+        if job.plan.isolation == Isolation::Process {
+            std::process::exit(gristmill_os::process::PANICKED);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Everything counts itself: what one worker did, and for how long.
+//!
+//! A worker counts in memory of its own and publishes at task boundaries; progress, statistics and diagnosis
+//! only read (papers/dmr-1.0, section 5.2).
+
+/// Where a worker's time goes. Exactly one phase runs at a time, so the phases of a worker add up to its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Phase {
+    /// From the start of the job to the worker's first task.
+    Start,
+    /// Reading input.
+    Input,
+    /// The map function, with appending to buffers and combining on the map side.
+    Map,
+    /// Flushing the combining buffer into pages.
+    Combine,
+    /// Waiting for an empty page.
+    SendWait,
+    /// Taking pages from channels, holding and copying them.
+    Receive,
+    /// Combining received pages into partitions.
+    Reduce,
+    /// Sorting finished partitions.
+    Sort,
+    /// Writing results into pages for the coordinator.
+    Output,
+    /// Nothing to do.
+    Idle,
+}
+
+/// All phases, in the order of the flow.
+pub const PHASES: [Phase; 10] = [
+    Phase::Start,
+    Phase::Input,
+    Phase::Map,
+    Phase::Combine,
+    Phase::SendWait,
+    Phase::Receive,
+    Phase::Reduce,
+    Phase::Sort,
+    Phase::Output,
+    Phase::Idle,
+];
+
+impl Phase {
+    /// The name in CSV and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Start => "start",
+            Phase::Input => "input",
+            Phase::Map => "map",
+            Phase::Combine => "combine",
+            Phase::SendWait => "send_wait",
+            Phase::Receive => "receive",
+            Phase::Reduce => "reduce",
+            Phase::Sort => "sort",
+            Phase::Output => "output",
+            Phase::Idle => "idle",
+        }
+    }
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident: $text:literal,)*) => {
+        /// What a worker counts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Count { $($(#[$doc])* $name,)* }
+
+        /// All counts.
+        pub const COUNTS: [Count; [$($text),*].len()] = [$(Count::$name),*];
+
+        impl Count {
+            /// The name in CSV and JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Count::$name => $text,)* }
+            }
+        }
+    };
+}
+
+counts! {
+    /// Map tasks run, attempts that were lost included.
+    Tasks: "tasks",
+    /// Epochs committed.
+    Epochs: "epochs",
+    /// Bytes of input read.
+    InputBytes: "input_bytes",
+    /// Pairs emitted by the map function.
+    PairsEmitted: "pairs_emitted",
+    /// Pairs written into pages, after combining on the map side.
+    PairsSent: "pairs_sent",
+    /// Bytes written into pages.
+    BytesSent: "bytes_sent",
+    /// Pages handed over.
+    PagesSent: "pages_sent",
+    /// Pages received.
+    PagesReceived: "pages_received",
+    /// Pages copied out of the region because their epoch was still open.
+    PagesCopied: "pages_copied",
+    /// Pairs combined into partitions.
+    PairsReduced: "pairs_reduced",
+    /// Keys at the end.
+    Keys: "keys",
+    /// Bytes of the tables or lists of partitions at the end.
+    PartitionBytes: "partition_bytes",
+    /// Times a combining buffer was flushed.
+    Flushes: "flushes",
+    /// Times the worker slept.
+    Sleeps: "sleeps",
+    /// Page faults served without reading a disk.
+    MinorFaults: "minor_faults",
+    /// Page faults that read a disk.
+    MajorFaults: "major_faults",
+    /// Context switches because the worker waited.
+    VoluntarySwitches: "voluntary_switches",
+    /// Context switches because its time was up.
+    InvoluntarySwitches: "involuntary_switches",
+    /// Processor time in user mode, microseconds.
+    UserUs: "user_us",
+    /// Processor time in the kernel, microseconds.
+    SystemUs: "system_us",
+}
+
+/// Words that the counters of a worker take.
+pub(crate) const COUNTERS: usize = PHASES.len() * 2 + COUNTS.len();
+
+/// The counters of one worker.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    time_ns: [u64; PHASES.len()],
+    calls: [u64; PHASES.len()],
+    counts: [u64; COUNTS.len()],
+}
+
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters { time_ns: [0; PHASES.len()], calls: [0; PHASES.len()], counts: [0; COUNTS.len()] }
+    }
+}
+
+impl Counters {
+    /// Nanoseconds spent in `phase`.
+    pub fn time_ns(&self, phase: Phase) -> u64 {
+        self.time_ns[phase as usize]
+    }
+
+    /// How often `phase` was entered.
+    pub fn calls(&self, phase: Phase) -> u64 {
+        self.calls[phase as usize]
+    }
+
+    /// The value of `count`.
+    pub fn get(&self, count: Count) -> u64 {
+        self.counts[count as usize]
+    }
+
+    /// Adds to `count`.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, count: Count, n: u64) {
+        self.counts[count as usize] += n;
+    }
+
+    pub(crate) fn set(&mut self, count: Count, n: u64) {
+        self.counts[count as usize] = n;
+    }
+
+    /// The sum over workers.
+    pub fn sum<'a>(workers: impl IntoIterator<Item = &'a Counters>) -> Counters {
+        workers.into_iter().fold(Counters::default(), |sum, one| {
+            Counters::from_values(sum.values().zip(one.values()).map(|(a, b)| a + b))
+        })
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = u64> + '_ {
+        self.time_ns.iter().chain(&self.calls).chain(&self.counts).copied()
+    }
+
+    pub(crate) fn from_values(values: impl Iterator<Item = u64>) -> Counters {
+        let mut counters = Counters::default();
+        let words = counters.time_ns.iter_mut().chain(&mut counters.calls).chain(&mut counters.counts);
+        words.zip(values).for_each(|(word, value)| *word = value);
+        counters
+    }
+}
+
+/// Counters that also know which phase runs.
+pub(crate) struct Meter {
+    pub counters: Counters,
+    phase: Phase,
+    since_ns: u64,
+}
+
+impl Meter {
+    /// Starts in [`Phase::Start`], which began at `since_ns`.
+    pub fn new(since_ns: u64) -> Meter {
+        Meter { counters: Counters::default(), phase: Phase::Start, since_ns }
+    }
+
+    /// Ends the running phase and enters another; returns the one that ended.
+    pub fn enter(&mut self, phase: Phase) -> Phase {
+        let now_ns = gristmill_os::clock::monotonic_ns();
+        self.counters.time_ns[self.phase as usize] += now_ns - self.since_ns;
+        self.counters.calls[phase as usize] += 1;
+        self.since_ns = now_ns;
+        std::mem::replace(&mut self.phase, phase)
+    }
+
+    /// Books `ns` that were measured inside phase `from` under phase `to`.
+    pub fn move_time(&mut self, from: Phase, to: Phase, ns: u64) {
+        self.enter(from);
+        let moved = ns.min(self.counters.time_ns[from as usize]);
+        self.counters.time_ns[from as usize] -= moved;
+        self.counters.time_ns[to as usize] += moved;
+        self.counters.calls[to as usize] += 1;
+    }
+
+    #[inline(always)]
+    pub fn add(&mut self, count: Count, n: u64) {
+        self.counters.add(count, n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_add_up_to_the_life_of_the_worker() {
+        let start = gristmill_os::clock::monotonic_ns();
+        let mut meter = Meter::new(start);
+        for phase in [Phase::Map, Phase::Reduce, Phase::Map, Phase::Idle] {
+            meter.enter(phase);
+        }
+        let end = meter.since_ns;
+        let total: u64 = PHASES.iter().map(|phase| meter.counters.time_ns(*phase)).sum();
+        assert_eq!(total, end - start);
+        assert_eq!(meter.counters.calls(Phase::Map), 2);
+    }
+
+    #[test]
+    fn counters_survive_the_way_through_shared_words() {
+        let mut counters = Counters::default();
+        counters.add(Count::PairsSent, 7);
+        let copy = Counters::from_values(counters.values());
+        assert_eq!(copy.get(Count::PairsSent), 7);
+        assert_eq!(Counters::sum([&copy, &copy]).get(Count::PairsSent), 14);
+    }
+}

@@ -1,0 +1,338 @@
+//! What travels in pages: keys and values as bytes.
+//!
+//! A [`Datum`] has no pointers and is read back from exactly the bytes that were written, in any process.
+//! Numbers and fixed-size tuples have a width known to the compiler, so a table of them is a plain array;
+//! [`Bytes`] carries its length in front.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::FixedState;
+
+/// A type whose values travel in pages.
+///
+/// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`].
+pub trait Datum: 'static {
+    /// How user code holds a value: borrowed from a page for types of variable width.
+    type Ref<'a>: Copy + Debug;
+    /// A value of its own, as a combiner takes and gives it: the number itself, or a `Vec<u8>`.
+    type Owned;
+    /// The width in bytes, when all values have the same.
+    const WIDTH: Option<usize>;
+
+    /// The width of this value in bytes.
+    fn width(value: Self::Ref<'_>) -> usize;
+    /// Writes the value; `to` has exactly the value's width.
+    fn write(value: Self::Ref<'_>, to: &mut [u8]);
+    /// Reads a value from exactly the bytes that [`Datum::write`] wrote.
+    fn read(from: &[u8]) -> Self::Ref<'_>;
+    /// The value, no longer borrowed.
+    fn own(value: Self::Ref<'_>) -> Self::Owned;
+    /// The value, borrowed.
+    fn lend(value: &Self::Owned) -> Self::Ref<'_>;
+    /// Total order: of numbers by size (`f64` as [`f64::total_cmp`]), of bytes lexicographic.
+    fn compare(a: Self::Ref<'_>, b: Self::Ref<'_>) -> Ordering;
+    /// Eight bytes of the value that sort as the value does: a smaller prefix means a smaller value.
+    fn prefix(value: Self::Ref<'_>) -> u64;
+    /// Appends the value as text, as it stands in TSV and CSV output.
+    fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>);
+}
+
+/// A [`Datum`] that can be grouped by.
+pub trait Key: Datum {
+    /// A hash that is the same in every worker and in every run.
+    fn hash(key: Self::Ref<'_>) -> u64;
+    /// Equality of keys.
+    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool;
+}
+
+/// How two values of one key become one; associative and commutative.
+pub type Combine<V> = fn(<V as Datum>::Owned, <V as Datum>::Owned) -> <V as Datum>::Owned;
+
+/// Byte strings of any length up to 16 MiB: words, lines, UTF-8 text.
+#[derive(Debug)]
+pub enum Bytes {}
+
+/// Seed of all hashing, arbitrary and fixed: partitions are the same in every worker and run.
+const HASHER: FixedState = FixedState::with_seed(0x6772_6973_746d_696c);
+
+impl Datum for Bytes {
+    type Ref<'a> = &'a [u8];
+    type Owned = Vec<u8>;
+    const WIDTH: Option<usize> = None;
+
+    #[inline(always)]
+    fn width(value: &[u8]) -> usize {
+        value.len()
+    }
+    #[inline(always)]
+    fn write(value: &[u8], to: &mut [u8]) {
+        copy_short(value, to);
+    }
+    #[inline(always)]
+    fn read(from: &[u8]) -> &[u8] {
+        from
+    }
+    fn own(value: &[u8]) -> Vec<u8> {
+        value.to_vec()
+    }
+    fn lend(value: &Vec<u8>) -> &[u8] {
+        value
+    }
+    fn compare(a: &[u8], b: &[u8]) -> Ordering {
+        a.cmp(b)
+    }
+    #[inline]
+    fn prefix(value: &[u8]) -> u64 {
+        let mut first = [0; 8];
+        let bytes = value.len().min(8);
+        first[..bytes].copy_from_slice(&value[..bytes]);
+        u64::from_be_bytes(first)
+    }
+    fn to_text(value: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(value);
+    }
+}
+
+impl Key for Bytes {
+    #[inline(always)]
+    fn hash(key: &[u8]) -> u64 {
+        let mut hasher = HASHER.build_hasher();
+        hasher.write(key);
+        hasher.finish()
+    }
+    #[inline(always)]
+    fn equal(a: &[u8], b: &[u8]) -> bool {
+        equal_short(a, b)
+    }
+}
+
+/// Copies `from` to `to` (of equal length) without a call into the C library when it is short: most keys are.
+#[inline(always)]
+fn copy_short(from: &[u8], to: &mut [u8]) {
+    let n = from.len();
+    debug_assert_eq!(n, to.len());
+    if n > 16 {
+        to.copy_from_slice(from);
+    } else if n >= 8 {
+        let (head, tail) = (word8(from, 0), word8(from, n - 8));
+        to[..8].copy_from_slice(&head.to_le_bytes());
+        to[n - 8..].copy_from_slice(&tail.to_le_bytes());
+    } else if n >= 4 {
+        let (head, tail) = (word4(from, 0), word4(from, n - 4));
+        to[..4].copy_from_slice(&head.to_le_bytes());
+        to[n - 4..].copy_from_slice(&tail.to_le_bytes());
+    } else if n > 0 {
+        to[0] = from[0];
+        to[n / 2] = from[n / 2];
+        to[n - 1] = from[n - 1];
+    }
+}
+
+/// Equality without a call into the C library when the keys are short.
+#[inline(always)]
+fn equal_short(a: &[u8], b: &[u8]) -> bool {
+    let n = a.len();
+    if n != b.len() {
+        return false;
+    }
+    if n > 16 {
+        a == b
+    } else if n >= 8 {
+        word8(a, 0) == word8(b, 0) && word8(a, n - 8) == word8(b, n - 8)
+    } else if n >= 4 {
+        word4(a, 0) == word4(b, 0) && word4(a, n - 4) == word4(b, n - 4)
+    } else {
+        n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1])
+    }
+}
+
+#[inline(always)]
+fn word8(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[inline(always)]
+fn word4(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+macro_rules! number {
+    ($($t:ty, $compare:expr, $prefix:expr, $text:expr;)*) => {$(
+        impl Datum for $t {
+            type Ref<'a> = $t;
+            type Owned = $t;
+            const WIDTH: Option<usize> = Some(size_of::<$t>());
+
+            #[inline(always)]
+            fn width(_: $t) -> usize {
+                size_of::<$t>()
+            }
+            #[inline(always)]
+            fn write(value: $t, to: &mut [u8]) {
+                to.copy_from_slice(&value.to_le_bytes());
+            }
+            #[inline(always)]
+            fn read(from: &[u8]) -> $t {
+                <$t>::from_le_bytes(from.try_into().expect("a number of this width"))
+            }
+            #[inline(always)]
+            fn own(value: $t) -> $t {
+                value
+            }
+            #[inline(always)]
+            fn lend(value: &$t) -> $t {
+                *value
+            }
+            fn compare(a: $t, b: $t) -> Ordering {
+                $compare(&a, &b)
+            }
+            #[inline]
+            fn prefix(value: $t) -> u64 {
+                $prefix(value)
+            }
+            fn to_text(value: $t, to: &mut Vec<u8>) {
+                $text(value, to);
+            }
+        }
+    )*};
+}
+
+macro_rules! integer_key {
+    ($($t:ty),*) => {$(
+        number! { $t, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), |value: $t, to: &mut Vec<u8>| integer_text(value as i128, to); }
+        impl Key for $t {
+            #[inline(always)]
+            fn hash(key: $t) -> u64 {
+                let mut hasher = HASHER.build_hasher();
+                hasher.write_u64(key as u64);
+                hasher.finish()
+            }
+            #[inline(always)]
+            fn equal(a: $t, b: $t) -> bool {
+                a == b
+            }
+        }
+    )*};
+}
+
+integer_key!(u8, u16, u32, u64, i8, i16, i32, i64);
+number! {
+    f64, f64::total_cmp, float_prefix, |value: f64, to: &mut Vec<u8>| float_text(value, to);
+    f32, f32::total_cmp, |value: f32| float_prefix(f64::from(value)), |value: f32, to: &mut Vec<u8>| float_text(f64::from(value), to);
+}
+
+/// The bits of a float in the order of [`f64::total_cmp`].
+fn float_prefix(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn integer_text(value: i128, to: &mut Vec<u8>) {
+    use std::io::Write;
+    write!(to, "{value}").expect("writing to a Vec cannot fail");
+}
+
+fn float_text(value: f64, to: &mut Vec<u8>) {
+    use std::io::Write;
+    write!(to, "{value}").expect("writing to a Vec cannot fail");
+}
+
+/// Pairs of fixed-width data; as text, the two with a tab between.
+impl<A: Datum, B: Datum> Datum for (A, B) {
+    type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
+    type Owned = (A::Owned, B::Owned);
+    const WIDTH: Option<usize> = match (A::WIDTH, B::WIDTH) {
+        (Some(a), Some(b)) => Some(a + b),
+        _ => panic!("both halves of a pair have a fixed width"),
+    };
+
+    #[inline(always)]
+    fn width(_: Self::Ref<'_>) -> usize {
+        const { Self::WIDTH.unwrap() }
+    }
+    #[inline(always)]
+    fn write(value: Self::Ref<'_>, to: &mut [u8]) {
+        let (first, second) = to.split_at_mut(const { A::WIDTH.unwrap() });
+        A::write(value.0, first);
+        B::write(value.1, second);
+    }
+    #[inline(always)]
+    fn read(from: &[u8]) -> Self::Ref<'_> {
+        let (first, second) = from.split_at(const { A::WIDTH.unwrap() });
+        (A::read(first), B::read(second))
+    }
+    #[inline(always)]
+    fn own(value: Self::Ref<'_>) -> Self::Owned {
+        (A::own(value.0), B::own(value.1))
+    }
+    #[inline(always)]
+    fn lend(value: &Self::Owned) -> Self::Ref<'_> {
+        (A::lend(&value.0), B::lend(&value.1))
+    }
+    fn compare(a: Self::Ref<'_>, b: Self::Ref<'_>) -> Ordering {
+        A::compare(a.0, b.0).then_with(|| B::compare(a.1, b.1))
+    }
+    fn prefix(value: Self::Ref<'_>) -> u64 {
+        A::prefix(value.0)
+    }
+    fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>) {
+        A::to_text(value.0, to);
+        to.push(b'\t');
+        B::to_text(value.1, to);
+    }
+}
+
+impl<A: Key, B: Key> Key for (A, B) {
+    #[inline(always)]
+    fn hash(key: Self::Ref<'_>) -> u64 {
+        // The first hash is spread by a multiplication so that (a, b) and (b, a) differ.
+        (A::hash(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(31) ^ B::hash(key.1)
+    }
+    #[inline(always)]
+    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
+        A::equal(a.0, b.0) && B::equal(a.1, b.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_read_as_written(a in prop::collection::vec(any::<u8>(), 0..40), b in prop::collection::vec(0u8..3, 0..40)) {
+            let mut written = vec![0; a.len()];
+            Bytes::write(&a, &mut written);
+            prop_assert_eq!(Bytes::read(&written), &a[..]);
+            prop_assert_eq!(Bytes::equal(&a, &b), a == b);
+        }
+
+        #[test]
+        fn short_keys_are_equal_only_when_all_their_bytes_are(a in prop::collection::vec(0u8..2, 0..20), at in 0usize..20) {
+            let mut b = a.clone();
+            prop_assert!(Bytes::equal(&a, &b));
+            if at < b.len() {
+                b[at] ^= 1;
+                prop_assert!(!Bytes::equal(&a, &b));
+            }
+        }
+
+        #[test]
+        fn pairs_are_read_as_written(a in any::<u32>(), b in any::<f64>()) {
+            let mut written = [0; 12];
+            <(u32, f64)>::write((a, b), &mut written);
+            let read = <(u32, f64)>::read(&written);
+            prop_assert_eq!((read.0, read.1.to_bits()), (a, b.to_bits()));
+        }
+    }
+
+    #[test]
+    fn numbers_print_as_people_write_them() {
+        let mut text = Vec::new();
+        <(i64, f64)>::to_text((-3, 0.5), &mut text);
+        assert_eq!(text, b"-3\t0.5");
+    }
+}

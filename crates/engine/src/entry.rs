@@ -1,0 +1,142 @@
+//! One key-value pair as it lies in a page.
+//!
+//! ```text
+//!  variable-width key:  | hash, 4 | length, 1 or 5 | key ... | value ... |
+//!  fixed-width key:     | key | value ... |
+//!  variable value:      | length, 4 | bytes ... |
+//!  length: one byte below 255, else 255 and four bytes
+//! ```
+//!
+//! The hash travels with variable-width keys because the reducer needs it before it looks at the key (to
+//! prefetch); for numbers it is cheaper to compute it again.
+
+use crate::datum::{Datum, Key};
+
+/// The part of a 64-bit hash that is kept: its high bits choose the partition, its low bits the table slot.
+#[inline(always)]
+pub(crate) fn short_hash(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+/// Longest key, so that a length error is caught where the key is emitted.
+pub(crate) const KEY_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes that this pair takes.
+#[inline(always)]
+pub(crate) fn width<K: Key, V: Datum>(key: K::Ref<'_>, value: V::Ref<'_>) -> usize {
+    let key_width = match K::WIDTH {
+        Some(width) => width,
+        None => 4 + length_width(K::width(key)) + K::width(key),
+    };
+    let value_width = match V::WIDTH {
+        Some(width) => width,
+        None => 4 + V::width(value),
+    };
+    key_width + value_width
+}
+
+/// Writes the pair into `to`, which has exactly its [`width`].
+#[inline(always)]
+pub(crate) fn write<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut [u8]) {
+    let key_bytes = K::width(key);
+    let mut at = 0;
+    if K::WIDTH.is_none() {
+        to[..4].copy_from_slice(&hash.to_le_bytes());
+        at = 4 + write_length(key_bytes, &mut to[4..]);
+    }
+    K::write(key, &mut to[at..at + key_bytes]);
+    at += key_bytes;
+    if V::WIDTH.is_none() {
+        to[at..at + 4].copy_from_slice(&(V::width(value) as u32).to_le_bytes());
+        at += 4;
+    }
+    V::write(value, &mut to[at..]);
+}
+
+/// A pair read from the front of some bytes.
+pub(crate) struct Entry<'a, K: Key, V: Datum> {
+    pub hash: u32,
+    pub key: K::Ref<'a>,
+    pub value: V::Ref<'a>,
+    /// Bytes that the pair took.
+    pub bytes: usize,
+}
+
+/// Reads the pair at the front of `from`.
+#[inline(always)]
+pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
+    let (hash, key, mut at) = match K::WIDTH {
+        Some(width) => {
+            let key = K::read(&from[..width]);
+            (short_hash(K::hash(key)), key, width)
+        }
+        None => {
+            let hash = u32::from_le_bytes(from[..4].try_into().expect("four bytes"));
+            let (length, start) = read_length(from, 4);
+            (hash, K::read(&from[start..start + length]), start + length)
+        }
+    };
+    let value_bytes = match V::WIDTH {
+        Some(width) => width,
+        None => {
+            let length = u32::from_le_bytes(from[at..at + 4].try_into().expect("four bytes"));
+            at += 4;
+            length as usize
+        }
+    };
+    Entry { hash, key, value: V::read(&from[at..at + value_bytes]), bytes: at + value_bytes }
+}
+
+/// Bytes that a length takes.
+#[inline(always)]
+pub(crate) fn length_width(length: usize) -> usize {
+    if length < 255 { 1 } else { 5 }
+}
+
+/// Writes a length at the front of `to`; returns the bytes it took.
+#[inline(always)]
+pub(crate) fn write_length(length: usize, to: &mut [u8]) -> usize {
+    if length < 255 {
+        to[0] = length as u8;
+        1
+    } else {
+        to[0] = 255;
+        to[1..5].copy_from_slice(&(length as u32).to_le_bytes());
+        5
+    }
+}
+
+/// Reads the length at `at`; returns it and where what it measures begins.
+#[inline(always)]
+pub(crate) fn read_length(from: &[u8], at: usize) -> (usize, usize) {
+    match from[at] {
+        255 => (u32::from_le_bytes(from[at + 1..at + 5].try_into().expect("four bytes")) as usize, at + 5),
+        short => (short as usize, at + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::Bytes;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pairs_are_read_as_written(key in prop::collection::vec(any::<u8>(), 0..600), value in prop::collection::vec(any::<u8>(), 0..20), hash: u32) {
+            let mut bytes = vec![0; width::<Bytes, Bytes>(&key, &value)];
+            write::<Bytes, Bytes>(hash, &key, &value, &mut bytes);
+            let entry = read::<Bytes, Bytes>(&bytes);
+            prop_assert_eq!((entry.hash, entry.key, entry.value, entry.bytes), (hash, &key[..], &value[..], bytes.len()));
+        }
+
+        #[test]
+        fn numbers_take_no_more_than_their_width(key: u32, value: u64) {
+            let mut bytes = vec![0; width::<u32, u64>(key, value)];
+            prop_assert_eq!(bytes.len(), 12);
+            write::<u32, u64>(0, key, value, &mut bytes);
+            let entry = read::<u32, u64>(&bytes);
+            prop_assert_eq!((entry.key, entry.value, entry.hash), (key, value, short_hash(u32::hash(key))));
+        }
+    }
+}

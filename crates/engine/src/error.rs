@@ -1,0 +1,109 @@
+//! What can go wrong, each with what, where, which limit, and what to do next.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a job did not give an answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An input cannot be opened or read.
+    #[error("cannot read {}: {source}", path.display())]
+    Input {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The input names nothing to read.
+    #[error("{what}")]
+    NoInput {
+        /// What was looked for, and where.
+        what: String,
+    },
+    /// A file is shorter than it was when the job began.
+    #[error(
+        "{} ends at byte {found}, but had {expected} bytes when the job began: it was truncated while it was read. Rerun when nothing writes to it",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Its size at the start, in bytes.
+        expected: u64,
+        /// Where it ends now, in bytes.
+        found: u64,
+    },
+    /// A record is longer than the limit.
+    #[error(
+        "a record in {} that starts at byte {offset} is longer than {limit_bytes} bytes. Raise the limit with --record-bytes-max (Job::record_bytes_max), or check that this is the right kind of file",
+        path.display()
+    )]
+    RecordTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Where the record starts, in bytes.
+        offset: u64,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// A task failed as often as a task may.
+    #[error("{last}. The task was tried {attempts} times and the job stopped")]
+    TaskFailed {
+        /// The last death: worker, role, place, cause.
+        last: String,
+        /// How often the task was tried.
+        attempts: u32,
+    },
+    /// More workers died than the job has spare slots for.
+    #[error("{deaths} workers died, more than the {limit} that a job replaces. The last: {last}")]
+    TooManyDeaths {
+        /// Workers that died.
+        deaths: usize,
+        /// Spare slots.
+        limit: usize,
+        /// The last death: worker, role, place, cause.
+        last: String,
+    },
+    /// Process isolation was asked for where a fork is not safe.
+    #[error(
+        "this process already runs {threads} threads, and a process with threads cannot be forked safely. Use Isolation::Thread, or run the job before the first thread is started"
+    )]
+    ThreadsRunning {
+        /// Threads found.
+        threads: usize,
+    },
+    /// A setting cannot be honoured.
+    #[error("{0}")]
+    Setting(String),
+    /// The result cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The operating system refused something that the engine needs.
+    #[error("{what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it says.
+        source: io::Error,
+    },
+}
+
+/// A result whose error is [`enum@Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Names what was asked of the system when an [`io::Error`] becomes an [`enum@Error`].
+pub(crate) trait Asked<T> {
+    fn asked(self, what: &'static str) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> Asked<T> for std::result::Result<T, E> {
+    fn asked(self, what: &'static str) -> Result<T> {
+        self.map_err(|source| Error::System { what, source: source.into() })
+    }
+}

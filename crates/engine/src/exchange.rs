@@ -1,0 +1,498 @@
+//! One worker's side of the exchange: pages going out, pages coming in.
+//!
+//! [`Outbox`] fills one open page per partition and sends full ones to the partition's owner. [`Inbox`]
+//! receives pages, holds back those of epochs that are still open, and feeds the rest to a [`Reduction`].
+//! [`Lane`] is both, because whoever waits for an empty page must keep draining its own inbound rings: that
+//! is why nobody waits for ever (ring/README).
+//!
+//! ```text
+//!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 4 | 0, 4 | pairs ... |
+//! ```
+
+use std::collections::VecDeque;
+
+use gristmill_os::futex::SharedFutex;
+use gristmill_page::{PageMut, PageRef, Receiver, Sender};
+
+use crate::counters::{Count, Meter, Phase};
+use crate::entry;
+use crate::reduction::Reduction;
+use crate::shared::{COORDINATOR, Shared};
+use crate::{Datum, Key, MapReduce};
+
+/// Bytes in front of the pairs of a page.
+pub(crate) const HEADER_BYTES: usize = 32;
+
+/// What the bytes of a page are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// Whole pairs.
+    Pairs = 1,
+    /// A piece of a pair that is larger than a page; more follows on the next page of this producer.
+    Piece = 2,
+    /// The last piece of such a pair.
+    LastPiece = 3,
+    /// The last page of a result.
+    End = 4,
+}
+
+/// What stands in front of the pairs of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub epoch: u64,
+    pub partition: u32,
+    pub bytes: u32,
+    pub pairs: u32,
+    pub round: u32,
+    pub kind: Kind,
+}
+
+impl Header {
+    fn write(&self, page: &mut [u8]) {
+        page[..8].copy_from_slice(&self.epoch.to_le_bytes());
+        for (at, word) in [self.partition, self.bytes, self.pairs, self.round, self.kind as u32].iter().enumerate() {
+            page[8 + at * 4..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    pub fn read(page: &[u8]) -> Header {
+        let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"));
+        Header {
+            epoch: u64::from_le_bytes(page[..8].try_into().expect("eight bytes")),
+            partition: word(8),
+            bytes: word(12),
+            pairs: word(16),
+            round: word(20),
+            kind: match word(24) {
+                1 => Kind::Pairs,
+                2 => Kind::Piece,
+                3 => Kind::LastPiece,
+                4 => Kind::End,
+                other => panic!("a page of kind {other} was received"),
+            },
+        }
+    }
+}
+
+/// A page being filled.
+struct Open<'r> {
+    page: Option<PageMut<'r>>,
+    used: usize,
+    pairs: u32,
+}
+
+/// The way out: one open page per partition.
+pub(crate) struct Outbox<'r> {
+    shared: &'r Shared,
+    slot: usize,
+    sender: Sender<'r>,
+    open: Vec<Open<'r>>,
+    page_bytes: usize,
+    /// The epoch that pages now belong to.
+    pub epoch: u64,
+    /// The round that pages now belong to.
+    pub round: u32,
+    /// Dead consumers whose pages have been taken back.
+    reclaimed: Vec<bool>,
+    /// For tests: the worker kills itself when it has handed over this many pages.
+    die_after_pages: Option<u64>,
+}
+
+impl<'r> Outbox<'r> {
+    pub fn new(shared: &'r Shared, slot: usize, sender: Sender<'r>, die_after_pages: Option<u64>) -> Outbox<'r> {
+        let open = (0..shared.partitions()).map(|_| Open { page: None, used: 0, pairs: 0 }).collect();
+        let page_bytes = shared.pages.shape().page_bytes;
+        let reclaimed = vec![false; shared.slots()];
+        Outbox { shared, slot, sender, open, page_bytes, epoch: 1, round: 0, reclaimed, die_after_pages }
+    }
+
+    /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
+    #[inline(always)]
+    pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {
+        let open = &mut self.open[partition];
+        let end = open.used + bytes;
+        match &mut open.page {
+            Some(page) if end <= self.page_bytes => {
+                let start = open.used;
+                open.used = end;
+                open.pairs += 1;
+                Some(&mut page.bytes_mut()[start..end])
+            }
+            _ => None,
+        }
+    }
+
+    fn open_page(&mut self, partition: usize, page: PageMut<'r>) {
+        self.open[partition] = Open { page: Some(page), used: HEADER_BYTES, pairs: 0 };
+    }
+
+    /// Seals the open page of `partition`, if any, and sends it to the partition's owner.
+    fn send_open(&mut self, partition: usize, meter: &mut Meter) {
+        let Open { page, used, pairs } =
+            std::mem::replace(&mut self.open[partition], Open { page: None, used: 0, pairs: 0 });
+        if let Some(page) = page {
+            let owner = self.shared.owner(partition);
+            if self.shared.since(partition) > self.round {
+                self.sender.keep(page); // Tainted: the next round makes this page again.
+            } else {
+                self.send(owner, page, partition, used, pairs, Kind::Pairs, meter);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn send(
+        &mut self,
+        consumer: usize,
+        mut page: PageMut<'r>,
+        partition: usize,
+        used: usize,
+        pairs: u32,
+        kind: Kind,
+        meter: &mut Meter,
+    ) {
+        if self.shared.pages.is_dead(consumer) {
+            return self.sender.keep(page); // Its partitions are tainted, or soon will be.
+        }
+        Header {
+            epoch: self.epoch,
+            partition: partition as u32,
+            bytes: (used - HEADER_BYTES) as u32,
+            pairs,
+            round: self.round,
+            kind,
+        }
+        .write(page.bytes_mut());
+        meter.add(Count::PagesSent, 1);
+        meter.add(Count::PairsSent, u64::from(pairs));
+        meter.add(Count::BytesSent, (used - HEADER_BYTES) as u64);
+        self.sender.send(consumer, page);
+        self.shared.ring(consumer);
+        if let Some(left) = &mut self.die_after_pages {
+            *left -= 1;
+            if *left == 0 {
+                die_now();
+            }
+        }
+    }
+
+    /// Takes back what newly dead consumers held; true when there was something.
+    fn reclaim(&mut self) -> bool {
+        let mut found = false;
+        for consumer in 0..self.shared.slots_born() {
+            if !self.reclaimed[consumer] && self.shared.pages.is_dead(consumer) {
+                self.reclaimed[consumer] = true;
+                self.sender.reclaim_from_dead(consumer);
+                found = true;
+            }
+        }
+        found
+    }
+}
+
+/// A page that waits for its epoch to be committed.
+enum Held<'r> {
+    Page(PageRef<'r>),
+    Copy(Vec<u8>),
+}
+
+impl Held<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Held::Page(page) => page.bytes(),
+            Held::Copy(bytes) => bytes,
+        }
+    }
+}
+
+/// The way in: pages of every producer, in the order they were sent, and the partitions they make up.
+pub(crate) struct Inbox<'r, J: MapReduce> {
+    shared: &'r Shared,
+    receiver: Receiver<'r>,
+    /// For each producer, its pages whose epoch is open (or, behind a barrier, all its pages).
+    held: Vec<VecDeque<Held<'r>>>,
+    /// For each producer, how many of `held` are still pages of the region.
+    held_pages: Vec<usize>,
+    held_pages_max: usize,
+    /// For each producer, the pieces so far of a pair larger than a page.
+    pieces: Vec<Vec<u8>>,
+    /// Reduce nothing before everything is mapped.
+    barrier: bool,
+    pub reduction: Reduction<J::Key, J::Value>,
+}
+
+impl<'r, J: MapReduce> Inbox<'r, J> {
+    pub fn new(
+        shared: &'r Shared,
+        receiver: Receiver<'r>,
+        held_pages_max: usize,
+        barrier: bool,
+        reduction: Reduction<J::Key, J::Value>,
+    ) -> Self {
+        let slots = shared.slots();
+        Inbox {
+            shared,
+            receiver,
+            held: (0..slots).map(|_| VecDeque::new()).collect(),
+            held_pages: vec![0; slots],
+            held_pages_max,
+            pieces: vec![Vec::new(); slots],
+            barrier,
+            reduction,
+        }
+    }
+
+    /// True when a page has arrived, or one that waited may be consumed.
+    pub fn has_work(&self) -> bool {
+        (1..self.shared.slots_born()).any(|producer| {
+            !self.receiver.is_empty(producer)
+                || self.held[producer].front().is_some_and(|page| self.is_open(producer, page.bytes()) != Some(true))
+        })
+    }
+
+    /// `Some(true)`: not yet to be consumed. `Some(false)`: to be consumed. `None`: never.
+    fn is_open(&self, producer: usize, page: &[u8]) -> Option<bool> {
+        let header = Header::read(page);
+        if header.round < self.shared.since(header.partition as usize) {
+            return None;
+        }
+        if self.barrier && !self.shared.is_mapped(header.round) {
+            return Some(true);
+        }
+        if header.epoch <= self.shared.commit(producer).committed() {
+            return Some(false);
+        }
+        // The commit word of a dead worker is read again after its death is known: it may have committed
+        // this epoch between the two looks.
+        let dead = self.shared.pages.is_dead(producer);
+        if dead && header.epoch > self.shared.commit(producer).committed() { None } else { Some(!dead) }
+    }
+
+    /// Consumes what has arrived; returns the number of pages taken or consumed.
+    pub fn drain(&mut self, meter: &mut Meter) -> usize {
+        let mut work = 0;
+        for producer in 1..self.shared.slots_born() {
+            // 1. Pages that waited, oldest first.
+            while let Some(front) = self.held[producer].front() {
+                let verdict = self.is_open(producer, front.bytes());
+                if verdict == Some(true) {
+                    break;
+                }
+                let held = self.held[producer].pop_front().expect("there is a front");
+                if verdict == Some(false) {
+                    self.consume(producer, held.bytes(), meter);
+                }
+                if let Held::Page(page) = held {
+                    self.held_pages[producer] -= 1;
+                    self.give_back(page);
+                }
+                work += 1;
+            }
+            // 2. New arrivals.
+            while let Some(page) = self.receiver.recv(producer) {
+                meter.add(Count::PagesReceived, 1);
+                work += 1;
+                let verdict = self.is_open(producer, page.bytes());
+                if verdict == Some(true) || !self.held[producer].is_empty() {
+                    self.hold(producer, page, meter);
+                } else {
+                    if verdict == Some(false) {
+                        self.consume(producer, page.bytes(), meter);
+                    }
+                    self.give_back(page);
+                }
+            }
+        }
+        work
+    }
+
+    fn hold(&mut self, producer: usize, page: PageRef<'r>, meter: &mut Meter) {
+        if self.held_pages[producer] < self.held_pages_max {
+            self.held_pages[producer] += 1;
+            self.held[producer].push_back(Held::Page(page));
+        } else {
+            let used = HEADER_BYTES + Header::read(page.bytes()).bytes as usize;
+            self.held[producer].push_back(Held::Copy(page.bytes()[..used].to_vec()));
+            meter.add(Count::PagesCopied, 1);
+            self.give_back(page);
+        }
+    }
+
+    fn give_back(&mut self, page: PageRef<'r>) {
+        let producer = page.producer();
+        self.receiver.give_back(page);
+        self.shared.ring(producer);
+    }
+
+    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter) {
+        let before = meter.enter(Phase::Reduce);
+        let header = Header::read(page);
+        let body = &page[HEADER_BYTES..][..header.bytes as usize];
+        match header.kind {
+            Kind::Pairs => self.reduction.take(header.partition as usize, body),
+            Kind::Piece => self.pieces[producer].extend_from_slice(body),
+            Kind::LastPiece => {
+                let mut pair = std::mem::take(&mut self.pieces[producer]);
+                pair.extend_from_slice(body);
+                self.reduction.take(header.partition as usize, &pair);
+            }
+            Kind::End => unreachable!("results go to the coordinator"),
+        }
+        meter.add(Count::PairsReduced, u64::from(header.pairs));
+        meter.enter(before);
+    }
+}
+
+/// Both ways, and the counters.
+pub(crate) struct Lane<'r, J: MapReduce> {
+    pub shared: &'r Shared,
+    pub slot: usize,
+    pub outbox: Outbox<'r>,
+    /// `None` in a worker that only maps.
+    pub inbox: Option<Inbox<'r, J>>,
+    pub meter: Meter,
+}
+
+/// Unwinds a worker thread whose job is over before its map function has returned.
+pub(crate) struct JobIsOver;
+
+impl<'r, J: MapReduce> Lane<'r, J> {
+    /// Writes a pair into the open page of `partition`, and sends the page when it is full.
+    #[inline(always)]
+    pub fn append<K: Key, V: Datum>(
+        &mut self,
+        partition: usize,
+        hash: u32,
+        key: K::Ref<'_>,
+        value: V::Ref<'_>,
+    ) {
+        let bytes = entry::width::<K, V>(key, value);
+        if let Some(room) = self.outbox.room(partition, bytes) {
+            return entry::write::<K, V>(hash, key, value, room);
+        }
+        self.append_slow::<K, V>(partition, hash, key, value, bytes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_slow<K: Key, V: Datum>(
+        &mut self,
+        partition: usize,
+        hash: u32,
+        key: K::Ref<'_>,
+        value: V::Ref<'_>,
+        bytes: usize,
+    ) {
+        self.outbox.send_open(partition, &mut self.meter);
+        if bytes <= self.outbox.page_bytes - HEADER_BYTES {
+            let page = self.wait_for_page();
+            self.outbox.open_page(partition, page);
+            let room = self.outbox.room(partition, bytes).expect("a new page has room");
+            return entry::write::<K, V>(hash, key, value, room);
+        }
+        let mut pair = vec![0; bytes];
+        entry::write::<K, V>(hash, key, value, &mut pair);
+        let owner = self.outbox.shared.owner(partition);
+        self.send_in_pieces(owner, partition, &pair);
+    }
+
+    fn send_in_pieces(&mut self, consumer: usize, partition: usize, pair: &[u8]) {
+        let mut pieces = pair.chunks(self.outbox.page_bytes - HEADER_BYTES).peekable();
+        while let Some(piece) = pieces.next() {
+            let (kind, pairs) = if pieces.peek().is_some() { (Kind::Piece, 0) } else { (Kind::LastPiece, 1) };
+            let mut page = self.wait_for_page();
+            let used = HEADER_BYTES + piece.len();
+            page.bytes_mut()[HEADER_BYTES..used].copy_from_slice(piece);
+            self.outbox.send(consumer, page, partition, used, pairs, kind, &mut self.meter);
+        }
+    }
+
+    /// Sends all open pages, full or not.
+    pub fn send_all(&mut self) {
+        for partition in 0..self.outbox.open.len() {
+            self.outbox.send_open(partition, &mut self.meter);
+        }
+    }
+
+    /// Consumes what has arrived; true when there was something.
+    pub fn drain(&mut self) -> bool {
+        match &mut self.inbox {
+            Some(inbox) => inbox.drain(&mut self.meter) > 0,
+            None => false,
+        }
+    }
+
+    fn wait_for_page(&mut self) -> PageMut<'r> {
+        if let Some(page) = self.outbox.sender.take() {
+            return page;
+        }
+        let before = self.meter.enter(Phase::SendWait);
+        let page = loop {
+            if let Some(page) = self.outbox.sender.take() {
+                break page;
+            }
+            if self.drain() || self.outbox.reclaim() {
+                continue;
+            }
+            if self.shared.is_over() {
+                std::panic::resume_unwind(Box::new(JobIsOver));
+            }
+            self.meter.add(Count::Sleeps, 1);
+            let Lane { shared, slot, outbox, inbox, .. } = self;
+            shared.pages.doorbell(*slot).sleep_unless(&SharedFutex, || {
+                outbox.sender.collect() > 0
+                    || inbox.as_ref().is_some_and(Inbox::has_work)
+                    || shared.is_over()
+                    || (0..shared.slots_born()).any(|slot| !outbox.reclaimed[slot] && shared.pages.is_dead(slot))
+            });
+        };
+        self.meter.enter(before);
+        page
+    }
+
+    /// Sends one pair of the result to the coordinator, in order.
+    pub fn append_result<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
+        let bytes = entry::width::<K, V>(key, value);
+        let partition = RESULT;
+        if self.outbox.room(partition, bytes).is_none() {
+            self.send_result();
+            if bytes > self.outbox.page_bytes - HEADER_BYTES {
+                let mut pair = vec![0; bytes];
+                entry::write::<K, V>(0, key, value, &mut pair);
+                return self.send_in_pieces(COORDINATOR, partition, &pair);
+            }
+            let page = self.wait_for_page();
+            self.outbox.open_page(partition, page);
+        } else {
+            let open = &mut self.outbox.open[partition];
+            (open.used, open.pairs) = (open.used - bytes, open.pairs - 1);
+        }
+        let room = self.outbox.room(partition, bytes).expect("a page with room is open");
+        entry::write::<K, V>(0, key, value, room);
+    }
+
+    fn send_result(&mut self) {
+        let Open { page, used, pairs } =
+            std::mem::replace(&mut self.outbox.open[RESULT], Open { page: None, used: 0, pairs: 0 });
+        if let Some(page) = page {
+            self.outbox.send(COORDINATOR, page, RESULT, used, pairs, Kind::Pairs, &mut self.meter);
+        }
+    }
+
+    /// Ends the result.
+    pub fn end_result(&mut self) {
+        self.send_result();
+        let page = self.wait_for_page();
+        self.outbox.send(COORDINATOR, page, RESULT, HEADER_BYTES, 0, Kind::End, &mut self.meter);
+    }
+}
+
+/// Ends this process as a kill from outside would.
+fn die_now() {
+    use rustix::process::{Signal, getpid, kill_process};
+    kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
+}
+
+/// Results use the open page of partition 0, which is idle once everything is mapped.
+const RESULT: usize = 0;

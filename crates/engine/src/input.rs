@@ -1,0 +1,130 @@
+//! What a job reads: files, directories, patterns, pipes.
+//!
+//! Everything becomes a list of [`Source`]s of known size before the first worker starts. What has no size
+//! (a pipe, standard input) is first copied to an unnamed temporary file, because a task that is tried
+//! again must read the same bytes again.
+
+use std::fs::{self, File};
+use std::io::{self, Seek};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::split::Source;
+
+/// The input of a job.
+#[derive(Clone, Debug)]
+pub struct Input {
+    paths: Vec<PathBuf>,
+}
+
+/// The sources of a job, and the temporary files that must live as long as it runs.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub sources: Vec<Source>,
+    _spooled: Vec<File>,
+}
+
+impl Input {
+    /// Files, directories (every file below them, hidden ones left out, in the order of their names), and
+    /// `-` for standard input.
+    pub fn paths<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Input {
+        Input { paths: paths.into_iter().map(|path| path.as_ref().to_owned()).collect() }
+    }
+
+    pub(crate) fn open(&self) -> Result<Opened> {
+        if self.paths.is_empty() {
+            return Err(Error::NoInput { what: "no input was named: give files, directories, or - for standard input".into() });
+        }
+        let mut opened = Opened { sources: Vec::new(), _spooled: Vec::new() };
+        for path in &self.paths {
+            if path.as_os_str() == "-" {
+                opened.add_stream("standard input".into(), &mut io::stdin().lock())?;
+            } else {
+                opened.add(path)?;
+            }
+        }
+        Ok(opened)
+    }
+}
+
+impl Opened {
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let failed = |source| Error::Input { path: path.to_owned(), source };
+        let facts = fs::metadata(path).map_err(failed)?;
+        if facts.is_dir() {
+            let before = self.sources.len();
+            self.add_directory(path)?;
+            if self.sources.len() == before {
+                return Err(Error::NoInput { what: format!("there is no file in the directory {}", path.display()) });
+            }
+            return Ok(());
+        }
+        let mut file = File::open(path).map_err(failed)?;
+        if facts.is_file() {
+            self.sources.push(Source { name: path.to_owned(), path: path.to_owned(), bytes: facts.len() });
+            Ok(())
+        } else {
+            self.add_stream(path.to_owned(), &mut file)
+        }
+    }
+
+    fn add_directory(&mut self, directory: &Path) -> Result<()> {
+        let failed = |source| Error::Input { path: directory.to_owned(), source };
+        let mut entries: Vec<PathBuf> = fs::read_dir(directory)
+            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+            .map_err(failed)?;
+        entries.sort();
+        for path in entries {
+            let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let facts = fs::metadata(&path).map_err(|source| Error::Input { path: path.clone(), source })?;
+            if hidden {
+                continue;
+            } else if facts.is_dir() {
+                self.add_directory(&path)?;
+            } else {
+                self.add(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a stream to an unnamed file, which vanishes with this process however it ends.
+    fn add_stream(&mut self, name: PathBuf, stream: &mut impl io::Read) -> Result<()> {
+        let failed = |source| Error::Input { path: name.clone(), source };
+        let mut file = tempfile::tempfile()
+            .map_err(|source| Error::System { what: "making a temporary file for piped input", source })?;
+        let bytes = io::copy(stream, &mut file).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
+        self.sources.push(Source { name, path, bytes });
+        self._spooled.push(file);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_its_files_in_the_order_of_their_names() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::create_dir(dir.path().join("b")).expect("made");
+        for name in ["c", "b/x", "a", ".hidden"] {
+            fs::write(dir.path().join(name), name).expect("written");
+        }
+        let opened = Input::paths([dir.path()]).open().expect("opened");
+        let names: Vec<_> = opened.sources.iter().map(|source| source.name.strip_prefix(dir.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("a"), Path::new("b/x"), Path::new("c")]);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let missing = Input::paths(["/no/such/file"]).open().expect_err("missing").to_string();
+        assert!(missing.starts_with("cannot read /no/such/file: "), "{missing}");
+        let dir = tempfile::tempdir().expect("a directory");
+        let empty = Input::paths([dir.path()]).open().expect_err("empty").to_string();
+        assert!(empty.starts_with("there is no file in the directory "), "{empty}");
+    }
+}

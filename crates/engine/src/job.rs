@@ -1,0 +1,328 @@
+//! A job: a program, its input, and how it shall run.
+
+use std::time::Duration;
+
+use crate::coordinator;
+use crate::datum::{Datum, Key};
+use crate::error::Result;
+use crate::input::Input;
+use crate::map_reduce::MapReduce;
+use crate::output::{Records as Output, Summary};
+use crate::split::Records;
+
+/// Whether workers share an address space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// Every worker is a process.
+    #[default]
+    Process,
+    /// Every worker is a thread of this process.
+    Thread,
+}
+
+/// When reducers begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exchange {
+    /// As soon as the first page is committed.
+    #[default]
+    Pipelined,
+    /// When everything is mapped, as Phoenix does.
+    Barrier,
+}
+
+/// What stands between the map function and the pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffer {
+    /// The plan chooses.
+    #[default]
+    Auto,
+    /// Append only.
+    Array,
+    /// A combining table.
+    Hash,
+}
+
+/// Where values are combined, if the job has a combiner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combining {
+    /// In map and in reduce workers.
+    #[default]
+    Both,
+    /// Before they are sent only; reducers combine when everything has arrived.
+    Map,
+    /// As they arrive only.
+    Reduce,
+    /// When everything has arrived.
+    Off,
+}
+
+/// Where the memory of pages comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PagePolicy {
+    /// Given back to the kernel after each use and faulted in again.
+    Fresh,
+    /// Written again.
+    #[default]
+    Reuse,
+    /// Faulted in before the first task by the worker that will write them, then written again.
+    Prealloc,
+}
+
+/// The order of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As it comes.
+    Unordered,
+    /// By key, ascending.
+    #[default]
+    ByKey,
+    /// By value, descending; equal values by key, ascending.
+    ByValueDescending,
+}
+
+impl Order {
+    pub(crate) fn compare<K: Key, V: Datum>(
+        self,
+        a: (K::Ref<'_>, V::Ref<'_>),
+        b: (K::Ref<'_>, V::Ref<'_>),
+    ) -> std::cmp::Ordering {
+        match self {
+            Order::Unordered => std::cmp::Ordering::Equal,
+            Order::ByKey => K::compare(a.0, b.0).then_with(|| V::compare(a.1, b.1)),
+            Order::ByValueDescending => V::compare(b.1, a.1).then_with(|| K::compare(a.0, b.0)),
+        }
+    }
+}
+
+/// What a run looks like at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Bytes of input in committed tasks.
+    pub done_bytes: u64,
+    /// Bytes of input in all.
+    pub total_bytes: u64,
+    /// Workers alive.
+    pub workers: usize,
+    /// Workers that died.
+    pub deaths: usize,
+    /// 0, and one more for each time the input is mapped again because reduce state was lost.
+    pub round: u32,
+    /// Everything is mapped and the result is being made.
+    pub finishing: bool,
+}
+
+/// Everything about a run that a user can choose.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub workers: Option<usize>,
+    pub map_workers: Option<usize>,
+    pub reduce_workers: Option<usize>,
+    pub isolation: Isolation,
+    pub exchange: Exchange,
+    pub buffer: Buffer,
+    pub combine: Combining,
+    pub pages: PagePolicy,
+    pub page_bytes: Option<usize>,
+    pub split_bytes: Option<u64>,
+    pub order: Order,
+    pub limit: usize,
+    pub records: Records,
+    pub record_bytes_max: usize,
+    pub retries: u32,
+    pub task_timeout: Option<Duration>,
+    /// For tests: the worker that is the n-th to be started dies after handing over so many pages.
+    pub die: Option<(usize, u64)>,
+}
+
+/// A MapReduce job.
+///
+/// ```
+/// use gristmill::{Bytes, Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+///
+/// struct WordCount;
+///
+/// impl MapReduce for WordCount {
+///     type Key = Bytes;
+///     type Value = u64;
+///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+///
+///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+///         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+///             out.emit(word, 1);
+///         }
+///     }
+/// }
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("haiku.txt");
+/// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let (counts, _) = Job::new(&WordCount, Input::paths([&path])).workers(2).isolation(Isolation::Thread).run()?;
+/// assert_eq!(counts.get(&b"pond"[..]), Some(2));
+/// assert_eq!(counts.len(), 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Job<'j, J: MapReduce> {
+    pub(crate) program: &'j J,
+    pub(crate) input: Input,
+    pub(crate) settings: Settings,
+    pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
+}
+
+impl<'j, J: MapReduce> Job<'j, J> {
+    /// A job that reads lines, with as many workers as the process may use processors.
+    pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
+        let settings = Settings {
+            workers: None,
+            map_workers: None,
+            reduce_workers: None,
+            isolation: Isolation::default(),
+            exchange: Exchange::default(),
+            buffer: Buffer::default(),
+            combine: Combining::default(),
+            pages: PagePolicy::default(),
+            page_bytes: None,
+            split_bytes: None,
+            order: Order::default(),
+            limit: usize::MAX,
+            records: Records::Lines,
+            record_bytes_max: 64 << 20,
+            retries: 2,
+            task_timeout: None,
+            die: None,
+        };
+        Job { program, input, settings, progress: None }
+    }
+
+    /// Workers that both map and reduce.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.workers = Some(workers);
+        self
+    }
+
+    /// Separate workers for map: a crash in map then never loses what reduce has gathered.
+    pub fn map_workers(mut self, workers: usize) -> Self {
+        self.settings.map_workers = Some(workers);
+        self
+    }
+
+    /// Separate workers for reduce.
+    pub fn reduce_workers(mut self, workers: usize) -> Self {
+        self.settings.reduce_workers = Some(workers);
+        self
+    }
+
+    /// Processes or threads.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.settings.isolation = isolation;
+        self
+    }
+
+    /// Pipelined, or with a barrier between map and reduce.
+    pub fn exchange(mut self, exchange: Exchange) -> Self {
+        self.settings.exchange = exchange;
+        self
+    }
+
+    /// The map-side buffer.
+    pub fn buffer(mut self, buffer: Buffer) -> Self {
+        self.settings.buffer = buffer;
+        self
+    }
+
+    /// Where values are combined.
+    pub fn combine(mut self, combine: Combining) -> Self {
+        self.settings.combine = combine;
+        self
+    }
+
+    /// Where the memory of pages comes from.
+    pub fn pages(mut self, pages: PagePolicy) -> Self {
+        self.settings.pages = pages;
+        self
+    }
+
+    /// Size of a page in bytes, a multiple of 4096.
+    pub fn page_bytes(mut self, bytes: usize) -> Self {
+        self.settings.page_bytes = Some(bytes);
+        self
+    }
+
+    /// Input bytes of one map task, about.
+    pub fn split_bytes(mut self, bytes: u64) -> Self {
+        self.settings.split_bytes = Some(bytes);
+        self
+    }
+
+    /// The order of the result.
+    pub fn order(mut self, order: Order) -> Self {
+        self.settings.order = order;
+        self
+    }
+
+    /// Only the `k` pairs with the greatest values.
+    pub fn top(mut self, k: usize) -> Self {
+        self.settings.order = Order::ByValueDescending;
+        self.settings.limit = k;
+        self
+    }
+
+    /// Where records end.
+    pub fn records(mut self, records: Records) -> Self {
+        self.settings.records = records;
+        self
+    }
+
+    /// The longest record in bytes; a longer one is an error that names its place. 64 MiB by default.
+    pub fn record_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.record_bytes_max = bytes;
+        self
+    }
+
+    /// How often a task that failed is tried again. 2 by default.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.settings.retries = retries;
+        self
+    }
+
+    /// Ends a worker whose task takes longer than this; the task counts as failed.
+    pub fn task_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.task_timeout = Some(timeout);
+        self
+    }
+
+    /// Calls `progress` about ten times a second while the job runs.
+    pub fn on_progress(mut self, progress: impl FnMut(Progress) + 'j) -> Self {
+        self.progress = Some(Box::new(progress));
+        self
+    }
+
+    /// For tests of the engine: the `nth` worker started kills itself after `pages` hand-overs.
+    #[doc(hidden)]
+    pub fn die_after(mut self, nth: usize, pages: u64) -> Self {
+        self.settings.die = Some((nth, pages));
+        self
+    }
+
+    /// Runs the job and gathers the result in memory.
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be
+    /// honoured, or a system that refuses.
+    pub fn run(self) -> Result<(Output<J::Key, J::Value>, Summary)> {
+        let mut records = Output::default();
+        let summary = self.run_each(|key, value| records.push(key, value))?;
+        Ok((records, summary))
+    }
+
+    /// Runs the job and calls `visit` with every pair of the result, in order.
+    ///
+    /// # Errors
+    /// As [`Job::run`]. Pairs already visited are right, but not all there are.
+    pub fn run_each(
+        self,
+        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+    ) -> Result<Summary> {
+        coordinator::run(self, visit)
+    }
+}

@@ -1,0 +1,45 @@
+//! What a user writes: the map function, and how values combine.
+
+use crate::datum::{Combine, Datum, Key};
+use crate::split::Split;
+
+/// A MapReduce program.
+///
+/// The engine calls [`map`](MapReduce::map) for pieces of the input, in any order, on many workers, and
+/// again for pieces whose worker died; so `map` must depend on nothing but its split.
+///
+/// ```
+/// use gristmill::{Bytes, Combine, Emit, MapReduce, Split};
+///
+/// struct WordCount;
+///
+/// impl MapReduce for WordCount {
+///     type Key = Bytes;
+///     type Value = u64;
+///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+///
+///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+///         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+///             out.emit(word, 1);
+///         }
+///     }
+/// }
+/// ```
+pub trait MapReduce: Sync {
+    /// What is grouped by.
+    type Key: Key;
+    /// What is gathered for each key.
+    type Value: Datum;
+
+    /// How two values of one key become one; associative and commutative. `None` keeps every value.
+    const COMBINE: Option<Combine<Self::Value>> = None;
+
+    /// Emits the pairs of one piece of the input: whole records, separators included.
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
+}
+
+/// Where a map function puts its pairs.
+pub trait Emit<K: Key, V: Datum> {
+    /// Emits one pair.
+    fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>);
+}

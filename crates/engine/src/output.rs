@@ -1,0 +1,90 @@
+//! What a job gives back: the pairs, and what it took to make them.
+
+use std::marker::PhantomData;
+
+use crate::counters::Counters;
+use crate::datum::{Datum, Key};
+use crate::entry;
+
+/// The result of a job, gathered in memory, in the order that the job asked for.
+pub struct Records<K, V> {
+    bytes: Vec<u8>,
+    places: Vec<usize>,
+    kind: PhantomData<(K, V)>,
+}
+
+impl<K, V> Default for Records<K, V> {
+    fn default() -> Self {
+        Records { bytes: Vec::new(), places: Vec::new(), kind: PhantomData }
+    }
+}
+
+impl<K: Key, V: Datum> Records<K, V> {
+    pub(crate) fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
+        let place = self.bytes.len();
+        self.places.push(place);
+        self.bytes.resize(place + entry::width::<K, V>(key, value), 0);
+        entry::write::<K, V>(0, key, value, &mut self.bytes[place..]);
+    }
+
+    /// Number of pairs.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The pairs, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (K::Ref<'_>, V::Ref<'_>)> {
+        self.places.iter().map(|place| {
+            let pair = entry::read::<K, V>(&self.bytes[*place..]);
+            (pair.key, pair.value)
+        })
+    }
+
+    /// The value of `key`: a look through all pairs.
+    pub fn get(&self, key: K::Ref<'_>) -> Option<V::Ref<'_>> {
+        self.places
+            .iter()
+            .map(|place| entry::read::<K, V>(&self.bytes[*place..]))
+            .find(|pair| K::compare(pair.key, key).is_eq())
+            .map(|pair| pair.value)
+    }
+}
+
+/// What a run took.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// From the call to the answer, nanoseconds.
+    pub wall_ns: u64,
+    /// From the call until every worker had been started, nanoseconds.
+    pub start_ns: u64,
+    /// Bytes of input.
+    pub input_bytes: u64,
+    /// Map tasks.
+    pub tasks: usize,
+    /// Pairs in the result.
+    pub pairs: u64,
+    /// Workers that died and were replaced, each with the sentence that says how.
+    pub deaths: Vec<String>,
+    /// Times the input was mapped, whole or in part.
+    pub rounds: u32,
+    /// What each worker did, the dead included.
+    pub workers: Vec<Worker>,
+}
+
+/// One worker of a run.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its number, from 1.
+    pub number: usize,
+    /// It mapped.
+    pub maps: bool,
+    /// It reduced.
+    pub reduces: bool,
+    /// What it counted.
+    pub counters: Counters,
+}

@@ -1,0 +1,145 @@
+//! The plan: a pure function of machine, settings and input. Everything below obeys it.
+
+use crate::error::{Error, Result};
+use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+
+/// Memory for pages in flight, all workers together: small enough to stay in the last-level cache.
+const POOL_BYTES: usize = 16 << 20;
+/// Page size when there are few workers; measured, see bench/runs.
+const PAGE_BYTES_MAX: usize = 32 << 10;
+const PAGE_BYTES_MIN: usize = 4 << 10;
+/// Bytes that a worker reads at a time: input and combining table stay in its second-level cache together.
+const CHUNK_BYTES: usize = 256 << 10;
+const SPLIT_BYTES_MIN: u64 = 256 << 10;
+const SPLIT_BYTES_MAX: u64 = 2 << 20;
+/// Splits per map worker, so that the last ones to finish wait little for each other.
+const SPLITS_PER_WORKER: u64 = 16;
+/// Dead workers that are replaced before the job gives up.
+const SPARE_SLOTS_MIN: usize = 32;
+/// Partitions: enough that one partition's table fits the second-level cache for millions of keys.
+const PARTITIONS_MIN: usize = 64;
+/// Keys in the combining buffer of one map worker.
+const BUFFER_KEYS: usize = 32 << 10;
+const BUFFER_ENTRY_BYTES: usize = 1 << 20;
+/// Tasks that the shared words have room for.
+const TASKS_MAX: u64 = 1 << 16;
+
+/// What the machine offers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    pub cpus: usize,
+}
+
+/// How the job runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub isolation: Isolation,
+    pub exchange: Exchange,
+    pub pages: PagePolicy,
+    /// Each worker maps and reduces.
+    pub fused: bool,
+    pub map_workers: usize,
+    pub reduce_workers: usize,
+    pub partitions: usize,
+    pub page_bytes: usize,
+    pub pages_per_arena: usize,
+    pub spare_slots: usize,
+    pub split_bytes: u64,
+    pub chunk_bytes: usize,
+    pub buffer: Buffer,
+    pub combine_in_map: bool,
+    pub combine_in_reduce: bool,
+    pub buffer_keys: usize,
+    pub buffer_entry_bytes: usize,
+    /// An epoch ends with the task in which it has sent this many pages.
+    pub epoch_pages: u64,
+}
+
+impl Plan {
+    /// Chooses what `settings` leaves open.
+    pub fn new(settings: &Settings, machine: Machine, input_bytes: u64, combines: bool) -> Result<Plan> {
+        let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
+            (None, None) => {
+                let workers = settings.workers.unwrap_or(machine.cpus);
+                (workers, workers, true)
+            }
+            (map, reduce) => {
+                let half = settings.workers.unwrap_or(machine.cpus).div_ceil(2);
+                (map.unwrap_or(half), reduce.unwrap_or(half), false)
+            }
+        };
+        if map_workers == 0 || reduce_workers == 0 {
+            return Err(Error::Setting("a job needs at least one map worker and one reduce worker".into()));
+        }
+        let slots = if fused { map_workers } else { map_workers + reduce_workers };
+        if slots > 1024 {
+            return Err(Error::Setting(format!("{slots} workers were asked for; a job has at most 1024")));
+        }
+        let (combine_in_map, combine_in_reduce) = match settings.combine {
+            Combining::Both => (combines, combines),
+            Combining::Map => (combines, false),
+            Combining::Reduce => (false, combines),
+            Combining::Off => (false, false),
+        };
+        let buffer = match settings.buffer {
+            Buffer::Auto if combine_in_map => Buffer::Hash,
+            Buffer::Auto => Buffer::Array,
+            Buffer::Hash if !combine_in_map => {
+                let why = if combines { "combining in map is off" } else { "the job has no combiner" };
+                return Err(Error::Setting(format!("the hash buffer combines values, but {why}; use --buffer array")));
+            }
+            chosen => chosen,
+        };
+        let partitions = PARTITIONS_MIN.max(reduce_workers * 2).next_power_of_two();
+        let pool_pages = partitions * 2 + reduce_workers * 2;
+        let page_bytes = settings.page_bytes.unwrap_or_else(|| {
+            let fair = POOL_BYTES / (map_workers * pool_pages);
+            fair.clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX) / 4096 * 4096
+        });
+        if page_bytes == 0 || !page_bytes.is_multiple_of(4096) || page_bytes > 64 << 20 {
+            return Err(Error::Setting(format!(
+                "a page of {page_bytes} bytes was asked for; page sizes are multiples of 4096 up to 64 MiB"
+            )));
+        }
+        let split_bytes = settings.split_bytes.unwrap_or_else(|| {
+            (input_bytes / (map_workers as u64 * SPLITS_PER_WORKER)).clamp(SPLIT_BYTES_MIN, SPLIT_BYTES_MAX)
+        });
+        let split_bytes = split_bytes.max(input_bytes / TASKS_MAX).max(1);
+        Ok(Plan {
+            isolation: settings.isolation,
+            exchange: settings.exchange,
+            pages: settings.pages,
+            fused,
+            map_workers,
+            reduce_workers,
+            partitions,
+            page_bytes,
+            pages_per_arena: pool_pages,
+            spare_slots: SPARE_SLOTS_MIN.max(slots),
+            split_bytes,
+            chunk_bytes: CHUNK_BYTES,
+            buffer,
+            combine_in_map,
+            combine_in_reduce,
+            buffer_keys: BUFFER_KEYS,
+            buffer_entry_bytes: BUFFER_ENTRY_BYTES,
+            epoch_pages: partitions as u64 / 2,
+        })
+    }
+
+    /// Workers at the start.
+    pub fn workers(&self) -> usize {
+        if self.fused { self.map_workers } else { self.map_workers + self.reduce_workers }
+    }
+
+    /// Slots of the region: the coordinator, the workers, and those that may replace them.
+    pub fn slots(&self) -> usize {
+        1 + self.workers() + self.spare_slots
+    }
+
+    /// Pages of one producer that a reducer may hold back without copying: whatever all reducers hold, one
+    /// page per partition and one more stay with the producer, so that it can always finish its task.
+    pub fn held_pages_max(&self) -> usize {
+        (self.pages_per_arena - self.partitions - 1) / self.reduce_workers
+    }
+}

@@ -1,0 +1,177 @@
+//! The partitions of one reduce worker, from the first page to the sorted result.
+//!
+//! While map still runs, each page is combined into its partition's table (or kept, when values do not
+//! combine). When all has arrived the worker sorts what it has, over all its partitions, and hands it on.
+
+use std::cmp::Ordering;
+
+use crate::datum::{Combine, Datum, Key};
+use crate::entry;
+use crate::job::Order;
+use crate::table::Table;
+
+/// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
+const BATCH: usize = 32;
+
+/// One partition.
+enum Partition<K: Key, V: Datum> {
+    /// Values are combined as they come.
+    Table(Table<K, V>),
+    /// Pairs as they lie in pages, one after the other.
+    List(Vec<u8>),
+}
+
+/// All partitions of one reduce worker; those it does not own stay empty.
+pub(crate) struct Reduction<K: Key, V: Datum> {
+    combine: Option<Combine<V>>,
+    partitions: Vec<Partition<K, V>>,
+}
+
+impl<K: Key, V: Datum> Reduction<K, V> {
+    pub fn new(partitions: usize, combine: Option<Combine<V>>) -> Reduction<K, V> {
+        Reduction { combine, partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect() }
+    }
+
+    /// Takes the pairs of one page.
+    pub fn take(&mut self, partition: usize, body: &[u8]) {
+        let slot = &mut self.partitions[partition];
+        let Some(combine) = self.combine else {
+            let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
+            return list.extend_from_slice(body);
+        };
+        if let Partition::List(_) = slot {
+            *slot = Partition::Table(Table::with_room_for(body.len() / 16));
+        }
+        let Partition::Table(table) = slot else { unreachable!("made above") };
+        let mut at = 0;
+        while at < body.len() {
+            // 1. Find where up to BATCH pairs begin, and ask for their slots.
+            let mut starts = [0u32; BATCH];
+            let mut found = 0;
+            while found < BATCH && at < body.len() {
+                let pair = entry::read::<K, V>(&body[at..]);
+                table.prefetch(pair.hash);
+                starts[found] = at as u32;
+                found += 1;
+                at += pair.bytes;
+            }
+            // 2. Combine them.
+            for start in &starts[..found] {
+                let pair = entry::read::<K, V>(&body[*start as usize..]);
+                table.merge(pair.hash, pair.key, pair.value, combine);
+            }
+        }
+    }
+
+    /// Number of keys (of pairs, without a combiner).
+    pub fn len(&self) -> usize {
+        self.partitions.iter().map(Partition::len).sum()
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.partitions
+            .iter()
+            .map(|partition| match partition {
+                Partition::Table(table) => table.bytes(),
+                Partition::List(list) => list.len(),
+            })
+            .sum()
+    }
+
+    /// The same pairs, combined now: for a job that did not combine them as they came.
+    pub fn combined(self, combine: Combine<V>) -> Reduction<K, V> {
+        let mut combined = Reduction::new(self.partitions.len(), Some(combine));
+        for (number, partition) in self.partitions.into_iter().enumerate() {
+            if let Partition::List(list) = partition {
+                combined.take(number, &list);
+            }
+        }
+        combined
+    }
+
+    /// Where the pairs lie, in `order`, at most `limit` of them.
+    pub fn rows(&self, order: Order, limit: usize) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::with_capacity(self.len());
+        for (number, partition) in self.partitions.iter().enumerate() {
+            partition.for_each_place(|place| {
+                let (key, value) = partition.pair(place);
+                let prefix = match order {
+                    Order::Unordered => 0,
+                    Order::ByKey => K::prefix(key),
+                    Order::ByValueDescending => !V::prefix(value),
+                };
+                rows.push(Row { prefix, partition: number as u32, place: place as u32 });
+            });
+        }
+        if order != Order::Unordered {
+            let compare = |a: &Row, b: &Row| -> Ordering {
+                a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(a), self.pair(b)))
+            };
+            if limit < rows.len() {
+                rows.select_nth_unstable_by(limit, compare);
+                rows.truncate(limit);
+            }
+            rows.sort_unstable_by(compare);
+        }
+        rows.truncate(limit);
+        rows
+    }
+
+    /// Calls `visit` with the pairs at `rows`.
+    pub fn visit(&self, rows: &[Row], mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>)) {
+        for row in rows {
+            let (key, value) = self.pair(row);
+            visit(key, value);
+        }
+    }
+
+    fn pair(&self, row: &Row) -> (K::Ref<'_>, V::Ref<'_>) {
+        self.partitions[row.partition as usize].pair(row.place as usize)
+    }
+}
+
+/// Where a pair lies, with what decides most comparisons beside it.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    prefix: u64,
+    partition: u32,
+    place: u32,
+}
+
+impl<K: Key, V: Datum> Partition<K, V> {
+    fn len(&self) -> usize {
+        match self {
+            Partition::Table(table) => table.len(),
+            Partition::List(_) => {
+                let mut pairs = 0;
+                self.for_each_place(|_| pairs += 1);
+                pairs
+            }
+        }
+    }
+
+    fn for_each_place(&self, mut visit: impl FnMut(usize)) {
+        match self {
+            Partition::Table(table) => table.places().for_each(visit),
+            Partition::List(list) => {
+                let mut at = 0;
+                while at < list.len() {
+                    visit(at);
+                    at += entry::read::<K, V>(&list[at..]).bytes;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn pair(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {
+        match self {
+            Partition::Table(table) => table.entry(place),
+            Partition::List(list) => {
+                let pair = entry::read::<K, V>(&list[place..]);
+                (pair.key, pair.value)
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The result as it comes in: one sorted stream of pages per reducer, merged into one.
+//!
+//! A reducer that dies while it delivers is replaced by one that makes the same stream again; what had
+//! been taken from the old one is skipped in the new. A stream without order cannot be made again in the
+//! same order, so it is held back until it is complete.
+
+use gristmill_page::{PageRef, Receiver};
+
+use crate::datum::Datum;
+use crate::entry::{self, Entry};
+use crate::error::Result;
+use crate::exchange::{HEADER_BYTES, Header, Kind};
+use crate::job::Order;
+use crate::map_reduce::MapReduce;
+use crate::shared::Shared;
+
+/// The streams of all reducers.
+pub(crate) struct Results<'r, J: MapReduce> {
+    shared: &'r Shared,
+    receiver: Receiver<'r>,
+    streams: Vec<Stream<'r>>,
+    /// The stream whose next page is waited for.
+    awaited: usize,
+    kind: std::marker::PhantomData<J>,
+}
+
+/// The stream of one reducer, through all its lives.
+#[derive(Default)]
+struct Stream<'r> {
+    /// The slot it comes from now, and how many it came from before.
+    slot: usize,
+    lives: usize,
+    page: Page<'r>,
+    /// Where in the page the next pair begins, where the pairs end, and how many there are between.
+    at: usize,
+    end: usize,
+    left: u64,
+    ended: bool,
+    /// Pairs taken, and pairs still to be skipped because they were taken from a predecessor.
+    taken: u64,
+    skip: u64,
+    pieces: Vec<u8>,
+}
+
+/// What the next pairs are read from.
+#[derive(Default)]
+enum Page<'r> {
+    #[default]
+    None,
+    Page(PageRef<'r>),
+    /// One pair that was larger than a page.
+    Pair(Vec<u8>),
+}
+
+impl Stream<'_> {
+    fn bytes(&self) -> &[u8] {
+        match &self.page {
+            Page::None => &[],
+            Page::Page(page) => &page.bytes()[self.at..self.end],
+            Page::Pair(pair) => &pair[self.at..self.end],
+        }
+    }
+}
+
+impl<'r, J: MapReduce> Results<'r, J> {
+    pub fn new(shared: &'r Shared, receiver: Receiver<'r>, reducers: usize) -> Self {
+        let streams = (0..reducers).map(|_| Stream::default()).collect();
+        Results { shared, receiver, streams, awaited: 0, kind: std::marker::PhantomData }
+    }
+
+    /// Says in which slot each reducer is now.
+    pub fn follow(&mut self, reducers: &[usize]) {
+        for (stream, slot) in self.streams.iter_mut().zip(reducers) {
+            if stream.slot != *slot && !stream.ended {
+                stream.slot = *slot;
+                stream.lives += 1;
+                // The page at hand outlives its sender: what is left of it counts as taken.
+                stream.skip = stream.taken + stream.left;
+                stream.pieces.clear();
+            }
+        }
+    }
+
+    /// True when the page that is waited for has arrived.
+    pub fn has_arrived(&self) -> bool {
+        let Stream { slot, .. } = self.streams[self.awaited];
+        slot != 0 && !self.receiver.is_empty(slot)
+    }
+
+    /// Visits the pairs of all streams, at most `limit`, and returns how many; calls `wait` whenever the
+    /// next page has not arrived.
+    pub fn visit(
+        &mut self,
+        ordered: bool,
+        order: Order,
+        limit: usize,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+        mut wait: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<u64> {
+        let mut visited = 0;
+        if !ordered {
+            for number in 0..self.streams.len() {
+                let (mut whole, mut life) = (Vec::new(), 0);
+                while self.fill(number, &mut wait)? {
+                    let stream = &mut self.streams[number];
+                    if stream.lives != life {
+                        whole.clear();
+                        life = stream.lives;
+                    }
+                    whole.extend_from_slice(stream.bytes());
+                    (stream.at, stream.left) = (stream.end, 0);
+                }
+                let mut at = 0;
+                while at < whole.len() && visited < limit as u64 {
+                    let pair = entry::read::<J::Key, J::Value>(&whole[at..]);
+                    visit(pair.key, pair.value);
+                    at += pair.bytes;
+                    visited += 1;
+                }
+            }
+            return Ok(visited);
+        }
+        // Streams that have a next pair, the smallest last.
+        let mut heads = Vec::with_capacity(self.streams.len());
+        for number in 0..self.streams.len() {
+            if self.fill(number, &mut wait)? {
+                self.insert(&mut heads, number, order);
+            }
+        }
+        while let Some(number) = heads.pop() {
+            if visited == limit as u64 {
+                break;
+            }
+            let head = self.head(number);
+            visit(head.key, head.value);
+            let bytes = head.bytes;
+            let stream = &mut self.streams[number];
+            stream.at += bytes;
+            stream.left -= 1;
+            stream.taken += 1;
+            visited += 1;
+            if self.fill(number, &mut wait)? {
+                self.insert(&mut heads, number, order);
+            }
+        }
+        Ok(visited)
+    }
+
+    /// Makes sure that the stream has a next pair; false when it has ended.
+    fn fill(&mut self, number: usize, wait: &mut impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
+        loop {
+            let stream = &mut self.streams[number];
+            if stream.at < stream.end {
+                return Ok(true);
+            }
+            if let Page::Page(page) = std::mem::take(&mut stream.page) {
+                give_back(self.shared, &mut self.receiver, page);
+            }
+            if stream.ended {
+                return Ok(false);
+            }
+            let next = if stream.slot == 0 { None } else { self.receiver.recv(stream.slot) };
+            let Some(page) = next else {
+                self.awaited = number;
+                wait(self)?;
+                continue;
+            };
+            let header = Header::read(page.bytes());
+            match header.kind {
+                Kind::Pairs => {
+                    (stream.at, stream.end) = (HEADER_BYTES, HEADER_BYTES + header.bytes as usize);
+                    stream.left = u64::from(header.pairs);
+                    stream.page = Page::Page(page);
+                }
+                Kind::Piece | Kind::LastPiece => {
+                    stream.pieces.extend_from_slice(&page.bytes()[HEADER_BYTES..][..header.bytes as usize]);
+                    give_back(self.shared, &mut self.receiver, page);
+                    if header.kind == Kind::LastPiece {
+                        let pair = std::mem::take(&mut stream.pieces);
+                        (stream.at, stream.end, stream.left) = (0, pair.len(), 1);
+                        stream.page = Page::Pair(pair);
+                    }
+                }
+                Kind::End => {
+                    stream.ended = true;
+                    give_back(self.shared, &mut self.receiver, page);
+                }
+            }
+            while stream.skip > 0 && stream.left > 0 {
+                stream.at += entry::read::<J::Key, J::Value>(stream.bytes()).bytes;
+                stream.left -= 1;
+                stream.skip -= 1;
+            }
+        }
+    }
+
+    fn head(&self, number: usize) -> Entry<'_, J::Key, J::Value> {
+        entry::read(self.streams[number].bytes())
+    }
+
+    fn insert(&self, heads: &mut Vec<usize>, number: usize, order: Order) {
+        let new = self.head(number);
+        let at = heads.partition_point(|other| {
+            let other = self.head(*other);
+            order.compare::<J::Key, J::Value>((other.key, other.value), (new.key, new.value)).is_gt()
+        });
+        heads.insert(at, number);
+    }
+}
+
+fn give_back<'r>(shared: &Shared, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
+    let producer = page.producer();
+    receiver.give_back(page);
+    shared.ring(producer);
+}

@@ -1,0 +1,427 @@
+//! The words that workers and coordinator share, beside pages and rings.
+//!
+//! ```text
+//!  | job, 16 words | slot 0, 128 words | slot 1 ... | partition 0: owner, since | ... | task 0 | task 1 | ...
+//! ```
+//!
+//! *Who writes.* Job and partition words: the coordinator. Slot words: the worker of the slot (the coordinator
+//! reads). Task words: a worker when it claims, the coordinator when it puts a task back or opens a round.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use gristmill_os::futex::SharedFutex;
+use gristmill_os::wake::Bell;
+use gristmill_page::Pages;
+use gristmill_ring::{CommitWord, Futex};
+
+use crate::counters::{COUNTERS, Counters};
+
+const JOB_WORDS: usize = 16;
+const SLOT_WORDS: usize = 192;
+const MESSAGE_AT: usize = 16;
+const MESSAGE_WORDS: usize = 64;
+const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
+const _: () = assert!(COUNTERS_AT + COUNTERS <= SLOT_WORDS);
+
+/// Words of the job.
+#[derive(Clone, Copy)]
+enum Job {
+    Round,
+    MappedRound,
+    FinishRound,
+    Over,
+    NextTask,
+    PutBack,
+    SlotsBorn,
+    DoneTasks,
+    Announced,
+}
+
+/// Words of a slot.
+#[derive(Clone, Copy)]
+enum Slot {
+    Commit,
+    Task,
+    TaskStartNs,
+    DrainedRound,
+    MessageBytes,
+    /// The first of [`FAILURE_WORDS`].
+    Failure,
+}
+
+const FAILURE_WORDS: usize = 3;
+
+/// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
+/// source, and two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Read { source: usize, errno: i32 },
+    Truncated { source: usize, found: u64 },
+    RecordTooLong { source: usize, offset: u64 },
+}
+
+impl Failure {
+    fn encode(self) -> [u64; FAILURE_WORDS] {
+        match self {
+            Failure::Read { source, errno } => [1, source as u64, errno as u64],
+            Failure::Truncated { source, found } => [2, source as u64, found],
+            Failure::RecordTooLong { source, offset } => [3, source as u64, offset],
+        }
+    }
+
+    fn decode([kind, source, number]: [u64; FAILURE_WORDS]) -> Option<Failure> {
+        let source = source as usize;
+        match kind {
+            0 => None,
+            1 => Some(Failure::Read { source, errno: number as i32 }),
+            2 => Some(Failure::Truncated { source, found: number }),
+            3 => Some(Failure::RecordTooLong { source, offset: number }),
+            other => panic!("a failure of kind {other} was left"),
+        }
+    }
+}
+
+/// A claim on a task: which worker took it in which epoch of its own, in which round of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub round: u32,
+    /// `None` while nobody has claimed the task.
+    pub taken: Option<(usize, u64)>,
+}
+
+const NOBODY: u64 = 0xffff;
+
+impl Claim {
+    fn free(round: u32) -> u64 {
+        u64::from(round) << 48 | NOBODY << 32
+    }
+
+    fn taken(round: u32, slot: usize, epoch: u64) -> u64 {
+        assert!(epoch < 1 << 32 && (slot as u64) < NOBODY, "epochs and slots fit a claim");
+        u64::from(round) << 48 | (slot as u64) << 32 | epoch
+    }
+
+    fn decode(word: u64) -> Claim {
+        let slot = word >> 32 & 0xffff;
+        let taken = (slot != NOBODY).then_some((slot as usize, word & 0xffff_ffff));
+        Claim { round: (word >> 48) as u32, taken }
+    }
+}
+
+/// The slot of the coordinator, which receives results.
+pub(crate) const COORDINATOR: usize = 0;
+
+/// The coordinator sleeps in a poll; its doorbell rings through an eventfd.
+pub(crate) struct CoordinatorBell(pub Bell);
+
+impl Futex for CoordinatorBell {
+    fn wait(&self, _: &AtomicU32, _: u32) {
+        unreachable!("the coordinator waits for deaths and for this bell together");
+    }
+
+    fn wake(&self, _: &AtomicU32) {
+        self.0.ring();
+    }
+}
+
+/// Typed access to the shared words.
+pub(crate) struct Shared {
+    pub pages: Pages,
+    /// Wakes the coordinator, which also waits for the kernel to tell of deaths.
+    pub bell: CoordinatorBell,
+    slots: usize,
+    partitions: usize,
+    tasks: usize,
+}
+
+impl Shared {
+    /// Words that [`Shared::new`] needs in the region.
+    pub fn words(slots: usize, partitions: usize, tasks: usize) -> usize {
+        JOB_WORDS + slots * SLOT_WORDS + partitions * 2 + tasks
+    }
+
+    pub fn new(pages: Pages, partitions: usize, tasks: usize) -> io::Result<Shared> {
+        let slots = pages.shape().slots;
+        Ok(Shared { pages, bell: CoordinatorBell(Bell::new()?), slots, partitions, tasks })
+    }
+
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    pub fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    fn job(&self, word: Job) -> &AtomicU64 {
+        &self.pages.extra_words()[word as usize]
+    }
+
+    fn slot_words(&self, slot: usize) -> &[AtomicU64] {
+        &self.pages.extra_words()[JOB_WORDS + slot * SLOT_WORDS..][..SLOT_WORDS]
+    }
+
+    fn slot(&self, slot: usize, word: Slot) -> &AtomicU64 {
+        &self.slot_words(slot)[word as usize]
+    }
+
+    fn partition_words(&self, partition: usize) -> &[AtomicU64] {
+        &self.pages.extra_words()[JOB_WORDS + self.slots * SLOT_WORDS + partition * 2..][..2]
+    }
+
+    fn task_word(&self, task: usize) -> &AtomicU64 {
+        let tasks = JOB_WORDS + self.slots * SLOT_WORDS + self.partitions * 2;
+        &self.pages.extra_words()[tasks..][..self.tasks][task]
+    }
+
+    /// Tells the worker in `slot` (or the coordinator) to look again.
+    #[inline]
+    pub fn ring(&self, slot: usize) {
+        match slot {
+            COORDINATOR => self.pages.doorbell(slot).ring(&self.bell),
+            _ => self.pages.doorbell(slot).ring(&SharedFutex),
+        }
+    }
+
+    /// Every worker that sleeps looks at the shared words again.
+    pub fn ring_all(&self) {
+        (1..self.slots_born()).for_each(|slot| self.ring(slot));
+    }
+
+    /// The same after a death: the dead may have been about to wake somebody.
+    pub fn ring_all_after_death(&self) {
+        (1..self.slots_born()).for_each(|slot| self.pages.doorbell(slot).ring_after_death(&SharedFutex));
+    }
+
+    // The coordinator's words. Each is published with Release and read with Acquire: what the coordinator
+    // did before (owners, task words) is visible to the worker that sees the new value.
+
+    /// Rounds count how often the input is mapped: 0, and one more after each loss of reduce state.
+    pub fn round(&self) -> u32 {
+        self.job(Job::Round).load(Ordering::Acquire) as u32
+    }
+
+    /// Opens a round: every task is free again.
+    pub fn open_round(&self, round: u32) {
+        for task in 0..self.tasks {
+            self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
+        }
+        self.job(Job::PutBack).store(0, Ordering::Relaxed);
+        self.job(Job::NextTask).store(0, Ordering::Relaxed);
+        // PAIRS WITH the load in `round`.
+        self.job(Job::Round).store(u64::from(round), Ordering::Release);
+    }
+
+    /// True when every task of `round` has been committed.
+    pub fn is_mapped(&self, round: u32) -> bool {
+        self.job(Job::MappedRound).load(Ordering::Acquire) > u64::from(round)
+    }
+
+    pub fn set_mapped(&self, round: u32) {
+        self.job(Job::MappedRound).store(u64::from(round) + 1, Ordering::Release);
+    }
+
+    /// True when reducers may seal their partitions: nothing is tainted after `round`.
+    pub fn may_finish(&self, round: u32) -> bool {
+        self.job(Job::FinishRound).load(Ordering::Acquire) > u64::from(round)
+    }
+
+    pub fn set_may_finish(&self, round: u32) {
+        self.job(Job::FinishRound).store(u64::from(round) + 1, Ordering::Release);
+    }
+
+    /// True when workers must end.
+    pub fn is_over(&self) -> bool {
+        self.job(Job::Over).load(Ordering::Acquire) != 0
+    }
+
+    pub fn set_over(&self) {
+        self.job(Job::Over).store(1, Ordering::Release);
+    }
+
+    /// Slots below this number have, or had, a worker.
+    pub fn slots_born(&self) -> usize {
+        self.job(Job::SlotsBorn).load(Ordering::Acquire) as usize
+    }
+
+    pub fn set_slots_born(&self, slots: usize) {
+        self.job(Job::SlotsBorn).store(slots as u64, Ordering::Release);
+    }
+
+    /// Tasks committed, as the coordinator last counted them.
+    pub fn done_tasks(&self) -> usize {
+        self.job(Job::DoneTasks).load(Ordering::Relaxed) as usize
+    }
+
+    pub fn set_done_tasks(&self, tasks: usize) {
+        self.job(Job::DoneTasks).store(tasks as u64, Ordering::Relaxed);
+    }
+
+    /// The slot that reduces `partition`.
+    #[inline]
+    pub fn owner(&self, partition: usize) -> usize {
+        self.partition_words(partition)[0].load(Ordering::Acquire) as usize
+    }
+
+    /// The first round whose pages make up `partition`.
+    #[inline]
+    pub fn since(&self, partition: usize) -> u32 {
+        self.partition_words(partition)[1].load(Ordering::Acquire) as u32
+    }
+
+    /// Gives `partition` to the reducer in `slot`, to be built from the pages of `since` and later.
+    pub fn assign(&self, partition: usize, slot: usize, since: u32) {
+        let words = self.partition_words(partition);
+        words[1].store(u64::from(since), Ordering::Release);
+        words[0].store(slot as u64, Ordering::Release);
+    }
+
+    // Tasks.
+
+    /// Claims a free task of `round`; true when it had been put back after a failure.
+    pub fn claim_task(&self, round: u32, slot: usize, epoch: u64) -> Option<(usize, bool)> {
+        let claim = |task: usize| {
+            self.task_word(task)
+                .compare_exchange(
+                    Claim::free(round),
+                    Claim::taken(round, slot, epoch),
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+        };
+        while (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.tasks {
+            let task = self.job(Job::NextTask).fetch_add(1, Ordering::Relaxed) as usize;
+            if task < self.tasks && claim(task) {
+                return Some((task, false));
+            }
+        }
+        if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        (0..self.tasks).find(|task| claim(*task)).map(|task| (task, true))
+    }
+
+    /// True when [`Shared::claim_task`] may find something.
+    pub fn has_free_task(&self, round: u32) -> bool {
+        (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.tasks
+            || self.job(Job::PutBack).load(Ordering::Acquire) != 0
+                && (0..self.tasks).any(|task| self.claim_of(task) == Claim { round, taken: None })
+    }
+
+    pub fn claim_of(&self, task: usize) -> Claim {
+        Claim::decode(self.task_word(task).load(Ordering::Acquire))
+    }
+
+    /// True when the task's claim belongs to a committed epoch.
+    pub fn is_done(&self, task: usize) -> bool {
+        matches!(self.claim_of(task).taken, Some((slot, epoch)) if self.commit(slot).committed() >= epoch)
+    }
+
+    /// Frees every task that dead `slot` had claimed and not committed; returns how many.
+    pub fn put_back(&self, slot: usize) -> usize {
+        let committed = self.commit(slot).committed();
+        let mut freed = 0;
+        for task in 0..self.tasks {
+            let claim = self.claim_of(task);
+            if matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed) {
+                self.task_word(task).store(Claim::free(claim.round), Ordering::Release);
+                freed += 1;
+            }
+        }
+        if freed > 0 {
+            self.job(Job::PutBack).fetch_add(freed, Ordering::Release);
+        }
+        freed as usize
+    }
+
+    // A worker's words.
+
+    /// The commit word of the worker in `slot`.
+    pub fn commit(&self, slot: usize) -> CommitWord<'_> {
+        CommitWord::new(self.slot(slot, Slot::Commit))
+    }
+
+    /// Says which task `slot` works on.
+    pub fn set_task(&self, slot: usize, task: Option<usize>, now_ns: u64) {
+        self.slot(slot, Slot::TaskStartNs).store(now_ns, Ordering::Relaxed);
+        self.slot(slot, Slot::Task).store(task.map_or(0, |task| task as u64 + 1), Ordering::Release);
+    }
+
+    /// The task that `slot` works on, and since when.
+    pub fn task(&self, slot: usize) -> Option<(usize, u64)> {
+        let task = self.slot(slot, Slot::Task).load(Ordering::Acquire);
+        let since_ns = self.slot(slot, Slot::TaskStartNs).load(Ordering::Relaxed);
+        task.checked_sub(1).map(|task| (task as usize, since_ns))
+    }
+
+    /// `slot` has consumed every page of `round`.
+    pub fn set_drained(&self, slot: usize, round: u32) {
+        self.slot(slot, Slot::DrainedRound).store(u64::from(round) + 1, Ordering::Release);
+    }
+
+    pub fn is_drained(&self, slot: usize, round: u32) -> bool {
+        self.slot(slot, Slot::DrainedRound).load(Ordering::Acquire) > u64::from(round)
+    }
+
+    /// A worker has committed, drained or failed: the coordinator shall look.
+    pub fn announce(&self) {
+        self.job(Job::Announced).fetch_add(1, Ordering::Release);
+        self.ring(COORDINATOR);
+    }
+
+    /// Counts announcements.
+    pub fn announced(&self) -> u64 {
+        self.job(Job::Announced).load(Ordering::Acquire)
+    }
+
+    /// Leaves an error of the job (not a death) where the coordinator finds it.
+    pub fn fail(&self, slot: usize, failure: &Failure) {
+        let words = failure.encode();
+        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.announce();
+    }
+
+    /// The error that [`Shared::fail`] left in `slot`.
+    pub fn failure(&self, slot: usize) -> Option<Failure> {
+        // Read after `announced`, whose Acquire makes the words visible.
+        let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];
+        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Relaxed)))
+    }
+
+    /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes.
+    pub fn set_message(&self, slot: usize, message: &str) {
+        let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
+        let bytes = &message.as_bytes()[..message.len().min(MESSAGE_WORDS * 8)];
+        for (word, eight) in words.iter().zip(bytes.chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..eight.len()].copy_from_slice(eight);
+            word.store(u64::from_le_bytes(padded), Ordering::Relaxed);
+        }
+        self.slot(slot, Slot::MessageBytes).store(bytes.len() as u64, Ordering::Release);
+    }
+
+    pub fn message(&self, slot: usize) -> Option<String> {
+        let bytes = self.slot(slot, Slot::MessageBytes).load(Ordering::Acquire) as usize;
+        let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
+        let mut text: Vec<u8> =
+            words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).take(bytes).collect();
+        text.truncate(bytes);
+        (bytes > 0).then(|| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Publishes a worker's counters.
+    pub fn set_counters(&self, slot: usize, counters: &Counters) {
+        for (word, value) in self.slot_words(slot)[COUNTERS_AT..].iter().zip(counters.values()) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// A worker's counters as it last published them.
+    pub fn counters(&self, slot: usize) -> Counters {
+        Counters::from_values(self.slot_words(slot)[COUNTERS_AT..].iter().map(|word| word.load(Ordering::Relaxed)))
+    }
+}

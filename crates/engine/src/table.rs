@@ -1,0 +1,190 @@
+//! The combining table: one entry per key, values combined in place.
+//!
+//! ```text
+//!  slots:    | hash, 4 | entry + 1, 4 |  ...   open addressing, linear probing, 0 is empty
+//!  entries:  | value | length | key |  | value | length | key |  ...   in order of first appearance
+//! ```
+//!
+//! Keys met early lie close together, and early keys are the frequent ones. Growing moves slots only: their
+//! hashes are in them.
+
+use std::marker::PhantomData;
+
+use gristmill_page::prefetch;
+
+use crate::datum::{Combine, Datum, Key};
+use crate::entry::{length_width, read_length, write_length};
+
+const SLOTS_MIN: usize = 64;
+
+pub(crate) struct Table<K, V> {
+    slots: Vec<u64>,
+    entries: Vec<u8>,
+    len: usize,
+    kind: PhantomData<(K, V)>,
+}
+
+impl<K: Key, V: Datum> Table<K, V> {
+    /// Bytes in front of the key.
+    const VALUE_BYTES: usize = V::WIDTH.expect("values that are combined have a fixed width");
+
+    /// An empty table that grows when `keys` have come.
+    pub fn with_room_for(keys: usize) -> Table<K, V> {
+        Table {
+            slots: vec![0; (keys * 2).next_power_of_two().max(SLOTS_MIN)],
+            entries: Vec::new(),
+            len: 0,
+            kind: PhantomData,
+        }
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of memory used for slots and entries.
+    pub fn bytes(&self) -> usize {
+        self.slots.len() * 8 + self.entries.len()
+    }
+
+    /// Bytes used for entries.
+    pub fn entry_bytes(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Asks for the slot of `hash` to be brought near: [`Table::merge`] will follow.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u32) {
+        let mask = self.slots.len() - 1;
+        prefetch(&self.slots[hash as usize & mask]);
+    }
+
+    /// Combines `value` into the entry of `key`, or makes a new one.
+    #[inline(always)]
+    pub fn merge(
+        &mut self,
+        hash: u32,
+        key: K::Ref<'_>,
+        value: V::Ref<'_>,
+        combine: Combine<V>,
+    ) {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == 0 {
+                return self.insert(at, hash, key, value);
+            }
+            if (slot >> 32) as u32 == hash {
+                let start = (slot as u32 - 1) as usize;
+                let key_start = start + Self::VALUE_BYTES;
+                let (length, key_start) = match K::WIDTH {
+                    Some(width) => (width, key_start),
+                    None => read_length(&self.entries, key_start),
+                };
+                if K::equal(K::read(&self.entries[key_start..key_start + length]), key) {
+                    let place = &mut self.entries[start..start + Self::VALUE_BYTES];
+                    let combined = combine(V::own(V::read(place)), V::own(value));
+                    V::write(V::lend(&combined), place);
+                    return;
+                }
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, at: usize, hash: u32, key: K::Ref<'_>, value: V::Ref<'_>) {
+        let start = self.entries.len();
+        let length = K::width(key);
+        let header = Self::VALUE_BYTES + if K::WIDTH.is_none() { length_width(length) } else { 0 };
+        assert!(start + header + length < u32::MAX as usize, "a table holds less than 4 GiB of entries");
+        self.entries.resize(start + header + length, 0);
+        let entry = &mut self.entries[start..];
+        V::write(value, &mut entry[..Self::VALUE_BYTES]);
+        if K::WIDTH.is_none() {
+            write_length(length, &mut entry[Self::VALUE_BYTES..]);
+        }
+        K::write(key, &mut entry[header..]);
+        self.slots[at] = u64::from(hash) << 32 | (start as u64 + 1);
+        self.len += 1;
+        if self.len * 2 > self.slots.len() {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mask = self.slots.len() * 2 - 1;
+        let old = std::mem::replace(&mut self.slots, vec![0; mask + 1]);
+        for slot in old.into_iter().filter(|slot| *slot != 0) {
+            let mut at = (slot >> 32) as usize & mask;
+            while self.slots[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = slot;
+        }
+    }
+
+    /// Calls `visit` with hash, key and value of every entry.
+    #[inline]
+    pub fn for_each(&self, mut visit: impl FnMut(u32, K::Ref<'_>, V::Ref<'_>)) {
+        for slot in &self.slots {
+            if *slot != 0 {
+                let (key, value) = self.entry((*slot as u32 - 1) as usize);
+                visit((slot >> 32) as u32, key, value);
+            }
+        }
+    }
+
+    /// Places of all entries, to be read with [`Table::entry`].
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.slots.iter().filter(|slot| **slot != 0).map(|slot| (*slot as u32 - 1) as usize)
+    }
+
+    /// Key and value at a place.
+    #[inline(always)]
+    pub fn entry(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {
+        let key_start = place + Self::VALUE_BYTES;
+        let (length, start) = match K::WIDTH {
+            Some(width) => (width, key_start),
+            None => read_length(&self.entries, key_start),
+        };
+        (K::read(&self.entries[start..start + length]), V::read(&self.entries[place..key_start]))
+    }
+
+    /// Forgets all entries and keeps the memory.
+    pub fn clear(&mut self) {
+        self.slots.fill(0);
+        self.entries.clear();
+        self.len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::Bytes;
+    use crate::entry::short_hash;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_map(words in prop::collection::vec("[ab]{0,3}|[a-z]{0,300}", 0..400), crowded: bool) {
+            let mut table = Table::<Bytes, u64>::with_room_for(1);
+            let mut expected = BTreeMap::<Vec<u8>, u64>::new();
+            for word in &words {
+                // Crowded: all hashes collide in few slots, so keys are told apart by their bytes.
+                let hash = short_hash(Bytes::hash(word.as_bytes())) & if crowded { 3 } else { u32::MAX };
+                table.merge(hash, word.as_bytes(), 1, |a, b| a + b);
+                *expected.entry(word.clone().into_bytes()).or_default() += 1;
+            }
+            let mut counted = BTreeMap::new();
+            table.for_each(|_, key, value| { counted.insert(key.to_vec(), value); });
+            prop_assert_eq!(table.len(), expected.len());
+            prop_assert_eq!(counted, expected);
+        }
+    }
+}

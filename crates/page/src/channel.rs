@@ -1,0 +1,214 @@
+//! The two ends of the page channels of one worker.
+//!
+//! A [`Sender`] owns the pages of its slot's arena and hands them to any consumer; a [`Receiver`] reads
+//! pages of any producer and gives them back. Neither takes a lock or calls the kernel.
+
+use gristmill_ring::{Consumer, Producer};
+
+use crate::layout::Pages;
+
+/// The page is at home: free, or being written by its owner.
+const HOME: u32 = u32::MAX;
+
+/// What becomes of a page's memory between two uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// The memory is kept and written again.
+    Keep,
+    /// The memory goes back to the kernel; the next use faults in fresh, zeroed memory.
+    Discard,
+}
+
+/// A page that only its holder can see: free to write.
+pub struct PageMut<'r> {
+    bytes: &'r mut [u8],
+    number: u32,
+}
+
+impl PageMut<'_> {
+    /// The page's bytes, with whatever its last use left in them.
+    #[inline(always)]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+
+    /// The page's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+/// A page received from `producer`: nobody writes it until it is given back.
+pub struct PageRef<'r> {
+    bytes: &'r [u8],
+    number: u32,
+    producer: usize,
+}
+
+impl PageRef<'_> {
+    /// The page's bytes.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// The slot whose arena the page belongs to.
+    pub fn producer(&self) -> usize {
+        self.producer
+    }
+}
+
+/// The sending end of one slot: its free pages and its rings towards every consumer.
+pub struct Sender<'r> {
+    pages: &'r Pages,
+    slot: usize,
+    reuse: Reuse,
+    free: Vec<u32>,
+    /// For each page of the arena: the consumer it was sent to, or `HOME`.
+    whereabouts: Vec<u32>,
+    data: Vec<Producer<'r>>,
+    returns: Vec<Consumer<'r>>,
+}
+
+impl<'r> Sender<'r> {
+    pub(crate) fn new(pages: &'r Pages, slot: usize) -> Sender<'r> {
+        let shape = pages.shape();
+        Sender {
+            pages,
+            slot,
+            reuse: Reuse::Keep,
+            free: (0..shape.pages_per_arena as u32).rev().collect(),
+            whereabouts: vec![HOME; shape.pages_per_arena],
+            data: (0..shape.slots).map(|consumer| Producer::attach(pages.data_ring(slot, consumer))).collect(),
+            returns: (0..shape.slots).map(|consumer| Consumer::attach(pages.return_ring(slot, consumer))).collect(),
+        }
+    }
+
+    /// Chooses what becomes of the memory of a page that comes back.
+    pub fn set_reuse(&mut self, reuse: Reuse) {
+        self.reuse = reuse;
+    }
+
+    /// Faults in the whole arena now, on the calling worker's NUMA node.
+    ///
+    /// # Errors
+    /// What the kernel answers; the arena stays usable.
+    pub fn populate(&self) -> std::io::Result<()> {
+        self.pages.region().populate(self.pages.arena_range(self.slot))
+    }
+
+    /// A free page, or `None` while all of them are under way or held.
+    #[inline]
+    pub fn take(&mut self) -> Option<PageMut<'r>> {
+        if self.free.is_empty() {
+            self.collect();
+        }
+        let number = self.free.pop()?;
+        let range = self.pages.page_range(self.slot, number);
+        // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), so it is
+        // in no ring and no other `PageMut` or `PageRef` names it; the range lies inside the page area,
+        // which lives as long as 'r and of which no other references to these bytes are made anywhere.
+        let bytes = unsafe {
+            let start = self.pages.region().page_area().add(range.start);
+            std::slice::from_raw_parts_mut(start.as_ptr(), range.len())
+        };
+        Some(PageMut { bytes, number })
+    }
+
+    /// Hands a page to `consumer`.
+    pub fn send(&mut self, consumer: usize, page: PageMut<'r>) {
+        self.whereabouts[page.number as usize] = consumer as u32;
+        let pushed = self.data[consumer].push(page.number);
+        assert!(pushed.is_ok(), "a ring holds all pages of an arena");
+    }
+
+    /// Puts a page back that was taken and not sent.
+    pub fn keep(&mut self, page: PageMut<'r>) {
+        self.free.push(page.number);
+    }
+
+    /// Takes in the pages that have come back; returns how many.
+    pub fn collect(&mut self) -> usize {
+        let mut collected = 0;
+        for consumer in 0..self.returns.len() {
+            while let Some(number) = self.returns[consumer].pop() {
+                debug_assert_eq!(self.whereabouts[number as usize], consumer as u32);
+                self.come_home(number);
+                collected += 1;
+            }
+        }
+        collected
+    }
+
+    /// Pages at home and free.
+    pub fn free_pages(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Takes back every page that dead `consumer` held or had not yet received. Nothing may be sent to it
+    /// afterwards.
+    ///
+    /// # Panics
+    /// When the consumer has not been declared dead ([`Pages::declare_dead`]): it might still be reading.
+    pub fn reclaim_from_dead(&mut self, consumer: usize) {
+        assert!(self.pages.is_dead(consumer), "slot {consumer} is declared dead before its pages are reclaimed");
+        self.collect();
+        for number in 0..self.whereabouts.len() as u32 {
+            if self.whereabouts[number as usize] == consumer as u32 {
+                self.come_home(number);
+            }
+        }
+    }
+
+    fn come_home(&mut self, number: u32) {
+        self.whereabouts[number as usize] = HOME;
+        if self.reuse == Reuse::Discard {
+            // A kernel that refuses leaves the page as it was, which is right too.
+            let _ = self.pages.region().discard(self.pages.page_range(self.slot, number));
+        }
+        self.free.push(number);
+    }
+}
+
+/// The receiving end of one slot: its rings from every producer.
+pub struct Receiver<'r> {
+    pages: &'r Pages,
+    data: Vec<Consumer<'r>>,
+    returns: Vec<Producer<'r>>,
+}
+
+impl<'r> Receiver<'r> {
+    pub(crate) fn new(pages: &'r Pages, slot: usize) -> Receiver<'r> {
+        let slots = pages.shape().slots;
+        Receiver {
+            pages,
+            data: (0..slots).map(|producer| Consumer::attach(pages.data_ring(producer, slot))).collect(),
+            returns: (0..slots).map(|producer| Producer::attach(pages.return_ring(producer, slot))).collect(),
+        }
+    }
+
+    /// The next page of `producer`, if one has arrived.
+    #[inline]
+    pub fn recv(&mut self, producer: usize) -> Option<PageRef<'r>> {
+        let number = self.data[producer].pop()?;
+        let range = self.pages.page_range(producer, number);
+        // SAFETY: the ring gave us this number exactly once, and its producer gave up the `PageMut` to push
+        // it and will not make another before we return it; the range lies inside the page area.
+        let bytes = unsafe {
+            let start = self.pages.region().page_area().add(range.start);
+            std::slice::from_raw_parts(start.as_ptr(), range.len())
+        };
+        Some(PageRef { bytes, number, producer })
+    }
+
+    /// True when no page of `producer` is waiting.
+    pub fn is_empty(&self, producer: usize) -> bool {
+        self.data[producer].is_empty()
+    }
+
+    /// Returns a page to its producer, who may write it again at once.
+    pub fn give_back(&mut self, page: PageRef<'r>) {
+        let pushed = self.returns[page.producer].push(page.number);
+        assert!(pushed.is_ok(), "a return ring holds all pages of an arena");
+    }
+}

@@ -1,0 +1,157 @@
+//! Where everything lies in the region.
+//!
+//! ```text
+//!  control area (atomics only)                                     page area (bytes)
+//!  +--------+-----------+------------------------+-------------+   +---------+---------+-----
+//!  | lives  | doorbells | rings                  | extra words |   | arena 0 | arena 1 | ...
+//!  +--------+-----------+------------------------+-------------+   +---------+---------+-----
+//!    u32 per  128 bytes   per (producer, consumer):  u64 each,        pages_per_arena pages
+//!    slot     per slot    data ring, return ring     the engine's     of page_bytes each
+//!
+//!  a ring: see `gristmill_ring::Cells::in_words`
+//! ```
+//!
+//! *Invariants.* A page number is an index into its producer's own arena, so a number and a producer name a
+//! page. `ring_slots` is a power of two and at least `pages_per_arena`: a push never finds a ring full,
+//! because a producer cannot have more pages under way than it owns. The area is sparse: what no worker
+//! touches costs address space and nothing else.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use gristmill_os::Region;
+use gristmill_ring::{Cells, Doorbell};
+
+use crate::channel::{Receiver, Sender};
+
+/// Bytes between words that different workers write, so that they do not share a cache line.
+const LINE_BYTES: usize = 128;
+
+/// The life of a slot: each state is entered once.
+const UNCLAIMED: u32 = 0;
+const CLAIMED: u32 = 1;
+const DEAD: u32 = 2;
+
+/// How many slots, pages and extra words a region has.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Workers that can ever exist in this region, the coordinator and replacements for the dead included.
+    pub slots: usize,
+    /// Pages that each slot owns.
+    pub pages_per_arena: usize,
+    /// Size of a page in bytes; a multiple of 4096, so that a page can be given back to the kernel alone.
+    pub page_bytes: usize,
+    /// Shared `u64` words for the layer above.
+    pub extra_words: usize,
+}
+
+/// A region cut into arenas of pages and the rings between them.
+pub struct Pages {
+    region: Region,
+    shape: Shape,
+    ring_slots: usize,
+    doorbells_at: usize,
+    rings_at: usize,
+    extra_at: usize,
+}
+
+impl Pages {
+    /// Maps a new region of this shape. Every later fork sees it at the same address.
+    ///
+    /// # Errors
+    /// What the kernel answers to `memfd_create`, `ftruncate` or `mmap`.
+    ///
+    /// # Panics
+    /// When a count is zero or `page_bytes` is not a multiple of 4096.
+    pub fn new(shape: Shape) -> io::Result<Pages> {
+        assert!(shape.slots > 0 && shape.pages_per_arena > 0, "a region needs a slot and a page");
+        assert!(shape.page_bytes > 0 && shape.page_bytes.is_multiple_of(4096), "page_bytes is a multiple of 4096");
+        let ring_slots = shape.pages_per_arena.next_power_of_two();
+        let doorbells_at = (shape.slots * 4).next_multiple_of(LINE_BYTES);
+        let rings_at = (doorbells_at + shape.slots * LINE_BYTES).next_multiple_of(LINE_BYTES);
+        let extra_at = rings_at + shape.slots * shape.slots * 2 * Cells::words(ring_slots) * 4;
+        let region =
+            Region::new(extra_at + shape.extra_words * 8, shape.slots * shape.pages_per_arena * shape.page_bytes)?;
+        Ok(Pages { region, shape, ring_slots, doorbells_at, rings_at, extra_at })
+    }
+
+    /// The shape given to [`Pages::new`].
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The region below, for advice about its memory.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// Takes slot `slot` for the calling worker: its sending and its receiving end.
+    ///
+    /// # Panics
+    /// When the slot was claimed before: slots are never used twice, so that what a dead worker left
+    /// behind cannot be mistaken for its successor's.
+    pub fn claim(&self, slot: usize) -> (Sender<'_>, Receiver<'_>) {
+        let before = self.life(slot).swap(CLAIMED, Ordering::Relaxed);
+        assert_eq!(before, UNCLAIMED, "slot {slot} is claimed once");
+        (Sender::new(self, slot), Receiver::new(self, slot))
+    }
+
+    /// Says that the worker of `slot` has ended and touches no page any more.
+    ///
+    /// Call it only when that is certain: the process has been reaped, or the thread joined. Senders take
+    /// this word for it when they write again what the dead worker was reading.
+    pub fn declare_dead(&self, slot: usize) {
+        // PAIRS WITH the load in `is_dead`.
+        self.life(slot).store(DEAD, Ordering::Release);
+    }
+
+    /// True after [`Pages::declare_dead`].
+    pub fn is_dead(&self, slot: usize) -> bool {
+        // PAIRS WITH the store in `declare_dead`.
+        self.life(slot).load(Ordering::Acquire) == DEAD
+    }
+
+    fn life(&self, slot: usize) -> &AtomicU32 {
+        &self.region.u32s(0, self.shape.slots)[slot]
+    }
+
+    /// The doorbell on which the worker in `slot` sleeps.
+    pub fn doorbell(&self, slot: usize) -> Doorbell<'_> {
+        assert!(slot < self.shape.slots);
+        Doorbell::new(&self.region.u32s(self.doorbells_at + slot * LINE_BYTES, 1)[0])
+    }
+
+    /// The words of the layer above, zero at the start.
+    pub fn extra_words(&self) -> &[AtomicU64] {
+        self.region.u64s(self.extra_at, self.shape.extra_words)
+    }
+
+    /// Byte range of `page` of `slot` in the page area.
+    pub(crate) fn page_range(&self, slot: usize, page: u32) -> std::ops::Range<usize> {
+        assert!(slot < self.shape.slots && (page as usize) < self.shape.pages_per_arena);
+        let start = (slot * self.shape.pages_per_arena + page as usize) * self.shape.page_bytes;
+        start..start + self.shape.page_bytes
+    }
+
+    /// Byte range of the whole arena of `slot`.
+    pub(crate) fn arena_range(&self, slot: usize) -> std::ops::Range<usize> {
+        let bytes = self.shape.pages_per_arena * self.shape.page_bytes;
+        slot * bytes..(slot + 1) * bytes
+    }
+
+    /// The ring that carries full pages from `producer` to `consumer`.
+    pub(crate) fn data_ring(&self, producer: usize, consumer: usize) -> Cells<'_> {
+        self.ring(producer, consumer, 0)
+    }
+
+    /// The ring that carries empty pages of `producer` back from `consumer`.
+    pub(crate) fn return_ring(&self, producer: usize, consumer: usize) -> Cells<'_> {
+        self.ring(producer, consumer, 1)
+    }
+
+    fn ring(&self, producer: usize, consumer: usize, road: usize) -> Cells<'_> {
+        let index = (producer * self.shape.slots + consumer) * 2 + road;
+        let words = Cells::words(self.ring_slots);
+        Cells::in_words(self.region.u32s(self.rings_at + index * words * 4, words), self.ring_slots)
+    }
+}
