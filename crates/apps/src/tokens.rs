@@ -1,20 +1,26 @@
 //! Finds tokens 64 bytes at a time: a bit per byte says whether it belongs to a token, and each change
 //! from one bit to the next is where a token begins or ends.
 
-/// Calls `visit` with every maximal run of bytes for which `belongs` has a bit set.
+use std::ops::Range;
+
+/// Calls `visit` with the place of every maximal run of bytes for which `belongs` has a bit set.
 #[inline(always)]
-pub(crate) fn for_each_token<'a>(text: &'a [u8], belongs: impl Fn(&[u8; 64]) -> u64, mut visit: impl FnMut(&'a [u8])) {
+pub(crate) fn for_each_token(
+    text: &[u8],
+    belongs: impl Fn(&[u8; 64], u64) -> u64,
+    mut visit: impl FnMut(Range<usize>),
+) {
     let mut start = 0;
     let mut inside = 0u64; // 1 while the byte before the block belongs to a token
     let mut block = |at: usize, bytes: &[u8; 64]| {
-        let bits = belongs(bytes);
+        let bits = belongs(bytes, inside);
         let mut changes = bits ^ (bits << 1 | inside);
         let mut within = inside != 0;
         inside = bits >> 63;
         while changes != 0 {
             let place = at + changes.trailing_zeros() as usize;
             if within {
-                visit(&text[start..place]);
+                visit(start..place);
             } else {
                 start = place;
             }
@@ -33,19 +39,25 @@ pub(crate) fn for_each_token<'a>(text: &'a [u8], belongs: impl Fn(&[u8; 64]) -> 
         block(blocks.len() * 64, &padded);
     }
     if inside != 0 {
-        visit(&text[start..]);
+        visit(start..text.len());
     }
 }
 
-/// Bits of letters (upper case) and apostrophes.
+/// Bits of words by the rule of Phoenix, in upper case already: a letter, then letters and apostrophes.
 #[inline(always)]
-pub(crate) fn upper_letters(bytes: &[u8; 64]) -> u64 {
-    bits(bytes, |byte| byte.wrapping_sub(b'A') < 26 || byte == b'\'')
+pub(crate) fn upper_letters(bytes: &[u8; 64], inside: u64) -> u64 {
+    let letters = bits(bytes, |byte| byte.wrapping_sub(b'A') < 26);
+    let apostrophes = bits(bytes, |byte| byte == b'\'');
+    let both = letters | apostrophes;
+    // Apostrophes with no letter before them belong to no word. Adding the first bit of such a row to the row
+    // makes a carry run through it, which clears it.
+    let leading = apostrophes & !(both << 1 | inside);
+    both & !(apostrophes & !apostrophes.wrapping_add(leading))
 }
 
 /// Bits of everything but ASCII white space.
 #[inline(always)]
-pub(crate) fn not_space(bytes: &[u8; 64]) -> u64 {
+pub(crate) fn not_space(bytes: &[u8; 64], _inside: u64) -> u64 {
     !bits(bytes, |byte| byte == b' ' || byte.wrapping_sub(9) < 5 && byte != 11)
 }
 
@@ -73,17 +85,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tokens(text: &[u8], belongs: impl Fn(&[u8; 64]) -> u64) -> Vec<&[u8]> {
+    fn tokens(text: &[u8], belongs: impl Fn(&[u8; 64], u64) -> u64) -> Vec<&[u8]> {
         let mut found = Vec::new();
-        for_each_token(text, belongs, |token| found.push(token));
+        for_each_token(text, belongs, |token| found.push(&text[token]));
         found
     }
 
     proptest! {
         #[test]
         fn tokens_are_those_of_a_plain_split(text in prop::collection::vec(prop::sample::select(b"AZ'@[ \t\n\x0b\x0c\r\0\xff9".to_vec()), 0..300)) {
-            let letters: Vec<_> = text.split(|b| !b.is_ascii_uppercase() && *b != b'\'').filter(|t| !t.is_empty()).collect();
-            prop_assert_eq!(tokens(&text, upper_letters), letters);
+            let letters = text.split(|b| !b.is_ascii_uppercase() && *b != b'\'').map(|t| {
+                &t[t.iter().position(|b| *b != b'\'').unwrap_or(t.len())..]
+            });
+            prop_assert_eq!(tokens(&text, upper_letters), letters.filter(|t| !t.is_empty()).collect::<Vec<_>>());
             let words: Vec<_> = text.split(u8::is_ascii_whitespace).filter(|t| !t.is_empty()).collect();
             prop_assert_eq!(tokens(&text, not_space), words);
         }

@@ -9,14 +9,14 @@ use crate::tokens::{for_each_token, not_space, upper_letters};
 pub enum Words {
     /// Runs of bytes between ASCII white space, as they stand. UTF-8 is never cut: its bytes are no white space.
     Space,
-    /// Runs of ASCII letters and apostrophes, in upper case (the rule of Phoenix).
+    /// A letter and the letters and apostrophes after it, in upper case (the rule of Phoenix).
     Alpha,
 }
 
 /// Counts words between ASCII white space.
 pub struct SpaceWords;
 
-/// Counts runs of letters and apostrophes, in upper case.
+/// Counts words of letters and apostrophes, in upper case.
 pub struct AlphaWords;
 
 /// The program for [`Words::Space`], and where its records end.
@@ -35,7 +35,8 @@ impl MapReduce for SpaceWords {
     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
-        for_each_token(split.bytes(), not_space, |word| out.emit(word, 1));
+        let text = split.bytes();
+        for_each_token(text, not_space, |word| out.emit_within(text, word, 1));
     }
 }
 
@@ -46,6 +47,7 @@ impl MapReduce for AlphaWords {
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
         split.bytes_mut().make_ascii_uppercase();
-        for_each_token(split.bytes(), upper_letters, |word| out.emit(word, 1));
+        let text = split.bytes();
+        for_each_token(text, upper_letters, |word| out.emit_within(text, word, 1));
     }
 }

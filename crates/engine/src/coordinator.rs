@@ -66,7 +66,7 @@ pub(crate) fn run<J: MapReduce>(
     })
     .asked("mapping the shared region")?;
     pages.region().ask_for_huge_pages();
-    let shared = Shared::new(pages, plan.partitions, tasks.len()).asked("making an eventfd")?;
+    let shared = Shared::new(&pages, plan.partitions, tasks.len()).asked("making an eventfd")?;
     let work = Work { program, plan: &plan, tasks: &tasks, shared: &shared, settings: &settings, start_ns };
     std::thread::scope(|scope| {
         let mut coordinator = Coordinator {

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
@@ -17,7 +18,7 @@ pub trait Datum: 'static {
     /// How user code holds a value: borrowed from a page for types of variable width.
     type Ref<'a>: Copy + Debug;
     /// A value of its own, as a combiner takes and gives it: the number itself, or a `Vec<u8>`.
-    type Owned;
+    type Owned: Clone + Default;
     /// The width in bytes, when all values have the same.
     const WIDTH: Option<usize>;
 
@@ -41,10 +42,98 @@ pub trait Datum: 'static {
 
 /// A [`Datum`] that can be grouped by.
 pub trait Key: Datum {
+    /// The key's bytes and zeros behind them, when it has at most [`SHORT_BYTES`].
+    fn short(key: Self::Ref<'_>) -> Option<Short>;
+
     /// A hash that is the same in every worker and in every run.
-    fn hash(key: Self::Ref<'_>) -> u64;
+    #[inline(always)]
+    fn hash(key: Self::Ref<'_>) -> u64 {
+        match Self::short(key) {
+            Some(short) => short.hash(),
+            None => Self::hash_long(key),
+        }
+    }
+    /// The hash of a key that is not short.
+    fn hash_long(key: Self::Ref<'_>) -> u64;
     /// Equality of keys.
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool;
+}
+
+/// Keys of at most this many bytes are compared and hashed as two words.
+pub const SHORT_BYTES: usize = 16;
+
+/// A short key: its bytes, little end first, with zeros behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Short {
+    /// The bytes.
+    pub words: [u64; 2],
+    /// How many of them are the key.
+    pub len: u32,
+}
+
+/// For each length, the bits that belong to a key of that length.
+const MASKS: [[u64; 2]; SHORT_BYTES + 1] = {
+    let mut masks = [[0; 2]; SHORT_BYTES + 1];
+    let mut len = 0;
+    while len <= SHORT_BYTES {
+        let bits = if len == 16 { u128::MAX } else { (1 << (len * 8)) - 1 };
+        masks[len] = [bits as u64, (bits >> 64) as u64];
+        len += 1;
+    }
+    masks
+};
+
+impl Short {
+    /// The bytes of `text` in `range`. Fast when 16 bytes of text follow the start of the range.
+    #[inline(always)]
+    pub fn within(text: &[u8], range: Range<usize>) -> Option<Short> {
+        let len = range.end - range.start;
+        if len > SHORT_BYTES {
+            return None;
+        }
+        Some(match text.get(range.start..range.start + SHORT_BYTES) {
+            Some(sixteen) => {
+                let mask = MASKS[len];
+                Short { words: [word8(sixteen, 0) & mask[0], word8(sixteen, 8) & mask[1]], len: len as u32 }
+            }
+            None => Short::of(&text[range]),
+        })
+    }
+
+    /// The bytes of `key`, which are at most 16.
+    #[inline(always)]
+    fn of(key: &[u8]) -> Short {
+        let n = key.len();
+        let words = if n >= 8 {
+            // Two overlapping words; what the second repeats is shifted out.
+            let high = word8(key, n - 8).unbounded_shr(8 * (16 - n as u32));
+            [word8(key, 0), high]
+        } else if n >= 4 {
+            [u64::from(word4(key, 0)) | u64::from(word4(key, n - 4)) << (8 * (n - 4)), 0]
+        } else if n > 0 {
+            let (first, middle, last) = (u64::from(key[0]), u64::from(key[n / 2]), u64::from(key[n - 1]));
+            [first | middle << (8 * (n / 2)) | last << (8 * (n - 1)), 0]
+        } else {
+            [0, 0]
+        };
+        Short { words, len: n as u32 }
+    }
+
+    /// One multiplication, folded; the length tells `a` from `a\0`.
+    #[inline(always)]
+    pub fn hash(self) -> u64 {
+        // Digits of the golden ratio and of e: any odd numbers without a pattern would do.
+        let a = self.words[0] ^ 0x9e37_79b9_7f4a_7c15;
+        let b = self.words[1] ^ 0xadf8_5458_a2bb_4a9b_u64.wrapping_add(u64::from(self.len) << 7);
+        let product = u128::from(a) * u128::from(b);
+        product as u64 ^ (product >> 64) as u64
+    }
+
+    /// The key's bytes, zeros behind them.
+    #[inline(always)]
+    pub fn bytes(self) -> [u8; SHORT_BYTES] {
+        (u128::from(self.words[0]) | u128::from(self.words[1]) << 64).to_le_bytes()
+    }
 }
 
 /// How two values of one key become one; associative and commutative.
@@ -97,7 +186,10 @@ impl Datum for Bytes {
 
 impl Key for Bytes {
     #[inline(always)]
-    fn hash(key: &[u8]) -> u64 {
+    fn short(key: &[u8]) -> Option<Short> {
+        (key.len() <= SHORT_BYTES).then(|| Short::of(key))
+    }
+    fn hash_long(key: &[u8]) -> u64 {
         let mut hasher = HASHER.build_hasher();
         hasher.write(key);
         hasher.finish()
@@ -204,10 +296,12 @@ macro_rules! integer_key {
         number! { $t, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), |value: $t, to: &mut Vec<u8>| integer_text(value as i128, to); }
         impl Key for $t {
             #[inline(always)]
-            fn hash(key: $t) -> u64 {
-                let mut hasher = HASHER.build_hasher();
-                hasher.write_u64(key as u64);
-                hasher.finish()
+            fn short(key: $t) -> Option<Short> {
+                let bits = key as u64 & (u64::MAX >> (64 - 8 * size_of::<$t>()));
+                Some(Short { words: [bits, 0], len: size_of::<$t>() as u32 })
+            }
+            fn hash_long(_: $t) -> u64 {
+                unreachable!("numbers are short")
             }
             #[inline(always)]
             fn equal(a: $t, b: $t) -> bool {
@@ -286,9 +380,17 @@ impl<A: Datum, B: Datum> Datum for (A, B) {
 
 impl<A: Key, B: Key> Key for (A, B) {
     #[inline(always)]
-    fn hash(key: Self::Ref<'_>) -> u64 {
-        // The first hash is spread by a multiplication so that (a, b) and (b, a) differ.
-        (A::hash(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(31) ^ B::hash(key.1)
+    fn short(key: Self::Ref<'_>) -> Option<Short> {
+        let width = const { Self::WIDTH.unwrap() };
+        if width > SHORT_BYTES {
+            return None;
+        }
+        let mut bytes = [0; SHORT_BYTES];
+        Self::write(key, &mut bytes[..width]);
+        Some(Short { words: [word8(&bytes, 0), word8(&bytes, 8)], len: width as u32 })
+    }
+    fn hash_long(key: Self::Ref<'_>) -> u64 {
+        A::hash(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ B::hash(key.1)
     }
     #[inline(always)]
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
@@ -308,6 +410,22 @@ mod tests {
             Bytes::write(&a, &mut written);
             prop_assert_eq!(Bytes::read(&written), &a[..]);
             prop_assert_eq!(Bytes::equal(&a, &b), a == b);
+        }
+
+        #[test]
+        fn a_short_key_is_the_same_wherever_it_lies(text in prop::collection::vec(any::<u8>(), 0..40), start in 0usize..40, len in 0usize..18) {
+            let start = start.min(text.len());
+            let end = (start + len).min(text.len());
+            let mut padded = text[start..end].to_vec();
+            let expected = (padded.len() <= SHORT_BYTES).then(|| {
+                padded.resize(SHORT_BYTES, 0);
+                Short { words: [word8(&padded, 0), word8(&padded, 8)], len: (end - start) as u32 }
+            });
+            prop_assert_eq!(Short::within(&text, start..end), expected);
+            prop_assert_eq!(Bytes::short(&text[start..end]), expected);
+            if let Some(short) = expected {
+                prop_assert_eq!(&short.bytes()[..end - start], &text[start..end]);
+            }
         }
 
         #[test]

@@ -84,7 +84,7 @@ struct Open<'r> {
 
 /// The way out: one open page per partition.
 pub(crate) struct Outbox<'r> {
-    shared: &'r Shared,
+    shared: &'r Shared<'r>,
     slot: usize,
     sender: Sender<'r>,
     open: Vec<Open<'r>>,
@@ -100,7 +100,7 @@ pub(crate) struct Outbox<'r> {
 }
 
 impl<'r> Outbox<'r> {
-    pub fn new(shared: &'r Shared, slot: usize, sender: Sender<'r>, die_after_pages: Option<u64>) -> Outbox<'r> {
+    pub fn new(shared: &'r Shared<'r>, slot: usize, sender: Sender<'r>, die_after_pages: Option<u64>) -> Outbox<'r> {
         let open = (0..shared.partitions()).map(|_| Open { page: None, used: 0, pairs: 0 }).collect();
         let page_bytes = shared.pages.shape().page_bytes;
         let reclaimed = vec![false; shared.slots()];
@@ -208,7 +208,7 @@ impl Held<'_> {
 
 /// The way in: pages of every producer, in the order they were sent, and the partitions they make up.
 pub(crate) struct Inbox<'r, J: MapReduce> {
-    shared: &'r Shared,
+    shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
     /// For each producer, its pages whose epoch is open (or, behind a barrier, all its pages).
     held: Vec<VecDeque<Held<'r>>>,
@@ -224,7 +224,7 @@ pub(crate) struct Inbox<'r, J: MapReduce> {
 
 impl<'r, J: MapReduce> Inbox<'r, J> {
     pub fn new(
-        shared: &'r Shared,
+        shared: &'r Shared<'r>,
         receiver: Receiver<'r>,
         held_pages_max: usize,
         barrier: bool,
@@ -346,7 +346,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
 
 /// Both ways, and the counters.
 pub(crate) struct Lane<'r, J: MapReduce> {
-    pub shared: &'r Shared,
+    pub shared: &'r Shared<'r>,
     pub slot: usize,
     pub outbox: Outbox<'r>,
     /// `None` in a worker that only maps.

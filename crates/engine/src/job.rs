@@ -159,7 +159,7 @@ pub(crate) struct Settings {
 /// // This doctest runs beside others in one process, so its workers are threads.
 /// let (counts, _) = Job::new(&WordCount, Input::paths([&path])).workers(2).isolation(Isolation::Thread).run()?;
 /// assert_eq!(counts.get(&b"pond"[..]), Some(2));
-/// assert_eq!(counts.len(), 7);
+/// assert_eq!(counts.len(), 8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Job<'j, J: MapReduce> {

@@ -27,7 +27,7 @@ mod table;
 mod worker;
 
 pub use counters::{COUNTS, Count, Counters, PHASES, Phase};
-pub use datum::{Bytes, Combine, Datum, Key};
+pub use datum::{Bytes, Combine, Datum, Key, SHORT_BYTES, Short};
 pub use error::{Error, Result};
 pub use input::Input;
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};

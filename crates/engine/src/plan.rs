@@ -18,9 +18,6 @@ const SPLITS_PER_WORKER: u64 = 16;
 const SPARE_SLOTS_MIN: usize = 32;
 /// Partitions: enough that one partition's table fits the second-level cache for millions of keys.
 const PARTITIONS_MIN: usize = 64;
-/// Keys in the combining buffer of one map worker.
-const BUFFER_KEYS: usize = 32 << 10;
-const BUFFER_ENTRY_BYTES: usize = 1 << 20;
 /// Tasks that the shared words have room for.
 const TASKS_MAX: u64 = 1 << 16;
 
@@ -47,10 +44,7 @@ pub(crate) struct Plan {
     pub split_bytes: u64,
     pub chunk_bytes: usize,
     pub buffer: Buffer,
-    pub combine_in_map: bool,
     pub combine_in_reduce: bool,
-    pub buffer_keys: usize,
-    pub buffer_entry_bytes: usize,
     /// An epoch ends with the task in which it has sent this many pages.
     pub epoch_pages: u64,
 }
@@ -119,10 +113,7 @@ impl Plan {
             split_bytes,
             chunk_bytes: CHUNK_BYTES,
             buffer,
-            combine_in_map,
             combine_in_reduce,
-            buffer_keys: BUFFER_KEYS,
-            buffer_entry_bytes: BUFFER_ENTRY_BYTES,
             epoch_pages: partitions as u64 / 2,
         })
     }

@@ -92,7 +92,14 @@ impl<K: Key, V: Datum> Reduction<K, V> {
 
     /// Where the pairs lie, in `order`, at most `limit` of them.
     pub fn rows(&self, order: Order, limit: usize) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::with_capacity(self.len());
+        let compare = |a: &Row, b: &Row| -> Ordering {
+            a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(a), self.pair(b)))
+        };
+        // With a limit, twice as many rows are gathered before the worse half is dropped; what is worse than
+        // the worst that was kept is not even gathered.
+        let gathered_max = limit.saturating_mul(2).max(1024);
+        let mut rows: Vec<Row> = Vec::with_capacity(self.len().min(gathered_max));
+        let mut worst = u64::MAX;
         for (number, partition) in self.partitions.iter().enumerate() {
             partition.for_each_place(|place| {
                 let (key, value) = partition.pair(place);
@@ -101,17 +108,18 @@ impl<K: Key, V: Datum> Reduction<K, V> {
                     Order::ByKey => K::prefix(key),
                     Order::ByValueDescending => !V::prefix(value),
                 };
+                if prefix > worst {
+                    return;
+                }
                 rows.push(Row { prefix, partition: number as u32, place: place as u32 });
+                if order != Order::Unordered && rows.len() == gathered_max {
+                    rows.select_nth_unstable_by(limit, compare);
+                    rows.truncate(limit);
+                    worst = rows.iter().map(|row| row.prefix).max().unwrap_or(u64::MAX);
+                }
             });
         }
         if order != Order::Unordered {
-            let compare = |a: &Row, b: &Row| -> Ordering {
-                a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(a), self.pair(b)))
-            };
-            if limit < rows.len() {
-                rows.select_nth_unstable_by(limit, compare);
-                rows.truncate(limit);
-            }
             rows.sort_unstable_by(compare);
         }
         rows.truncate(limit);

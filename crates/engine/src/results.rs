@@ -16,7 +16,7 @@ use crate::shared::Shared;
 
 /// The streams of all reducers.
 pub(crate) struct Results<'r, J: MapReduce> {
-    shared: &'r Shared,
+    shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
     streams: Vec<Stream<'r>>,
     /// The stream whose next page is waited for.
@@ -63,7 +63,7 @@ impl Stream<'_> {
 }
 
 impl<'r, J: MapReduce> Results<'r, J> {
-    pub fn new(shared: &'r Shared, receiver: Receiver<'r>, reducers: usize) -> Self {
+    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, reducers: usize) -> Self {
         let streams = (0..reducers).map(|_| Stream::default()).collect();
         Results { shared, receiver, streams, awaited: 0, kind: std::marker::PhantomData }
     }
@@ -208,7 +208,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
     }
 }
 
-fn give_back<'r>(shared: &Shared, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
+fn give_back<'r>(shared: &Shared<'_>, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
     let producer = page.producer();
     receiver.give_back(page);
     shared.ring(producer);

@@ -34,7 +34,6 @@ enum Job {
     NextTask,
     PutBack,
     SlotsBorn,
-    DoneTasks,
     Announced,
 }
 
@@ -126,24 +125,31 @@ impl Futex for CoordinatorBell {
 }
 
 /// Typed access to the shared words.
-pub(crate) struct Shared {
-    pub pages: Pages,
+pub(crate) struct Shared<'p> {
+    pub pages: &'p Pages,
     /// Wakes the coordinator, which also waits for the kernel to tell of deaths.
     pub bell: CoordinatorBell,
     slots: usize,
-    partitions: usize,
-    tasks: usize,
+    job: &'p [AtomicU64],
+    slot_words: &'p [AtomicU64],
+    partition_words: &'p [AtomicU64],
+    task_words: &'p [AtomicU64],
 }
 
-impl Shared {
+impl<'p> Shared<'p> {
     /// Words that [`Shared::new`] needs in the region.
     pub fn words(slots: usize, partitions: usize, tasks: usize) -> usize {
         JOB_WORDS + slots * SLOT_WORDS + partitions * 2 + tasks
     }
 
-    pub fn new(pages: Pages, partitions: usize, tasks: usize) -> io::Result<Shared> {
+    pub fn new(pages: &'p Pages, partitions: usize, tasks: usize) -> io::Result<Shared<'p>> {
         let slots = pages.shape().slots;
-        Ok(Shared { pages, bell: CoordinatorBell(Bell::new()?), slots, partitions, tasks })
+        let (job, words) = pages.extra_words().split_at(JOB_WORDS);
+        let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
+        let (partition_words, words) = words.split_at(partitions * 2);
+        let task_words = &words[..tasks];
+        let bell = CoordinatorBell(Bell::new()?);
+        Ok(Shared { pages, bell, slots, job, slot_words, partition_words, task_words })
     }
 
     pub fn slots(&self) -> usize {
@@ -151,15 +157,15 @@ impl Shared {
     }
 
     pub fn partitions(&self) -> usize {
-        self.partitions
+        self.partition_words.len() / 2
     }
 
     fn job(&self, word: Job) -> &AtomicU64 {
-        &self.pages.extra_words()[word as usize]
+        &self.job[word as usize]
     }
 
     fn slot_words(&self, slot: usize) -> &[AtomicU64] {
-        &self.pages.extra_words()[JOB_WORDS + slot * SLOT_WORDS..][..SLOT_WORDS]
+        &self.slot_words[slot * SLOT_WORDS..][..SLOT_WORDS]
     }
 
     fn slot(&self, slot: usize, word: Slot) -> &AtomicU64 {
@@ -167,12 +173,11 @@ impl Shared {
     }
 
     fn partition_words(&self, partition: usize) -> &[AtomicU64] {
-        &self.pages.extra_words()[JOB_WORDS + self.slots * SLOT_WORDS + partition * 2..][..2]
+        &self.partition_words[partition * 2..][..2]
     }
 
     fn task_word(&self, task: usize) -> &AtomicU64 {
-        let tasks = JOB_WORDS + self.slots * SLOT_WORDS + self.partitions * 2;
-        &self.pages.extra_words()[tasks..][..self.tasks][task]
+        &self.task_words[task]
     }
 
     /// Tells the worker in `slot` (or the coordinator) to look again.
@@ -204,7 +209,7 @@ impl Shared {
 
     /// Opens a round: every task is free again.
     pub fn open_round(&self, round: u32) {
-        for task in 0..self.tasks {
+        for task in 0..self.task_words.len() {
             self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
         }
         self.job(Job::PutBack).store(0, Ordering::Relaxed);
@@ -249,15 +254,6 @@ impl Shared {
         self.job(Job::SlotsBorn).store(slots as u64, Ordering::Release);
     }
 
-    /// Tasks committed, as the coordinator last counted them.
-    pub fn done_tasks(&self) -> usize {
-        self.job(Job::DoneTasks).load(Ordering::Relaxed) as usize
-    }
-
-    pub fn set_done_tasks(&self, tasks: usize) {
-        self.job(Job::DoneTasks).store(tasks as u64, Ordering::Relaxed);
-    }
-
     /// The slot that reduces `partition`.
     #[inline]
     pub fn owner(&self, partition: usize) -> usize {
@@ -291,23 +287,23 @@ impl Shared {
                 )
                 .is_ok()
         };
-        while (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.tasks {
+        while (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.task_words.len() {
             let task = self.job(Job::NextTask).fetch_add(1, Ordering::Relaxed) as usize;
-            if task < self.tasks && claim(task) {
+            if task < self.task_words.len() && claim(task) {
                 return Some((task, false));
             }
         }
         if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
             return None;
         }
-        (0..self.tasks).find(|task| claim(*task)).map(|task| (task, true))
+        (0..self.task_words.len()).find(|task| claim(*task)).map(|task| (task, true))
     }
 
     /// True when [`Shared::claim_task`] may find something.
     pub fn has_free_task(&self, round: u32) -> bool {
-        (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.tasks
+        (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.task_words.len()
             || self.job(Job::PutBack).load(Ordering::Acquire) != 0
-                && (0..self.tasks).any(|task| self.claim_of(task) == Claim { round, taken: None })
+                && (0..self.task_words.len()).any(|task| self.claim_of(task) == Claim { round, taken: None })
     }
 
     pub fn claim_of(&self, task: usize) -> Claim {
@@ -323,7 +319,7 @@ impl Shared {
     pub fn put_back(&self, slot: usize) -> usize {
         let committed = self.commit(slot).committed();
         let mut freed = 0;
-        for task in 0..self.tasks {
+        for task in 0..self.task_words.len() {
             let claim = self.claim_of(task);
             if matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed) {
                 self.task_word(task).store(Claim::free(claim.round), Ordering::Release);

@@ -48,11 +48,6 @@ impl<K: Key, V: Datum> Table<K, V> {
         self.slots.len() * 8 + self.entries.len()
     }
 
-    /// Bytes used for entries.
-    pub fn entry_bytes(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Asks for the slot of `hash` to be brought near: [`Table::merge`] will follow.
     #[inline(always)]
     pub fn prefetch(&self, hash: u32) {
@@ -127,17 +122,6 @@ impl<K: Key, V: Datum> Table<K, V> {
         }
     }
 
-    /// Calls `visit` with hash, key and value of every entry.
-    #[inline]
-    pub fn for_each(&self, mut visit: impl FnMut(u32, K::Ref<'_>, V::Ref<'_>)) {
-        for slot in &self.slots {
-            if *slot != 0 {
-                let (key, value) = self.entry((*slot as u32 - 1) as usize);
-                visit((slot >> 32) as u32, key, value);
-            }
-        }
-    }
-
     /// Places of all entries, to be read with [`Table::entry`].
     pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
         self.slots.iter().filter(|slot| **slot != 0).map(|slot| (*slot as u32 - 1) as usize)
@@ -152,13 +136,6 @@ impl<K: Key, V: Datum> Table<K, V> {
             None => read_length(&self.entries, key_start),
         };
         (K::read(&self.entries[start..start + length]), V::read(&self.entries[place..key_start]))
-    }
-
-    /// Forgets all entries and keeps the memory.
-    pub fn clear(&mut self) {
-        self.slots.fill(0);
-        self.entries.clear();
-        self.len = 0;
     }
 }
 
@@ -182,7 +159,10 @@ mod tests {
                 *expected.entry(word.clone().into_bytes()).or_default() += 1;
             }
             let mut counted = BTreeMap::new();
-            table.for_each(|_, key, value| { counted.insert(key.to_vec(), value); });
+            for place in table.places() {
+                let (key, value) = table.entry(place);
+                counted.insert(key.to_vec(), value);
+            }
             prop_assert_eq!(table.len(), expected.len());
             prop_assert_eq!(counted, expected);
         }

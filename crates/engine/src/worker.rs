@@ -5,7 +5,7 @@ use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
 use gristmill_page::Reuse;
 
-use crate::buffer::{ArrayBuffer, Fill, HashBuffer};
+use crate::buffer::{ArrayBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
 use crate::exchange::{Inbox, Lane, Outbox};
 use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
@@ -15,7 +15,6 @@ use crate::plan::Plan;
 use crate::reduction::Reduction;
 use crate::shared::{Failure, Shared};
 use crate::split::{Reader, Tasks};
-use crate::table::Table;
 
 /// What a worker does, and in which slot.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +31,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub program: &'w J,
     pub plan: &'w Plan,
     pub tasks: &'w Tasks,
-    pub shared: &'w Shared,
+    pub shared: &'w Shared<'w>,
     pub settings: &'w crate::job::Settings,
     pub start_ns: u64,
 }
@@ -41,7 +40,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
 struct Mapper<J: MapReduce> {
     reader: Reader,
     /// The combining table, kept from task to task; `None` for an array buffer.
-    table: Option<Table<J::Key, J::Value>>,
+    table: Option<HashTable<J::Key, J::Value>>,
     partitioner: Partitioner,
     /// Tasks of the open epoch.
     open_tasks: usize,
@@ -73,7 +72,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     };
     let mut mapper = role.maps.then(|| Mapper {
         reader: Reader::new(plan.chunk_bytes),
-        table: (plan.buffer == Buffer::Hash).then(|| Table::with_room_for(plan.buffer_keys)),
+        table: (plan.buffer == Buffer::Hash).then(|| {
+            HashTable::new(J::COMBINE.expect("the plan combines only with a combiner"))
+        }),
         partitioner: Partitioner::new(plan.partitions),
         open_tasks: 0,
         pages_before: 0,
@@ -169,9 +170,7 @@ impl<J: MapReduce> Mapper<J> {
         for part in work.tasks.parts(task) {
             match &mut self.table {
                 Some(table) => {
-                    let fill = Fill { keys: work.plan.buffer_keys, entry_bytes: work.plan.buffer_entry_bytes };
-                    let combine = J::COMBINE.expect("the plan combines only with a combiner");
-                    let mut buffer = HashBuffer::new(lane, table, self.partitioner, combine, fill);
+                    let mut buffer = HashBuffer::new(lane, table, self.partitioner);
                     self.reader.for_each_chunk(work.tasks, part, |mut split| work.program.map(&mut split, &mut buffer))?;
                 }
                 None => {
@@ -189,9 +188,7 @@ impl<J: MapReduce> Mapper<J> {
     /// Ends the epoch: everything that its tasks emitted leaves, and then counts.
     fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
         if let Some(table) = &mut self.table {
-            let fill = Fill { keys: work.plan.buffer_keys, entry_bytes: work.plan.buffer_entry_bytes };
-            let combine = J::COMBINE.expect("the plan combines only with a combiner");
-            HashBuffer::new(lane, table, self.partitioner, combine, fill).flush();
+            HashBuffer::new(lane, table, self.partitioner).flush();
         }
         lane.send_all();
         // After the last page was pushed, and by one store.

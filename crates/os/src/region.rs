@@ -5,8 +5,8 @@
 //! name in a file system leads to it; when the last process is gone, so is the memory.
 //!
 //! ```text
-//!   byte 0                 control area: atomics, lent out as u32s or as u64s
-//!        control_bytes     ledger: which words of the control area are lent as what
+//!   byte 0                 control area: atomics, first the u32s, then the u64s
+//!        control_bytes     borders: how far the two kinds reach
 //!        (next 2 MiB)      page area: bytes, reached through a raw pointer
 //!        (next 2 MiB)      end
 //! ```
@@ -17,7 +17,7 @@ use std::io;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::slice;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
@@ -28,8 +28,12 @@ use crate::machine::os_page_bytes;
 /// Both areas start at a multiple of the size of a huge page, so that the kernel can use them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The ledger has one entry for this many bytes of the control area: 8 words of 8 bytes.
+/// The borders have a cache line of their own: they are read often and hardly ever written.
 const LINE_BYTES: usize = 64;
+
+/// Indices into the borders.
+const U32S: usize = 0;
+const U64S: usize = 1;
 
 /// Memory shared by this process and all processes that it forks.
 ///
@@ -38,8 +42,9 @@ const LINE_BYTES: usize = 64;
 /// use gristmill_os::Region;
 ///
 /// let region = Region::new(4096, 64 << 20)?;
-/// region.u64s(0, 1)[0].store(7, Ordering::Relaxed);
-/// let flags = region.u32s(8, 2);
+/// let flags = region.u32s(0, 2);
+/// let counts = region.u64s(64, 10);
+/// counts[9].store(7, Ordering::Relaxed);
 /// assert_eq!(flags[1].load(Ordering::Relaxed), 0);
 /// assert_eq!(region.page_area_bytes(), 64 << 20); // none of it takes memory yet
 /// # Ok::<(), std::io::Error>(())
@@ -73,15 +78,11 @@ impl Region {
                 .checked_next_multiple_of(HUGE_PAGE_BYTES)
                 .ok_or_else(too_large)
         };
-        let ledger_start = control_bytes
+        let borders_end = control_bytes
             .checked_next_multiple_of(LINE_BYTES)
+            .and_then(|start| start.checked_add(LINE_BYTES))
             .ok_or_else(too_large)?;
-        let ledger_bytes = ledger_start / LINE_BYTES * size_of::<AtomicU16>();
-        let page_area_start = huge_pages(
-            ledger_start
-                .checked_add(ledger_bytes)
-                .ok_or_else(too_large)?,
-        )?;
+        let page_area_start = huge_pages(borders_end)?;
         let page_area_bytes = huge_pages(page_area_bytes)?;
         let mapped_bytes = page_area_start
             .checked_add(page_area_bytes)
@@ -99,17 +100,20 @@ impl Region {
 
     /// `count` atomics of 4 bytes at byte `offset` of the control area, zero at first.
     ///
+    /// All u32s lie before all u64s, in whatever process they are asked for. So no place is ever
+    /// accessed in two sizes, which has no meaning in Rust.
+    ///
     /// # Panics
     ///
-    /// When they do not lie inside the control area, `offset` is not a multiple of 4, or one of the
-    /// same 8-byte words was lent by [`Region::u64s`] before, in any process: atomic accesses of
-    /// two sizes to one place have no meaning in Rust.
+    /// When they do not lie inside the control area, `offset` is not a multiple of 4, or a u64 was
+    /// asked for before them.
+    #[inline]
     pub fn u32s(&self, offset: usize, count: usize) -> &[AtomicU32] {
-        self.lend(offset, count, size_of::<AtomicU32>(), 0);
-        // SAFETY: `lend` has checked that the range lies inside the mapping, which lives as long as
-        // `self`; that it is aligned; and that nobody reaches it as anything but `AtomicU32`. All
-        // bit patterns are valid, and memory that is shared with other processes may change under
-        // an atomic.
+        let end = self.end_of(offset, count, size_of::<AtomicU32>());
+        self.extend(U32S, end);
+        // SAFETY: the range lies inside the mapping, which lives as long as `self`; it is aligned;
+        // and nobody reaches it as anything but `AtomicU32`, see `extend`. All bit patterns are
+        // valid, and memory under an atomic may be changed by other processes.
         unsafe { slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
     }
 
@@ -117,55 +121,56 @@ impl Region {
     ///
     /// # Panics
     ///
-    /// When they do not lie inside the control area, `offset` is not a multiple of 8, or one of
-    /// them was lent by [`Region::u32s`] before, in any process.
+    /// When they do not lie inside the control area, `offset` is not a multiple of 8, or a u32 was
+    /// asked for behind them; see [`Region::u32s`].
+    #[inline]
     pub fn u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
-        self.lend(offset, count, size_of::<AtomicU64>(), 8);
+        self.end_of(offset, count, size_of::<AtomicU64>());
+        self.extend(U64S, self.control_bytes - offset);
         // SAFETY: as in `u32s`, for `AtomicU64`.
         unsafe { slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
     }
 
-    /// Checks that `count` atomics at `offset` may be lent, and enters them in the ledger. An entry
-    /// has one bit for each word of its line at `kind_bit` 0 (lent as u32s) and one at 8 (as u64s).
-    fn lend(&self, offset: usize, count: usize, atomic_bytes: usize, kind_bit: u32) {
+    /// Checks that `count` atomics at `offset` lie in the control area, and returns the offset behind
+    /// the last of them.
+    fn end_of(&self, offset: usize, count: usize, atomic_bytes: usize) -> usize {
         let end = count
             .checked_mul(atomic_bytes)
             .and_then(|bytes| bytes.checked_add(offset));
-        assert!(
-            end.is_some_and(|end| end <= self.control_bytes),
-            "{count} atomics of {atomic_bytes} bytes at byte {offset} do not fit the control area of {} bytes",
-            self.control_bytes,
-        );
-        assert!(
-            offset.is_multiple_of(atomic_bytes),
-            "byte {offset} is no place for atomics of {atomic_bytes} bytes"
-        );
-        let words = offset / 8..(offset + count * atomic_bytes).div_ceil(8);
-        let ledger = self.ledger();
-        let mut word = words.start;
-        while word < words.end {
-            let line = word / 8;
-            let next_line = (line + 1) * 8;
-            let bits =
-                (word..next_line.min(words.end)).fold(0, |bits, word| bits | 1u16 << (word % 8));
-            let lent =
-                ledger[line].fetch_or(bits << kind_bit, Ordering::Relaxed) | bits << kind_bit;
-            assert_eq!(
-                lent & 0xff & lent >> 8,
-                0,
-                "bytes {}..{} of the control area are lent both as u32s and as u64s",
-                line * LINE_BYTES,
-                (line + 1) * LINE_BYTES,
-            );
-            word = next_line;
-        }
+        let end =
+            end.filter(|&end| end <= self.control_bytes && offset.is_multiple_of(atomic_bytes));
+        end.unwrap_or_else(|| {
+            panic!(
+                "{count} atomics of {atomic_bytes} bytes do not fit at byte {offset} of a control area of {} bytes",
+                self.control_bytes
+            )
+        })
     }
 
-    fn ledger(&self) -> &[AtomicU16] {
-        let lines = self.control_bytes.div_ceil(LINE_BYTES);
-        // SAFETY: `new` left room for one entry per line between the control area and the page
-        // area, at a multiple of 64 bytes; only this method reaches it.
-        unsafe { slice::from_raw_parts(self.base.as_ptr().add(lines * LINE_BYTES).cast(), lines) }
+    /// Moves the border of one kind outwards to `reach`, if it is not there yet, and checks that the
+    /// two kinds have not met.
+    fn extend(&self, border: usize, reach: usize) {
+        let borders = self.borders();
+        // Almost always it is there already; then the line stays shared between the processors.
+        if borders[border].load(Ordering::Relaxed) < reach as u64 {
+            borders[border].fetch_max(reach as u64, Ordering::SeqCst);
+        }
+        // SeqCst: of two processes that extend towards each other at once, one sees both.
+        let reaches = [0, 1].map(|border: usize| borders[border].load(Ordering::SeqCst) as usize);
+        assert!(
+            reaches[U32S] + reaches[U64S] <= self.control_bytes,
+            "u32s were asked for up to byte {}, and u64s from byte {} on: u32s come first",
+            reaches[U32S],
+            self.control_bytes - reaches[U64S],
+        );
+    }
+
+    /// How far the u32s reach from the start of the control area, and the u64s from its end.
+    fn borders(&self) -> &[AtomicU64; 2] {
+        let offset = self.control_bytes.next_multiple_of(LINE_BYTES);
+        // SAFETY: `new` left a line for them between the control area and the page area, at a
+        // multiple of 64 bytes; only this method reaches it, and zero is valid.
+        unsafe { self.base.add(offset).cast().as_ref() }
     }
 
     /// The first byte of the page area, at a multiple of 2 MiB.

@@ -33,7 +33,7 @@ fn the_control_area_may_fill_its_last_huge_page_to_the_brim() {
         let all = region.u64s(0, control_bytes / 8);
         all.iter()
             .for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
-        // The ledger lies behind the words and the pages behind the ledger: neither was overwritten.
+        // The borders lie behind the words and the pages behind the borders: neither was overwritten.
         assert_eq!(region.u64s(0, control_bytes / 8).len(), control_bytes / 8);
         // SAFETY: the first byte of the page area, which nobody writes.
         assert_eq!(unsafe { region.page_area().read() }, 0);
@@ -44,7 +44,10 @@ fn the_control_area_may_fill_its_last_huge_page_to_the_brim() {
 fn atomics_beyond_the_control_area_are_refused() {
     let region = Region::new(100, 2 << 20).unwrap();
     assert_eq!(region.u32s(0, 25).len(), 25);
-    assert!(refusal(|| region.u32s(0, 26)).contains("do not fit the control area of 100 bytes"));
+    assert!(
+        refusal(|| region.u32s(0, 26))
+            .contains("do not fit at byte 0 of a control area of 100 bytes")
+    );
     assert!(refusal(|| region.u32s(usize::MAX - 3, 1)).contains("do not fit"));
     assert!(refusal(|| region.u64s(0, usize::MAX / 4)).contains("do not fit"));
     assert!(refusal(|| region.u64s(96, 1)).contains("do not fit"));
@@ -53,21 +56,28 @@ fn atomics_beyond_the_control_area_are_refused() {
 #[test]
 fn atomics_at_odd_places_are_refused() {
     let region = Region::new(4096, 0).unwrap();
-    assert!(refusal(|| region.u32s(2, 1)).contains("no place for atomics of 4 bytes"));
-    assert!(refusal(|| region.u64s(4, 1)).contains("no place for atomics of 8 bytes"));
+    assert!(refusal(|| region.u32s(2, 1)).contains("1 atomics of 4 bytes do not fit at byte 2"));
+    assert!(refusal(|| region.u64s(4, 1)).contains("1 atomics of 8 bytes do not fit at byte 4"));
 }
 
 #[test]
-fn a_word_is_lent_as_one_kind_only() {
+fn no_place_is_lent_in_two_sizes() {
     let region = Region::new(4096, 0).unwrap();
-    region.u32s(0, 1);
-    region.u64s(8, 20);
-    region.u32s(168, 3);
-    // Again as the same kind, overlapping, is fine; as the other kind it is not.
-    assert_eq!(region.u64s(16, 1).len(), 1);
-    assert!(refusal(|| region.u64s(0, 1)).contains("both as u32s and as u64s"));
-    assert!(refusal(|| region.u32s(164, 1)).contains("bytes 128..192"));
-    assert!(refusal(|| region.u64s(176, 1)).contains("both"));
+    region.u64s(2048, 8);
+    region.u32s(0, 16);
+    // Again, and further: fine as long as the kinds do not meet.
+    assert_eq!(region.u32s(60, 100).len(), 100);
+    assert_eq!(region.u64s(464, 1).len(), 1);
+    let refused = refusal(|| region.u32s(460, 2));
+    assert!(
+        refused.contains("u32s were asked for up to byte 468, and u64s from byte 464 on"),
+        "{refused}"
+    );
+    assert!(refusal(|| region.u32s(4000, 1)).contains("u32s come first"));
+
+    let region = Region::new(4096, 0).unwrap();
+    region.u32s(0, 3);
+    assert!(refusal(|| region.u64s(8, 1)).contains("u32s come first"));
 }
 
 #[test]

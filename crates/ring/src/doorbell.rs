@@ -58,7 +58,7 @@ impl<'a> Doorbell<'a> {
     /// For whoever declares a worker dead: the dead may have marked this sleeper awake and then died
     /// before the wake, and from then on `ring` would take the sleeper for awake.
     pub fn ring_after_death(&self, futex: &impl Futex) {
-        self.word.store(AWAKE, Ordering::Release);
+        self.word.swap(AWAKE, Ordering::Release);
         futex.wake(self.word);
     }
 

@@ -1,6 +1,9 @@
 //! The protocol under loom, which runs each model in every interleaving of its threads, with every
 //! value a weakly ordered load may return. Run by `ci/loom.sh`.
 //!
+//! Both ends of a ring are attached before the second thread starts: loom remembers only the last
+//! access to a word, and a thread's own load on attaching would hide the other's from it.
+//!
 //! A page's memory is modelled by [`Page`]: loom fails a model in which a write to it is not ordered
 //! against every other access. A sleeper that nobody wakes is a deadlock, which loom reports too.
 
@@ -11,10 +14,15 @@
 use gristmill_ring::sync::{AtomicU32, AtomicU64, Ordering};
 use gristmill_ring::{Cells, CommitWord, Consumer, Doorbell, Full, Futex, Producer};
 use loom::cell::UnsafeCell;
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-/// The words of a ring, owned, so that threads can share them.
+/// Memory that every thread of a model shares.
+fn share<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// The words of a ring, owned.
 struct Ring {
     head: AtomicU32,
     tail: AtomicU32,
@@ -35,12 +43,13 @@ impl Ring {
         }
     }
 
-    fn cells(&self) -> Cells<'_> {
-        Cells {
+    fn ends(&self) -> (Producer<'_>, Consumer<'_>) {
+        let cells = Cells {
             head: &self.head,
             tail: &self.tail,
             slots: &self.slots,
-        }
+        };
+        (Producer::attach(cells), Consumer::attach(cells))
     }
 }
 
@@ -125,139 +134,125 @@ impl Futex for RestlessFutex {
     fn wake(&self, _word: &AtomicU32) {}
 }
 
+/// Runs a model in all interleavings with at most so many preemptions (switches away from a thread
+/// that could have gone on); for models too large to run in all.
+fn bounded(preemptions: usize) -> loom::model::Builder {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model
+}
+
 #[test]
 fn a_popped_page_holds_what_was_written_before_the_push() {
     loom::model(|| {
-        let shared = Arc::new((Ring::new(2), pages::<2>()));
-        let theirs = shared.clone();
-        let producer = thread::spawn(move || {
-            let (ring, pages) = &*theirs;
-            let mut producer = Producer::attach(ring.cells());
+        let (ring, pages) = share((Ring::new(2), pages::<2>()));
+        let (mut producer, mut consumer) = ring.ends();
+        let other = thread::spawn(move || {
             for page in 0..2 {
                 pages[page as usize].write(10 + page);
                 producer.push(page).unwrap();
             }
         });
-        let (ring, pages) = &*shared;
-        let mut consumer = Consumer::attach(ring.cells());
         for expected in 0..2 {
             let page = pop_soon(&mut consumer);
             assert_eq!(page, expected);
             assert_eq!(pages[page as usize].read(), 10 + page);
         }
         assert!(consumer.is_empty());
-        producer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
 #[test]
 fn a_slot_is_written_again_only_after_it_was_read_also_where_the_counts_wrap() {
     loom::model(|| {
-        let shared = Arc::new(Ring::at(u32::MAX, 1));
-        let theirs = shared.clone();
-        let producer = thread::spawn(move || {
-            let mut producer = Producer::attach(theirs.cells());
+        let (mut producer, mut consumer) = share(Ring::at(u32::MAX, 1)).ends();
+        let other = thread::spawn(move || {
             for page in 0..3 {
                 while producer.push(page) == Err(Full) {
                     thread::yield_now();
                 }
             }
         });
-        let mut consumer = Consumer::attach(shared.cells());
         for expected in 0..3 {
             assert_eq!(pop_soon(&mut consumer), expected);
         }
         assert_eq!(consumer.pop(), None);
-        producer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
 #[test]
 fn a_page_is_written_again_only_after_it_was_returned() {
     loom::model(|| {
-        let shared = Arc::new((Ring::new(1), Ring::new(1), Page::new()));
-        let theirs = shared.clone();
-        let producer = thread::spawn(move || {
-            let (there, back, page) = &*theirs;
-            let (mut sent, mut returned) = (
-                Producer::attach(there.cells()),
-                Consumer::attach(back.cells()),
-            );
+        let (there, back, page) = share((Ring::new(1), Ring::new(1), Page::new()));
+        let (mut sent, mut inbound) = there.ends();
+        let (mut give_back, mut returned) = back.ends();
+        let other = thread::spawn(move || {
             page.write(1);
             sent.push(0).unwrap();
             assert_eq!(pop_soon(&mut returned), 0);
             page.write(2);
             sent.push(0).unwrap();
         });
-        let (there, back, page) = &*shared;
-        let (mut inbound, mut give_back) = (
-            Consumer::attach(there.cells()),
-            Producer::attach(back.cells()),
-        );
         assert_eq!(pop_soon(&mut inbound), 0);
         assert_eq!(page.read(), 1);
         give_back.push(0).unwrap();
         assert_eq!(pop_soon(&mut inbound), 0);
         assert_eq!(page.read(), 2);
-        producer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
 #[test]
 fn no_wake_up_is_lost() {
     loom::model(|| {
-        let shared = Arc::new((Ring::new(1), AtomicU32::new(0), CondvarFutex::new()));
-        let theirs = shared.clone();
-        let ringer = thread::spawn(move || {
-            let (ring, word, futex) = &*theirs;
-            Producer::attach(ring.cells()).push(7).unwrap();
-            Doorbell::new(word).ring(futex);
+        let (ring, word, futex) = share((Ring::new(1), AtomicU32::new(0), CondvarFutex::new()));
+        let (mut producer, mut consumer) = ring.ends();
+        let bell = Doorbell::new(word);
+        let other = thread::spawn(move || {
+            producer.push(7).unwrap();
+            bell.ring(futex);
         });
-        let (ring, word, futex) = &*shared;
-        let mut consumer = Consumer::attach(ring.cells());
         let page = loop {
             match consumer.pop() {
                 Some(page) => break page,
-                None => Doorbell::new(word).sleep_unless(futex, || !consumer.is_empty()),
+                None => bell.sleep_unless(futex, || !consumer.is_empty()),
             }
         };
         assert_eq!(page, 7);
-        ringer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
 #[test]
 fn no_wake_up_is_lost_between_two_ringers() {
-    loom::model(|| {
-        let shared = Arc::new((
+    // With 5 preemptions it takes 16 seconds, and passes too; unbounded, hours.
+    bounded(4).check(|| {
+        let (rings, word, futex) = share((
             [Ring::new(1), Ring::new(1)],
             AtomicU32::new(0),
             CondvarFutex::new(),
         ));
-        let ringers = [0, 1].map(|ringer| {
-            let theirs = shared.clone();
+        let bell = Doorbell::new(word);
+        let [(first, first_end), (second, second_end)] = [rings[0].ends(), rings[1].ends()];
+        let others = [first, second].map(|mut producer| {
             thread::spawn(move || {
-                let (rings, word, futex) = &*theirs;
-                Producer::attach(rings[ringer].cells())
-                    .push(ringer as u32)
-                    .unwrap();
-                Doorbell::new(word).ring(futex);
+                producer.push(7).unwrap();
+                bell.ring(futex);
             })
         });
-        let (rings, word, futex) = &*shared;
-        let mut consumers = [0, 1].map(|ringer: usize| Consumer::attach(rings[ringer].cells()));
+        let mut consumers = [first_end, second_end];
         let mut received = 0;
         while received < 2 {
             let popped = consumers.iter_mut().filter_map(Consumer::pop).count();
             received += popped;
             if popped == 0 {
-                Doorbell::new(word).sleep_unless(futex, || {
-                    consumers.iter().any(|consumer| !consumer.is_empty())
-                });
+                bell.sleep_unless(futex, || consumers.iter().any(|end| !end.is_empty()));
             }
         }
-        for ringer in ringers {
-            ringer.join().unwrap();
+        for other in others {
+            other.join().unwrap();
         }
     });
 }
@@ -265,21 +260,19 @@ fn no_wake_up_is_lost_between_two_ringers() {
 #[test]
 fn who_is_rung_awake_sees_the_work() {
     loom::model(|| {
-        let shared = Arc::new((Page::new(), AtomicU32::new(0)));
-        let theirs = shared.clone();
-        let ringer = thread::spawn(move || {
-            let (page, word) = &*theirs;
+        let (page, word) = share((Page::new(), AtomicU32::new(0)));
+        let bell = Doorbell::new(word);
+        let other = thread::spawn(move || {
             // Wait for the sleeper, so that it cannot find the work by itself.
             while word.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
             }
             page.write(7);
-            Doorbell::new(word).ring(&RestlessFutex);
+            bell.ring(&RestlessFutex);
         });
-        let (page, word) = &*shared;
-        Doorbell::new(word).sleep_unless(&RestlessFutex, || false);
+        bell.sleep_unless(&RestlessFutex, || false);
         assert_eq!(page.read(), 7);
-        ringer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
@@ -292,48 +285,43 @@ fn a_ringer_that_dies_before_the_wake_leaves_a_sleeper_that_the_coordinator_wake
         fn wake(&self, _word: &AtomicU32) {}
     }
     loom::model(|| {
-        let shared = Arc::new((Ring::new(1), AtomicU32::new(0), CondvarFutex::new()));
-        let theirs = shared.clone();
-        let coordinator = thread::spawn(move || {
-            let (ring, word, futex) = &*theirs;
+        let (ring, word, futex) = share((Ring::new(1), AtomicU32::new(0), CondvarFutex::new()));
+        let (mut producer, mut consumer) = ring.ends();
+        let bell = Doorbell::new(word);
+        let other = thread::spawn(move || {
             // The worker pushes, marks the sleeper awake, and dies; the coordinator hears of it.
-            Producer::attach(ring.cells()).push(7).unwrap();
-            Doorbell::new(word).ring(&NeverCalled);
-            Doorbell::new(word).ring_after_death(futex);
+            producer.push(7).unwrap();
+            bell.ring(&NeverCalled);
+            bell.ring_after_death(futex);
         });
-        let (ring, word, futex) = &*shared;
-        let mut consumer = Consumer::attach(ring.cells());
         while consumer.pop().is_none() {
-            Doorbell::new(word).sleep_unless(futex, || !consumer.is_empty());
+            bell.sleep_unless(futex, || !consumer.is_empty());
         }
-        coordinator.join().unwrap();
+        other.join().unwrap();
     });
 }
 
 #[test]
 fn pages_pushed_before_a_commit_are_found_after_it() {
     loom::model(|| {
-        let shared = Arc::new((Ring::new(2), pages::<2>(), AtomicU64::new(0)));
-        let theirs = shared.clone();
-        let producer = thread::spawn(move || {
-            let (ring, pages, word) = &*theirs;
-            let mut producer = Producer::attach(ring.cells());
+        let (ring, pages, word) = share((Ring::new(2), pages::<2>(), AtomicU64::new(0)));
+        let (mut producer, mut consumer) = ring.ends();
+        let commits = CommitWord::new(word);
+        let other = thread::spawn(move || {
             for page in 0..2 {
                 pages[page as usize].write(5);
                 producer.push(page).unwrap();
             }
-            CommitWord::new(word).commit(1);
+            commits.commit(1);
         });
-        let (ring, pages, word) = &*shared;
-        let mut consumer = Consumer::attach(ring.cells());
         // The consumer may have looked at the ring before: its last view of the tail is old then.
         let early = consumer.pop().is_some() as usize;
-        if CommitWord::new(word).committed() == 1 {
+        if commits.committed() == 1 {
             let found = early + std::iter::from_fn(|| consumer.pop()).count();
             assert_eq!(found, 2);
             assert!(pages.iter().all(|page| page.read() == 5));
         }
-        producer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
@@ -341,22 +329,19 @@ fn pages_pushed_before_a_commit_are_found_after_it() {
 fn of_a_dead_producer_the_committed_pages_count_and_no_others() {
     loom::model(|| {
         // Page e holds epoch e. The producer commits epoch 1 and dies in epoch 2.
-        let shared = Arc::new((Ring::new(4), AtomicU64::new(0)));
-        let theirs = shared.clone();
-        let producer = thread::spawn(move || {
-            let (ring, word) = &*theirs;
-            let mut producer = Producer::attach(ring.cells());
+        let (ring, word) = share((Ring::new(4), AtomicU64::new(0)));
+        let (mut producer, mut consumer) = ring.ends();
+        let commits = CommitWord::new(word);
+        let other = thread::spawn(move || {
             producer.push(1).unwrap();
-            CommitWord::new(word).commit(1);
+            commits.commit(1);
             producer.push(2).unwrap();
         });
-        let (ring, word) = &*shared;
-        let mut consumer = Consumer::attach(ring.cells());
         let mut waiting: Vec<u32> = consumer.pop().into_iter().collect();
         // Joined: what reaping the process is to the coordinator.
-        producer.join().unwrap();
+        other.join().unwrap();
         waiting.extend(std::iter::from_fn(|| consumer.pop()));
-        let last = CommitWord::new(word).committed();
+        let last = commits.committed();
         waiting.retain(|&epoch| u64::from(epoch) <= last);
         assert_eq!(waiting, [1]);
     });
@@ -365,15 +350,11 @@ fn of_a_dead_producer_the_committed_pages_count_and_no_others() {
 #[test]
 fn of_a_dead_consumer_every_page_comes_home_once() {
     loom::model(|| {
-        let shared = Arc::new((Ring::new(2), Ring::new(2), pages::<2>()));
-        let theirs = shared.clone();
-        let consumer = thread::spawn(move || {
+        let (there, back, pages) = share((Ring::new(2), Ring::new(2), pages::<2>()));
+        let (mut sent, mut inbound) = there.ends();
+        let (mut give_back, mut returned) = back.ends();
+        let other = thread::spawn(move || {
             // It returns one page, holds perhaps one more, and dies; perhaps one it never popped.
-            let (there, back, pages) = &*theirs;
-            let (mut inbound, mut give_back) = (
-                Consumer::attach(there.cells()),
-                Producer::attach(back.cells()),
-            );
             if let Some(page) = inbound.pop() {
                 pages[page as usize].read();
                 give_back.push(page).unwrap();
@@ -382,11 +363,6 @@ fn of_a_dead_consumer_every_page_comes_home_once() {
                 pages[page as usize].read();
             }
         });
-        let (there, back, pages) = &*shared;
-        let (mut sent, mut returned) = (
-            Producer::attach(there.cells()),
-            Consumer::attach(back.cells()),
-        );
         let mut noted = Vec::new();
         for page in 0..2 {
             pages[page as usize].write(page);
@@ -395,7 +371,7 @@ fn of_a_dead_consumer_every_page_comes_home_once() {
         }
         let mut home: Vec<u32> = returned.pop().into_iter().collect();
         // The coordinator has reaped it. First the return ring, then what is still noted to it.
-        consumer.join().unwrap();
+        other.join().unwrap();
         home.extend(std::iter::from_fn(|| returned.pop()));
         noted.retain(|page| !home.contains(page));
         home.extend(noted);
@@ -407,68 +383,68 @@ fn of_a_dead_consumer_every_page_comes_home_once() {
 
 #[test]
 fn two_workers_that_send_to_each_other_with_one_page_each_do_not_deadlock() {
-    struct Shared {
-        /// `data[w]` goes from worker w to the other, `back[w]` brings its page home.
-        data: [Ring; 2],
-        back: [Ring; 2],
-        bells: [AtomicU32; 2],
-        futex: CondvarFutex,
-    }
-
     const SENDS: u32 = 2;
 
-    /// Sends its page twice. Whenever it waits, for the page or for the end, it drains what comes in.
-    fn work(shared: &Shared, me: usize) {
-        let other = 1 - me;
-        let (mut sent, mut returned) = (
-            Producer::attach(shared.data[me].cells()),
-            Consumer::attach(shared.back[me].cells()),
-        );
-        let (mut inbound, mut give_back) = (
-            Consumer::attach(shared.data[other].cells()),
-            Producer::attach(shared.back[other].cells()),
-        );
-        let (own, peer) = (
-            Doorbell::new(&shared.bells[me]),
-            Doorbell::new(&shared.bells[other]),
-        );
-        let (mut home, mut sends, mut received) = (true, 0, 0);
-        while sends < SENDS || received < SENDS {
-            let mut idle = true;
-            if home && sends < SENDS {
-                sent.push(0).unwrap();
-                peer.ring(&shared.futex);
-                (home, sends, idle) = (false, sends + 1, false);
-            }
-            if let Some(page) = inbound.pop() {
-                give_back.push(page).unwrap();
-                peer.ring(&shared.futex);
-                (received, idle) = (received + 1, false);
-            }
-            if returned.pop().is_some() {
-                (home, idle) = (true, false);
-            }
-            if idle {
-                own.sleep_unless(&shared.futex, || {
-                    !inbound.is_empty() || !returned.is_empty()
-                });
+    struct Worker {
+        sent: Producer<'static>,
+        returned: Consumer<'static>,
+        inbound: Consumer<'static>,
+        give_back: Producer<'static>,
+        own: Doorbell<'static>,
+        peer: Doorbell<'static>,
+    }
+
+    impl Worker {
+        /// Sends its page twice. Waiting for the page or for the end, it drains what comes in.
+        fn work(mut self, futex: &impl Futex) {
+            let (mut home, mut sends, mut received) = (true, 0, 0);
+            while sends < SENDS || received < SENDS {
+                let mut idle = true;
+                if home && sends < SENDS {
+                    self.sent.push(0).unwrap();
+                    self.peer.ring(futex);
+                    (home, sends, idle) = (false, sends + 1, false);
+                }
+                if let Some(page) = self.inbound.pop() {
+                    self.give_back.push(page).unwrap();
+                    self.peer.ring(futex);
+                    (received, idle) = (received + 1, false);
+                }
+                if self.returned.pop().is_some() {
+                    (home, idle) = (true, false);
+                }
+                if idle {
+                    let has_work = || !self.inbound.is_empty() || !self.returned.is_empty();
+                    self.own.sleep_unless(futex, has_work);
+                }
             }
         }
     }
 
-    let mut model = loom::model::Builder::new();
-    // Every interleaving with up to this many preemptions; without a bound the model takes hours.
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        let shared = Arc::new(Shared {
-            data: [Ring::new(1), Ring::new(1)],
-            back: [Ring::new(1), Ring::new(1)],
-            bells: [AtomicU32::new(0), AtomicU32::new(0)],
-            futex: CondvarFutex::new(),
-        });
-        let theirs = shared.clone();
-        let other = thread::spawn(move || work(&theirs, 1));
-        work(&shared, 0);
+    bounded(3).check(|| {
+        let rings = share([Ring::new(1), Ring::new(1), Ring::new(1), Ring::new(1)]);
+        let bells = share([AtomicU32::new(0), AtomicU32::new(0)]);
+        let futex = share(CondvarFutex::new());
+        let [a_to_b, b_to_a, back_to_a, back_to_b] = rings.each_ref().map(Ring::ends);
+        let [bell_a, bell_b] = bells.each_ref().map(Doorbell::new);
+        let a = Worker {
+            sent: a_to_b.0,
+            returned: back_to_a.1,
+            inbound: b_to_a.1,
+            give_back: back_to_b.0,
+            own: bell_a,
+            peer: bell_b,
+        };
+        let b = Worker {
+            sent: b_to_a.0,
+            returned: back_to_b.1,
+            inbound: a_to_b.1,
+            give_back: back_to_a.0,
+            own: bell_b,
+            peer: bell_a,
+        };
+        let other = thread::spawn(move || b.work(futex));
+        a.work(futex);
         other.join().unwrap();
     });
 }

@@ -5,6 +5,7 @@
 
 mod array;
 mod hash;
+mod slots;
 
 pub(crate) use array::ArrayBuffer;
-pub(crate) use hash::{Fill, HashBuffer};
+pub(crate) use hash::{HashBuffer, HashTable};

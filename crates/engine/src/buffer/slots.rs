@@ -1,0 +1,162 @@
+//! The combining table of a map worker: fixed in size, so that it stays in the second-level cache.
+//!
+//! ```text
+//!  slot, 32 bytes for 8-byte values:  | key, 16 | hash, 4 | length + 1, 4 | value, 8 |
+//!  longer keys:                       | place in `long`, 8 | whole hash, 8 | hash | length + 1 | value |
+//! ```
+//!
+//! Keys of up to 16 bytes lie in the slot and are compared as two words.
+
+use gristmill_page::prefetch;
+
+use crate::datum::{Combine, Datum, Key, SHORT_BYTES, Short};
+use crate::entry::short_hash;
+
+/// Slots: 1 MiB of them for 8-byte values, half of a common second-level cache.
+const SLOTS: usize = 1 << 15;
+/// Keys at which the table counts as full: beyond this probing gets long.
+const KEYS_MAX: usize = SLOTS / 8 * 5;
+/// Bytes of long keys at which it counts as full.
+const LONG_BYTES_MAX: usize = 512 << 10;
+
+/// A key and its value, in the table or on the way to it. Length + 1 of 0 is an empty slot.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+pub(super) struct Slot<O> {
+    words: [u64; 2],
+    hash: u32,
+    len_and_1: u32,
+    value: O,
+}
+
+impl<O> Slot<O> {
+    #[inline(always)]
+    pub fn short(key: Short, value: O) -> Slot<O> {
+        Slot { words: key.words, hash: short_hash(key.hash()), len_and_1: key.len + 1, value }
+    }
+}
+
+pub(crate) struct Slots<K: Key, V: Datum> {
+    slots: Box<[Slot<V::Owned>; SLOTS]>,
+    long: Vec<u8>,
+    keys: usize,
+    kind: std::marker::PhantomData<(K, V)>,
+}
+
+impl<K: Key, V: Datum> Slots<K, V> {
+    pub fn new() -> Slots<K, V> {
+        let slots = vec![Slot::default(); SLOTS].into_boxed_slice();
+        let slots = slots.try_into().unwrap_or_else(|_| unreachable!("made with this many"));
+        Slots { slots, long: Vec::new(), keys: 0, kind: std::marker::PhantomData }
+    }
+
+    /// True when `more` keys fit.
+    #[inline(always)]
+    pub fn has_room(&self, more: usize) -> bool {
+        self.keys + more <= KEYS_MAX && self.long.len() < LONG_BYTES_MAX
+    }
+
+    /// Asks for the slot of a pair to be brought near.
+    #[inline(always)]
+    pub fn prefetch(&self, pair: &Slot<V::Owned>) {
+        prefetch(&self.slots[pair.hash as usize % SLOTS]);
+    }
+
+    /// Combines a pair with a short key. There must be room.
+    #[inline(always)]
+    pub fn merge_short(&mut self, pair: &Slot<V::Owned>, combine: Combine<V>) {
+        let mut at = pair.hash as usize % SLOTS;
+        loop {
+            let slot = &mut self.slots[at];
+            let differs = (slot.words[0] ^ pair.words[0])
+                | (slot.words[1] ^ pair.words[1])
+                | u64::from(slot.len_and_1 ^ pair.len_and_1);
+            if differs == 0 {
+                slot.value = combine(std::mem::take(&mut slot.value), pair.value.clone());
+                return;
+            }
+            if slot.len_and_1 == 0 {
+                *slot = pair.clone();
+                self.keys += 1;
+                return;
+            }
+            at = (at + 1) % SLOTS;
+        }
+    }
+
+    /// Combines a pair whose key is longer than 16 bytes. There must be room.
+    #[cold]
+    #[inline(never)]
+    pub fn merge_long(&mut self, key: K::Ref<'_>, value: V::Ref<'_>, combine: Combine<V>) {
+        let whole = K::hash(key);
+        let (hash, len) = (short_hash(whole), K::width(key));
+        let mut at = hash as usize % SLOTS;
+        loop {
+            let slot = &mut self.slots[at];
+            if slot.len_and_1 as usize == len + 1 && slot.words[1] == whole {
+                let place = slot.words[0] as usize;
+                if K::equal(K::read(&self.long[place..place + len]), key) {
+                    slot.value = combine(std::mem::take(&mut slot.value), V::own(value));
+                    return;
+                }
+            }
+            if slot.len_and_1 == 0 {
+                let place = self.long.len();
+                self.long.resize(place + len, 0);
+                K::write(key, &mut self.long[place..]);
+                let words = [place as u64, whole];
+                *slot = Slot { words, hash, len_and_1: len as u32 + 1, value: V::own(value) };
+                self.keys += 1;
+                return;
+            }
+            at = (at + 1) % SLOTS;
+        }
+    }
+
+    /// Calls `visit` with hash, key and value of every entry, and empties the table.
+    pub fn empty(&mut self, mut visit: impl FnMut(u32, K::Ref<'_>, V::Ref<'_>)) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.len_and_1 != 0) {
+            let len = slot.len_and_1 as usize - 1;
+            let value = V::lend(&slot.value);
+            if len <= SHORT_BYTES {
+                let bytes = Short { words: slot.words, len: len as u32 }.bytes();
+                visit(slot.hash, K::read(&bytes[..len]), value);
+            } else {
+                let place = slot.words[0] as usize;
+                visit(slot.hash, K::read(&self.long[place..place + len]), value);
+            }
+            slot.len_and_1 = 0;
+        }
+        self.long.clear();
+        self.keys = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::Bytes;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn counts_are_those_of_a_map(words in prop::collection::vec("[ab]{0,3}|[a-z]{0,40}|a{14,18}", 0..400)) {
+            let mut table = Slots::<Bytes, u64>::new();
+            let mut expected = BTreeMap::<Vec<u8>, u64>::new();
+            for word in &words {
+                assert!(table.has_room(1));
+                match Bytes::short(word.as_bytes()) {
+                    Some(short) => table.merge_short(&Slot::short(short, 1), |a, b| a + b),
+                    None => table.merge_long(word.as_bytes(), 1, |a, b| a + b),
+                }
+                *expected.entry(word.clone().into_bytes()).or_default() += 1;
+            }
+            let mut counted = BTreeMap::new();
+            table.empty(|_, key, value| { counted.insert(key.to_vec(), value); });
+            prop_assert_eq!(counted, expected);
+            table.empty(|_, _, _| panic!("an emptied table holds nothing"));
+        }
+    }
+}
