@@ -1,6 +1,5 @@
 //! Where tokens start and end: 64 bytes at a time become bit masks, and the masks' edges become offsets.
 
-
 /// The text is looked at in whole blocks; the buffer must be readable, and white, up to the end of the last one.
 pub const BLOCK: usize = 64;
 
@@ -14,7 +13,7 @@ pub struct Carry {
 /// `edges` needs room for `BLOCK` more entries per block than it has.
 #[inline(always)]
 pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges: &mut Vec<u32>) {
-    debug_assert!(text.len() % BLOCK == 0);
+    debug_assert!(text.len().is_multiple_of(BLOCK));
     edges.reserve(text.len() + BLOCK);
     let mut count = edges.len();
     let out = edges.as_mut_ptr();
@@ -38,7 +37,9 @@ pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges:
         while written < ones {
             for step in 0..8 {
                 // SAFETY: at most 64 entries per block, rounded up to eights, fit the room reserved above.
-                unsafe { *out.add(count + written + step) = base.wrapping_add(edge.trailing_zeros()) };
+                unsafe {
+                    *out.add(count + written + step) = base.wrapping_add(edge.trailing_zeros())
+                };
                 edge &= edge.wrapping_sub(1);
             }
             written += 8;
@@ -48,7 +49,6 @@ pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges:
     // SAFETY: the entries up to `count` were written above.
     unsafe { edges.set_len(count) };
 }
-
 
 #[cfg(target_arch = "x86_64")]
 mod masks {
@@ -75,9 +75,15 @@ mod masks {
             // letters: (byte | 0x20) - 'a' < 26, as a signed comparison after moving 0 to -128
             let letters = rows.map(|row| {
                 let lower = _mm_or_si128(row, _mm_set1_epi8(0x20));
-                _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((0x80u8 - b'a') as i8)), _mm_set1_epi8(-128 + 26))
+                _mm_cmplt_epi8(
+                    _mm_add_epi8(lower, _mm_set1_epi8((0x80u8 - b'a') as i8)),
+                    _mm_set1_epi8(-128 + 26),
+                )
             });
-            (mask(letters), mask(rows.map(|row| _mm_cmpeq_epi8(row, _mm_set1_epi8(b'\'' as i8)))))
+            (
+                mask(letters),
+                mask(rows.map(|row| _mm_cmpeq_epi8(row, _mm_set1_epi8(b'\'' as i8)))),
+            )
         }
     }
 
@@ -88,7 +94,10 @@ mod masks {
             let control = _mm_sub_epi8(row, _mm_set1_epi8(9));
             let control = _mm_cmpeq_epi8(_mm_min_epu8(control, _mm_set1_epi8(4)), control);
             let vertical_tab = _mm_cmpeq_epi8(row, _mm_set1_epi8(11));
-            _mm_or_si128(_mm_cmpeq_epi8(row, _mm_set1_epi8(b' ' as i8)), _mm_andnot_si128(vertical_tab, control))
+            _mm_or_si128(
+                _mm_cmpeq_epi8(row, _mm_set1_epi8(b' ' as i8)),
+                _mm_andnot_si128(vertical_tab, control),
+            )
         }))
     }
 }
@@ -96,11 +105,17 @@ mod masks {
 #[cfg(not(target_arch = "x86_64"))]
 mod masks {
     fn mask(block: &[u8; 64], class: impl Fn(&u8) -> bool) -> u64 {
-        block.iter().enumerate().fold(0, |mask, (bit, byte)| mask | u64::from(class(byte)) << bit)
+        block
+            .iter()
+            .enumerate()
+            .fold(0, |mask, (bit, byte)| mask | u64::from(class(byte)) << bit)
     }
 
     pub fn alpha_masks(block: &[u8; 64]) -> (u64, u64) {
-        (mask(block, u8::is_ascii_alphabetic), mask(block, |&byte| byte == b'\''))
+        (
+            mask(block, u8::is_ascii_alphabetic),
+            mask(block, |&byte| byte == b'\''),
+        )
     }
 
     pub fn space_mask(block: &[u8; 64]) -> u64 {

@@ -24,7 +24,11 @@ pub struct Slot {
 impl Slot {
     /// The key's bytes.
     pub fn bytes(&self) -> &[u8] {
-        let start = if self.len as usize <= SHORT { self.key.as_ptr().cast() } else { self.key[0] as *const u8 };
+        let start = if self.len as usize <= SHORT {
+            self.key.as_ptr().cast()
+        } else {
+            self.key[0] as *const u8
+        };
         // SAFETY: short keys lie in the slot; of long ones `key[0]` is the address of `len` bytes that outlive the table.
         unsafe { std::slice::from_raw_parts(start, self.len as usize) }
     }
@@ -43,7 +47,13 @@ impl Table {
     /// A table of 2^bits slots, indexed by the hash bits below the `skip` highest.
     pub fn new(bits: u32, skip: u32) -> Self {
         let memory = Zeroed::new(size_of::<Slot>() << bits);
-        Self { slots: memory.start().cast(), _memory: memory, bits, skip, used: 0 }
+        Self {
+            slots: memory.start().cast(),
+            _memory: memory,
+            bits,
+            skip,
+            used: 0,
+        }
     }
 
     /// How many keys are in it.
@@ -88,7 +98,12 @@ impl Table {
                 return;
             }
             if slot.len == 0 {
-                *slot = Slot { key, hash, len, count };
+                *slot = Slot {
+                    key,
+                    hash,
+                    len,
+                    count,
+                };
                 self.used += 1;
                 return;
             }
@@ -98,7 +113,14 @@ impl Table {
 
     /// Adds to the count of a longer key; `keep` moves the bytes of a new one to where they stay.
     #[inline(always)]
-    pub fn add_long(&mut self, bytes: &[u8], whole_hash: u64, hash: u32, count: u64, keep: impl FnOnce(&[u8]) -> *const u8) {
+    pub fn add_long(
+        &mut self,
+        bytes: &[u8],
+        whole_hash: u64,
+        hash: u32,
+        count: u64,
+        keep: impl FnOnce(&[u8]) -> *const u8,
+    ) {
         let mask = (1usize << self.bits) - 1;
         let len = bytes.len() as u32;
         let mut index = self.home(hash);
@@ -110,7 +132,12 @@ impl Table {
                 return;
             }
             if slot.len == 0 {
-                *slot = Slot { key: [keep(bytes) as u64, whole_hash], hash, len, count };
+                *slot = Slot {
+                    key: [keep(bytes) as u64, whole_hash],
+                    hash,
+                    len,
+                    count,
+                };
                 self.used += 1;
                 return;
             }
@@ -121,7 +148,9 @@ impl Table {
     /// The keys, in the order of their hashes' highest bits (but for those that probing moved on).
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
         // SAFETY: the slots were zeroed when mapped, and zero is a valid slot.
-        unsafe { std::slice::from_raw_parts(self.slots, 1 << self.bits) }.iter().filter(|slot| slot.len != 0)
+        unsafe { std::slice::from_raw_parts(self.slots, 1 << self.bits) }
+            .iter()
+            .filter(|slot| slot.len != 0)
     }
 
     /// Empties it.
