@@ -36,8 +36,6 @@ MB = 1_000_000
 # Where the prose comes from, in the order in which it is taken: (package, path pattern, how to read a file).
 # 'code' keeps only comments, which are English sentences; 'gloss' what WordNet says behind the bar; 'html' loses its markup.
 PROSE = [
-    ("dict-gcide", r"gcide\.dict\.dz$", "gzip"),
-    ("wordnet-base", r"/wordnet/data\.", "gloss"),
     ("anarchism", r"\.html$", "html"),
     ("debian-reference-en", r"\.en\.html$", "html"),
     ("linux-source-6.1", r"Documentation/.*\.(rst|txt)$", "text"),
@@ -59,6 +57,8 @@ PROSE = [
     ("wx3.2-doc", r"\.html$", "html"),
     ("libgtk-4-doc", r"\.html$", "html"),
     ("libboost1.74-doc", r"\.html$", "html"),
+    ("dict-gcide", r"gcide\.dict\.dz$", "gzip"),
+    ("wordnet-base", r"/wordnet/data\.", "gloss"),
     ("openjdk-17-source", r"\.java$", "code"),
     ("openjdk-17-doc", r"\.html$", "html"),
     ("rust-doc", r"/html/(?!src/).*\.html$", "html"),
@@ -192,7 +192,7 @@ def byte_pairs(size_bytes):
 
 
 def bitmap(width, height):
-    """A 24-bit BMP: colour gradients under noise, so that every bin of the histogram is used, and not equally."""
+    """A 24-bit BMP: colour gradients under noise, so that the bins of the histogram fill unequally."""
     assert width * 3 % 4 == 0, "rows without padding"
     pixels = width * height * 3
     yield struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 54 + pixels, 0, 0, 54, 40, width, height, 1, 24, 0, pixels, 2835, 2835, 0, 0)
@@ -243,8 +243,8 @@ def npy(rows, columns, seed):
 
 
 SETS = {
-    "text-100m.txt": ("real prose, 100 MB (English documentation and dictionaries)", lambda: prose(100 * MB)),
-    "text-500m.txt": ("real prose, 500 MB (the same order of sources, read further)", lambda: prose(500 * MB)),
+    "text-100m.txt": ("real prose, 100 MB (manuals, guides, books)", lambda: prose(100 * MB)),
+    "text-500m.txt": ("real prose, 500 MB (the same and further: dictionaries, API documentation, comments, change logs)", lambda: prose(500 * MB)),
     "keys-100m.txt": ("real source code, 100 MB: very many distinct white-space tokens", lambda: source_code(100 * MB, 5)),
     "keys-500m.txt": ("real source code, 500 MB: the same, every file", lambda: source_code(500 * MB, 1)),
     "linear-regression-500m.bin": ("byte pairs (x, y)", lambda: byte_pairs(500 * MB)),
