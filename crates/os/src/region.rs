@@ -70,7 +70,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// When the sizes are zero or absurd, or the process may not map that much address space.
+    /// When the sizes are absurd, or the process may not map that much address space.
     pub fn new(control_bytes: usize, page_area_bytes: usize) -> io::Result<Region> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let huge_pages = |bytes: usize| {
