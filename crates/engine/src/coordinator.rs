@@ -167,10 +167,12 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let mut results = Results::<J>::new(shared, receiver, plan.reduce_workers);
         let ordered = settings.order != Order::Unordered;
         let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
+            // Counted before the look, so that what is announced during it is not slept through.
+            let announced = shared.announced();
             self.watch()?;
             results.follow(&self.reducers);
             if !results.has_arrived() {
-                self.sleep(results);
+                self.sleep(results, announced);
             }
             Ok(())
         })?;
@@ -269,17 +271,14 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     }
 
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
-    fn sleep(&self, results: &Results<'_, J>) {
+    fn sleep(&self, results: &Results<'_, J>, announced: u64) {
         let shared = self.work.shared;
         let wants_ticks = self.progress.is_some() || self.work.settings.task_timeout.is_some();
         let waiting = Waiting {
             coordinator: self,
             timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32),
         };
-        let announced = shared.announced();
         let mut slept = false;
-        // What was announced before `watch` looked has been seen; what came since is caught by the poll,
-        // because the announcer rings after it has counted.
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {
             let again = std::mem::replace(&mut slept, true);
             again || shared.announced() != announced || results.has_arrived()

@@ -4,6 +4,14 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The commit word of one map worker: pages of epochs up to [`committed`](CommitWord::committed)
 /// count. Epochs are numbered from 1; all zero means that nothing is committed.
+///
+/// ```
+/// use gristmill_ring::{CommitWord, sync::AtomicU64};
+///
+/// let word = AtomicU64::new(0);
+/// CommitWord::new(&word).commit(1);
+/// assert_eq!(CommitWord::new(&word).committed(), 1);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct CommitWord<'a> {
     word: &'a AtomicU64,
@@ -32,7 +40,8 @@ impl<'a> CommitWord<'a> {
         self.word.store(epoch, Ordering::Release);
     }
 
-    /// The last epoch that counts, 0 when none does yet.
+    /// The last epoch that counts, 0 when none does yet. To have all pages of it, read this first and
+    /// pop until empty then.
     pub fn committed(&self) -> u64 {
         // PAIRS WITH commit.
         self.word.load(Ordering::Acquire)

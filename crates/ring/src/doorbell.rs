@@ -75,15 +75,40 @@ impl<'a> Doorbell<'a> {
 
     /// Sleeps until somebody rings, unless `has_work` says there is work already.
     ///
-    /// `has_work` is asked after the announcement, perhaps more than once. Returning does not mean
-    /// that there is work: look, and sleep again if there is none. Only the doorbell's one sleeper
-    /// calls this.
+    /// `has_work` is asked after the announcement, perhaps more than once. It has to look at all that
+    /// the caller would act upon, and compare it with what the caller saw *before* it decided to
+    /// sleep: a change in between rang while nobody was asleep. Returning does not mean that there is
+    /// work: look, and sleep again if there is none. Only the doorbell's one sleeper calls this.
+    ///
+    /// ```
+    /// use gristmill_ring::sync::{AtomicU32, Ordering};
+    /// use gristmill_ring::{Doorbell, Futex};
+    ///
+    /// /// A futex for threads that have nothing better to do.
+    /// struct Spin;
+    /// impl Futex for Spin {
+    ///     fn wait(&self, _word: &AtomicU32, _seen: u32) { std::thread::yield_now() }
+    ///     fn wake(&self, _word: &AtomicU32) {}
+    /// }
+    ///
+    /// let (word, work) = (AtomicU32::new(0), AtomicU32::new(0));
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         work.store(7, Ordering::Release);
+    ///         Doorbell::new(&word).ring(&Spin);
+    ///     });
+    ///     while work.load(Ordering::Acquire) == 0 {
+    ///         Doorbell::new(&word).sleep_unless(&Spin, || work.load(Ordering::Acquire) != 0);
+    ///     }
+    /// });
+    /// ```
     pub fn sleep_unless(&self, futex: &impl Futex, mut has_work: impl FnMut() -> bool) {
         self.word.store(ASLEEP, Ordering::Relaxed);
         // PAIRS WITH ring, fence.
         fence(Ordering::SeqCst);
         loop {
             if has_work() {
+                // By exchange: the next announcement then comes after any mark a ringer made meanwhile.
                 self.word.swap(AWAKE, Ordering::Relaxed);
                 return;
             }

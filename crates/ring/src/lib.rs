@@ -20,3 +20,8 @@ pub mod sync;
 pub use commit::CommitWord;
 pub use doorbell::{Doorbell, Futex};
 pub use ring::{Cells, Consumer, Full, Producer};
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
