@@ -22,18 +22,19 @@ pub(crate) fn for_each_token(
     belongs: impl Fn(&[u8; BLOCK_BYTES], u64) -> u64,
     mut visit: impl FnMut(Range<usize>),
 ) {
-    let mut edges = [0u32; STRETCH_BYTES + BLOCK_BYTES];
+    // Room for the start of a token that has not ended with its stretch, and for one block's surplus.
+    let mut edges = [0; 1 + STRETCH_BYTES + BLOCK_BYTES];
+    let mut found = 0;
     let mut inside = 0;
-    // Where a token began that had not ended with its stretch.
-    let mut open = None;
+    let stretches = text.len().div_ceil(STRETCH_BYTES);
     for (number, stretch) in text.chunks(STRETCH_BYTES).enumerate() {
+        // 1. List.
         let base = number * STRETCH_BYTES;
-        let mut found = 0;
         let mut list = |at: usize, block: &[u8; BLOCK_BYTES]| {
             let bits = belongs(block, inside);
             let changes = bits ^ (bits << 1 | inside);
             inside = bits >> 63;
-            found += list_ones(changes, at as u32, &mut edges[found..]);
+            found += list_ones(changes, base + at, &mut edges[found..]);
         };
         let (blocks, rest) = stretch.as_chunks::<BLOCK_BYTES>();
         for (number, block) in blocks.iter().enumerate() {
@@ -44,33 +45,31 @@ pub(crate) fn for_each_token(
             padded[..rest.len()].copy_from_slice(rest);
             list(blocks.len() * BLOCK_BYTES, &padded);
         }
-        let mut edges = &edges[..found];
-        if let (Some(start), Some((end, after))) = (open, edges.split_first()) {
-            visit(start..base + *end as usize);
-            (open, edges) = (None, after);
+        if number + 1 == stretches && found % 2 == 1 {
+            edges[found] = text.len();
+            found += 1;
         }
-        let (pairs, unfinished) = edges.as_chunks::<2>();
+        // 2. Pair.
+        let (pairs, unfinished) = edges[..found].as_chunks::<2>();
         for [start, end] in pairs {
-            visit(base + *start as usize..base + *end as usize);
+            visit(*start..*end);
         }
+        found = unfinished.len();
         if let Some(start) = unfinished.first() {
-            open = Some(base + *start as usize);
+            edges[0] = *start;
         }
-    }
-    if let Some(start) = open {
-        visit(start..text.len());
     }
 }
 
 /// Writes `base` plus the place of each one in `bits` to the front of `to`; returns how many there are.
 #[inline(always)]
-fn list_ones(mut bits: u64, base: u32, to: &mut [u32]) -> usize {
+fn list_ones(mut bits: u64, base: usize, to: &mut [usize]) -> usize {
     let ones = bits.count_ones() as usize;
     let (to, _) = to.as_chunks_mut::<8>();
     // Eight at a time without asking whether there are so many; the next block overwrites the surplus.
     for eight in &mut to[..ones.div_ceil(8)] {
         for place in eight {
-            *place = base.wrapping_add(bits.trailing_zeros());
+            *place = base + bits.trailing_zeros() as usize;
             bits &= bits.wrapping_sub(1);
         }
     }

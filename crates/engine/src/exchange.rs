@@ -219,7 +219,7 @@ pub(crate) struct Inbox<'r, J: MapReduce> {
     pieces: Vec<Vec<u8>>,
     /// Reduce nothing before everything is mapped.
     barrier: bool,
-    pub reduction: Reduction<J::Key, J::Value>,
+    pub reduction: Reduction<J>,
 }
 
 impl<'r, J: MapReduce> Inbox<'r, J> {
@@ -228,7 +228,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         receiver: Receiver<'r>,
         held_pages_max: usize,
         barrier: bool,
-        reduction: Reduction<J::Key, J::Value>,
+        reduction: Reduction<J>,
     ) -> Self {
         let slots = shared.slots();
         Inbox {

@@ -52,3 +52,12 @@ pub trait Emit<K: Key, V: Datum> {
         self.emit(K::read(&text[range]), value);
     }
 }
+
+/// The combiner of a program, for code that the plan runs only when there is one. Being known to the
+/// compiler, it becomes part of the loops that combine.
+pub(crate) const fn combiner<J: MapReduce>() -> Combine<J::Value> {
+    match J::COMBINE {
+        Some(combine) => combine,
+        None => |_, _| panic!("the plan combines only with a combiner"),
+    }
+}

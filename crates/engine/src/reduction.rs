@@ -5,9 +5,10 @@
 
 use std::cmp::Ordering;
 
-use crate::datum::{Combine, Datum, Key};
+use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::job::Order;
+use crate::map_reduce::{MapReduce, combiner};
 use crate::table::Table;
 
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
@@ -22,23 +23,25 @@ enum Partition<K: Key, V: Datum> {
 }
 
 /// All partitions of one reduce worker; those it does not own stay empty.
-pub(crate) struct Reduction<K: Key, V: Datum> {
-    combine: Option<Combine<V>>,
-    partitions: Vec<Partition<K, V>>,
+pub(crate) struct Reduction<J: MapReduce> {
+    /// Combine pairs as they come; else keep them.
+    combines: bool,
+    partitions: Vec<Partition<J::Key, J::Value>>,
 }
 
-impl<K: Key, V: Datum> Reduction<K, V> {
-    pub fn new(partitions: usize, combine: Option<Combine<V>>) -> Reduction<K, V> {
-        Reduction { combine, partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect() }
+impl<J: MapReduce> Reduction<J> {
+    pub fn new(partitions: usize, combines: bool) -> Reduction<J> {
+        Reduction { combines, partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect() }
     }
 
     /// Takes the pairs of one page.
     pub fn take(&mut self, partition: usize, body: &[u8]) {
         let slot = &mut self.partitions[partition];
-        let Some(combine) = self.combine else {
+        if !self.combines {
             let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
             return list.extend_from_slice(body);
-        };
+        }
+        let combine = const { combiner::<J>() };
         if let Partition::List(_) = slot {
             *slot = Partition::Table(Table::with_room_for(body.len() / 16));
         }
@@ -49,7 +52,7 @@ impl<K: Key, V: Datum> Reduction<K, V> {
             let mut starts = [0u32; BATCH];
             let mut found = 0;
             while found < BATCH && at < body.len() {
-                let pair = entry::read::<K, V>(&body[at..]);
+                let pair = entry::read::<J::Key, J::Value>(&body[at..]);
                 table.prefetch(pair.hash);
                 starts[found] = at as u32;
                 found += 1;
@@ -57,7 +60,7 @@ impl<K: Key, V: Datum> Reduction<K, V> {
             }
             // 2. Combine them.
             for start in &starts[..found] {
-                let pair = entry::read::<K, V>(&body[*start as usize..]);
+                let pair = entry::read::<J::Key, J::Value>(&body[*start as usize..]);
                 table.merge(pair.hash, pair.key, pair.value, combine);
             }
         }
@@ -80,8 +83,8 @@ impl<K: Key, V: Datum> Reduction<K, V> {
     }
 
     /// The same pairs, combined now: for a job that did not combine them as they came.
-    pub fn combined(self, combine: Combine<V>) -> Reduction<K, V> {
-        let mut combined = Reduction::new(self.partitions.len(), Some(combine));
+    pub fn combined(self) -> Reduction<J> {
+        let mut combined = Reduction::new(self.partitions.len(), true);
         for (number, partition) in self.partitions.into_iter().enumerate() {
             if let Partition::List(list) = partition {
                 combined.take(number, &list);
@@ -93,7 +96,7 @@ impl<K: Key, V: Datum> Reduction<K, V> {
     /// Where the pairs lie, in `order`, at most `limit` of them.
     pub fn rows(&self, order: Order, limit: usize) -> Vec<Row> {
         let compare = |a: &Row, b: &Row| -> Ordering {
-            a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(a), self.pair(b)))
+            a.prefix.cmp(&b.prefix).then_with(|| order.compare::<J::Key, J::Value>(self.pair(a), self.pair(b)))
         };
         // With a limit, twice as many rows are gathered before the worse half is dropped; what is worse than
         // the worst that was kept is not even gathered.
@@ -105,8 +108,8 @@ impl<K: Key, V: Datum> Reduction<K, V> {
                 let (key, value) = partition.pair(place);
                 let prefix = match order {
                     Order::Unordered => 0,
-                    Order::ByKey => K::prefix(key),
-                    Order::ByValueDescending => !V::prefix(value),
+                    Order::ByKey => J::Key::prefix(key),
+                    Order::ByValueDescending => !J::Value::prefix(value),
                 };
                 if prefix > worst {
                     return;
@@ -127,14 +130,18 @@ impl<K: Key, V: Datum> Reduction<K, V> {
     }
 
     /// Calls `visit` with the pairs at `rows`.
-    pub fn visit(&self, rows: &[Row], mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>)) {
+    pub fn visit(
+        &self,
+        rows: &[Row],
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+    ) {
         for row in rows {
             let (key, value) = self.pair(row);
             visit(key, value);
         }
     }
 
-    fn pair(&self, row: &Row) -> (K::Ref<'_>, V::Ref<'_>) {
+    fn pair(&self, row: &Row) -> (<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) {
         self.partitions[row.partition as usize].pair(row.place as usize)
     }
 }

@@ -59,8 +59,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         PagePolicy::Prealloc => drop(sender.populate()),
     }
     let inbox = role.reduces.then(|| {
-        let combine = if plan.combine_in_reduce { J::COMBINE } else { None };
-        let reduction = Reduction::new(plan.partitions, combine);
+        let reduction = Reduction::new(plan.partitions, plan.combine_in_reduce);
         Inbox::new(shared, receiver, plan.held_pages_max(), plan.exchange == Exchange::Barrier, reduction)
     });
     let mut lane: Lane<'_, J> = Lane {
@@ -72,9 +71,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     };
     let mut mapper = role.maps.then(|| Mapper {
         reader: Reader::new(plan.chunk_bytes),
-        table: (plan.buffer == Buffer::Hash).then(|| {
-            HashTable::new(J::COMBINE.expect("the plan combines only with a combiner"))
-        }),
+        table: (plan.buffer == Buffer::Hash).then(HashTable::new),
         partitioner: Partitioner::new(plan.partitions),
         open_tasks: 0,
         pages_before: 0,
@@ -206,11 +203,10 @@ impl<J: MapReduce> Mapper<J> {
 fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
     lane.meter.enter(Phase::Sort);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
-    let combine = if work.plan.combine_in_reduce { None } else { J::COMBINE };
-    let empty = Reduction::new(work.plan.partitions, None);
+    let empty = Reduction::new(work.plan.partitions, false);
     let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
-    if let Some(combine) = combine {
-        reduction = reduction.combined(combine);
+    if J::COMBINE.is_some() && !work.plan.combine_in_reduce {
+        reduction = reduction.combined();
     }
     lane.meter.add(Count::Keys, reduction.len() as u64);
     lane.meter.add(Count::PartitionBytes, reduction.bytes() as u64);

@@ -115,12 +115,14 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     // copy may do all that this process may do.
     match unsafe { libc::fork() } {
         0 => work(parent, body),
-        result => {
+        -1 => {
             let error = io::Error::last_os_error();
             set_signal_mask(&mask);
-            let pid = Pid::from_raw(result)
-                .filter(|_| result > 0)
-                .ok_or(ForkError::Kernel(error))?;
+            Err(ForkError::Kernel(error))
+        }
+        pid => {
+            set_signal_mask(&mask);
+            let pid = Pid::from_raw(pid).expect("fork gives the parent a pid above 0");
             Child::adopt(pid, oom_kills_before).map_err(ForkError::Kernel)
         }
     }

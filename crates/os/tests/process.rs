@@ -40,8 +40,10 @@ claims![
     a_worker_dies_of_sigterm_though_its_parent_handles_it,
     a_second_thread_forbids_the_fork,
     a_joined_thread_does_not_forbid_the_fork,
+    a_fork_that_the_kernel_refuses_is_an_error,
     a_futex_wakes_another_process,
     no_wake_up_is_lost_between_processes,
+    a_ringer_killed_at_any_moment_leaves_nobody_asleep,
     a_pidfd_becomes_readable_at_death,
     a_dropped_child_is_killed_and_reaped,
     a_worker_that_drops_its_siblings_handle_leaves_it_alive,
@@ -331,6 +333,29 @@ fn a_joined_thread_does_not_forbid_the_fork() {
     }
 }
 
+fn a_fork_that_the_kernel_refuses_is_an_error() {
+    // In a worker, because the limits cannot be raised again. Root is exempt from the limit of
+    // processes, so the worker becomes a user nobody else is, with room for itself only.
+    let mut worker = fork_worker(|| {
+        let one = libc::rlimit {
+            rlim_cur: 1,
+            rlim_max: 1,
+        };
+        // SAFETY: a valid pointer, and numbers.
+        let prepared = unsafe {
+            libc::setrlimit(libc::RLIMIT_NPROC, &one) == 0
+                && (libc::getuid() != 0 || libc::setuid(54_321) == 0)
+        };
+        assert!(prepared);
+        match fork_worker(|| 0) {
+            Err(ForkError::Kernel(error)) if error.raw_os_error() == Some(libc::EAGAIN) => 7,
+            _ => 8,
+        }
+    })
+    .unwrap();
+    assert_eq!(worker.wait().unwrap(), Death::Exited(7));
+}
+
 fn a_futex_wakes_another_process() {
     let region = Region::new(64, 0).unwrap();
     let [word, awake] = region.u32s(0, 2) else {
@@ -373,6 +398,45 @@ fn no_wake_up_is_lost_between_processes() {
     play(0);
     assert_eq!(worker.wait().unwrap(), Death::Exited(0));
     assert_eq!(turn.load(Ordering::Relaxed), TURNS);
+}
+
+fn a_ringer_killed_at_any_moment_leaves_nobody_asleep() {
+    for round in 0..100 {
+        let region = Region::new(4096, 0).unwrap();
+        let [word, work, over] = region.u32s(0, 3) else {
+            unreachable!()
+        };
+        let bell = Doorbell::new(word);
+        let mut sleeper = fork_worker(|| {
+            let mut seen = 0;
+            while over.load(Ordering::Acquire) == 0 {
+                let now = work.load(Ordering::Acquire);
+                if now == seen {
+                    bell.sleep_unless(&SharedFutex, || {
+                        over.load(Ordering::Acquire) != 0 || work.load(Ordering::Acquire) != seen
+                    });
+                }
+                seen = now;
+            }
+            0
+        })
+        .unwrap();
+        let mut ringer = fork_worker(|| {
+            loop {
+                work.fetch_add(1, Ordering::Release);
+                bell.ring(&SharedFutex);
+            }
+        })
+        .unwrap();
+        thread::sleep(Duration::from_micros(500 + 37 * round));
+        ringer.kill().unwrap();
+        ringer.wait().unwrap();
+        over.store(1, Ordering::Release);
+        bell.ring_after_death(&SharedFutex);
+        let ready = poll(&[sleeper.pidfd()], Some(10_000)).unwrap();
+        assert_eq!(ready, [0], "round {round}: the sleeper sleeps on");
+        assert_eq!(sleeper.wait().unwrap(), Death::Exited(0));
+    }
 }
 
 fn a_pidfd_becomes_readable_at_death() {

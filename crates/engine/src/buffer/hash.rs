@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use crate::buffer::slots::{Slot, Slots};
 use crate::counters::{Count, Phase};
-use crate::datum::{Combine, Datum, Key, Short};
+use crate::datum::{Datum, Key, Short};
 use crate::exchange::Lane;
-use crate::map_reduce::{Emit, MapReduce};
+use crate::map_reduce::{Emit, MapReduce, combiner};
 use crate::partition::Partitioner;
 
 /// Pairs in the queue.
@@ -22,13 +22,12 @@ pub(crate) struct HashTable<K: Key, V: Datum> {
     slots: Slots<K, V>,
     queue: [Slot<V::Owned>; QUEUE],
     queued: usize,
-    combine: Combine<V>,
 }
 
 impl<K: Key, V: Datum> HashTable<K, V> {
-    pub fn new(combine: Combine<V>) -> Self {
+    pub fn new() -> Self {
         let queue = std::array::from_fn(|_| Slot::default());
-        HashTable { slots: Slots::new(), queue, queued: 0, combine }
+        HashTable { slots: Slots::new(), queue, queued: 0 }
     }
 }
 
@@ -67,9 +66,9 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         if !self.table.slots.has_room(QUEUE) {
             self.empty_table();
         }
-        let HashTable { slots, queue, queued, combine } = &mut *self.table;
+        let HashTable { slots, queue, queued } = &mut *self.table;
         for pair in &queue[..*queued] {
-            slots.merge_short(pair, *combine);
+            slots.merge_short(pair, const { combiner::<J>() });
         }
         self.emitted += *queued as u64;
         *queued = 0;
@@ -103,7 +102,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                     self.empty_table();
                 }
                 self.emitted += 1;
-                self.table.slots.merge_long(key, value, self.table.combine);
+                self.table.slots.merge_long(key, value, const { combiner::<J>() });
             }
         }
     }

@@ -72,7 +72,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
                 | (slot.words[1] ^ pair.words[1])
                 | u64::from(slot.len_and_1 ^ pair.len_and_1);
             if differs == 0 {
-                slot.value = combine(std::mem::take(&mut slot.value), pair.value.clone());
+                slot.value = combine(slot.value.clone(), pair.value.clone());
                 return;
             }
             if slot.len_and_1 == 0 {
@@ -96,7 +96,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
             if slot.len_and_1 as usize == len + 1 && slot.words[1] == whole {
                 let place = slot.words[0] as usize;
                 if K::equal(K::read(&self.long[place..place + len]), key) {
-                    slot.value = combine(std::mem::take(&mut slot.value), V::own(value));
+                    slot.value = combine(slot.value.clone(), V::own(value));
                     return;
                 }
             }
