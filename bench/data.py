@@ -155,6 +155,10 @@ def prose(limit_bytes):
                 if seen[mark >> 3] >> (mark & 7) & 1:
                     continue
                 seen[mark >> 3] |= 1 << (mark & 7)
+                try:
+                    text.decode()
+                except UnicodeDecodeError:  # old files are in Latin-1
+                    text = text.decode("latin-1").encode()
                 text += b"\n\n"
                 size += len(text)
                 yield text

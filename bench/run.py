@@ -20,7 +20,8 @@ A set, and a peers file, is TOML:
     sets = ["word-count-alpha-*"]  (peers only)              rounds = 1 (fewer than the others, for slow ones)
 
 In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command with
-a `|` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab.
+a `|` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab
+(default: lines of 'word TAB number'); an empty one says that this program's output cannot be compared.
 """
 import argparse
 import datetime
@@ -51,7 +52,8 @@ class Command:
         self.name = table["name"]
         self.text = table["run"]
         self.env = table.get("env", {})
-        self.answer = re.compile(table.get("answer", ANSWER))
+        answer = table.get("answer", ANSWER)
+        self.answer = re.compile(answer) if answer else None
         self.version = table.get("version")
         self.rounds = table.get("rounds")
         line = self.text.format(**places)
@@ -82,8 +84,10 @@ class Command:
             text, said = out.read().decode("utf-8", "replace"), err.read().decode("utf-8", "replace")
         if child.returncode != 0:
             raise RuntimeError(f"{self.name} ended with {child.returncode}: {said.strip()[-300:]}")
-        lines = (self.answer.match(line) for line in text.splitlines())
-        answer = "\n".join("\t".join(found.groups()) for found in lines if found)
+        answer = None
+        if self.answer:
+            lines = (self.answer.match(line) for line in text.splitlines())
+            answer = "\n".join("\t".join(found.groups()) for found in lines if found)
         row = {
             "wall_s": wall, "user_s": usage.ru_utime, "sys_s": usage.ru_stime, "rss_max_mb": usage.ru_maxrss * 1024 / MB,
             "faults_minor": usage.ru_minflt, "faults_major": usage.ru_majflt,
@@ -101,7 +105,7 @@ class Command:
 
     def public(self):
         """The command as others may read it: without this machine's paths."""
-        text = self.text.replace("{root}/", "").replace("{bench}/", "bench/").replace("{data}/", "bench/data/")
+        text = self.text.replace("{{", "{").replace("}}", "}").replace("{root}/", "").replace("{bench}/", "bench/").replace("{data}/", "bench/data/")
         return re.sub(r"(?<![^\s=])/(?:[^\s/]+/)+", "", text.replace(f"{ROOT}/", ""))
 
     def says_version(self, places):
@@ -218,6 +222,8 @@ def measure(name, args, facts):
                 continue
             if turn > 0:
                 rows[command.name].append(row)
+            if answer is None:
+                continue
             answers.setdefault(command.name, answer)
             reference = next(iter(answers.values()))
             if answer != reference and command.name not in wrong:
@@ -235,7 +241,7 @@ def measure(name, args, facts):
             "wall_s": spread(walls), "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
             "rss_max_mb": max(row["rss_max_mb"] for row in rows[command.name]),
             "pss_tree_mb": None if args.no_memory else command.memory_mb(),
-            "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong, "rows": rows[command.name],
+            "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
         })
     report = {"set": name, "what": table["what"], "input": table.get("input"), "when": now(), "machine": facts,
               "rounds": rounds, "answer": next(iter(answers.values()), ""), "failures": failures, "results": results}
@@ -266,8 +272,8 @@ def as_table(report):
     for r in report["results"]:
         wall = r["wall_s"]
         pss = "" if r["pss_tree_mb"] is None else f"{r['pss_tree_mb']:.0f}"
-        note = "" if r["same_answer"] else "**another answer**"
-        lines.append(f"| {r['name']} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
+        note = {True: "", False: "**another answer**", None: "answer not compared"}[r["same_answer"]]
+        lines.append(f"| {r['name'].replace('|', chr(92) + '|')} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
                      f"{r['cpu_s']['median']:.3f} | {r['rss_max_mb']:.0f} | {pss} | {note} |")
     lines += ["", "```"]
     for r in report["results"]:

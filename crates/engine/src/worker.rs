@@ -101,6 +101,10 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
                 }
                 if put_back || lane.meter.counters.get(Count::PagesSent) - mapper.pages_before >= plan.epoch_pages {
                     mapper.commit(work, &mut lane);
+                    if !shared.has_free_task(round) {
+                        // This may have been the last commit that the coordinator waits for.
+                        shared.announce();
+                    }
                 }
                 publish(&mut lane, usage_before, usage());
                 continue;
