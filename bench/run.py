@@ -152,7 +152,7 @@ def machine():
         "cpu": cpu, "cores": os.cpu_count(), "cores_usable": len(os.sched_getaffinity(0)), "caches": caches,
         "memory_gb": round(memory / 1e9, 1), "kernel": platform.release(), "rustc": rustc,
         "huge_pages": pages.read_text().strip() if pages.exists() else None, "python": platform.python_version(),
-        "commit": subprocess.run(["git", "describe", "--always", "--dirty", "--exclude=*", "--", ], cwd=ROOT,
+        "commit": subprocess.run(["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=ROOT,
                                  capture_output=True, text=True).stdout.strip(),
     }
 

@@ -154,6 +154,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         }
         shared.open_round(0);
         shared.set_slots_born(1 + workers);
+        shared.set_permits(plan.mapping_at_once);
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // 2. Workers.
         for slot in 1..=workers {
@@ -313,6 +314,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         shared.pages.declare_dead(role.slot);
         // 2. Its open epoch never was.
         shared.put_back(role.slot);
+        shared.give_permit(role.slot);
         if let Some(task) = task {
             self.attempts[task] += 1;
             if self.attempts[task] > settings.retries {

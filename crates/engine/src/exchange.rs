@@ -85,7 +85,6 @@ struct Open<'r> {
 /// The way out: one open page per partition.
 pub(crate) struct Outbox<'r> {
     shared: &'r Shared<'r>,
-    slot: usize,
     sender: Sender<'r>,
     open: Vec<Open<'r>>,
     page_bytes: usize,
@@ -93,6 +92,9 @@ pub(crate) struct Outbox<'r> {
     pub epoch: u64,
     /// The round that pages now belong to.
     pub round: u32,
+    /// Consumers that were sent pages since they were last rung: they cannot use them before the commit, so
+    /// they are not woken for each.
+    unrung: Vec<bool>,
     /// Dead consumers whose pages have been taken back.
     reclaimed: Vec<bool>,
     /// For tests: the worker kills itself when it has handed over this many pages.
@@ -100,11 +102,11 @@ pub(crate) struct Outbox<'r> {
 }
 
 impl<'r> Outbox<'r> {
-    pub fn new(shared: &'r Shared<'r>, slot: usize, sender: Sender<'r>, die_after_pages: Option<u64>) -> Outbox<'r> {
+    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, die_after_pages: Option<u64>) -> Outbox<'r> {
         let open = (0..shared.partitions()).map(|_| Open { page: None, used: 0, pairs: 0 }).collect();
         let page_bytes = shared.pages.shape().page_bytes;
-        let reclaimed = vec![false; shared.slots()];
-        Outbox { shared, slot, sender, open, page_bytes, epoch: 1, round: 0, reclaimed, die_after_pages }
+        let (reclaimed, unrung) = (vec![false; shared.slots()], vec![false; shared.slots()]);
+        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, die_after_pages }
     }
 
     /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
@@ -168,7 +170,11 @@ impl<'r> Outbox<'r> {
         meter.add(Count::PairsSent, u64::from(pairs));
         meter.add(Count::BytesSent, (used - HEADER_BYTES) as u64);
         self.sender.send(consumer, page);
-        self.shared.ring(consumer);
+        if consumer == COORDINATOR {
+            self.shared.ring(consumer);
+        } else {
+            self.unrung[consumer] = true;
+        }
         if let Some(left) = &mut self.die_after_pages {
             *left -= 1;
             if *left == 0 {
@@ -415,6 +421,16 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         }
     }
 
+    /// Wakes the reducers that have been sent pages: those of a committed epoch to consume them, those of an
+    /// open one to copy them out.
+    pub fn ring_receivers(&mut self) {
+        for consumer in 0..self.outbox.unrung.len() {
+            if std::mem::take(&mut self.outbox.unrung[consumer]) {
+                self.shared.ring(consumer);
+            }
+        }
+    }
+
     /// Consumes what has arrived; true when there was something.
     pub fn drain(&mut self) -> bool {
         match &mut self.inbox {
@@ -438,6 +454,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             if self.shared.is_over() {
                 std::panic::resume_unwind(Box::new(JobIsOver));
             }
+            self.ring_receivers();
             self.meter.add(Count::Sleeps, 1);
             let Lane { shared, slot, outbox, inbox, .. } = self;
             shared.pages.doorbell(*slot).sleep_unless(&SharedFutex, || {

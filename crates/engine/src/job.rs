@@ -130,6 +130,7 @@ pub(crate) struct Settings {
     pub record_bytes_max: usize,
     pub retries: u32,
     pub task_timeout: Option<Duration>,
+    pub mapping_at_once: Option<usize>,
     /// For tests: the worker that is the n-th to be started dies after handing over so many pages.
     pub die: Option<(usize, u64)>,
 }
@@ -189,6 +190,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             record_bytes_max: 64 << 20,
             retries: 2,
             task_timeout: None,
+            mapping_at_once: None,
             die: None,
         };
         Job { program, input, settings, progress: None }
@@ -288,6 +290,13 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Ends a worker whose task takes longer than this; the task counts as failed.
     pub fn task_timeout(mut self, timeout: Duration) -> Self {
         self.settings.task_timeout = Some(timeout);
+        self
+    }
+
+    /// How many workers map at the same time; by default as many as there are processors. Raise it when the
+    /// map function waits for something else than the processor.
+    pub fn mapping_at_once(mut self, workers: usize) -> Self {
+        self.settings.mapping_at_once = Some(workers);
         self
     }
 

@@ -45,6 +45,9 @@ pub(crate) struct Plan {
     pub chunk_bytes: usize,
     pub buffer: Buffer,
     pub combine_in_reduce: bool,
+    /// Map workers that run at the same time: no more than there are processors, because more would only push
+    /// each other's tables out of the caches. The others reduce, and take over when one ends or dies.
+    pub mapping_at_once: usize,
     /// An epoch ends with the task in which it has sent this many pages.
     pub epoch_pages: u64,
 }
@@ -114,6 +117,7 @@ impl Plan {
             chunk_bytes: CHUNK_BYTES,
             buffer,
             combine_in_reduce,
+            mapping_at_once: settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers),
             epoch_pages: partitions as u64 / 2,
         })
     }

@@ -34,6 +34,8 @@ enum Job {
     NextTask,
     PutBack,
     SlotsBorn,
+    /// Workers that may still begin to map.
+    Permits,
     Announced,
 }
 
@@ -44,6 +46,7 @@ enum Slot {
     Task,
     TaskStartNs,
     DrainedRound,
+    Permit,
     MessageBytes,
     /// The first of [`FAILURE_WORDS`].
     Failure,
@@ -337,6 +340,39 @@ impl<'p> Shared<'p> {
     /// The commit word of the worker in `slot`.
     pub fn commit(&self, slot: usize) -> CommitWord<'_> {
         CommitWord::new(self.slot(slot, Slot::Commit))
+    }
+
+    /// Lets `permits` workers map at the same time.
+    pub fn set_permits(&self, permits: usize) {
+        self.job(Job::Permits).store(permits as u64, Ordering::Release);
+    }
+
+    /// Takes a permit to map for `slot`, unless it has one; true when it has one now.
+    pub fn take_permit(&self, slot: usize) -> bool {
+        if self.slot(slot, Slot::Permit).load(Ordering::Relaxed) == 1 {
+            return true;
+        }
+        // The slot's word first: a worker that dies in between has a permit given back that it never took,
+        // which lets one more worker map; the other way round one would be lost.
+        self.slot(slot, Slot::Permit).store(1, Ordering::Release);
+        let left = |permits: u64| permits.checked_sub(1);
+        let taken = self.job(Job::Permits).fetch_update(Ordering::AcqRel, Ordering::Relaxed, left).is_ok();
+        if !taken {
+            self.slot(slot, Slot::Permit).store(0, Ordering::Release);
+        }
+        taken
+    }
+
+    /// Gives back the permit of `slot`, if it has one.
+    pub fn give_permit(&self, slot: usize) {
+        if self.slot(slot, Slot::Permit).swap(0, Ordering::AcqRel) == 1 {
+            self.job(Job::Permits).fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// True when a worker without a permit may take one.
+    pub fn has_permit_left(&self) -> bool {
+        self.job(Job::Permits).load(Ordering::Acquire) > 0
     }
 
     /// Says which task `slot` works on.

@@ -39,7 +39,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
 /// The map side of a worker.
 struct Mapper<J: MapReduce> {
     reader: Reader,
-    /// The combining table, kept from task to task; `None` for an array buffer.
+    /// The combining table, made for the first task and kept; `None` for an array buffer.
     table: Option<HashTable<J::Key, J::Value>>,
     partitioner: Partitioner,
     /// Tasks of the open epoch.
@@ -65,13 +65,13 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     let mut lane: Lane<'_, J> = Lane {
         shared,
         slot: role.slot,
-        outbox: Outbox::new(shared, role.slot, sender, role.die_after_pages),
+        outbox: Outbox::new(shared, sender, role.die_after_pages),
         inbox,
         meter: Meter::new(work.start_ns),
     };
     let mut mapper = role.maps.then(|| Mapper {
         reader: Reader::new(plan.chunk_bytes),
-        table: (plan.buffer == Buffer::Hash).then(HashTable::new),
+        table: None,
         partitioner: Partitioner::new(plan.partitions),
         open_tasks: 0,
         pages_before: 0,
@@ -92,7 +92,11 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 2. One task, or the end of the epoch when there is none.
         if let Some(mapper) = &mut mapper {
             lane.outbox.round = round;
-            if let Some((task, put_back)) = shared.claim_task(round, role.slot, lane.outbox.epoch) {
+            let claimed = match shared.take_permit(role.slot) {
+                true => shared.claim_task(round, role.slot, lane.outbox.epoch),
+                false => None,
+            };
+            if let Some((task, put_back)) = claimed {
                 // A task that failed before runs in an epoch of its own: if it fails again, nothing else
                 // is lost with it. Its claim names the epoch, so the one before must be closed first.
                 if let Err(error) = mapper.run(work, &mut lane, task) {
@@ -115,6 +119,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
                 shared.announce();
                 continue;
             }
+            shared.give_permit(role.slot);
         }
         if arrived {
             continue;
@@ -141,7 +146,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             shared.is_over()
                 || shared.round() != round
                 || lane.inbox.as_ref().is_some_and(Inbox::has_work)
-                || mapper.is_some() && shared.has_free_task(round)
+                || mapper.is_some() && shared.has_permit_left() && shared.has_free_task(round)
                 || role.reduces && shared.is_mapped(round) && drained != Some(round)
                 || role.reduces && shared.may_finish(round) && !finished
         });
@@ -168,6 +173,9 @@ impl<J: MapReduce> Mapper<J> {
         lane.meter.add(Count::Tasks, 1);
         self.open_tasks += 1;
         self.reader.read_ns = 0;
+        if work.plan.buffer == Buffer::Hash && self.table.is_none() {
+            self.table = Some(HashTable::new());
+        }
         for part in work.tasks.parts(task) {
             match &mut self.table {
                 Some(table) => {
@@ -194,8 +202,7 @@ impl<J: MapReduce> Mapper<J> {
         lane.send_all();
         // After the last page was pushed, and by one store.
         work.shared.commit(lane.slot).commit(lane.outbox.epoch);
-        // Reducers that sleep hold this epoch's pages: they may consume them now.
-        work.shared.ring_all();
+        lane.ring_receivers();
         lane.outbox.epoch += 1;
         lane.meter.add(Count::Epochs, 1);
         self.open_tasks = 0;

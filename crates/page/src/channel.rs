@@ -66,8 +66,8 @@ pub struct Sender<'r> {
     free: Vec<u32>,
     /// For each page of the arena: the consumer it was sent to, or `HOME`.
     whereabouts: Vec<u32>,
-    data: Vec<Producer<'r>>,
-    returns: Vec<Consumer<'r>>,
+    /// For each consumer, its two rings, once a page has been sent to it.
+    rings: Vec<Option<(Producer<'r>, Consumer<'r>)>>,
 }
 
 impl<'r> Sender<'r> {
@@ -79,8 +79,7 @@ impl<'r> Sender<'r> {
             reuse: Reuse::Keep,
             free: (0..shape.pages_per_arena as u32).rev().collect(),
             whereabouts: vec![HOME; shape.pages_per_arena],
-            data: (0..shape.slots).map(|consumer| Producer::attach(pages.data_ring(slot, consumer))).collect(),
-            returns: (0..shape.slots).map(|consumer| Consumer::attach(pages.return_ring(slot, consumer))).collect(),
+            rings: (0..shape.slots).map(|_| None).collect(),
         }
     }
 
@@ -118,7 +117,11 @@ impl<'r> Sender<'r> {
     /// Hands a page to `consumer`.
     pub fn send(&mut self, consumer: usize, page: PageMut<'r>) {
         self.whereabouts[page.number as usize] = consumer as u32;
-        let pushed = self.data[consumer].push(page.number);
+        let (pages, slot) = (self.pages, self.slot);
+        let (data, _) = self.rings[consumer].get_or_insert_with(|| {
+            (Producer::attach(pages.data_ring(slot, consumer)), Consumer::attach(pages.return_ring(slot, consumer)))
+        });
+        let pushed = data.push(page.number);
         assert!(pushed.is_ok(), "a ring holds all pages of an arena");
     }
 
@@ -130,8 +133,8 @@ impl<'r> Sender<'r> {
     /// Takes in the pages that have come back; returns how many.
     pub fn collect(&mut self) -> usize {
         let mut collected = 0;
-        for consumer in 0..self.returns.len() {
-            while let Some(number) = self.returns[consumer].pop() {
+        for consumer in 0..self.rings.len() {
+            while let Some(number) = self.rings[consumer].as_mut().and_then(|(_, returns)| returns.pop()) {
                 debug_assert_eq!(self.whereabouts[number as usize], consumer as u32);
                 self.come_home(number);
                 collected += 1;
@@ -173,24 +176,29 @@ impl<'r> Sender<'r> {
 /// The receiving end of one slot: its rings from every producer.
 pub struct Receiver<'r> {
     pages: &'r Pages,
-    data: Vec<Consumer<'r>>,
-    returns: Vec<Producer<'r>>,
+    slot: usize,
+    /// For each producer up to the last one asked about, its two rings.
+    rings: Vec<(Consumer<'r>, Producer<'r>)>,
 }
 
 impl<'r> Receiver<'r> {
     pub(crate) fn new(pages: &'r Pages, slot: usize) -> Receiver<'r> {
-        let slots = pages.shape().slots;
-        Receiver {
-            pages,
-            data: (0..slots).map(|producer| Consumer::attach(pages.data_ring(producer, slot))).collect(),
-            returns: (0..slots).map(|producer| Producer::attach(pages.return_ring(producer, slot))).collect(),
+        Receiver { pages, slot, rings: Vec::new() }
+    }
+
+    /// Makes sure that the rings of all producers below `producers` are attached.
+    fn attach(&mut self, producers: usize) {
+        for producer in self.rings.len()..producers {
+            let data = Consumer::attach(self.pages.data_ring(producer, self.slot));
+            self.rings.push((data, Producer::attach(self.pages.return_ring(producer, self.slot))));
         }
     }
 
     /// The next page of `producer`, if one has arrived.
     #[inline]
     pub fn recv(&mut self, producer: usize) -> Option<PageRef<'r>> {
-        let number = self.data[producer].pop()?;
+        self.attach(producer + 1);
+        let number = self.rings[producer].0.pop()?;
         let range = self.pages.page_range(producer, number);
         // SAFETY: the ring gave us this number exactly once, and its producer gave up the `PageMut` to push
         // it and will not make another before we return it; the range lies inside the page area.
@@ -203,12 +211,15 @@ impl<'r> Receiver<'r> {
 
     /// True when no page of `producer` is waiting.
     pub fn is_empty(&self, producer: usize) -> bool {
-        self.data[producer].is_empty()
+        match self.rings.get(producer) {
+            Some((data, _)) => data.is_empty(),
+            None => Consumer::attach(self.pages.data_ring(producer, self.slot)).is_empty(),
+        }
     }
 
     /// Returns a page to its producer, who may write it again at once.
     pub fn give_back(&mut self, page: PageRef<'r>) {
-        let pushed = self.returns[page.producer].push(page.number);
+        let pushed = self.rings[page.producer].1.push(page.number);
         assert!(pushed.is_ok(), "a return ring holds all pages of an arena");
     }
 }

@@ -150,7 +150,8 @@ impl Pages {
     }
 
     fn ring(&self, producer: usize, consumer: usize, road: usize) -> Cells<'_> {
-        let index = (producer * self.shape.slots + consumer) * 2 + road;
+        // What one consumer polls lies together.
+        let index = (consumer * self.shape.slots + producer) * 2 + road;
         let words = Cells::words(self.ring_slots);
         Cells::in_words(self.region.u32s(self.rings_at + index * words * 4, words), self.ring_slots)
     }
