@@ -89,19 +89,23 @@ class Command:
             lines = (self.answer.match(line) for line in text.splitlines())
             answer = "\n".join("\t".join(found.groups()) for found in lines if found)
         row = {
-            "wall_s": wall, "user_s": usage.ru_utime, "sys_s": usage.ru_stime, "rss_max_mb": usage.ru_maxrss * 1024 / MB,
+            "wall_s": wall, "user_s": usage.ru_utime, "sys_s": usage.ru_stime,
             "faults_minor": usage.ru_minflt, "faults_major": usage.ru_majflt,
             "switches_waiting": usage.ru_nvcsw, "switches_forced": usage.ru_nivcsw,
         }
         return row, answer
 
-    def memory_mb(self):
-        """Peak of the proportional set sizes of the process tree, sampled; shared pages count once."""
-        child, peak = self.start(subprocess.DEVNULL, subprocess.DEVNULL), 0
+    def memory(self):
+        """Peaks in MB, sampled: the proportional set sizes of the process tree together (shared pages count once), and the
+        largest resident set of one process. The latter comes from here too because what wait4 says of a child starts
+        with the memory of this interpreter."""
+        child, pss, rss = self.start(subprocess.DEVNULL, subprocess.DEVNULL), 0, 0
         while child.poll() is None:
-            peak = max(peak, sum(pss_bytes(pid) for pid in tree(child.pid)))
-            time.sleep(0.002)
-        return peak / MB
+            pids = tree(child.pid)
+            pss = max(pss, sum(bytes_of(pid, "smaps_rollup", "Pss:") for pid in pids))
+            rss = max([rss] + [bytes_of(pid, "status", "VmHWM:") for pid in pids])
+            time.sleep(0.001)
+        return {"pss_tree_mb": pss / MB, "rss_max_mb": rss / MB}
 
     def public(self):
         """The command as others may read it: without this machine's paths."""
@@ -128,10 +132,11 @@ def tree(pid):
     return found
 
 
-def pss_bytes(pid):
+def bytes_of(pid, file, name):
+    """A number in kB out of /proc; 0 where the process has gone."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup") as rollup:
-            return next((int(line.split()[1]) * 1024 for line in rollup if line.startswith("Pss:")), 0)
+        with open(f"/proc/{pid}/{file}") as lines:
+            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
     except OSError:
         return 0
 
@@ -239,8 +244,7 @@ def measure(name, args, facts):
         results.append({
             "name": command.name, "command": command.public(), "env": command.env, "version": command.says_version(places),
             "wall_s": spread(walls), "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
-            "rss_max_mb": max(row["rss_max_mb"] for row in rows[command.name]),
-            "pss_tree_mb": None if args.no_memory else command.memory_mb(),
+            "memory": None if args.no_memory else command.memory(),
             "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
         })
     report = {"set": name, "what": table["what"], "input": table.get("input"), "when": now(), "machine": facts,
@@ -265,16 +269,16 @@ def as_table(report):
         f"# {report['set']}", "", report["what"], "",
         f"{facts['cpu']}, {facts['cores']} cores, caches {', '.join(f'{k} {v}' for k, v in facts['caches'].items())}, "
         f"{facts['memory_gb']} GB, Linux {facts['kernel']}, {facts['rustc']}; commit {facts['commit']}; {report['when']}.",
-        f"{report['rounds']} alternating rounds after one to warm up; whole process, from start to exit. CPU is user + system. RSS is of the "
-        "largest single process; PSS of the whole process tree, sampled in a run that is not timed.", "",
+        f"{report['rounds']} alternating rounds after one to warm up; whole process, from start to exit. CPU is user + system. "
+        "Memory is sampled in a run of its own: RSS of the largest single process, PSS of the process tree.", "",
         "| program | median s | min | max | times the first | CPU s | RSS MB | PSS tree MB | |", "|---|---|---|---|---|---|---|---|---|",
     ]
     for r in report["results"]:
         wall = r["wall_s"]
-        pss = "" if r["pss_tree_mb"] is None else f"{r['pss_tree_mb']:.0f}"
+        memory = " | " if r["memory"] is None else f"{r['memory']['rss_max_mb']:.1f} | {r['memory']['pss_tree_mb']:.1f}"
         note = {True: "", False: "**another answer**", None: "answer not compared"}[r["same_answer"]]
         lines.append(f"| {r['name'].replace('|', chr(92) + '|')} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
-                     f"{r['cpu_s']['median']:.3f} | {r['rss_max_mb']:.0f} | {pss} | {note} |")
+                     f"{r['cpu_s']['median']:.3f} | {memory} | {note} |")
     lines += ["", "```"]
     for r in report["results"]:
         env = "".join(f"{key}={value} " for key, value in r["env"].items())
