@@ -18,7 +18,7 @@ use crate::counters::{Count, Meter, Phase};
 use crate::entry;
 use crate::reduction::Reduction;
 use crate::shared::{COORDINATOR, Shared};
-use crate::{Datum, Key, MapReduce};
+use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
 
 /// Bytes in front of the pairs of a page.
 pub(crate) const HEADER_BYTES: usize = 32;
@@ -118,6 +118,21 @@ impl<'r> Outbox<'r> {
             Some(page) if end <= self.page_bytes => {
                 let start = open.used;
                 open.used = end;
+                open.pairs += 1;
+                Some(&mut page.bytes_mut()[start..end])
+            }
+            _ => None,
+        }
+    }
+
+    /// Room for a pair of `bytes`, with `more` bytes behind it that may be scribbled on.
+    #[inline(always)]
+    fn room_and_more(&mut self, partition: usize, bytes: usize, more: usize) -> Option<&mut [u8]> {
+        let open = &mut self.open[partition];
+        let (start, end) = (open.used, open.used + bytes + more);
+        match &mut open.page {
+            Some(page) if end <= self.page_bytes => {
+                open.used = start + bytes;
                 open.pairs += 1;
                 Some(&mut page.bytes_mut()[start..end])
             }
@@ -378,6 +393,24 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             return entry::write::<K, V>(hash, key, value, room);
         }
         self.append_slow::<K, V>(partition, hash, key, value, bytes);
+    }
+
+    /// The same for a pair whose key is short and of variable width: the key is written as 16 bytes, and what
+    /// is too much is overwritten by the value and by the next pair.
+    #[inline(always)]
+    pub fn append_short<K: Key, V: Datum>(&mut self, partition: usize, hash: u32, key: Short, value: V::Ref<'_>) {
+        if let (None, Some(value_bytes)) = (K::WIDTH, V::WIDTH) {
+            let key_at = 4 + 1;
+            let bytes = key_at + key.len as usize + value_bytes;
+            if let Some(room) = self.outbox.room_and_more(partition, bytes, SHORT_BYTES) {
+                room[..4].copy_from_slice(&hash.to_le_bytes());
+                room[4] = key.len as u8;
+                room[key_at..key_at + SHORT_BYTES].copy_from_slice(&key.bytes());
+                return V::write(value, &mut room[key_at + key.len as usize..bytes]);
+            }
+        }
+        let key_bytes = key.bytes();
+        self.append::<K, V>(partition, hash, K::read(&key_bytes[..key.len as usize]), value);
     }
 
     #[cold]

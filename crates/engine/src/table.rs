@@ -13,9 +13,13 @@ use std::marker::PhantomData;
 use gristmill_page::prefetch;
 
 use crate::datum::{Combine, Datum, Key};
-use crate::entry::{length_width, read_length, write_length};
+use crate::entry::{read_length, write_length};
 
 const SLOTS_MIN: usize = 64;
+/// Places are 32-bit.
+const LIMIT: usize = u32::MAX as usize - 1024;
+/// Room for a value and a length.
+const HEADER_MAX: usize = 32;
 
 pub(crate) struct Table<K, V> {
     slots: Vec<u64>,
@@ -26,12 +30,17 @@ pub(crate) struct Table<K, V> {
 
 impl<K: Key, V: Datum> Table<K, V> {
     /// Bytes in front of the key.
-    const VALUE_BYTES: usize = V::WIDTH.expect("values that are combined have a fixed width");
+    const VALUE_BYTES: usize = {
+        // Values of variable width are never combined; the plan sees to that.
+        let bytes = if let Some(width) = V::WIDTH { width } else { 0 };
+        assert!(V::WIDTH.is_none() || bytes + 5 <= HEADER_MAX, "values of a fixed width have at most 27 bytes");
+        bytes
+    };
 
     /// An empty table that grows when `keys` have come.
     pub fn with_room_for(keys: usize) -> Table<K, V> {
         Table {
-            slots: vec![0; (keys * 2).next_power_of_two().max(SLOTS_MIN)],
+            slots: vec![0; (keys + keys / 3).next_power_of_two().max(SLOTS_MIN)],
             entries: Vec::new(),
             len: 0,
             kind: PhantomData,
@@ -92,19 +101,30 @@ impl<K: Key, V: Datum> Table<K, V> {
     #[inline]
     fn insert(&mut self, at: usize, hash: u32, key: K::Ref<'_>, value: V::Ref<'_>) {
         let start = self.entries.len();
-        let length = K::width(key);
-        let header = Self::VALUE_BYTES + if K::WIDTH.is_none() { length_width(length) } else { 0 };
-        assert!(start + header + length < u32::MAX as usize, "a table holds less than 4 GiB of entries");
-        self.entries.resize(start + header + length, 0);
-        let entry = &mut self.entries[start..];
-        V::write(value, &mut entry[..Self::VALUE_BYTES]);
+        assert!(start + K::width(key) < LIMIT, "a table holds less than 4 GiB of entries");
+        let mut header = [0; HEADER_MAX];
+        V::write(value, &mut header[..Self::VALUE_BYTES]);
+        let mut header_bytes = Self::VALUE_BYTES;
         if K::WIDTH.is_none() {
-            write_length(length, &mut entry[Self::VALUE_BYTES..]);
+            header_bytes += write_length(K::width(key), &mut header[header_bytes..]);
         }
-        K::write(key, &mut entry[header..]);
+        match K::short(key) {
+            // Two copies of a size known to the compiler, and what is too much is cut off again.
+            Some(short) => {
+                self.entries.extend_from_slice(&header);
+                self.entries.truncate(start + header_bytes);
+                self.entries.extend_from_slice(&short.bytes());
+                self.entries.truncate(start + header_bytes + short.len as usize);
+            }
+            None => {
+                self.entries.extend_from_slice(&header[..header_bytes]);
+                self.entries.resize(start + header_bytes + K::width(key), 0);
+                K::write(key, &mut self.entries[start + header_bytes..]);
+            }
+        }
         self.slots[at] = u64::from(hash) << 32 | (start as u64 + 1);
         self.len += 1;
-        if self.len * 2 > self.slots.len() {
+        if self.len * 4 > self.slots.len() * 3 {
             self.grow();
         }
     }
@@ -122,9 +142,24 @@ impl<K: Key, V: Datum> Table<K, V> {
         }
     }
 
-    /// Places of all entries, to be read with [`Table::entry`].
+    /// Places of all entries, in the order in which their keys first came, to be read with [`Table::entry`].
     pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
-        self.slots.iter().filter(|slot| **slot != 0).map(|slot| (*slot as u32 - 1) as usize)
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let place = next;
+            if place == self.entries.len() {
+                return None;
+            }
+            let key_start = place + Self::VALUE_BYTES;
+            next = match K::WIDTH {
+                Some(width) => key_start + width,
+                None => {
+                    let (length, start) = read_length(&self.entries, key_start);
+                    start + length
+                }
+            };
+            Some(place)
+        })
     }
 
     /// Key and value at a place.

@@ -78,10 +78,15 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     fn empty_table(&mut self) {
         let before = self.lane.meter.enter(Phase::Combine);
         self.lane.meter.add(Count::Flushes, 1);
-        let (lane, partitioner) = (&mut *self.lane, self.partitioner);
-        self.table.slots.empty(|hash, key, value| {
-            lane.append::<J::Key, J::Value>(partitioner.of(hash), hash, key, value);
-        });
+        let (lane, partitioner) = (std::cell::RefCell::new(&mut *self.lane), self.partitioner);
+        self.table.slots.empty(
+            |hash, key, value| {
+                lane.borrow_mut().append_short::<J::Key, J::Value>(partitioner.of(hash), hash, key, value);
+            },
+            |hash, key, value| {
+                lane.borrow_mut().append::<J::Key, J::Value>(partitioner.of(hash), hash, key, value);
+            },
+        );
         self.lane.meter.enter(before);
     }
 

@@ -113,17 +113,21 @@ impl<K: Key, V: Datum> Slots<K, V> {
         }
     }
 
-    /// Calls `visit` with hash, key and value of every entry, and empties the table.
-    pub fn empty(&mut self, mut visit: impl FnMut(u32, K::Ref<'_>, V::Ref<'_>)) {
+    /// Calls `short` or `long` with hash, key and value of every entry, and empties the table.
+    #[inline(always)]
+    pub fn empty(
+        &mut self,
+        mut short: impl FnMut(u32, Short, V::Ref<'_>),
+        mut long: impl FnMut(u32, K::Ref<'_>, V::Ref<'_>),
+    ) {
         for slot in self.slots.iter_mut().filter(|slot| slot.len_and_1 != 0) {
             let len = slot.len_and_1 as usize - 1;
             let value = V::lend(&slot.value);
             if len <= SHORT_BYTES {
-                let bytes = Short { words: slot.words, len: len as u32 }.bytes();
-                visit(slot.hash, K::read(&bytes[..len]), value);
+                short(slot.hash, Short { words: slot.words, len: len as u32 }, value);
             } else {
                 let place = slot.words[0] as usize;
-                visit(slot.hash, K::read(&self.long[place..place + len]), value);
+                long(slot.hash, K::read(&self.long[place..place + len]), value);
             }
             slot.len_and_1 = 0;
         }
@@ -154,9 +158,14 @@ mod tests {
                 *expected.entry(word.clone().into_bytes()).or_default() += 1;
             }
             let mut counted = BTreeMap::new();
-            table.empty(|_, key, value| { counted.insert(key.to_vec(), value); });
+            let mut long = BTreeMap::new();
+            table.empty(
+                |_, key, value| { counted.insert(key.bytes()[..key.len as usize].to_vec(), value); },
+                |_, key, value| { long.insert(key.to_vec(), value); },
+            );
+            counted.append(&mut long);
             prop_assert_eq!(counted, expected);
-            table.empty(|_, _, _| panic!("an emptied table holds nothing"));
+            table.empty(|_, _, _| panic!("an emptied table holds nothing"), |_, _, _| panic!("nor long keys"));
         }
     }
 }
