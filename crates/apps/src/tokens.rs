@@ -102,7 +102,7 @@ pub(crate) fn not_space(block: &[u8; BLOCK_BYTES], _inside: u64) -> u64 {
 /// one comparison decides.
 #[inline(always)]
 fn in_range(bytes: i8x16, first: u8, last: u8) -> i8x16 {
-    (bytes - i8x16::splat((first ^ 0x80) as i8)).simd_lt(i8x16::splat((last - first + 1 ^ 0x80) as i8))
+    (bytes - i8x16::splat((first ^ 0x80) as i8)).simd_lt(i8x16::splat(((last - first + 1) ^ 0x80) as i8))
 }
 
 /// One bit per byte: the sign of what `belongs` makes of it.

@@ -139,7 +139,7 @@ impl Short {
 /// How two values of one key become one; associative and commutative.
 pub type Combine<V> = fn(<V as Datum>::Owned, <V as Datum>::Owned) -> <V as Datum>::Owned;
 
-/// Byte strings of any length up to 16 MiB: words, lines, UTF-8 text.
+/// Byte strings of any length below 4 GiB: words, lines, UTF-8 text.
 #[derive(Debug)]
 pub enum Bytes {}
 

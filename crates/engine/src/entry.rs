@@ -18,9 +18,6 @@ pub(crate) fn short_hash(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// Longest key, so that a length error is caught where the key is emitted.
-pub(crate) const KEY_BYTES_MAX: usize = 16 << 20;
-
 /// Bytes that this pair takes.
 #[inline(always)]
 pub(crate) fn width<K: Key, V: Datum>(key: K::Ref<'_>, value: V::Ref<'_>) -> usize {

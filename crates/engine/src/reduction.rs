@@ -14,6 +14,9 @@ use crate::table::Table;
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
 
+/// Places of pairs are 32-bit.
+const PARTITION_BYTES_MAX: usize = u32::MAX as usize;
+
 /// One partition.
 enum Partition<K: Key, V: Datum> {
     /// Values are combined as they come.
@@ -39,6 +42,7 @@ impl<J: MapReduce> Reduction<J> {
         let slot = &mut self.partitions[partition];
         if !self.combines {
             let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
+            assert!(list.len() + body.len() < PARTITION_BYTES_MAX, "a partition that is not combined holds less than 4 GiB");
             return list.extend_from_slice(body);
         }
         let combine = const { combiner::<J>() };

@@ -1,0 +1,190 @@
+//! Pages between two workers, played by two slots of one thread or by two threads.
+
+use gristmill_page::{PageMut, Pages, Reuse, Shape};
+
+fn pages(slots: usize, pages_per_arena: usize) -> Pages {
+    Pages::new(Shape {
+        slots,
+        pages_per_arena,
+        page_bytes: 4096,
+        extra_words: 3,
+    })
+    .expect("mapped")
+}
+
+fn fill(page: &mut PageMut<'_>, byte: u8) {
+    page.bytes_mut().fill(byte);
+}
+
+#[test]
+fn a_page_arrives_as_it_was_written_and_comes_back_to_be_written_again() {
+    let pages = pages(2, 1);
+    let (mut sender, _) = pages.claim(0);
+    let (_, mut receiver) = pages.claim(1);
+    for round in 0..100 {
+        let mut page = sender.take().expect("the one page is at home");
+        fill(&mut page, round);
+        assert!(sender.take().is_none(), "and there is no other");
+        sender.send(1, page);
+        let page = receiver.recv(0).expect("it has arrived");
+        assert!(page.bytes().iter().all(|byte| *byte == round));
+        assert_eq!(page.producer(), 0);
+        assert!(
+            sender.take().is_none(),
+            "it is not written while it is read"
+        );
+        receiver.give_back(page);
+    }
+}
+
+#[test]
+fn pages_of_one_producer_arrive_in_order_and_those_of_two_are_told_apart() {
+    let pages = pages(3, 4);
+    let (mut first, _) = pages.claim(0);
+    let (mut second, _) = pages.claim(1);
+    let (_, mut receiver) = pages.claim(2);
+    for byte in 0..4 {
+        for (sender, mark) in [(&mut first, 0), (&mut second, 100)] {
+            let mut page = sender.take().expect("four pages each");
+            fill(&mut page, mark + byte);
+            sender.send(2, page);
+        }
+    }
+    for (producer, mark) in [(0, 0), (1, 100)] {
+        for byte in 0..4 {
+            assert_eq!(
+                receiver.recv(producer).expect("arrived").bytes()[0],
+                mark + byte
+            );
+        }
+        assert!(receiver.is_empty(producer));
+        assert!(receiver.recv(producer).is_none());
+    }
+}
+
+#[test]
+fn what_a_dead_consumer_held_comes_home_once() {
+    let pages = pages(3, 4);
+    let (mut sender, _) = pages.claim(0);
+    let (_, mut dying) = pages.claim(1);
+    let (_, mut living) = pages.claim(2);
+    // One page given back, one held, one not received, and one held by a consumer that lives.
+    for consumer in [1, 1, 1, 2] {
+        let page = sender.take().expect("four pages");
+        sender.send(consumer, page);
+    }
+    let given_back = dying.recv(0).expect("the first");
+    dying.give_back(given_back);
+    let _held = dying.recv(0).expect("the second");
+    let alive = living.recv(0).expect("the fourth");
+    pages.declare_dead(1);
+    sender.reclaim_from_dead(1);
+    assert_eq!(sender.free_pages(), 3);
+    living.give_back(alive);
+    assert_eq!(sender.collect(), 1);
+    assert_eq!(sender.free_pages(), 4);
+}
+
+#[test]
+#[should_panic(expected = "slot 1 is declared dead before")]
+fn pages_of_a_consumer_that_may_live_are_not_reclaimed() {
+    let pages = pages(2, 1);
+    let (mut sender, _) = pages.claim(0);
+    sender.reclaim_from_dead(1);
+}
+
+#[test]
+#[should_panic(expected = "slot 0 is claimed once")]
+fn a_slot_has_one_owner() {
+    let pages = pages(1, 1);
+    let _first = pages.claim(0);
+    let _second = pages.claim(0);
+}
+
+#[test]
+fn a_page_that_is_kept_is_taken_again() {
+    let pages = pages(1, 1);
+    let (mut sender, _) = pages.claim(0);
+    let page = sender.take().expect("free");
+    sender.keep(page);
+    assert!(sender.take().is_some());
+}
+
+#[test]
+fn discarded_pages_come_back_empty_and_kept_ones_as_they_were() {
+    for (reuse, expected) in [(Reuse::Discard, 0), (Reuse::Keep, 7)] {
+        let pages = pages(2, 1);
+        let (mut sender, _) = pages.claim(0);
+        sender.set_reuse(reuse);
+        let (_, mut receiver) = pages.claim(1);
+        let mut page = sender.take().expect("free");
+        fill(&mut page, 7);
+        sender.send(1, page);
+        let page = receiver.recv(0).expect("arrived");
+        receiver.give_back(page);
+        assert_eq!(
+            sender.take().expect("back").bytes()[0],
+            expected,
+            "{reuse:?}"
+        );
+    }
+}
+
+#[test]
+fn populated_arenas_are_written_without_faults() {
+    let pages = pages(1, 256);
+    let (mut sender, _) = pages.claim(0);
+    sender.populate().expect("populated");
+    let before = gristmill_os::usage::Usage::of_thread().minor_faults;
+    while let Some(mut page) = sender.take() {
+        fill(&mut page, 1);
+    }
+    let faults = gristmill_os::usage::Usage::of_thread().minor_faults - before;
+    assert!(faults < 32, "{faults} faults for 256 pages");
+}
+
+#[test]
+fn two_threads_hand_over_a_hundred_thousand_pages() {
+    let pages = pages(2, 8);
+    let (mut sender, _) = pages.claim(0);
+    let (_, mut receiver) = pages.claim(1);
+    const PAGES: u64 = 100_000;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut sent = 0u64;
+            while sent < PAGES {
+                if let Some(mut page) = sender.take() {
+                    page.bytes_mut()[..8].copy_from_slice(&sent.to_le_bytes());
+                    page.bytes_mut()[4088..].copy_from_slice(&(!sent).to_le_bytes());
+                    sender.send(1, page);
+                    sent += 1;
+                } else {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let mut received = 0u64;
+        while received < PAGES {
+            if let Some(page) = receiver.recv(0) {
+                assert_eq!(page.bytes()[..8], received.to_le_bytes());
+                assert_eq!(page.bytes()[4088..], (!received).to_le_bytes());
+                receiver.give_back(page);
+                received += 1;
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    });
+}
+
+#[test]
+fn words_of_the_layer_above_are_zero_and_its_own() {
+    let pages = pages(2, 1);
+    assert_eq!(pages.extra_words().len(), 3);
+    assert!(
+        pages
+            .extra_words()
+            .iter()
+            .all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0)
+    );
+}
