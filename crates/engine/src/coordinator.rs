@@ -44,7 +44,7 @@ pub(crate) fn run<J: MapReduce>(
     visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
-    let Job { program, input, settings, progress } = job;
+    let Job { program, input, settings, reduce, progress } = job;
     if settings.isolation == Isolation::Process {
         let threads = threads_in_this_process().asked("counting the threads of this process")?;
         if threads > 1 {
@@ -67,7 +67,8 @@ pub(crate) fn run<J: MapReduce>(
     .asked("mapping the shared region")?;
     pages.region().ask_for_huge_pages();
     let shared = Shared::new(&pages, plan.partitions, tasks.len()).asked("making an eventfd")?;
-    let work = Work { program, plan: &plan, tasks: &tasks, shared: &shared, settings: &settings, start_ns };
+    let reduce = reduce.as_deref();
+    let work = Work { program, plan: &plan, tasks: &tasks, shared: &shared, reduce, settings: &settings, start_ns };
     std::thread::scope(|scope| {
         let mut coordinator = Coordinator {
             work: &work,

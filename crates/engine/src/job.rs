@@ -6,7 +6,7 @@ use crate::coordinator;
 use crate::datum::{Datum, Key};
 use crate::error::Result;
 use crate::input::Input;
-use crate::map_reduce::MapReduce;
+use crate::map_reduce::{MapReduce, Reduce};
 use crate::output::{Records as Output, Summary};
 use crate::split::Records;
 
@@ -167,6 +167,7 @@ pub struct Job<'j, J: MapReduce> {
     pub(crate) program: &'j J,
     pub(crate) input: Input,
     pub(crate) settings: Settings,
+    pub(crate) reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
     pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
 }
 
@@ -193,7 +194,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             mapping_at_once: None,
             die: None,
         };
-        Job { program, input, settings, progress: None }
+        Job { program, input, settings, reduce: None, progress: None }
     }
 
     /// Workers that both map and reduce.
@@ -211,6 +212,47 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Separate workers for reduce.
     pub fn reduce_workers(mut self, workers: usize) -> Self {
         self.settings.reduce_workers = Some(workers);
+        self
+    }
+
+    /// Calls `reduce` once for each key with all its values (one, if the program combines), when they have all
+    /// arrived; what it emits is the result. Without it, the result is every pair.
+    ///
+    /// ```
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
+    ///
+    /// /// For each word, the lengths of the lines in which it stands.
+    /// struct LineLengths;
+    ///
+    /// impl MapReduce for LineLengths {
+    ///     type Key = Bytes;
+    ///     type Value = u64;
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    ///         for line in split.lines() {
+    ///             line.split(|byte| *byte == b' ').for_each(|word| out.emit(word, line.len() as u64));
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("haiku.txt");
+    /// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
+    /// let job = Job::new(&LineLengths, Input::paths([&path])).workers(2).isolation(Isolation::Thread);
+    /// let longest = job.reduce(|word, lengths, emit| emit(word, lengths.max().unwrap_or(0)));
+    /// assert_eq!(longest.run()?.0.get(b"pond"), Some(15));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reduce(
+        mut self,
+        reduce: impl for<'a> Fn(
+            <J::Key as Datum>::Ref<'a>,
+            &mut dyn Iterator<Item = <J::Value as Datum>::Ref<'a>>,
+            &mut dyn FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+        ) + Sync
+        + 'j,
+    ) -> Self {
+        self.reduce = Some(Box::new(reduce));
         self
     }
 

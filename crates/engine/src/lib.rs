@@ -31,6 +31,6 @@ pub use datum::{Bytes, Combine, Datum, Key, SHORT_BYTES, Short};
 pub use error::{Error, Result};
 pub use input::Input;
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
-pub use map_reduce::{Emit, MapReduce};
+pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Records as Output, Summary, Worker};
 pub use split::{Records, Source, Split};

@@ -36,9 +36,25 @@ pub trait MapReduce: Sync {
     /// How two values of one key become one; associative and commutative. `None` keeps every value.
     const COMBINE: Option<Combine<Self::Value>> = None;
 
+    /// Which of so many partitions (a power of two) a key belongs to. `None` spreads keys by their hash; a
+    /// function of its own can keep keys together, or in order. All pairs of one partition are reduced by
+    /// one worker.
+    const PARTITION: Option<Partition<Self::Key>> = None;
+
     /// Emits the pairs of one piece of the input: whole records, separators included.
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
 }
+
+/// Chooses one of so many partitions for a key.
+pub type Partition<K> = for<'a> fn(<K as Datum>::Ref<'a>, usize) -> usize;
+
+/// Makes the pairs of the result out of a key and all its values: see [`Job::reduce`](crate::Job::reduce).
+pub type Reduce<'f, K, V> = dyn for<'a> Fn(
+        <K as Datum>::Ref<'a>,
+        &mut dyn Iterator<Item = <V as Datum>::Ref<'a>>,
+        &mut dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>),
+    ) + Sync
+    + 'f;
 
 /// Where a map function puts its pairs.
 pub trait Emit<K: Key, V: Datum> {

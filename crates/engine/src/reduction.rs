@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::job::Order;
-use crate::map_reduce::{MapReduce, combiner};
+use crate::map_reduce::{MapReduce, Reduce, combiner};
 use crate::table::Table;
 
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
@@ -95,6 +95,28 @@ impl<J: MapReduce> Reduction<J> {
             }
         }
         combined
+    }
+
+    /// What `reduce` makes of each key and all its values: keys in order within their partition, the values
+    /// of a key in the order in which they arrived.
+    pub fn reduced(self, reduce: &Reduce<'_, J::Key, J::Value>) -> Reduction<J> {
+        let mut reduced = Reduction::new(self.partitions.len(), false);
+        for (number, partition) in self.partitions.iter().enumerate() {
+            let mut places = Vec::with_capacity(partition.len());
+            partition.for_each_place(|place| places.push(place));
+            let key = |place: &usize| partition.pair(*place).0;
+            places.sort_by(|a, b| J::Key::compare(key(a), key(b)));
+            let Partition::List(made) = &mut reduced.partitions[number] else { unreachable!("made empty above") };
+            for group in places.chunk_by(|a, b| J::Key::equal(key(a), key(b))) {
+                let mut values = group.iter().map(|place| partition.pair(*place).1);
+                reduce(key(&group[0]), &mut values, &mut |key, value| {
+                    let start = made.len();
+                    made.resize(start + entry::width::<J::Key, J::Value>(key, value), 0);
+                    entry::write::<J::Key, J::Value>(0, key, value, &mut made[start..]);
+                });
+            }
+        }
+        reduced
     }
 
     /// Where the pairs lie, in `order`, at most `limit` of them.

@@ -124,6 +124,13 @@ impl Split<'_> {
         self.bytes
     }
 
+    /// The lines, without their ends.
+    pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(self.bytes);
+        let lines = bytes.split(|byte| *byte == b'\n');
+        lines.take(if self.bytes.is_empty() { 0 } else { usize::MAX })
+    }
+
     /// The same bytes to write: they are the worker's own copy, so change them in place if that helps.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {

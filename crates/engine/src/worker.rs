@@ -9,7 +9,7 @@ use crate::buffer::{ArrayBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
 use crate::exchange::{Inbox, Lane, Outbox};
 use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
-use crate::map_reduce::MapReduce;
+use crate::map_reduce::{MapReduce, Reduce};
 use crate::partition::Partitioner;
 use crate::plan::Plan;
 use crate::reduction::Reduction;
@@ -32,6 +32,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub plan: &'w Plan,
     pub tasks: &'w Tasks,
     pub shared: &'w Shared<'w>,
+    pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     pub settings: &'w crate::job::Settings,
     pub start_ns: u64,
 }
@@ -218,6 +219,9 @@ fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
     let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
     if J::COMBINE.is_some() && !work.plan.combine_in_reduce {
         reduction = reduction.combined();
+    }
+    if let Some(reduce) = work.reduce {
+        reduction = reduction.reduced(reduce);
     }
     lane.meter.add(Count::Keys, reduction.len() as u64);
     lane.meter.add(Count::PartitionBytes, reduction.bytes() as u64);

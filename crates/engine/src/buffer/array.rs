@@ -24,7 +24,8 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         let hash = short_hash(J::Key::hash(key));
         self.emitted += 1;
-        self.lane.append::<J::Key, J::Value>(self.partitioner.of(hash), hash, key, value);
+        let partition = self.partitioner.of::<J>(hash, key);
+        self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
     }
 }
 

@@ -81,10 +81,13 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         let (lane, partitioner) = (std::cell::RefCell::new(&mut *self.lane), self.partitioner);
         self.table.slots.empty(
             |hash, key, value| {
-                lane.borrow_mut().append_short::<J::Key, J::Value>(partitioner.of(hash), hash, key, value);
+                let bytes = key.bytes();
+                let partition = partitioner.of::<J>(hash, J::Key::read(&bytes[..key.len as usize]));
+                lane.borrow_mut().append_short::<J::Key, J::Value>(partition, hash, key, value);
             },
             |hash, key, value| {
-                lane.borrow_mut().append::<J::Key, J::Value>(partitioner.of(hash), hash, key, value);
+                let partition = partitioner.of::<J>(hash, key);
+                lane.borrow_mut().append::<J::Key, J::Value>(partition, hash, key, value);
             },
         );
         self.lane.meter.enter(before);
