@@ -32,10 +32,12 @@ import platform
 import re
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from contextlib import contextmanager
@@ -70,18 +72,23 @@ class Command:
 
     def start(self, stdout, stderr):
         return subprocess.Popen(self.argv, cwd=ROOT, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=stdout,
-                                stderr=stderr)
+                                stderr=stderr, start_new_session=True)
 
-    def run(self):
-        """One timed run: a row of numbers, and the normalised answer."""
+    def run(self, timeout_s):
+        """One timed run: a row of numbers, and the normalised answer. A program that hangs is ended with all its processes."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             began = time.perf_counter()
             child = self.start(out, err)
+            alarm = threading.Timer(timeout_s, os.killpg, (child.pid, signal.SIGKILL))
+            alarm.start()
             _, status, usage = os.wait4(child.pid, 0)
             wall = time.perf_counter() - began
+            alarm.cancel()
             child.returncode = os.waitstatus_to_exitcode(status)
             out.seek(0), err.seek(0)
             text, said = out.read().decode("utf-8", "replace"), err.read().decode("utf-8", "replace")
+        if child.returncode == -signal.SIGKILL and wall >= timeout_s:
+            raise RuntimeError(f"{self.name} did not end within {timeout_s:.0f} s")
         if child.returncode != 0:
             raise RuntimeError(f"{self.name} ended with {child.returncode}: {said.strip()[-300:]}")
         answer = None
@@ -95,12 +102,14 @@ class Command:
         }
         return row, answer
 
-    def memory(self):
+    def memory(self, timeout_s):
         """Peaks in MB, sampled: the proportional set sizes of the process tree together (shared pages count once), and the
         largest resident set of one process. The latter comes from here too because what wait4 says of a child starts
         with the memory of this interpreter."""
-        child, pss, rss = self.start(subprocess.DEVNULL, subprocess.DEVNULL), 0, 0
+        child, pss, rss, end = self.start(subprocess.DEVNULL, subprocess.DEVNULL), 0, 0, time.monotonic() + timeout_s
         while child.poll() is None:
+            if time.monotonic() > end:
+                os.killpg(child.pid, signal.SIGKILL)
             pids = tree(child.pid)
             pss = max(pss, sum(bytes_of(pid, "smaps_rollup", "Pss:") for pid in pids))
             rss = max([rss] + [bytes_of(pid, "status", "VmHWM:") for pid in pids])
@@ -220,7 +229,7 @@ def measure(name, args, facts):
                 continue
             try:
                 with alone(args.lock):
-                    row, answer = command.run()
+                    row, answer = command.run(args.timeout)
             except RuntimeError as failure:
                 failures[command.name] = str(failure)
                 print(f"{name}: {failure}", file=sys.stderr)
@@ -244,7 +253,7 @@ def measure(name, args, facts):
         results.append({
             "name": command.name, "command": command.public(), "env": command.env, "version": command.says_version(places),
             "wall_s": spread(walls), "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
-            "memory": None if args.no_memory else command.memory(),
+            "memory": None if args.no_memory else command.memory(args.timeout),
             "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
         })
     report = {"set": name, "what": table["what"], "input": table.get("input"), "when": now(), "machine": facts,
@@ -297,6 +306,7 @@ def main():
     args.add_argument("--rounds", type=int, metavar="N", help="instead of the set's own number")
     args.add_argument("--kind", metavar="WORD", help="the machine's kind, for the folder's name (default: from the CPU)")
     args.add_argument("--lock", metavar="FILE", help="hold this lock during every run, where timings of others use it too")
+    args.add_argument("--timeout", type=float, default=300, metavar="S", help="end a program that takes longer (default 300)")
     args.add_argument("--no-memory", action="store_true", help="leave out the runs that sample memory")
     args.add_argument("--dry", action="store_true", help="print only, write no files")
     args = args.parse_args()
