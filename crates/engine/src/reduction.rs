@@ -53,17 +53,21 @@ impl<J: MapReduce> Reduction<J> {
         let mut at = 0;
         while at < body.len() {
             // 1. Find where up to BATCH pairs begin, and ask for their slots.
-            let mut starts = [0u32; BATCH];
-            let mut found = 0;
-            while found < BATCH && at < body.len() {
+            let mut found = [(0, 0); BATCH];
+            let mut count = 0;
+            while count < BATCH && at < body.len() {
                 let pair = entry::read::<J::Key, J::Value>(&body[at..]);
                 table.prefetch(pair.hash);
-                starts[found] = at as u32;
-                found += 1;
+                found[count] = (at as u32, pair.hash);
+                count += 1;
                 at += pair.bytes;
             }
-            // 2. Combine them.
-            for start in &starts[..found] {
+            // 2. Ask for the entries that the slots lead to.
+            for (_, hash) in &found[..count] {
+                table.prefetch_entry(*hash);
+            }
+            // 3. Combine.
+            for (start, _) in &found[..count] {
                 let pair = entry::read::<J::Key, J::Value>(&body[*start as usize..]);
                 table.merge(pair.hash, pair.key, pair.value, combine);
             }

@@ -64,6 +64,17 @@ impl<K: Key, V: Datum> Table<K, V> {
         prefetch(&self.slots[hash as usize & mask]);
     }
 
+    /// Asks for the entry that the slot of `hash` most likely leads to; worth it once the slot is near.
+    #[inline(always)]
+    pub fn prefetch_entry(&self, hash: u32) {
+        let slot = self.slots[hash as usize & (self.slots.len() - 1)];
+        if (slot >> 32) as u32 == hash
+            && let Some(entry) = self.entries.get((slot as u32).wrapping_sub(1) as usize)
+        {
+            prefetch(entry);
+        }
+    }
+
     /// Combines `value` into the entry of `key`, or makes a new one.
     #[inline(always)]
     pub fn merge(
