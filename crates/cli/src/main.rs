@@ -1,34 +1,57 @@
 //! The command `gristmill`.
-use std::io::Write;
-use gristmill::*;
-use gristmill_apps::*;
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let file = args[2].clone();
-    let get = |name: &str| args.iter().position(|a| a == name).map(|i| args[i + 1].clone());
-    let workers: usize = get("--workers").map_or(2, |w| w.parse().unwrap());
-    let top: usize = get("--top").map_or(usize::MAX, |w| w.parse().unwrap());
-    let iso = if get("--isolation").as_deref() == Some("thread") { Isolation::Thread } else { Isolation::Process };
-    let alpha = get("--tokens").as_deref() == Some("alpha");
-    fn go<J: MapReduce<Key = Bytes, Value = u64>>(j: J, r: Records, file: &str, workers: usize, top: usize, iso: Isolation, get: &dyn Fn(&str) -> Option<String>) {
-        let out = std::io::stdout().lock();
-        let mut out = std::io::BufWriter::new(out);
-        let mut job = Job::new(&j, Input::paths([file])).records(r).workers(workers).isolation(iso).top(top);
-        if let Some(b) = get("--buffer") { job = job.buffer(if b == "array" { Buffer::Array } else { Buffer::Hash }); }
-        if let Some(b) = get("--page") { job = job.page_bytes(b.parse().unwrap()); }
-        let s = job.run_each(|k, v| { out.write_all(k).unwrap(); writeln!(out, "\t{v}").unwrap(); });
-        match s {
-            Ok(s) => if get("--stats").is_some() {
-                eprintln!("wall {:.1} ms start {:.2} ms pairs {}", s.wall_ns as f64 / 1e6, s.start_ns as f64 / 1e6, s.pairs);
-                for w in &s.workers {
-                    eprint!("w{} ", w.number);
-                    for p in PHASES { eprint!("{} {:.1} ", p.name(), w.counters.time_ns(p) as f64 / 1e6); }
-                    for c in COUNTS { eprint!("{} {} ", c.name(), w.counters.get(c)); }
-                    eprintln!();
-                }
-            },
-            Err(e) => { eprintln!("error: {e}"); std::process::exit(1) }
-        }
+//!
+//! One file per subcommand; what all of them share is beside them:
+//!
+//! ```text
+//!  inputs       which files            job_options  how the job runs
+//!  run          the job itself         progress     what a terminal sees meanwhile
+//!  output       where the result goes  rows         how a row is written
+//!  aside        a file that appears whole or not at all
+//!  stats        what it took           units        sizes and durations as people write them
+//! ```
+//!
+//! Only results go to standard output. Workers are forked from this process, so it starts no thread.
+
+mod aside;
+mod failure;
+mod inputs;
+mod job_options;
+mod output;
+mod progress;
+mod rows;
+mod run;
+mod stats;
+mod units;
+mod word_count;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// MapReduce for one big machine: every worker is a process of its own, and only pages of memory pass
+/// between them.
+#[derive(Parser)]
+#[command(name = "gristmill", version, arg_required_else_help = true, after_help = EXIT_STATUS)]
+struct Command {
+    #[command(subcommand)]
+    program: Program,
+}
+
+#[derive(Subcommand)]
+enum Program {
+    WordCount(word_count::WordCount),
+}
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 when the result is complete (or its reader wanted no more of it), 1 when the job failed,
+2 when the command makes no sense.";
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse().program {
+        Program::WordCount(word_count) => word_count.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&mut Command::command()),
     }
-    if alpha { let (j, r) = alpha_words(); go(j, r, &file, workers, top, iso, &get) } else { let (j, r) = space_words(); go(j, r, &file, workers, top, iso, &get) }
 }

@@ -12,6 +12,7 @@
 //! A dead worker's tasks of its open epoch go back to the queue; if it reduced, its partitions are tainted
 //! and given to the worker that replaces it (`redo`).
 
+use std::ops::ControlFlow;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Runs `job` and visits its result.
 pub(crate) fn run<J: MapReduce>(
     job: Job<'_, J>,
-    visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+    visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let Job { program, input, settings, reduce, progress } = job;
@@ -143,7 +144,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     /// The whole job; returns the number of pairs and when all workers had been started.
     fn conduct(
         &mut self,
-        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<(u64, u64)> {
         let Work { plan, shared, settings, .. } = *self.work;
         // 1. Words that the first worker may read.

@@ -1,5 +1,6 @@
 //! A job: a program, its input, and how it shall run.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::coordinator;
@@ -372,7 +373,22 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// As [`Job::run`]. Pairs already visited are right, but not all there are.
     pub fn run_each(
         self,
-        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+    ) -> Result<Summary> {
+        self.run_while(|key, value| {
+            visit(key, value);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Runs the job and calls `visit` with the pairs of the result, in order, until it breaks: nobody may want
+    /// the rest, or the rest cannot be written.
+    ///
+    /// # Errors
+    /// As [`Job::run_each`].
+    pub fn run_while(
+        self,
+        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
         coordinator::run(self, visit)
     }

@@ -4,6 +4,8 @@
 //! been taken from the old one is skipped in the new. A stream without order cannot be made again in the
 //! same order, so it is held back until it is complete.
 
+use std::ops::ControlFlow;
+
 use gristmill_page::{PageRef, Receiver};
 
 use crate::datum::Datum;
@@ -87,14 +89,14 @@ impl<'r, J: MapReduce> Results<'r, J> {
         slot != 0 && !self.receiver.is_empty(slot)
     }
 
-    /// Visits the pairs of all streams, at most `limit`, and returns how many; calls `wait` whenever the
-    /// next page has not arrived.
+    /// Visits the pairs of all streams, at most `limit` and until `visit` breaks, and returns how many; calls
+    /// `wait` whenever the next page has not arrived.
     pub fn visit(
         &mut self,
         ordered: bool,
         order: Order,
         limit: usize,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
         mut wait: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<u64> {
         let mut visited = 0;
@@ -113,9 +115,11 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 let mut at = 0;
                 while at < whole.len() && visited < limit as u64 {
                     let pair = entry::read::<J::Key, J::Value>(&whole[at..]);
-                    visit(pair.key, pair.value);
-                    at += pair.bytes;
                     visited += 1;
+                    if visit(pair.key, pair.value).is_break() {
+                        return Ok(visited);
+                    }
+                    at += pair.bytes;
                 }
             }
             return Ok(visited);
@@ -132,13 +136,15 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 break;
             }
             let head = self.head(number);
-            visit(head.key, head.value);
+            visited += 1;
+            if visit(head.key, head.value).is_break() {
+                break;
+            }
             let bytes = head.bytes;
             let stream = &mut self.streams[number];
             stream.at += bytes;
             stream.left -= 1;
             stream.taken += 1;
-            visited += 1;
             if self.fill(number, &mut wait)? {
                 self.insert(&mut heads, number, order);
             }

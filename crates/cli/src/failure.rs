@@ -1,0 +1,40 @@
+//! Why a command stopped, and the exit status that says so.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use gristmill::Error;
+
+/// What ends a command early.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The job failed.
+    #[error(transparent)]
+    Job(#[from] Error),
+}
+
+impl Failure {
+    /// `path` cannot be written.
+    pub fn output(path: impl Into<PathBuf>, source: io::Error) -> Failure {
+        Failure::Job(Error::Output { path: path.into(), source })
+    }
+
+    /// Prints the failure and returns 1 for a job that failed, 2 for a command that makes no sense.
+    pub fn report(&self, command: &mut clap::Command) -> ExitCode {
+        match self {
+            Failure::Usage(_) | Failure::Job(Error::Setting(_)) => {
+                // A closed standard error has nobody to tell.
+                let _ = command.error(clap::error::ErrorKind::ValueValidation, self).print();
+                ExitCode::from(2)
+            }
+            Failure::Job(_) => {
+                eprintln!("gristmill: {self}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

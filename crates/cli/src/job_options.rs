@@ -1,0 +1,173 @@
+//! How a job runs: options that every subcommand understands.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use gristmill::{Job, MapReduce};
+
+use crate::units;
+
+/// How the job runs, and what is told about it.
+#[derive(Args)]
+pub struct JobOptions {
+    /// Workers that both map and reduce [default: one per processor this process may use]
+    #[arg(long, short = 'j', value_name = "N", value_parser = workers(), help_heading = WORKERS)]
+    workers: Option<usize>,
+
+    /// Workers that only map, beside workers that only reduce [default: half the processors]
+    #[arg(long, value_name = "N", value_parser = workers(), conflicts_with = "workers", help_heading = WORKERS)]
+    map_workers: Option<usize>,
+
+    /// Workers that only reduce [default: half the processors]
+    #[arg(long, value_name = "N", value_parser = workers(), conflicts_with = "workers", help_heading = WORKERS)]
+    reduce_workers: Option<usize>,
+
+    /// What a worker is
+    #[arg(long, value_enum, default_value_t, help_heading = WORKERS)]
+    isolation: Isolation,
+
+    /// How often a task whose worker died is tried again before the job fails
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = WORKERS)]
+    retries: u32,
+
+    /// End a worker whose task takes longer, e.g. 30s; the task counts as failed [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = WORKERS)]
+    task_timeout: Option<Duration>,
+
+    /// When reducers begin
+    #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
+    exchange: Exchange,
+
+    /// What stands between the map function and the pages
+    #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
+    buffer: Buffer,
+
+    /// Where the values of one key are combined
+    #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
+    combine: Combine,
+
+    /// Where the memory of pages comes from
+    #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
+    pages: Pages,
+
+    /// Size of a page, a multiple of 4KiB up to 64MiB [default: by the number of workers]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
+    page_bytes: Option<usize>,
+
+    /// Write time, calls and counts of every worker and phase to a .csv or .json file
+    #[arg(long, value_name = "FILE", help_heading = REPORTS)]
+    pub stats: Option<PathBuf>,
+
+    /// No progress bar, no summary, no word about workers that were replaced; errors are still told
+    #[arg(long, short, help_heading = REPORTS)]
+    pub quiet: bool,
+}
+
+const WORKERS: &str = "Workers";
+const DATA_FLOW: &str = "Data flow (each strategy can be switched on its own)";
+const REPORTS: &str = "Reports";
+
+fn workers() -> impl clap::builder::TypedValueParser<Value = usize> {
+    use clap::builder::TypedValueParser;
+    clap::value_parser!(u16).range(1..=1024).map(usize::from)
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Isolation {
+    /// A process of its own: a crash costs one task
+    #[default]
+    Process,
+    /// A thread of this process
+    Thread,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Exchange {
+    /// With the first page that arrives
+    #[default]
+    Pipelined,
+    /// When everything is mapped
+    Barrier,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Buffer {
+    /// Hash where values combine in map, else array
+    #[default]
+    Auto,
+    /// Append only
+    Array,
+    /// A combining table
+    Hash,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Combine {
+    /// In map and as pages arrive
+    #[default]
+    Both,
+    /// Before values are sent, and once at the end
+    Map,
+    /// As pages arrive
+    Reduce,
+    /// Once at the end
+    Off,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Pages {
+    /// Back to the kernel after each use
+    Fresh,
+    /// Written again
+    #[default]
+    Reuse,
+    /// Faulted in before the first task, then written again
+    Prealloc,
+}
+
+impl JobOptions {
+    /// The job, told to run this way.
+    pub fn apply<'j, J: MapReduce>(&self, mut job: Job<'j, J>) -> Job<'j, J> {
+        if let Some(workers) = self.workers {
+            job = job.workers(workers);
+        }
+        if let Some(workers) = self.map_workers {
+            job = job.map_workers(workers);
+        }
+        if let Some(workers) = self.reduce_workers {
+            job = job.reduce_workers(workers);
+        }
+        if let Some(bytes) = self.page_bytes {
+            job = job.page_bytes(bytes);
+        }
+        if let Some(timeout) = self.task_timeout {
+            job = job.task_timeout(timeout);
+        }
+        job.retries(self.retries)
+            .isolation(match self.isolation {
+                Isolation::Process => gristmill::Isolation::Process,
+                Isolation::Thread => gristmill::Isolation::Thread,
+            })
+            .exchange(match self.exchange {
+                Exchange::Pipelined => gristmill::Exchange::Pipelined,
+                Exchange::Barrier => gristmill::Exchange::Barrier,
+            })
+            .buffer(match self.buffer {
+                Buffer::Auto => gristmill::Buffer::Auto,
+                Buffer::Array => gristmill::Buffer::Array,
+                Buffer::Hash => gristmill::Buffer::Hash,
+            })
+            .combine(match self.combine {
+                Combine::Both => gristmill::Combining::Both,
+                Combine::Map => gristmill::Combining::Map,
+                Combine::Reduce => gristmill::Combining::Reduce,
+                Combine::Off => gristmill::Combining::Off,
+            })
+            .pages(match self.pages {
+                Pages::Fresh => gristmill::PagePolicy::Fresh,
+                Pages::Reuse => gristmill::PagePolicy::Reuse,
+                Pages::Prealloc => gristmill::PagePolicy::Prealloc,
+            })
+    }
+}

@@ -1,0 +1,131 @@
+//! Where the result goes: standard output, or a file that appears whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use gristmill::{Job, MapReduce};
+
+use crate::aside::Aside;
+use crate::failure::Failure;
+use crate::rows::{Field, Format, Rows};
+
+/// What of the result is wanted, in which order, where and how.
+#[derive(Args)]
+pub struct OutputOptions {
+    /// The order of the rows [default: count with --top, else key]
+    #[arg(long, value_enum, help_heading = RESULT)]
+    sort: Option<Sort>,
+
+    /// Only the K rows with the greatest counts; equal counts by key
+    #[arg(long, short = 'n', value_name = "K", help_heading = RESULT)]
+    top: Option<NonZeroUsize>,
+
+    /// Write to this file instead of standard output. It appears when it is whole: on any failure what
+    /// was there before stays
+    #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
+    output: Option<PathBuf>,
+
+    /// How rows are written [default: by the extension of --output (.tsv, .csv, .jsonl), else tsv]
+    #[arg(long, value_enum, help_heading = RESULT)]
+    format: Option<Format>,
+}
+
+const RESULT: &str = "Result";
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// By key, byte by byte, ascending: the same bytes on every run, ready for join and diff
+    Key,
+    /// By count, greatest first; equal counts by key: also the same on every run
+    Count,
+    /// As it comes, which is the fastest
+    None,
+}
+
+impl OutputOptions {
+    /// The job, told what of its result is wanted.
+    pub fn apply<'j, J: MapReduce>(&self, job: Job<'j, J>) -> Job<'j, J> {
+        match (self.top, self.sort) {
+            (Some(top), _) => job.top(top.get()),
+            (None, None | Some(Sort::Key)) => job.order(gristmill::Order::ByKey),
+            (None, Some(Sort::Count)) => job.order(gristmill::Order::ByValueDescending),
+            (None, Some(Sort::None)) => job.order(gristmill::Order::Unordered),
+        }
+    }
+
+    /// The greatest rows are wanted, but in the order of their keys.
+    pub fn top_by_key(&self) -> bool {
+        self.top.is_some() && self.sort == Some(Sort::Key)
+    }
+
+    /// Opens the place for the result, so that what cannot be written fails before the job begins.
+    pub fn open(&self, columns: &'static [&'static str]) -> Result<Output, Failure> {
+        let path = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        let format = match (self.format, path) {
+            (Some(format), _) => format,
+            (None, Some(path)) => format_of(path)?,
+            (None, None) => Format::Tsv,
+        };
+        let name = path.unwrap_or(Path::new("standard output")).to_owned();
+        let failed = |source| Failure::output(name.clone(), source);
+        let (file, aside) = match path {
+            Some(path) => {
+                let aside = Aside::create(path).map_err(failed)?;
+                (aside.file.try_clone().map_err(failed)?, Some(aside))
+            }
+            None => (io::stdout().as_fd().try_clone_to_owned().map_err(failed)?.into(), None),
+        };
+        let rows = Rows::begin(format, columns, BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(failed)?;
+        Ok(Output { name, rows, aside })
+    }
+}
+
+fn format_of(path: &Path) -> Result<Format, Failure> {
+    match path.extension().map(|extension| extension.to_ascii_lowercase()) {
+        None => Ok(Format::Tsv),
+        Some(extension) => match extension.to_str() {
+            Some("tsv" | "tab" | "txt") => Ok(Format::Tsv),
+            Some("csv") => Ok(Format::Csv),
+            Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
+            _ => Err(Failure::Usage(format!(
+                "{} does not say how rows are written: name it .tsv, .csv or .jsonl, or add --format",
+                path.display()
+            ))),
+        },
+    }
+}
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The result being written.
+pub struct Output {
+    name: PathBuf,
+    rows: Rows<BufWriter<File>>,
+    aside: Option<Aside>,
+}
+
+impl Output {
+    /// Writes one row.
+    pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
+        self.rows.row(fields)
+    }
+
+    /// Ends the result, given how its rows were written: flushes it, and gives the file its name. A
+    /// reader that wants no more is no failure.
+    pub fn finish(self, rows_written: io::Result<()>) -> Result<(), Failure> {
+        let Output { name, rows, aside } = self;
+        // After a failure the writer must not try again when it is dropped.
+        let (mut file, rest) = rows.into_inner().into_parts();
+        let outcome = rows_written
+            .and_then(|()| file.write_all(&rest.unwrap_or_default()))
+            .and_then(|()| aside.map_or(Ok(()), Aside::publish));
+        match outcome {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            outcome => outcome.map_err(|source| Failure::output(name, source)),
+        }
+    }
+}

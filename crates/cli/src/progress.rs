@@ -1,0 +1,119 @@
+//! What a terminal sees while the job runs, and in one line at the end.
+//!
+//! The bar is drawn by whoever calls it, never by a thread of its own: workers are forked from this process.
+
+use std::cell::OnceCell;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use gristmill::{Count, Counters, Progress, Summary};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Jobs shorter than this need no bar.
+const PATIENCE: Duration = Duration::from_millis(300);
+const DRAWS_PER_SECOND: u8 = 10;
+/// Deaths that are told one by one.
+const DEATHS_TOLD: usize = 3;
+
+/// The terminal, as long as the job runs.
+pub struct Terminal {
+    /// `None` when nobody is looking.
+    bar: Option<OnceCell<ProgressBar>>,
+    quiet: bool,
+    began: Instant,
+}
+
+impl Terminal {
+    pub fn new(quiet: bool) -> Terminal {
+        let watched = !quiet && std::io::stderr().is_terminal();
+        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now() }
+    }
+
+    /// True when [`Terminal::show`] shows something.
+    pub fn is_watched(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// Draws the bar.
+    pub fn show(&self, progress: Progress) {
+        let Some(bar) = &self.bar else { return };
+        if self.began.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = bar.get_or_init(|| draw(progress.total_bytes));
+        if bar.is_finished() {
+            return;
+        }
+        bar.set_message(message(progress));
+        bar.set_position(progress.done_bytes);
+    }
+
+    /// Takes the bar away: rows or the summary follow.
+    pub fn clear(&self) {
+        if let Some(bar) = self.bar.as_ref().and_then(OnceCell::get)
+            && !bar.is_finished()
+        {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Tells of workers that were replaced, and, on a terminal, what was done in which time.
+    pub fn sum_up(&self, summary: &Summary, pairs: &str, keys: &str) {
+        self.clear();
+        if self.quiet {
+            return;
+        }
+        for death in summary.deaths.iter().take(DEATHS_TOLD) {
+            eprintln!("gristmill: {death}. Its work was done again");
+        }
+        if summary.deaths.len() > DEATHS_TOLD {
+            eprintln!("gristmill: {} workers died in all; the result is complete", summary.deaths.len());
+        }
+        if self.is_watched() {
+            eprintln!("{}", line(summary, pairs, keys));
+        }
+    }
+}
+
+fn draw(total_bytes: u64) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
+    let style = ProgressStyle::with_template(
+        "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left, {msg}",
+    );
+    ProgressBar::with_draw_target(Some(total_bytes), target).with_style(style.expect("a template that is right"))
+}
+
+fn message(progress: Progress) -> String {
+    let mut message = format!("{} workers", progress.workers);
+    if progress.deaths > 0 {
+        message.push_str(&format!(", {} replaced", progress.deaths));
+    }
+    if progress.round > 0 {
+        message.push_str(", mapping again what was lost");
+    }
+    if progress.finishing {
+        message.push_str(", sorting");
+    }
+    message
+}
+
+/// `16,337,462 words (1,734,022 distinct) in 95.4 MiB, 0.31 s, 307.7 MiB/s, 2 workers`
+fn line(summary: &Summary, pairs: &str, keys: &str) -> String {
+    let counted = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
+    let seconds = summary.wall_ns as f64 / 1e9;
+    let rate = (summary.input_bytes as f64 / seconds) as u64;
+    // What a dead worker had emitted is counted with what its successor emitted.
+    let about = if summary.deaths.is_empty() { "" } else { "about " };
+    let mut line = format!(
+        "{about}{} {pairs} ({about}{} {keys}) in {}, {seconds:.2} s, {}/s, {} workers",
+        HumanCount(counted.get(Count::PairsEmitted)),
+        HumanCount(counted.get(Count::Keys)),
+        HumanBytes(summary.input_bytes),
+        HumanBytes(rate),
+        summary.workers.len() - summary.deaths.len(),
+    );
+    if !summary.deaths.is_empty() {
+        line.push_str(&format!(", {} replaced", summary.deaths.len()));
+    }
+    line
+}

@@ -1,0 +1,68 @@
+//! `gristmill word-count`: how often each word occurs.
+
+use clap::{Args, ValueEnum};
+use gristmill::{Bytes, MapReduce, Records};
+
+use crate::failure::Failure;
+use crate::inputs::Inputs;
+use crate::job_options::JobOptions;
+use crate::output::OutputOptions;
+use crate::rows::Field;
+use crate::run::Run;
+
+/// Count how often each word occurs
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct WordCount {
+    #[command(flatten)]
+    inputs: Inputs,
+
+    /// What counts as a word
+    #[arg(long, value_enum, default_value_t)]
+    tokens: Tokens,
+
+    #[command(flatten)]
+    output: OutputOptions,
+
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill word-count --top 20 ~/src                   the 20 most frequent words below a directory
+  gristmill word-count --tokens alpha -o words.csv *.txt
+  zcat logs.gz | gristmill word-count --sort count | head
+  gristmill word-count --stats run.json --workers 8 big.txt > counts.tsv";
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Tokens {
+    /// What stands between ASCII white space, as it is; a UTF-8 character is never cut
+    #[default]
+    Space,
+    /// A letter (A-Z) and the letters and apostrophes after it, in upper case
+    Alpha,
+}
+
+impl WordCount {
+    pub fn run(&self) -> Result<(), Failure> {
+        match self.tokens {
+            Tokens::Space => self.count(gristmill_apps::space_words()),
+            Tokens::Alpha => self.count(gristmill_apps::alpha_words()),
+        }
+    }
+
+    fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
+        Run {
+            program: &program,
+            input: self.inputs.input()?,
+            records,
+            record_bytes_max: self.inputs.record_bytes_max,
+            columns: &["word", "count"],
+            fields: |word, count| [Field::Bytes(word), Field::Integer(count)],
+            pairs: "words",
+            keys: "distinct",
+        }
+        .run(&self.job, &self.output)
+    }
+}
