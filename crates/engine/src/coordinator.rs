@@ -24,13 +24,13 @@ use gristmill_ring::Futex;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU32;
 
-use crate::datum::Datum;
+use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::job::{Isolation, Job, Order, Progress};
 use crate::map_reduce::MapReduce;
 use crate::exchange::JobIsOver;
 use crate::output::{self, Summary};
-use crate::plan::{Machine, Plan};
+use crate::plan::{self, Machine, Plan};
 use crate::results::Results;
 use crate::shared::{COORDINATOR, Failure, Shared};
 use crate::split::Tasks;
@@ -57,7 +57,8 @@ pub(crate) fn run<J: MapReduce>(
     let opened = input.open()?;
     let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
     let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
-    let plan = Plan::new(&settings, Machine { cpus }, input_bytes, J::COMBINE.is_some())?;
+    let facts = plan::Program { combines: J::COMBINE.is_some(), keys: program.keys(), keys_max: J::Key::DENSE };
+    let plan = Plan::new(&settings, Machine { cpus }, input_bytes, facts)?;
     let tasks = Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max);
     let pages = Pages::new(Shape {
         slots: plan.slots(),

@@ -57,6 +57,18 @@ pub trait Key: Datum {
     fn hash_long(key: Self::Ref<'_>) -> u64;
     /// Equality of keys.
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool;
+
+    /// How many keys can number the places of an array: every key is one, and below this number. 0 for types that
+    /// cannot.
+    const DENSE: u64 = 0;
+    /// The place in an array that `key` numbers; only for types that can.
+    fn place(_key: Self::Ref<'_>) -> usize {
+        unreachable!("the plan uses a dense buffer for unsigned integers only")
+    }
+    /// The key that numbers `place`.
+    fn at_place(_place: usize) -> Self::Ref<'static> {
+        unreachable!("the plan uses a dense buffer for unsigned integers only")
+    }
 }
 
 /// Keys of at most this many bytes are compared and hashed as two words.
@@ -306,6 +318,16 @@ macro_rules! integer_key {
             #[inline(always)]
             fn equal(a: $t, b: $t) -> bool {
                 a == b
+            }
+
+            const DENSE: u64 = if <$t>::MIN == 0 { (<$t>::MAX as u64).saturating_add(1) } else { 0 };
+            #[inline(always)]
+            fn place(key: $t) -> usize {
+                key as usize
+            }
+            #[inline(always)]
+            fn at_place(place: usize) -> $t {
+                place as $t
             }
         }
     )*};

@@ -41,6 +41,8 @@ pub enum Buffer {
     Array,
     /// A combining table.
     Hash,
+    /// A plain array with a place for each key of a small domain ([`MapReduce::keys`]).
+    Dense,
 }
 
 /// Where values are combined, if the job has a combiner.

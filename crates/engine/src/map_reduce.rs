@@ -41,6 +41,13 @@ pub trait MapReduce: Sync {
     /// one worker.
     const PARTITION: Option<Partition<Self::Key>> = None;
 
+    /// The keys are the numbers below this one. Pairs are then added into a plain array, one value per key, without
+    /// hashing; a key outside the domain is a mistake of the program and ends the task with a panic. For keys of an
+    /// unsigned integer type and programs with a combiner.
+    fn keys(&self) -> Option<usize> {
+        None
+    }
+
     /// Emits the pairs of one piece of the input: whole records, separators included.
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
 }

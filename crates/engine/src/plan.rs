@@ -21,6 +21,20 @@ const PARTITIONS_MIN: usize = 64;
 /// Tasks that the shared words have room for.
 const TASKS_MAX: u64 = 1 << 16;
 
+/// Most keys of a domain that the plan chooses a dense buffer for by itself: its array then fits the second-level cache.
+const DENSE_KEYS_MAX: usize = 1 << 16;
+
+/// What the plan must know of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    /// It has a combiner.
+    pub combines: bool,
+    /// The size of its key domain, if it declares one.
+    pub keys: Option<usize>,
+    /// The largest domain that its key type allows, 0 if it is no unsigned integer.
+    pub keys_max: u64,
+}
+
 /// What the machine offers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
@@ -54,7 +68,8 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Chooses what `settings` leaves open.
-    pub fn new(settings: &Settings, machine: Machine, input_bytes: u64, combines: bool) -> Result<Plan> {
+    pub fn new(settings: &Settings, machine: Machine, input_bytes: u64, program: Program) -> Result<Plan> {
+        let Program { combines, keys, keys_max } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let workers = settings.workers.unwrap_or(machine.cpus);
@@ -79,14 +94,29 @@ impl Plan {
             Combining::Off => (false, false),
         };
         let buffer = match settings.buffer {
+            Buffer::Auto if combine_in_map && keys.is_some_and(|keys| keys <= DENSE_KEYS_MAX) => Buffer::Dense,
             Buffer::Auto if combine_in_map => Buffer::Hash,
             Buffer::Auto => Buffer::Array,
-            Buffer::Hash if !combine_in_map => {
+            chosen @ (Buffer::Hash | Buffer::Dense) if !combine_in_map => {
+                let name = if chosen == Buffer::Hash { "hash" } else { "dense" };
                 let why = if combines { "combining in map is off" } else { "the job has no combiner" };
-                return Err(Error::Setting(format!("the hash buffer combines values, but {why}; use --buffer array")));
+                return Err(Error::Setting(format!("the {name} buffer combines values, but {why}; use --buffer array")));
+            }
+            Buffer::Dense if keys.is_none() => {
+                return Err(Error::Setting(
+                    "the dense buffer needs a place for every key, but the job declares no domain of keys \
+                     (MapReduce::keys); use --buffer hash"
+                        .into(),
+                ));
             }
             chosen => chosen,
         };
+        if let Some(keys) = keys.filter(|keys| *keys as u64 > keys_max) {
+            return Err(Error::Setting(match keys_max {
+                0 => format!("the job declares the keys 0..{keys}, but its keys are of no unsigned integer type"),
+                _ => format!("the job declares the keys 0..{keys}, but its key type has only {keys_max}"),
+            }));
+        }
         let partitions = PARTITIONS_MIN.max(reduce_workers * 2).next_power_of_two();
         let pool_pages = partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {

@@ -5,11 +5,11 @@ use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
 use gristmill_page::Reuse;
 
-use crate::buffer::{ArrayBuffer, HashBuffer, HashTable};
+use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
 use crate::exchange::{Inbox, Lane, Outbox};
 use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
-use crate::map_reduce::{MapReduce, Reduce};
+use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::partition::Partitioner;
 use crate::plan::Plan;
 use crate::reduction::Reduction;
@@ -40,13 +40,21 @@ pub(crate) struct Work<'w, J: MapReduce> {
 /// The map side of a worker.
 struct Mapper<J: MapReduce> {
     reader: Reader,
-    /// The combining table, made for the first task and kept; `None` for an array buffer.
-    table: Option<HashTable<J::Key, J::Value>>,
+    /// What the buffer keeps, made for the first task.
+    kept: Kept<J>,
     partitioner: Partitioner,
     /// Tasks of the open epoch.
     open_tasks: usize,
     /// Pages that had been sent when the open epoch began.
     pages_before: u64,
+}
+
+/// What a map-side buffer keeps from task to task.
+enum Kept<J: MapReduce> {
+    /// There was no task yet, or the buffer keeps nothing.
+    Nothing,
+    Table(HashTable<J::Key, J::Value>),
+    Array(DenseArray<J::Value>),
 }
 
 /// Runs until the job is over.
@@ -72,7 +80,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     };
     let mut mapper = role.maps.then(|| Mapper {
         reader: Reader::new(plan.chunk_bytes),
-        table: None,
+        kept: Kept::Nothing,
         partitioner: Partitioner::new(plan.partitions),
         open_tasks: 0,
         pages_before: 0,
@@ -174,20 +182,18 @@ impl<J: MapReduce> Mapper<J> {
         lane.meter.add(Count::Tasks, 1);
         self.open_tasks += 1;
         self.reader.read_ns = 0;
-        if work.plan.buffer == Buffer::Hash && self.table.is_none() {
-            self.table = Some(HashTable::new());
+        if let Kept::Nothing = self.kept {
+            self.kept = match (work.plan.buffer, work.program.keys()) {
+                (Buffer::Hash, _) => Kept::Table(HashTable::new()),
+                (Buffer::Dense, Some(keys)) => Kept::Array(DenseArray::new(keys)),
+                _ => Kept::Nothing,
+            };
         }
-        for part in work.tasks.parts(task) {
-            match &mut self.table {
-                Some(table) => {
-                    let mut buffer = HashBuffer::new(lane, table, self.partitioner);
-                    self.reader.for_each_chunk(work.tasks, part, |mut split| work.program.map(&mut split, &mut buffer))?;
-                }
-                None => {
-                    let mut buffer = ArrayBuffer::new(lane, self.partitioner);
-                    self.reader.for_each_chunk(work.tasks, part, |mut split| work.program.map(&mut split, &mut buffer))?;
-                }
-            }
+        let Mapper { reader, kept, partitioner, .. } = self;
+        match kept {
+            Kept::Table(table) => map_task(work, reader, task, &mut HashBuffer::new(lane, table, *partitioner))?,
+            Kept::Array(array) => map_task(work, reader, task, &mut DenseBuffer::new(lane, array, *partitioner))?,
+            Kept::Nothing => map_task(work, reader, task, &mut ArrayBuffer::new(lane, *partitioner))?,
         }
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
         lane.meter.add(Count::InputBytes, work.tasks.bytes(task));
@@ -197,8 +203,10 @@ impl<J: MapReduce> Mapper<J> {
 
     /// Ends the epoch: everything that its tasks emitted leaves, and then counts.
     fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
-        if let Some(table) = &mut self.table {
-            HashBuffer::new(lane, table, self.partitioner).flush();
+        match &mut self.kept {
+            Kept::Table(table) => HashBuffer::new(lane, table, self.partitioner).flush(),
+            Kept::Array(array) => DenseBuffer::new(lane, array, self.partitioner).flush(),
+            Kept::Nothing => {}
         }
         lane.send_all();
         // After the last page was pushed, and by one store.
@@ -209,6 +217,18 @@ impl<J: MapReduce> Mapper<J> {
         self.open_tasks = 0;
         self.pages_before = lane.meter.counters.get(Count::PagesSent);
     }
+}
+
+fn map_task<J: MapReduce>(
+    work: &Work<'_, J>,
+    reader: &mut Reader,
+    task: usize,
+    buffer: &mut impl Emit<J::Key, J::Value>,
+) -> Result<(), Failure> {
+    for part in work.tasks.parts(task) {
+        reader.for_each_chunk(work.tasks, part, |mut split| work.program.map(&mut split, buffer))?;
+    }
+    Ok(())
 }
 
 /// Sorts what this worker has reduced and sends it to the coordinator.

@@ -2,10 +2,13 @@
 //!
 //! - [`ArrayBuffer`] appends every pair to the open page of its partition.
 //! - [`HashBuffer`] combines pairs in a table that fits the cache and appends what is left when it is full.
+//! - [`DenseBuffer`] combines pairs in an array with a place for each key of a small domain.
 
 mod array;
+mod dense;
 mod hash;
 mod slots;
 
 pub(crate) use array::ArrayBuffer;
+pub(crate) use dense::{DenseArray, DenseBuffer};
 pub(crate) use hash::{HashBuffer, HashTable};

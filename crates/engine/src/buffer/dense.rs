@@ -1,0 +1,77 @@
+//! A place for each key: no hash, no comparison, nothing to probe.
+//!
+//! For keys that are the numbers below a declared one ([`MapReduce::keys`]). The array is kept over the tasks of an
+//! epoch and appended to the pages of its partitions when the epoch commits, so each key is sent once per epoch.
+
+use crate::counters::{Count, Phase};
+use crate::datum::{Datum, Key};
+use crate::entry::short_hash;
+use crate::exchange::Lane;
+use crate::map_reduce::{Emit, MapReduce, combiner};
+use crate::partition::Partitioner;
+
+/// What the buffer keeps from task to task: for each key its value, once there is one.
+pub(crate) struct DenseArray<V: Datum> {
+    values: Vec<Option<V::Owned>>,
+}
+
+impl<V: Datum> DenseArray<V> {
+    pub fn new(keys: usize) -> Self {
+        DenseArray { values: vec![None; keys] }
+    }
+}
+
+pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
+    lane: &'l mut Lane<'r, J>,
+    array: &'l mut DenseArray<J::Value>,
+    partitioner: Partitioner,
+    emitted: u64,
+}
+
+impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
+    pub fn new(lane: &'l mut Lane<'r, J>, array: &'l mut DenseArray<J::Value>, partitioner: Partitioner) -> Self {
+        DenseBuffer { lane, array, partitioner, emitted: 0 }
+    }
+
+    /// Appends everything to the pages of its partitions.
+    pub fn flush(&mut self) {
+        let before = self.lane.meter.enter(Phase::Combine);
+        self.lane.meter.add(Count::Flushes, 1);
+        for (place, value) in self.array.values.iter_mut().enumerate() {
+            if let Some(value) = value.take() {
+                let key = J::Key::at_place(place);
+                let hash = short_hash(J::Key::hash(key));
+                let partition = self.partitioner.of::<J>(hash, key);
+                self.lane.append::<J::Key, J::Value>(partition, hash, key, J::Value::lend(&value));
+            }
+        }
+        self.lane.meter.enter(before);
+    }
+}
+
+impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
+    #[inline(always)]
+    fn emit(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
+        let place = J::Key::place(key);
+        let keys = self.array.values.len();
+        let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
+        let value = J::Value::own(value);
+        *slot = Some(match slot.take() {
+            Some(before) => (const { combiner::<J>() })(before, value),
+            None => value,
+        });
+        self.emitted += 1;
+    }
+}
+
+impl<J: MapReduce> Drop for DenseBuffer<'_, '_, J> {
+    fn drop(&mut self) {
+        self.lane.meter.add(Count::PairsEmitted, self.emitted);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn outside(key: usize, keys: usize) -> ! {
+    panic!("the map function emitted the key {key}, but declares that all keys are below {keys} (MapReduce::keys)")
+}
