@@ -78,7 +78,7 @@ impl Aside {
                             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                             _ => link(&name)?,
                         }
-                        TempPath::from_path(name).persist(&target)?;
+                        TempPath::try_from_path(name)?.persist(&target)?;
                     }
                     linked => linked?,
                 }

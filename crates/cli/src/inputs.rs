@@ -19,9 +19,12 @@ pub struct Inputs {
 
     /// The longest record (for words: the longest word), at most 16MiB; a longer one is an error that names
     /// its place
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = record_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = record_bytes, help_heading = INPUT)]
     pub record_bytes_max: usize,
 }
+
+/// The heading of options about the input.
+pub const INPUT: &str = "Input";
 
 /// Keys are at most this long.
 const RECORD_BYTES_MAX: usize = 16 << 20;
@@ -69,7 +72,7 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>, Failure> {
         .map_err(|error| Failure::Usage(format!("{pattern} is no pattern: {error}")))?;
     let mut paths = Vec::new();
     for path in found {
-        let path = path.map_err(|error| Error::Input { path: error.path().to_owned(), source: error.into_error() })?;
+        let path = path.map_err(|error| Error::Input { path: error.path().to_owned(), source: error.into() })?;
         if !path.is_dir() {
             paths.push(path);
         }

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use clap::ValueEnum;
+use gristmill::{Bytes, Datum};
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,6 +28,32 @@ pub enum Format {
 pub enum Field<'r> {
     Bytes(&'r [u8]),
     Integer(u64),
+}
+
+/// A key or a value that can stand in a row.
+pub trait Cell: Datum {
+    /// The datum as a field.
+    fn field<'r>(value: Self::Ref<'r>) -> Field<'r>
+    where
+        Self: 'r;
+}
+
+impl Cell for Bytes {
+    fn field<'r>(value: &'r [u8]) -> Field<'r>
+    where
+        Self: 'r,
+    {
+        Field::Bytes(value)
+    }
+}
+
+impl Cell for u64 {
+    fn field<'r>(value: u64) -> Field<'r>
+    where
+        Self: 'r,
+    {
+        Field::Integer(value)
+    }
 }
 
 /// Writes rows.

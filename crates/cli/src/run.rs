@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::job_options::JobOptions;
 use crate::output::OutputOptions;
 use crate::progress::Terminal;
-use crate::rows::Field;
+use crate::rows::Cell;
 use crate::stats::Stats;
 
 /// What a subcommand runs, and how its result is told.
@@ -19,14 +19,12 @@ pub struct Run<'p, J: MapReduce> {
     pub record_bytes_max: usize,
     /// Names of the columns of a row.
     pub columns: &'static [&'static str],
-    /// The fields of a row.
-    pub fields: for<'r> fn(<J::Key as Datum>::Ref<'r>, <J::Value as Datum>::Ref<'r>) -> [Field<'r>; 2],
     /// What the summary calls what map emits, and the keys.
     pub pairs: &'static str,
     pub keys: &'static str,
 }
 
-impl<J: MapReduce> Run<'_, J> {
+impl<J: MapReduce<Key: Cell, Value: Cell>> Run<'_, J> {
     /// Runs the job, and writes result, statistics and summary.
     pub fn run(self, options: &JobOptions, output_options: &OutputOptions) -> Result<(), Failure> {
         // 1. What cannot be written fails before the job begins.
@@ -46,12 +44,12 @@ impl<J: MapReduce> Run<'_, J> {
             let mut rows: Vec<_> = greatest.iter().collect();
             rows.sort_by(|a, b| J::Key::compare(a.0, b.0));
             terminal.clear();
-            written = rows.iter().try_for_each(|(key, value)| output.row(&(self.fields)(*key, *value)));
+            written = rows.iter().try_for_each(|(key, value)| output.row(&[J::Key::field(*key), J::Value::field(*value)]));
             summary
         } else {
             job.run_while(|key, value| {
                 terminal.clear();
-                written = output.row(&(self.fields)(key, value));
+                written = output.row(&[J::Key::field(key), J::Value::field(value)]);
                 if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?
         };

@@ -4,22 +4,21 @@ use clap::{Args, ValueEnum};
 use gristmill::{Bytes, MapReduce, Records};
 
 use crate::failure::Failure;
-use crate::inputs::Inputs;
+use crate::inputs::{INPUT, Inputs};
 use crate::job_options::JobOptions;
 use crate::output::OutputOptions;
-use crate::rows::Field;
 use crate::run::Run;
 
 /// Count how often each word occurs
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WordCount {
+    /// What counts as a word
+    #[arg(long, value_enum, default_value_t, help_heading = INPUT)]
+    tokens: Tokens,
+
     #[command(flatten)]
     inputs: Inputs,
-
-    /// What counts as a word
-    #[arg(long, value_enum, default_value_t)]
-    tokens: Tokens,
 
     #[command(flatten)]
     output: OutputOptions,
@@ -59,7 +58,6 @@ impl WordCount {
             records,
             record_bytes_max: self.inputs.record_bytes_max,
             columns: &["word", "count"],
-            fields: |word, count| [Field::Bytes(word), Field::Integer(count)],
             pairs: "words",
             keys: "distinct",
         }

@@ -5,8 +5,8 @@
 //! again must read the same bytes again.
 
 use std::fs::{self, File};
-use std::io::{self, Seek};
-use std::os::fd::AsRawFd;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -18,11 +18,11 @@ pub struct Input {
     paths: Vec<PathBuf>,
 }
 
-/// The sources of a job, and the temporary files that must live as long as it runs.
+/// The sources of a job, and the files without a name that must stay open as long as it runs.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub sources: Vec<Source>,
-    _spooled: Vec<File>,
+    kept: Vec<File>,
 }
 
 impl Input {
@@ -36,10 +36,10 @@ impl Input {
         if self.paths.is_empty() {
             return Err(Error::NoInput { what: "no input was named: give files, directories, or - for standard input".into() });
         }
-        let mut opened = Opened { sources: Vec::new(), _spooled: Vec::new() };
+        let mut opened = Opened { sources: Vec::new(), kept: Vec::new() };
         for path in &self.paths {
             if path.as_os_str() == "-" {
-                opened.add_stream("standard input".into(), &mut io::stdin().lock())?;
+                opened.add_standard_input()?;
             } else {
                 opened.add(path)?;
             }
@@ -61,12 +61,34 @@ impl Opened {
             return Ok(());
         }
         let mut file = File::open(path).map_err(failed)?;
-        if facts.is_file() {
+        // A file that says it is empty may still have something to read: those of /proc do.
+        if facts.is_file() && (facts.len() > 0 || file.read(&mut [0]).map_err(failed)? == 0) {
             self.sources.push(Source { name: path.to_owned(), path: path.to_owned(), bytes: facts.len() });
-            Ok(())
-        } else {
-            self.add_stream(path.to_owned(), &mut file)
+            return Ok(());
         }
+        if facts.is_file() {
+            file.rewind().map_err(failed)?;
+        }
+        self.add_stream(path.to_owned(), &mut file)
+    }
+
+    /// Standard input: read in place when it is a file from its beginning, else copied.
+    fn add_standard_input(&mut self) -> Result<()> {
+        let name = PathBuf::from("standard input");
+        let failed = |source| Error::Input { path: name.clone(), source };
+        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+        let facts = file.metadata().map_err(failed)?;
+        if facts.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        // Another process may have read a part of it; and it may have been opened by somebody else.
+        let path = in_proc(&file);
+        if facts.is_file() && facts.len() > 0 && file.stream_position().is_ok_and(|at| at == 0) && File::open(&path).is_ok() {
+            self.sources.push(Source { name, path, bytes: facts.len() });
+            self.kept.push(file);
+            return Ok(());
+        }
+        self.add_stream(name, &mut file)
     }
 
     fn add_directory(&mut self, directory: &Path) -> Result<()> {
@@ -91,16 +113,24 @@ impl Opened {
 
     /// Copies a stream to an unnamed file, which vanishes with this process however it ends.
     fn add_stream(&mut self, name: PathBuf, stream: &mut impl io::Read) -> Result<()> {
-        let failed = |source| Error::Input { path: name.clone(), source };
-        let mut file = tempfile::tempfile()
-            .map_err(|source| Error::System { what: "making a temporary file for piped input", source })?;
-        let bytes = io::copy(stream, &mut file).map_err(failed)?;
-        file.rewind().map_err(failed)?;
-        let path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
-        self.sources.push(Source { name, path, bytes });
-        self._spooled.push(file);
+        let spooling = |source| Error::System {
+            what: "copying piped input to a temporary file (TMPDIR says in which directory)",
+            source,
+        };
+        let mut file = tempfile::tempfile().map_err(spooling)?;
+        let bytes = io::copy(stream, &mut file).map_err(|source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => spooling(source),
+            _ => Error::Input { path: name.clone(), source },
+        })?;
+        self.sources.push(Source { name, path: in_proc(&file), bytes });
+        self.kept.push(file);
         Ok(())
     }
+}
+
+/// A path by which the workers can open what this process has open.
+fn in_proc(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
 }
 
 #[cfg(test)]

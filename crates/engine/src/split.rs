@@ -227,12 +227,17 @@ impl Reader {
             };
             if let Some(whole) = whole {
                 let offset = at - filled as u64;
+                if carried > 0 {
+                    // A record that took more than one read is finished here.
+                    let rest = first_end(tasks.records, &self.buffer[carried..filled]).unwrap_or(filled - carried);
+                    check_record(tasks, part.source, offset, carried + rest)?;
+                }
                 visit(Split { bytes: &mut self.buffer[..whole], source, offset });
                 self.buffer.copy_within(whole..filled, 0);
                 carried = filled - whole;
             } else {
                 carried = filled;
-                check_record(tasks, part.source, at, carried)?;
+                check_record(tasks, part.source, at - carried as u64, carried)?;
             }
         }
 
@@ -247,11 +252,12 @@ impl Reader {
                 None if at == source.bytes => filled,
                 None => {
                     carried = filled;
-                    check_record(tasks, part.source, at, carried)?;
+                    check_record(tasks, part.source, at - carried as u64, carried)?;
                     continue;
                 }
             };
             let offset = at - filled as u64;
+            check_record(tasks, part.source, offset, whole)?;
             visit(Split { bytes: &mut self.buffer[..whole], source, offset });
             break;
         }
@@ -286,11 +292,13 @@ impl Reader {
     }
 }
 
-fn check_record(tasks: &Tasks, source: usize, at: u64, carried: usize) -> Result<(), Failure> {
-    if carried <= tasks.record_bytes_max {
+/// The record of `bytes` at `offset`, its separator included, must not be longer than the limit. Called for
+/// records that take more than one read: shorter ones need no limit.
+fn check_record(tasks: &Tasks, source: usize, offset: u64, bytes: usize) -> Result<(), Failure> {
+    if bytes <= tasks.record_bytes_max.saturating_add(1) {
         return Ok(());
     }
-    Err(Failure::RecordTooLong { source, offset: at - carried as u64 })
+    Err(Failure::RecordTooLong { source, offset })
 }
 
 #[cfg(test)]

@@ -1,0 +1,45 @@
+# make demo    word count of real text, on every processor
+# make test    every test
+# make lint    formatting, clippy and rustdoc without a warning
+#
+# What is missing is installed where this folder can install it; Rust itself it cannot.
+
+CARGO ?= cargo
+GRISTMILL = target/release/gristmill
+# Text that every build leaves behind: the sources of the crates that cargo has fetched.
+DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
+
+.PHONY: demo test test-rust test-bench test-spark lint clean
+.DEFAULT_GOAL := demo
+
+demo: $(GRISTMILL)
+	@echo '$$ gristmill word-count --tokens alpha --top 20 --stats target/demo.json $(DEMO_INPUT)'
+	@$(GRISTMILL) word-count --tokens alpha --top 20 --stats target/demo.json '$(DEMO_INPUT)'
+	@echo 'What every worker did, and for how long: target/demo.json (docs/statistics.md explains it)'
+
+# Cargo knows what is out of date.
+.PHONY: $(GRISTMILL)
+$(GRISTMILL): need-cargo
+	$(CARGO) build --release --locked --package gristmill-cli
+
+test: test-rust test-bench test-spark
+
+test-rust: need-cargo
+	$(CARGO) test --workspace --locked
+
+# Folders with tests in other languages bring a script; each can be called alone.
+test-bench test-spark: test-%:
+	@if [ -x ci/$*.sh ]; then echo 'ci/$*.sh'; ci/$*.sh; fi
+
+lint: need-cargo
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
+
+clean:
+	$(CARGO) clean
+
+.PHONY: need-cargo
+need-cargo:
+	@command -v $(firstword $(CARGO)) >/dev/null || { \
+	  echo 'Rust is missing: https://rustup.rs installs it (or your distribution, as cargo; at least 1.90).' >&2; exit 1; }
