@@ -163,8 +163,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         for slot in 1..=workers {
             let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
             let maps = plan.fused || reducer.is_none();
-            let die_after_pages = settings.die.filter(|(nth, _)| *nth == slot).map(|(_, pages)| pages);
-            self.start(Role { slot, maps, reduces: reducer.is_some(), die_after_pages }, reducer)?;
+            self.start(Role { slot, maps, reduces: reducer.is_some() }, reducer)?;
         }
         let started_ns = monotonic_ns();
         // 3. The result, in order; whoever waits for the next page of it watches over the job meanwhile.
@@ -336,7 +335,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             }
         }
         shared.set_slots_born(slot + 1);
-        self.start(Role { slot, die_after_pages: None, ..role }, reducer)?;
+        self.start(Role { slot, ..role }, reducer)?;
         shared.ring_all_after_death();
         Ok(())
     }

@@ -16,6 +16,7 @@ use gristmill_page::{PageMut, PageRef, Receiver, Sender};
 
 use crate::counters::{Count, Meter, Phase};
 use crate::entry;
+use crate::fate::{Fate, Moment};
 use crate::reduction::Reduction;
 use crate::shared::{COORDINATOR, Shared};
 use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
@@ -97,16 +98,16 @@ pub(crate) struct Outbox<'r> {
     unrung: Vec<bool>,
     /// Dead consumers whose pages have been taken back.
     reclaimed: Vec<bool>,
-    /// For tests: the worker kills itself when it has handed over this many pages.
-    die_after_pages: Option<u64>,
+    /// For tests.
+    pub fate: Fate,
 }
 
 impl<'r> Outbox<'r> {
-    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, die_after_pages: Option<u64>) -> Outbox<'r> {
+    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, fate: Fate) -> Outbox<'r> {
         let open = (0..shared.partitions()).map(|_| Open { page: None, used: 0, pairs: 0 }).collect();
         let page_bytes = shared.pages.shape().page_bytes;
         let (reclaimed, unrung) = (vec![false; shared.slots()], vec![false; shared.slots()]);
-        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, die_after_pages }
+        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, fate }
     }
 
     /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
@@ -185,17 +186,13 @@ impl<'r> Outbox<'r> {
         meter.add(Count::PairsSent, u64::from(pairs));
         meter.add(Count::BytesSent, (used - HEADER_BYTES) as u64);
         self.sender.send(consumer, page);
+        self.fate.passes(Moment::Pushed);
         if consumer == COORDINATOR {
-            self.shared.ring(consumer);
+            self.shared.ring_with(&self.fate, consumer);
         } else {
             self.unrung[consumer] = true;
         }
-        if let Some(left) = &mut self.die_after_pages {
-            *left -= 1;
-            if *left == 0 {
-                die_now();
-            }
-        }
+        self.fate.passes(Moment::Sent);
     }
 
     /// Takes back what newly dead consumers held; true when there was something.
@@ -291,7 +288,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     }
 
     /// Consumes what has arrived; returns the number of pages taken or consumed.
-    pub fn drain(&mut self, meter: &mut Meter) -> usize {
+    pub fn drain(&mut self, meter: &mut Meter, fate: &Fate) -> usize {
         let mut work = 0;
         for producer in 1..self.shared.slots_born() {
             // 1. Pages that waited, oldest first.
@@ -313,6 +310,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             // 2. New arrivals.
             while let Some(page) = self.receiver.recv(producer) {
                 meter.add(Count::PagesReceived, 1);
+                fate.passes(Moment::Received);
                 work += 1;
                 let verdict = self.is_open(producer, page.bytes());
                 if verdict == Some(true) || !self.held[producer].is_empty() {
@@ -467,7 +465,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     /// Consumes what has arrived; true when there was something.
     pub fn drain(&mut self) -> bool {
         match &mut self.inbox {
-            Some(inbox) => inbox.drain(&mut self.meter) > 0,
+            Some(inbox) => inbox.drain(&mut self.meter, &self.outbox.fate) > 0,
             None => false,
         }
     }
@@ -536,12 +534,6 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         let page = self.wait_for_page();
         self.outbox.send(COORDINATOR, page, RESULT, HEADER_BYTES, 0, Kind::End, &mut self.meter);
     }
-}
-
-/// Ends this process as a kill from outside would.
-fn die_now() {
-    use rustix::process::{Signal, getpid, kill_process};
-    kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
 }
 
 /// Results use the open page of partition 0, which is idle once everything is mapped.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::coordinator;
 use crate::datum::{Datum, Key};
 use crate::error::Result;
+use crate::fate::Moment;
 use crate::input::Input;
 use crate::map_reduce::{MapReduce, Reduce};
 use crate::output::{Records as Output, Summary};
@@ -134,8 +135,8 @@ pub(crate) struct Settings {
     pub retries: u32,
     pub task_timeout: Option<Duration>,
     pub mapping_at_once: Option<usize>,
-    /// For tests: the worker that is the n-th to be started dies after handing over so many pages.
-    pub die: Option<(usize, u64)>,
+    /// For tests: the worker in this slot dies at the n-th of such moments.
+    pub fates: Vec<(usize, Moment, u64)>,
 }
 
 /// A MapReduce job.
@@ -195,7 +196,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             retries: 2,
             task_timeout: None,
             mapping_at_once: None,
-            die: None,
+            fates: Vec::new(),
         };
         Job { program, input, settings, reduce: None, progress: None }
     }
@@ -351,10 +352,11 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// For tests of the engine: the `nth` worker started kills itself after `pages` hand-overs.
+    /// For tests of the engine: the `worker`-th to be started, replacements included, kills itself when it
+    /// comes to `moment` for the `nth` time; both count from 1.
     #[doc(hidden)]
-    pub fn die_after(mut self, nth: usize, pages: u64) -> Self {
-        self.settings.die = Some((nth, pages));
+    pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
+        self.settings.fates.push((worker, moment, nth));
         self
     }
 

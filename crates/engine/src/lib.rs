@@ -13,6 +13,7 @@ mod datum;
 mod entry;
 mod error;
 mod exchange;
+mod fate;
 mod input;
 mod job;
 mod map_reduce;
@@ -29,6 +30,8 @@ mod worker;
 pub use counters::{COUNTS, Count, Counters, PHASES, Phase};
 pub use datum::{Bytes, Combine, Datum, Key, SHORT_BYTES, Short};
 pub use error::{Error, Result};
+#[doc(hidden)]
+pub use fate::{MOMENTS, Moment};
 pub use input::Input;
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};

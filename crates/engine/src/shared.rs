@@ -16,6 +16,7 @@ use gristmill_page::Pages;
 use gristmill_ring::{CommitWord, Futex};
 
 use crate::counters::{COUNTERS, Counters};
+use crate::fate::Fate;
 
 const JOB_WORDS: usize = 16;
 const SLOT_WORDS: usize = 192;
@@ -189,6 +190,15 @@ impl<'p> Shared<'p> {
         match slot {
             COORDINATOR => self.pages.doorbell(slot).ring(&self.bell),
             _ => self.pages.doorbell(slot).ring(&SharedFutex),
+        }
+    }
+
+    /// The same for a worker that may be fated to die of it.
+    #[inline]
+    pub fn ring_with(&self, fate: &Fate, slot: usize) {
+        match slot {
+            COORDINATOR => self.pages.doorbell(slot).ring(&fate.at_wake(&self.bell)),
+            _ => self.pages.doorbell(slot).ring(&fate.at_wake(&SharedFutex)),
         }
     }
 

@@ -8,6 +8,7 @@ use gristmill_page::Reuse;
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
 use crate::exchange::{Inbox, Lane, Outbox};
+use crate::fate::{Fate, Moment};
 use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
 use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::partition::Partitioner;
@@ -22,8 +23,6 @@ pub(crate) struct Role {
     pub slot: usize,
     pub maps: bool,
     pub reduces: bool,
-    /// For tests: die after so many hand-overs.
-    pub die_after_pages: Option<u64>,
 }
 
 /// What all workers of a job are given: the same memory, before and after a fork.
@@ -71,10 +70,12 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         let reduction = Reduction::new(plan.partitions, plan.combine_in_reduce);
         Inbox::new(shared, receiver, plan.held_pages_max(), plan.exchange == Exchange::Barrier, reduction)
     });
+    let fates = &work.settings.fates;
+    let fate = fates.iter().find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth)| (*moment, *nth));
     let mut lane: Lane<'_, J> = Lane {
         shared,
         slot: role.slot,
-        outbox: Outbox::new(shared, sender, role.die_after_pages),
+        outbox: Outbox::new(shared, sender, Fate::new(fate)),
         inbox,
         meter: Meter::new(work.start_ns),
     };
@@ -138,6 +139,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             drained = Some(round);
             publish(&mut lane, usage_before, usage());
             shared.set_drained(role.slot, round);
+            lane.outbox.fate.passes(Moment::Drained);
             shared.announce();
             continue;
         }
@@ -177,6 +179,7 @@ fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: Usage, now: Usage) {
 
 impl<J: MapReduce> Mapper<J> {
     fn run(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
+        lane.outbox.fate.passes(Moment::Claimed);
         work.shared.set_task(lane.slot, Some(task), monotonic_ns());
         lane.meter.enter(Phase::Map);
         lane.meter.add(Count::Tasks, 1);
@@ -209,8 +212,10 @@ impl<J: MapReduce> Mapper<J> {
             Kept::Nothing => {}
         }
         lane.send_all();
+        lane.outbox.fate.passes(Moment::Flushed);
         // After the last page was pushed, and by one store.
         work.shared.commit(lane.slot).commit(lane.outbox.epoch);
+        lane.outbox.fate.passes(Moment::Committed);
         lane.ring_receivers();
         lane.outbox.epoch += 1;
         lane.meter.add(Count::Epochs, 1);

@@ -1,0 +1,95 @@
+//! For tests of the engine: a worker that kills itself at a chosen moment, as a kill from outside would.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+
+use gristmill_ring::Futex;
+use rustix::process::{Signal, getpid, kill_process};
+
+/// A moment in the life of a worker at which others depend on what it has done, and on what it has not.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// A task was drawn and is not claimed.
+    Drawn,
+    /// A task is claimed and has not begun.
+    Claimed,
+    /// A page was pushed, to a reducer or to the coordinator; nobody was told.
+    Pushed,
+    /// A page was pushed and its receiver was told, if it was asleep.
+    Sent,
+    /// A sleeper is marked awake and is not woken.
+    Ringing,
+    /// A page was received and is not yet consumed.
+    Received,
+    /// The last page of an epoch was sent; the epoch is not committed.
+    Flushed,
+    /// An epoch is committed; nobody was told.
+    Committed,
+    /// A reducer has all pages of a round; nobody was told.
+    Drained,
+}
+
+/// Every moment.
+#[doc(hidden)]
+pub const MOMENTS: [Moment; 9] = [
+    Moment::Drawn,
+    Moment::Claimed,
+    Moment::Pushed,
+    Moment::Sent,
+    Moment::Ringing,
+    Moment::Received,
+    Moment::Flushed,
+    Moment::Committed,
+    Moment::Drained,
+];
+
+/// When a worker dies: the n-th time it comes to a moment, or never.
+pub(crate) struct Fate {
+    end: Option<Moment>,
+    left: Cell<u64>,
+}
+
+impl Fate {
+    /// `Some((moment, n))`: at the n-th, counted from 1.
+    pub fn new(end: Option<(Moment, u64)>) -> Fate {
+        Fate { end: end.map(|(moment, _)| moment), left: Cell::new(end.map_or(0, |(_, n)| n)) }
+    }
+
+    /// The worker has come to `moment`.
+    #[inline(always)]
+    pub fn passes(&self, moment: Moment) {
+        if self.end == Some(moment) {
+            self.come_closer();
+        }
+    }
+
+    #[cold]
+    fn come_closer(&self) {
+        self.left.set(self.left.get().saturating_sub(1));
+        if self.left.get() == 0 {
+            kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
+        }
+    }
+
+    /// The same futex, whose wake is a moment.
+    pub fn at_wake<'f, F: Futex>(&'f self, futex: &'f F) -> AtWake<'f, F> {
+        AtWake { fate: self, futex }
+    }
+}
+
+pub(crate) struct AtWake<'f, F> {
+    fate: &'f Fate,
+    futex: &'f F,
+}
+
+impl<F: Futex> Futex for AtWake<'_, F> {
+    fn wait(&self, word: &AtomicU32, seen: u32) {
+        self.futex.wait(word, seen);
+    }
+
+    fn wake(&self, word: &AtomicU32) {
+        self.fate.passes(Moment::Ringing);
+        self.futex.wake(word);
+    }
+}
