@@ -93,6 +93,10 @@ counts! {
     PairsSent: "pairs_sent",
     /// Bytes written into pages.
     BytesSent: "bytes_sent",
+    /// Pages begun whose memory had to be faulted in first.
+    PagesFresh: "pages_fresh",
+    /// Pages begun whose memory was there, written before or faulted in ahead.
+    PagesReused: "pages_reused",
     /// Pages handed over.
     PagesSent: "pages_sent",
     /// Pages received.

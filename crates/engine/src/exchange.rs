@@ -110,6 +110,11 @@ impl<'r> Outbox<'r> {
         Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, fate }
     }
 
+    /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
+    pub fn page_uses(&self) -> (u64, u64) {
+        self.sender.uses()
+    }
+
     /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
     #[inline(always)]
     pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {

@@ -168,6 +168,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
 
 fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: Usage, now: Usage) {
     let counters = &mut lane.meter.counters;
+    let (fresh, reused) = lane.outbox.page_uses();
+    counters.set(Count::PagesFresh, fresh);
+    counters.set(Count::PagesReused, reused);
     counters.set(Count::UserUs, now.user_us - before.user_us);
     counters.set(Count::SystemUs, now.sys_us - before.sys_us);
     counters.set(Count::MinorFaults, now.minor_faults - before.minor_faults);

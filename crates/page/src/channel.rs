@@ -64,6 +64,10 @@ pub struct Sender<'r> {
     slot: usize,
     reuse: Reuse,
     free: Vec<u32>,
+    /// For each page of the arena: its memory is there already.
+    faulted_in: Vec<bool>,
+    fresh_uses: u64,
+    repeated_uses: u64,
     /// For each page of the arena: the consumer it was sent to, or `HOME`.
     whereabouts: Vec<u32>,
     /// For each consumer, its two rings, once a page has been sent to it.
@@ -78,6 +82,9 @@ impl<'r> Sender<'r> {
             slot,
             reuse: Reuse::Keep,
             free: (0..shape.pages_per_arena as u32).rev().collect(),
+            faulted_in: vec![false; shape.pages_per_arena],
+            fresh_uses: 0,
+            repeated_uses: 0,
             whereabouts: vec![HOME; shape.pages_per_arena],
             rings: (0..shape.slots).map(|_| None).collect(),
         }
@@ -92,8 +99,15 @@ impl<'r> Sender<'r> {
     ///
     /// # Errors
     /// What the kernel answers; the arena stays usable.
-    pub fn populate(&self) -> std::io::Result<()> {
-        self.pages.region().populate(self.pages.arena_range(self.slot))
+    pub fn populate(&mut self) -> std::io::Result<()> {
+        self.pages.region().populate(self.pages.arena_range(self.slot))?;
+        self.faulted_in.fill(true);
+        Ok(())
+    }
+
+    /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
+    pub fn uses(&self) -> (u64, u64) {
+        (self.fresh_uses, self.repeated_uses)
     }
 
     /// A free page, or `None` while all of them are under way or held.
@@ -103,6 +117,8 @@ impl<'r> Sender<'r> {
             self.collect();
         }
         let number = self.free.pop()?;
+        let was_there = std::mem::replace(&mut self.faulted_in[number as usize], true);
+        *(if was_there { &mut self.repeated_uses } else { &mut self.fresh_uses }) += 1;
         let range = self.pages.page_range(self.slot, number);
         // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), so it is
         // in no ring and no other `PageMut` or `PageRef` names it; the range lies inside the page area,
@@ -167,7 +183,8 @@ impl<'r> Sender<'r> {
         self.whereabouts[number as usize] = HOME;
         if self.reuse == Reuse::Discard {
             // A kernel that refuses leaves the page as it was, which is right too.
-            let _ = self.pages.region().discard(self.pages.page_range(self.slot, number));
+            let discarded = self.pages.region().discard(self.pages.page_range(self.slot, number));
+            self.faulted_in[number as usize] = discarded.is_err();
         }
         self.free.push(number);
     }
