@@ -39,6 +39,9 @@ use crate::worker::{Role, Work, work};
 /// How long the coordinator sleeps at most when progress or a timeout is wanted.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How long workers have to end by themselves when the job is done.
+const FAREWELL: Duration = Duration::from_millis(200);
+
 /// Runs `job` and visits its result.
 pub(crate) fn run<J: MapReduce>(
     job: Job<'_, J>,
@@ -78,6 +81,7 @@ pub(crate) fn run<J: MapReduce>(
             hands: Vec::new(),
             reducers: Vec::new(),
             attempts: vec![0; tasks.len()],
+            done: 0,
             deaths: Vec::new(),
             progress,
             next_tick_ns: 0,
@@ -102,7 +106,7 @@ pub(crate) fn run<J: MapReduce>(
                 .map(|hand| output::Worker {
                     number: hand.role.slot,
                     maps: hand.role.maps,
-                    reduces: hand.role.reduces,
+                    reduces: hand.role.reduces.is_some(),
                     counters: shared.counters(hand.role.slot),
                 })
                 .collect(),
@@ -135,6 +139,8 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     reducers: Vec<usize>,
     /// For each task, how often a worker died of it.
     attempts: Vec<u32>,
+    /// All tasks below this one are done in this round.
+    done: usize,
     deaths: Vec<String>,
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
     next_tick_ns: u64,
@@ -163,7 +169,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         for slot in 1..=workers {
             let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
             let maps = plan.fused || reducer.is_none();
-            self.start(Role { slot, maps, reduces: reducer.is_some() }, reducer)?;
+            let reduces = reducer.map(|_| 0);
+            self.start(Role { slot, maps, reduces }, reducer)?;
         }
         let started_ns = monotonic_ns();
         // 3. The result, in order; whoever waits for the next page of it watches over the job meanwhile.
@@ -172,7 +179,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
             // Counted before the look, so that what is announced during it is not slept through.
             let announced = shared.announced();
-            self.watch()?;
+            self.watch(results)?;
             results.follow(&self.reducers);
             if !results.has_arrived() {
                 self.sleep(results, announced);
@@ -186,11 +193,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let job = self.work;
         let body = match job.plan.isolation {
             Isolation::Process => Body::Process(
-                fork_worker(|| {
-                    run_worker(job, role);
-                    0
-                })
-                .map_err(|error| match error {
+                fork_worker(|| run_worker(job, role)).map_err(|error| match error {
                     ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
                     ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
                 })?,
@@ -210,8 +213,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     }
 
     /// Looks at everything once and moves the job on.
-    fn watch(&mut self) -> Result<()> {
-        let Work { plan, shared, settings, .. } = *self.work;
+    fn watch(&mut self, results: &Results<'_, J>) -> Result<()> {
+        let Work { shared, settings, .. } = *self.work;
         // 1. Errors and deaths.
         for at in 0..self.hands.len() {
             let slot = self.hands[at].role.slot;
@@ -219,7 +222,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 return Err(self.explain(failure));
             }
             if let Some(cause) = self.hands[at].ended()? {
-                self.bury(at, &cause)?;
+                self.bury(at, &cause, results)?;
             }
         }
         // 2. Time.
@@ -235,27 +238,50 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             }
         }
         // 3. The round.
-        let round = shared.round();
-        if !shared.is_mapped(round) {
-            if (0..self.attempts.len()).all(|task| shared.is_done(task)) {
-                shared.set_mapped(round);
-                shared.ring_all();
-            }
-        } else if self.reducers.iter().all(|slot| shared.is_drained(*slot, round)) {
-            if (0..plan.partitions).any(|partition| shared.since(partition) > round) {
-                shared.open_round(round + 1);
-                shared.ring_all();
-            } else if !shared.may_finish(round) {
-                shared.set_may_finish(round);
-                shared.ring_all();
-            }
+        while self.advance() {
+            shared.ring_all();
         }
         // 4. Progress.
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + TICK.as_nanos() as u64;
-            self.report(round);
+            self.report(shared.round());
         }
         Ok(())
+    }
+
+    /// Moves the round on by one step if it is time; false when it is not.
+    fn advance(&mut self) -> bool {
+        let Work { plan, shared, .. } = *self.work;
+        let round = shared.round();
+        if !shared.is_mapped(round) {
+            // Done tasks stay done until the next round.
+            self.done += (self.done..self.attempts.len()).take_while(|task| shared.is_done(*task)).count();
+            let mapped = self.done == self.attempts.len();
+            if mapped {
+                shared.set_mapped(round);
+            }
+            return mapped;
+        }
+        // Only who receives pages of this round need say that it has them all. The others may be waiting for
+        // the coordinator to take their result, and the coordinator for the result of this round.
+        let (mut drained, mut tainted) = (true, false);
+        for partition in 0..plan.partitions {
+            let since = shared.since(partition);
+            drained &= since != round || shared.is_drained(shared.owner(partition), round);
+            tainted |= since > round;
+        }
+        match (drained, tainted) {
+            (true, true) => {
+                self.done = 0;
+                shared.open_round(round + 1);
+                true
+            }
+            (true, false) if !shared.may_finish(round) => {
+                shared.set_may_finish(round);
+                true
+            }
+            _ => false,
+        }
     }
 
     fn report(&mut self, round: u32) {
@@ -289,7 +315,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     }
 
     /// Takes note of a death and makes good for it.
-    fn bury(&mut self, at: usize, cause: &str) -> Result<()> {
+    fn bury(&mut self, at: usize, cause: &str, results: &Results<'_, J>) -> Result<()> {
         let Work { plan, shared, settings, tasks, .. } = *self.work;
         let Hand { role, reducer, timed_out, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
@@ -300,8 +326,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         };
         let place = match task {
             Some(task) => format!("in map on {}", tasks.place(task)),
-            None if role.reduces && shared.is_mapped(shared.round()) => "in reduce".to_owned(),
-            None => "between two tasks".to_owned(),
+            None if !role.maps || role.reduces.is_some() && shared.is_mapped(shared.round()) => "in reduce".to_owned(),
+            None => "in map, between two tasks".to_owned(),
         };
         let cause = match shared.message(role.slot) {
             Some(message) => message,
@@ -323,19 +349,24 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 return Err(Error::TaskFailed { last: death, attempts: self.attempts[task] });
             }
         }
-        // 3. Somebody takes its place.
+        // 3. Somebody takes its place, unless it had done all that it was there for.
+        if reducer.is_some_and(|reducer| results.has_ended(reducer)) {
+            shared.ring_all_after_death();
+            return Ok(());
+        }
         let slot = self.hands.len() + 1;
         if slot >= shared.slots() {
             return Err(Error::TooManyDeaths { deaths: self.deaths.len(), limit: plan.spare_slots, last: death });
         }
+        let since = shared.round() + 1;
         if let Some(reducer) = reducer {
             self.reducers[reducer] = slot;
             for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
-                shared.assign(partition, slot, shared.round() + 1);
+                shared.assign(partition, slot, since);
             }
         }
         shared.set_slots_born(slot + 1);
-        self.start(Role { slot, ..role }, reducer)?;
+        self.start(Role { slot, reduces: reducer.map(|_| since), ..role }, reducer)?;
         shared.ring_all_after_death();
         Ok(())
     }
@@ -358,13 +389,22 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         }
     }
 
-    /// Waits for every worker to end; processes that need not end by themselves are killed.
+    /// Waits until every worker has ended. Processes have a moment to end by themselves and leave their counters
+    /// if the job went well; then, or at once, they are killed: one may still map for a round that nobody needs
+    /// any more, or be stopped.
     fn dismiss(&mut self, orderly: bool) {
+        let deadline_ns = monotonic_ns() + if orderly { FAREWELL.as_nanos() as u64 } else { 0 };
         for hand in &mut self.hands {
             match std::mem::replace(&mut hand.body, Body::Gone) {
-                // A worker that cannot be waited for is killed and reaped by the drop.
-                Body::Process(mut child) if orderly => drop(child.wait()),
-                Body::Process(child) => drop(child),
+                Body::Process(child) => {
+                    let left_ms = deadline_ns.saturating_sub(monotonic_ns()).div_ceil(1_000_000) as u32;
+                    if left_ms > 0 {
+                        // If the wait fails the worker is killed a little earlier.
+                        drop(poll(&[child.pidfd()], Some(left_ms)));
+                    }
+                    // The drop kills it if it has not ended, and reaps it.
+                    drop(child);
+                }
                 Body::Thread(thread) => drop(thread.map(ScopedJoinHandle::join)),
                 Body::Gone => {}
             }
@@ -412,21 +452,20 @@ impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
     }
 }
 
-/// The body of a worker: its panic is a death with words.
-fn run_worker<J: MapReduce>(job: &Work<'_, J>, role: Role) {
+/// The body of a worker: its panic is a death with words. Returns the exit status.
+fn run_worker<J: MapReduce>(job: &Work<'_, J>, role: Role) -> i32 {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(job, role)));
-    if let Err(panic) = outcome {
-        if panic.is::<JobIsOver>() {
-            return;
-        }
-        let words = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("a panic without words");
-        job.shared.set_message(role.slot, &format!("it panicked: {words}"));
-        if job.plan.isolation == Isolation::Process {
-            std::process::exit(gristmill_os::process::PANICKED);
+    match outcome {
+        Ok(()) => 0,
+        Err(panic) if panic.is::<JobIsOver>() => 0,
+        Err(panic) => {
+            let words = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("a panic without words");
+            job.shared.set_message(role.slot, &format!("it panicked: {words}"));
+            gristmill_os::process::PANICKED
         }
     }
 }

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_page::{PageMut, PageRef, Receiver, Sender};
 
@@ -155,13 +156,19 @@ impl<'r> Outbox<'r> {
         let Open { page, used, pairs } =
             std::mem::replace(&mut self.open[partition], Open { page: None, used: 0, pairs: 0 });
         if let Some(page) = page {
-            let owner = self.shared.owner(partition);
-            if self.shared.since(partition) > self.round {
-                self.sender.keep(page); // Tainted: the next round makes this page again.
-            } else {
-                self.send(owner, page, partition, used, pairs, Kind::Pairs, meter);
+            match self.owner(partition) {
+                Some(owner) => self.send(owner, page, partition, used, pairs, Kind::Pairs, meter),
+                None => self.sender.keep(page),
             }
         }
+    }
+
+    /// Who reduces what this round makes of `partition`: nobody when an earlier round made it already, or
+    /// when it is tainted and the next round will make it again.
+    fn owner(&self, partition: usize) -> Option<usize> {
+        // In this order: a new owner comes with its round.
+        let owner = self.shared.owner(partition);
+        (self.shared.since(partition) == self.round).then_some(owner)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -277,7 +284,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     /// `Some(true)`: not yet to be consumed. `Some(false)`: to be consumed. `None`: never.
     fn is_open(&self, producer: usize, page: &[u8]) -> Option<bool> {
         let header = Header::read(page);
-        if header.round < self.shared.since(header.partition as usize) {
+        if header.round != self.shared.since(header.partition as usize) {
             return None;
         }
         if self.barrier && !self.shared.is_mapped(header.round) {
@@ -435,8 +442,9 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         }
         let mut pair = vec![0; bytes];
         entry::write::<K, V>(hash, key, value, &mut pair);
-        let owner = self.outbox.shared.owner(partition);
-        self.send_in_pieces(owner, partition, &pair);
+        if let Some(owner) = self.outbox.owner(partition) {
+            self.send_in_pieces(owner, partition, &pair);
+        }
     }
 
     fn send_in_pieces(&mut self, consumer: usize, partition: usize, pair: &[u8]) {
@@ -480,6 +488,9 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             return page;
         }
         let before = self.meter.enter(Phase::SendWait);
+        // Others are slow, not this task: its time does not run meanwhile.
+        let start_ns = self.shared.stop_clock(self.slot);
+        let waits_since_ns = monotonic_ns();
         let page = loop {
             if let Some(page) = self.outbox.sender.take() {
                 break page;
@@ -500,6 +511,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
                     || (0..shared.slots_born()).any(|slot| !outbox.reclaimed[slot] && shared.pages.is_dead(slot))
             });
         };
+        self.shared.start_clock(self.slot, start_ns + (monotonic_ns() - waits_since_ns));
         self.meter.enter(before);
         page
     }

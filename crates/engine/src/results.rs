@@ -83,6 +83,11 @@ impl<'r, J: MapReduce> Results<'r, J> {
         }
     }
 
+    /// True when all that `reducer` had to deliver has been taken in.
+    pub fn has_ended(&self, reducer: usize) -> bool {
+        self.streams[reducer].ended
+    }
+
     /// True when the page that is waited for has arrived.
     pub fn has_arrived(&self) -> bool {
         let Stream { slot, .. } = self.streams[self.awaited];

@@ -112,6 +112,11 @@ impl Claim {
     }
 }
 
+/// The counter of drawn tasks: the round above, the task below.
+fn next_word(round: u32, task: usize) -> u64 {
+    u64::from(round) << 32 | task as u64
+}
+
 /// The slot of the coordinator, which receives results.
 pub(crate) const COORDINATOR: usize = 0;
 
@@ -226,7 +231,8 @@ impl<'p> Shared<'p> {
             self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
         }
         self.job(Job::PutBack).store(0, Ordering::Relaxed);
-        self.job(Job::NextTask).store(0, Ordering::Relaxed);
+        // PAIRS WITH the load in `claim_new`: whoever draws from this round finds its tasks free.
+        self.job(Job::NextTask).store(next_word(round, 0), Ordering::Release);
         // PAIRS WITH the load in `round`.
         self.job(Job::Round).store(u64::from(round), Ordering::Release);
     }
@@ -273,13 +279,13 @@ impl<'p> Shared<'p> {
         self.partition_words(partition)[0].load(Ordering::Acquire) as usize
     }
 
-    /// The first round whose pages make up `partition`.
+    /// The round whose pages make up `partition`, all of them and no others.
     #[inline]
     pub fn since(&self, partition: usize) -> u32 {
         self.partition_words(partition)[1].load(Ordering::Acquire) as u32
     }
 
-    /// Gives `partition` to the reducer in `slot`, to be built from the pages of `since` and later.
+    /// Gives `partition` to the reducer in `slot`, to be built from the pages of round `since`.
     pub fn assign(&self, partition: usize, slot: usize, since: u32) {
         let words = self.partition_words(partition);
         words[1].store(u64::from(since), Ordering::Release);
@@ -288,33 +294,51 @@ impl<'p> Shared<'p> {
 
     // Tasks.
 
-    /// Claims a free task of `round`; true when it had been put back after a failure.
-    pub fn claim_task(&self, round: u32, slot: usize, epoch: u64) -> Option<(usize, bool)> {
-        let claim = |task: usize| {
-            self.task_word(task)
-                .compare_exchange(
-                    Claim::free(round),
-                    Claim::taken(round, slot, epoch),
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                )
-                .is_ok()
-        };
-        while (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.task_words.len() {
-            let task = self.job(Job::NextTask).fetch_add(1, Ordering::Relaxed) as usize;
-            if task < self.task_words.len() && claim(task) {
-                return Some((task, false));
+    /// Claims the next task of `round` that nobody has drawn yet.
+    ///
+    /// The counter names its round: a worker that still believes in the round before draws nothing. (It would
+    /// draw numbers that it cannot claim, and nobody else would draw them again.)
+    pub fn claim_new(&self, round: u32, slot: usize, epoch: u64, drawn: impl Fn()) -> Option<usize> {
+        loop {
+            let next = self.job(Job::NextTask).load(Ordering::Acquire);
+            let task = self.drawable(next, round)?;
+            let draw = self.job(Job::NextTask).compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed);
+            if draw.is_ok() {
+                drawn();
+                if self.claim(task, round, slot, epoch) {
+                    return Some(task);
+                }
             }
         }
+    }
+
+    /// Claims a task of `round` that a dead worker had drawn.
+    pub fn claim_put_back(&self, round: u32, slot: usize, epoch: u64) -> Option<usize> {
         if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
             return None;
         }
-        (0..self.task_words.len()).find(|task| claim(*task)).map(|task| (task, true))
+        (0..self.task_words.len()).find(|task| self.claim(*task, round, slot, epoch))
     }
 
-    /// True when [`Shared::claim_task`] may find something.
+    fn claim(&self, task: usize, round: u32, slot: usize, epoch: u64) -> bool {
+        let (free, taken) = (Claim::free(round), Claim::taken(round, slot, epoch));
+        self.task_word(task).compare_exchange(free, taken, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The task that the counter value `next` offers to a worker in `round`.
+    fn drawable(&self, next: u64, round: u32) -> Option<usize> {
+        let task = (next & 0xffff_ffff) as usize;
+        (next >= next_word(round, 0) && next < next_word(round, self.task_words.len())).then_some(task)
+    }
+
+    /// True when [`Shared::claim_new`] would find something.
+    pub fn has_new_task(&self, round: u32) -> bool {
+        self.drawable(self.job(Job::NextTask).load(Ordering::Relaxed), round).is_some()
+    }
+
+    /// True when one of the two claims may find something.
     pub fn has_free_task(&self, round: u32) -> bool {
-        (self.job(Job::NextTask).load(Ordering::Relaxed) as usize) < self.task_words.len()
+        self.has_new_task(round)
             || self.job(Job::PutBack).load(Ordering::Acquire) != 0
                 && (0..self.task_words.len()).any(|task| self.claim_of(task) == Claim { round, taken: None })
     }
@@ -328,21 +352,17 @@ impl<'p> Shared<'p> {
         matches!(self.claim_of(task).taken, Some((slot, epoch)) if self.commit(slot).committed() >= epoch)
     }
 
-    /// Frees every task that dead `slot` had claimed and not committed; returns how many.
-    pub fn put_back(&self, slot: usize) -> usize {
+    /// Frees every task that dead `slot` had claimed and not committed.
+    pub fn put_back(&self, slot: usize) {
         let committed = self.commit(slot).committed();
-        let mut freed = 0;
         for task in 0..self.task_words.len() {
             let claim = self.claim_of(task);
             if matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed) {
                 self.task_word(task).store(Claim::free(claim.round), Ordering::Release);
-                freed += 1;
             }
         }
-        if freed > 0 {
-            self.job(Job::PutBack).fetch_add(freed, Ordering::Release);
-        }
-        freed as usize
+        // Even when it had claimed nothing: it may have drawn a task and died before the claim.
+        self.job(Job::PutBack).store(1, Ordering::Release);
     }
 
     // A worker's words.
@@ -373,11 +393,16 @@ impl<'p> Shared<'p> {
         taken
     }
 
-    /// Gives back the permit of `slot`, if it has one.
-    pub fn give_permit(&self, slot: usize) {
-        if self.slot(slot, Slot::Permit).swap(0, Ordering::AcqRel) == 1 {
+    /// Gives back the permit of `slot`; true when it had one. For the worker itself, and for the coordinator when it is dead.
+    pub fn give_permit(&self, slot: usize) -> bool {
+        let had = self.slot(slot, Slot::Permit).load(Ordering::Acquire) == 1;
+        if had {
+            // The count first: a worker that dies in between has its permit given back twice, which lets one
+            // more worker map; the other way round one would be lost.
             self.job(Job::Permits).fetch_add(1, Ordering::AcqRel);
+            self.slot(slot, Slot::Permit).store(0, Ordering::Release);
         }
+        had
     }
 
     /// True when a worker without a permit may take one.
@@ -385,13 +410,29 @@ impl<'p> Shared<'p> {
         self.job(Job::Permits).load(Ordering::Acquire) > 0
     }
 
-    /// Says which task `slot` works on.
-    pub fn set_task(&self, slot: usize, task: Option<usize>, now_ns: u64) {
+    /// Says that `slot` begins to work on `task`.
+    pub fn begin_task(&self, slot: usize, task: usize, now_ns: u64) {
         self.slot(slot, Slot::TaskStartNs).store(now_ns, Ordering::Relaxed);
-        self.slot(slot, Slot::Task).store(task.map_or(0, |task| task as u64 + 1), Ordering::Release);
+        self.slot(slot, Slot::Task).store(task as u64 + 1, Ordering::Release);
     }
 
-    /// The task that `slot` works on, and since when.
+    /// Says that `slot` works on no task. The time of its start stays, because the coordinator may be about to
+    /// read it for the task that has just ended.
+    pub fn end_task(&self, slot: usize) {
+        self.slot(slot, Slot::Task).store(0, Ordering::Release);
+    }
+
+    /// Stops the clock of the task that `slot` works on, while it waits for others; returns its reading.
+    pub fn stop_clock(&self, slot: usize) -> u64 {
+        self.slot(slot, Slot::TaskStartNs).swap(u64::MAX, Ordering::Relaxed)
+    }
+
+    /// Starts the clock again, as if the task had begun at `start_ns`.
+    pub fn start_clock(&self, slot: usize, start_ns: u64) {
+        self.slot(slot, Slot::TaskStartNs).store(start_ns, Ordering::Relaxed);
+    }
+
+    /// The task that `slot` works on, and since when: a time to come while it waits for others.
     pub fn task(&self, slot: usize) -> Option<(usize, u64)> {
         let task = self.slot(slot, Slot::Task).load(Ordering::Acquire);
         let since_ns = self.slot(slot, Slot::TaskStartNs).load(Ordering::Relaxed);
@@ -421,17 +462,18 @@ impl<'p> Shared<'p> {
     /// Leaves an error of the job (not a death) where the coordinator finds it.
     pub fn fail(&self, slot: usize, failure: &Failure) {
         let words = failure.encode();
-        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
+        // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.
+        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
+            word.store(value, Ordering::Release);
         }
         self.announce();
     }
 
     /// The error that [`Shared::fail`] left in `slot`.
     pub fn failure(&self, slot: usize) -> Option<Failure> {
-        // Read after `announced`, whose Acquire makes the words visible.
+        // PAIRS WITH the stores in `fail`: the kind is read first.
         let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];
-        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Relaxed)))
+        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Acquire)))
     }
 
     /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes.

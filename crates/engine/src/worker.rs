@@ -22,7 +22,8 @@ use crate::split::{Reader, Tasks};
 pub(crate) struct Role {
     pub slot: usize,
     pub maps: bool,
-    pub reduces: bool,
+    /// The round whose pages make up the partitions that it reduces, if it reduces any.
+    pub reduces: Option<u32>,
 }
 
 /// What all workers of a job are given: the same memory, before and after a fork.
@@ -66,7 +67,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // A kernel that cannot populate leaves the pages to be faulted in later.
         PagePolicy::Prealloc => drop(sender.populate()),
     }
-    let inbox = role.reduces.then(|| {
+    let inbox = role.reduces.map(|_| {
         let reduction = Reduction::new(plan.partitions, plan.combine_in_reduce);
         Inbox::new(shared, receiver, plan.held_pages_max(), plan.exchange == Exchange::Barrier, reduction)
     });
@@ -92,6 +93,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     };
     let usage_before = usage();
     let (mut drained, mut finished) = (None, false);
+    // A reducer finishes the round that it is made of or a later one. The words may still speak of the round
+    // before, in which the reducer that it replaces died.
+    let may_finish = |round| role.reduces.is_some_and(|since| since <= round) && shared.may_finish(round);
 
     while !shared.is_over() {
         let round = shared.round();
@@ -100,25 +104,22 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         lane.meter.enter(Phase::Receive);
         let arrived = lane.drain();
         // 2. One task, or the end of the epoch when there is none.
-        if let Some(mapper) = &mut mapper {
+        //    Who has delivered a result maps no more: its pages may lie with the coordinator until another
+        //    result is there, and that one must not wait for them.
+        if let Some(mapper) = &mut mapper
+            && !finished
+        {
             lane.outbox.round = round;
-            let claimed = match shared.take_permit(role.slot) {
-                true => shared.claim_task(round, role.slot, lane.outbox.epoch),
-                false => None,
-            };
-            if let Some((task, put_back)) = claimed {
-                // A task that failed before runs in an epoch of its own: if it fails again, nothing else
-                // is lost with it. Its claim names the epoch, so the one before must be closed first.
+            let drawn = || lane.outbox.fate.passes(Moment::Drawn);
+            let permitted = shared.take_permit(role.slot);
+            let claimed = if permitted { shared.claim_new(round, role.slot, lane.outbox.epoch, drawn) } else { None };
+            if let Some(task) = claimed {
                 if let Err(error) = mapper.run(work, &mut lane, task) {
                     shared.fail(role.slot, &error);
                     break;
                 }
-                if put_back || lane.meter.counters.get(Count::PagesSent) - mapper.pages_before >= plan.epoch_pages {
+                if lane.meter.counters.get(Count::PagesSent) - mapper.pages_before >= plan.epoch_pages {
                     mapper.commit(work, &mut lane);
-                    if !shared.has_free_task(round) {
-                        // This may have been the last commit that the coordinator waits for.
-                        shared.announce();
-                    }
                 }
                 publish(&mut lane, usage_before, usage());
                 continue;
@@ -126,16 +127,29 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             if mapper.open_tasks > 0 {
                 mapper.commit(work, &mut lane);
                 publish(&mut lane, usage_before, usage());
-                shared.announce();
                 continue;
             }
-            shared.give_permit(role.slot);
+            // A task whose worker died runs in an epoch of its own: if it is what kills, nothing else is
+            // lost with it.
+            if permitted && let Some(task) = shared.claim_put_back(round, role.slot, lane.outbox.epoch) {
+                if let Err(error) = mapper.run(work, &mut lane, task) {
+                    shared.fail(role.slot, &error);
+                    break;
+                }
+                mapper.commit(work, &mut lane);
+                publish(&mut lane, usage_before, usage());
+                continue;
+            }
+            if shared.give_permit(role.slot) && shared.has_free_task(shared.round()) {
+                // A round was opened meanwhile, and who woke for it may have found no permit.
+                shared.ring_all();
+            }
         }
         if arrived {
             continue;
         }
         // 3. Everything of this round was mapped before the drain that found nothing.
-        if role.reduces && mapped && drained != Some(round) {
+        if role.reduces.is_some() && mapped && drained != Some(round) {
             drained = Some(round);
             publish(&mut lane, usage_before, usage());
             shared.set_drained(role.slot, round);
@@ -144,7 +158,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             continue;
         }
         // 4. The result.
-        if role.reduces && shared.may_finish(round) && !finished {
+        if may_finish(round) && !finished {
             finished = true;
             finish(work, &mut lane);
             publish(&mut lane, usage_before, usage());
@@ -157,9 +171,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             shared.is_over()
                 || shared.round() != round
                 || lane.inbox.as_ref().is_some_and(Inbox::has_work)
-                || mapper.is_some() && shared.has_permit_left() && shared.has_free_task(round)
-                || role.reduces && shared.is_mapped(round) && drained != Some(round)
-                || role.reduces && shared.may_finish(round) && !finished
+                || mapper.is_some() && !finished && shared.has_permit_left() && shared.has_free_task(round)
+                || role.reduces.is_some() && shared.is_mapped(round) && drained != Some(round)
+                || may_finish(round) && !finished
         });
     }
     lane.meter.enter(Phase::Idle);
@@ -183,7 +197,7 @@ fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: Usage, now: Usage) {
 impl<J: MapReduce> Mapper<J> {
     fn run(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
         lane.outbox.fate.passes(Moment::Claimed);
-        work.shared.set_task(lane.slot, Some(task), monotonic_ns());
+        work.shared.begin_task(lane.slot, task, monotonic_ns());
         lane.meter.enter(Phase::Map);
         lane.meter.add(Count::Tasks, 1);
         self.open_tasks += 1;
@@ -203,7 +217,7 @@ impl<J: MapReduce> Mapper<J> {
         }
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
         lane.meter.add(Count::InputBytes, work.tasks.bytes(task));
-        work.shared.set_task(lane.slot, None, 0);
+        work.shared.end_task(lane.slot);
         Ok(())
     }
 
@@ -220,6 +234,10 @@ impl<J: MapReduce> Mapper<J> {
         work.shared.commit(lane.slot).commit(lane.outbox.epoch);
         lane.outbox.fate.passes(Moment::Committed);
         lane.ring_receivers();
+        // While there are tasks that nobody has drawn the round is not over, and nobody needs to look.
+        if !work.shared.has_new_task(lane.outbox.round) {
+            work.shared.announce();
+        }
         lane.outbox.epoch += 1;
         lane.meter.add(Count::Epochs, 1);
         self.open_tasks = 0;

@@ -1,0 +1,425 @@
+//! What the tests of death share: a supervisor that lets every test run in a process of its own and watches
+//! it, programs whose answer ten sequential lines know, and random jobs.
+
+#![allow(dead_code)] // Each test program uses its part.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gristmill::{
+    Buffer, Bytes, Combine, Combining, Emit, Exchange, Input, Job, MapReduce, Order, PagePolicy, Split, Summary,
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A job that has not ended by then hangs.
+pub const WATCHDOG: Duration = Duration::from_secs(20);
+/// Processes of a job are gone this long after it.
+pub const GONE_WITHIN: Duration = Duration::from_secs(1);
+/// The variable by which the supervisor finds every process of a test, orphans too.
+const MARK: &str = "GRISTMILL_TEST_MARK";
+
+/// Numbers that look random and are the same for the same seed (splitmix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+// The supervisor.
+
+/// A process under watch, and everything that it starts.
+pub struct Watched {
+    pub child: Child,
+    mark: String,
+    pub temp: tempfile::TempDir,
+}
+
+/// Starts this program again with `arguments`; what it prints goes to `out` in its temporary directory.
+pub fn start(arguments: &[&str]) -> Watched {
+    start_with(arguments, &[])
+}
+
+/// The same with some more variables in its environment.
+pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let mark = format!("{}.{count}", std::process::id());
+    let temp = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir(temp.path().join("tmp")).expect("made");
+    let out = fs::File::create(temp.path().join("out")).expect("made");
+    let child = Command::new(std::env::current_exe().expect("this program"))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .env(MARK, &mark)
+        .env("TMPDIR", temp.path().join("tmp"))
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().expect("a second descriptor"))
+        .stderr(out)
+        .spawn()
+        .expect("this program starts again");
+    Watched { child, mark, temp }
+}
+
+impl Watched {
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// What it has printed so far.
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.temp.path().join("out")).expect("read")).into_owned()
+    }
+
+    /// The processes it has started, itself left out.
+    pub fn workers(&self) -> Vec<i32> {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap_or_default();
+        children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+
+    /// Waits for its end, `Err` when that takes longer than `limit`.
+    pub fn wait(&mut self, limit: Duration, mut meanwhile: impl FnMut(&Self)) -> Result<std::process::ExitStatus, String> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                return Ok(status);
+            }
+            if began.elapsed() > limit {
+                let state = self.state();
+                self.end();
+                return Err(format!("it hangs\n{state}"));
+            }
+            meanwhile(self);
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// Says what of it is left a moment after its end: processes, temporary files, shared memory.
+    pub fn leftovers(&self) -> Result<(), String> {
+        let began = Instant::now();
+        let mut left = processes_with(&self.mark);
+        while !left.is_empty() && began.elapsed() < GONE_WITHIN {
+            std::thread::sleep(Duration::from_millis(2));
+            left = processes_with(&self.mark);
+        }
+        if !left.is_empty() {
+            let state = self.state();
+            self.end();
+            return Err(format!("processes {left:?} are left\n{state}"));
+        }
+        let files: Vec<_> = fs::read_dir(self.temp.path().join("tmp")).expect("listed").flatten().collect();
+        if !files.is_empty() {
+            return Err(format!("temporary files are left: {files:?}"));
+        }
+        let shared = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        let shared: Vec<_> = shared.filter(|entry| entry.file_name().to_string_lossy().contains("gristmill")).collect();
+        if shared.is_empty() { Ok(()) } else { Err(format!("shared memory is left: {shared:?}")) }
+    }
+
+    /// What its processes do at this moment.
+    fn state(&self) -> String {
+        let mut state = String::new();
+        for pid in processes_with(&self.mark) {
+            let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            state += &format!("  pid {pid}: {}  in {} {}\n", read("stat").trim(), read("wchan"), read("syscall").trim());
+            let stack = Command::new("gdb").args(["-p", &pid.to_string(), "-batch", "-ex", "bt 16"]).output();
+            if let Ok(stack) = stack {
+                let stack = String::from_utf8_lossy(&stack.stdout).into_owned();
+                stack.lines().filter(|line| line.starts_with('#')).for_each(|line| state += &format!("    {line}\n"));
+            }
+        }
+        state + "  it printed: " + &self.printed()
+    }
+
+    fn end(&self) {
+        for pid in processes_with(&self.mark) {
+            kill(pid, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.end();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn kill(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal); // It may have ended by itself.
+    }
+}
+
+/// Every living process whose environment has the mark.
+fn processes_with(mark: &str) -> Vec<i32> {
+    let wanted = format!("{MARK}={mark}");
+    let pids = fs::read_dir("/proc").expect("listed").flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        })
+        .collect()
+}
+
+/// A test: its name is a claim.
+pub type Test = (&'static str, fn());
+
+/// Runs `tests`, each in a process of its own; `main` of a test program without harness. `helpers` are bodies of
+/// processes that tests start.
+pub fn run(tests: &[Test], helpers: &[Test]) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name] = &arguments[..]
+        && flag == "--alone"
+    {
+        let (_, test) = tests.iter().chain(helpers).find(|(known, _)| known == name).expect("a test of this name");
+        return test();
+    }
+    let filter = arguments.iter().find(|argument| !argument.starts_with('-')).cloned().unwrap_or_default();
+    let (mut passed, mut failed) = (0, 0);
+    for (name, _) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
+        let began = Instant::now();
+        let mut test = start(&["--alone", name]);
+        let outcome = test.wait(WATCHDOG * 6, |_| {}).and_then(|status| {
+            test.leftovers()?;
+            if status.success() { Ok(()) } else { Err(format!("{status}\n{}", test.printed())) }
+        });
+        match outcome {
+            Ok(()) => passed += 1,
+            Err(_) => failed += 1,
+        }
+        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
+        println!("{name} ... {word} ({:.1} s)", began.elapsed().as_secs_f64());
+        if let Err(why) = outcome {
+            println!("{why}");
+        }
+    }
+    println!("{passed} passed, {failed} failed");
+    std::process::exit(i32::from(failed > 0));
+}
+
+// Programs and their oracle.
+
+fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let start = text.as_ptr() as usize;
+    text.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .map(move |word| (word.as_ptr() as usize - start, word))
+}
+
+/// How often each word occurs.
+pub struct Count {
+    /// How long the map function waits on each call.
+    pub pause: Duration,
+}
+
+impl MapReduce for Count {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        rest(self.pause);
+        words(split.bytes()).for_each(|(_, word)| out.emit(word, 1));
+    }
+}
+
+/// Every word with its place in the file: no two pairs are the same, so each can be missed.
+pub struct Places {
+    pub pause: Duration,
+}
+
+impl MapReduce for Places {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        rest(self.pause);
+        let offset = split.offset();
+        words(split.bytes()).for_each(|(at, word)| out.emit(word, offset + at as u64));
+    }
+}
+
+fn rest(pause: Duration) {
+    if !pause.is_zero() {
+        std::thread::sleep(pause);
+    }
+}
+
+pub type Pairs = Vec<(Vec<u8>, u64)>;
+
+/// What ten sequential lines answer.
+pub fn oracle(text: &[u8], count: bool, order: Order, limit: usize) -> Pairs {
+    let mut pairs: Pairs = if count {
+        let mut counts = BTreeMap::<&[u8], u64>::new();
+        words(text).for_each(|(_, word)| *counts.entry(word).or_default() += 1);
+        counts.into_iter().map(|(word, count)| (word.to_vec(), count)).collect()
+    } else {
+        words(text).map(|(at, word)| (word.to_vec(), at as u64)).collect()
+    };
+    pairs.sort();
+    if order == Order::ByValueDescending {
+        pairs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    }
+    pairs.truncate(limit);
+    pairs
+}
+
+// Jobs.
+
+/// Everything about a job but its input.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Count words; otherwise list their places.
+    pub count: bool,
+    pub workers: usize,
+    /// Map and reduce workers of their own.
+    pub split: Option<(usize, usize)>,
+    pub exchange: Exchange,
+    pub buffer: Buffer,
+    pub combine: Combining,
+    pub pages: PagePolicy,
+    pub page_bytes: usize,
+    pub split_bytes: u64,
+    pub order: Order,
+    pub limit: usize,
+    pub retries: u32,
+    pub map_pause: Duration,
+    /// The receiver of the result waits this long after every 512 pairs.
+    pub take_pause: Duration,
+    pub progress: bool,
+}
+
+impl Case {
+    /// Small pages and splits, so that there are many hand-overs.
+    pub fn fused(workers: usize) -> Case {
+        Case {
+            count: true,
+            workers,
+            split: None,
+            exchange: Exchange::Pipelined,
+            buffer: Buffer::Auto,
+            combine: Combining::Both,
+            pages: PagePolicy::Reuse,
+            page_bytes: 4096,
+            split_bytes: 2000,
+            order: Order::ByKey,
+            limit: usize::MAX,
+            retries: 2,
+            map_pause: Duration::ZERO,
+            take_pause: Duration::ZERO,
+            progress: false,
+        }
+    }
+
+    pub fn split(map: usize, reduce: usize) -> Case {
+        Case { split: Some((map, reduce)), ..Case::fused(0) }
+    }
+
+    fn settle<'j, J: MapReduce>(&self, program: &'j J, input: &Path) -> Job<'j, J> {
+        let mut job = Job::new(program, Input::paths([input]))
+            .records(gristmill::Records::Separated(|byte| byte.is_ascii_whitespace()))
+            .exchange(self.exchange)
+            .buffer(self.buffer)
+            .combine(self.combine)
+            .pages(self.pages)
+            .page_bytes(self.page_bytes)
+            .split_bytes(self.split_bytes)
+            .retries(self.retries);
+        job = match self.split {
+            Some((map, reduce)) => job.map_workers(map).reduce_workers(reduce),
+            None => job.workers(self.workers),
+        };
+        if self.limit < usize::MAX { job.top(self.limit) } else { job.order(self.order) }
+    }
+
+    /// Runs the job after `change` has had a say in it.
+    pub fn run_with<J>(&self, program: &J, input: &Path, change: impl FnOnce(Job<J>) -> Job<J>) -> gristmill::Result<(Pairs, Summary)>
+    where
+        J: MapReduce<Key = Bytes, Value = u64>,
+    {
+        let mut job = change(self.settle(program, input));
+        if self.progress {
+            job = job.on_progress(|_| {});
+        }
+        let mut pairs = Pairs::new();
+        let summary = job.run_each(|key, value| {
+            pairs.push((key.to_vec(), value));
+            if pairs.len().is_multiple_of(512) {
+                rest(self.take_pause);
+            }
+        })?;
+        Ok((pairs, summary))
+    }
+
+    /// Runs the job and compares its answer with the oracle's.
+    pub fn check(&self, input: &Path, fates: &[(usize, gristmill::Moment, u64)]) -> Result<Summary, String> {
+        fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Moment, u64)]) -> Job<'j, J> {
+            fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
+        }
+        let pause = self.map_pause;
+        let ran = if self.count {
+            self.run_with(&Count { pause }, input, |job| with_fates(job, fates))
+        } else {
+            self.run_with(&Places { pause }, input, |job| with_fates(job, fates))
+        };
+        let (mut pairs, summary) = ran.map_err(|error| error.to_string())?;
+        if self.order == Order::Unordered && self.limit == usize::MAX {
+            pairs.sort();
+        }
+        let text = fs::read(input).expect("read");
+        let order = if self.limit < usize::MAX { Order::ByValueDescending } else { self.order };
+        let expected = oracle(&text, self.count, order, self.limit);
+        match expected.iter().zip(&pairs).position(|(expected, found)| expected != found) {
+            None if expected.len() == pairs.len() => Ok(summary),
+            at => Err(format!(
+                "WRONG ANSWER: {} pairs instead of {}; the first that differs is number {at:?}. Deaths: {:#?}",
+                pairs.len(),
+                expected.len(),
+                summary.deaths
+            )),
+        }
+    }
+}
+
+/// Text of `bytes` bytes, about: words of `vocabulary`, and now and then one that is longer than a page.
+pub fn random_text(random: &mut Random, bytes: usize, vocabulary: u64, word_bytes: u64, giants: bool) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes + 64);
+    while text.len() < bytes {
+        let word = random.below(vocabulary);
+        let length = 1 + Random(word).below(word_bytes);
+        text.extend_from_slice(format!("{word:x}").as_bytes());
+        text.extend(std::iter::repeat_n(b'a' + (word % 26) as u8, length as usize));
+        if giants && random.below(200) == 0 {
+            text.extend(std::iter::repeat_n(b'g', 3000 + random.below(9000) as usize));
+        }
+        text.push(random.pick(b"  \n\t"));
+    }
+    text
+}
+
+/// Writes `text` where a job can read it.
+pub fn input_of(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("text");
+    fs::write(&path, text).expect("written");
+    (dir, path)
+}

@@ -1,0 +1,404 @@
+//! Workers that die at chosen moments, map functions that kill, coordinators that are killed: the answer is
+//! that of ten sequential lines, or there is one clear error, and nothing is left behind.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use common::{Case, Count, Places, Random, input_of, random_text};
+use gristmill::{
+    Buffer, Bytes, Combine, Combining, Emit, Error, Exchange, MOMENTS, MapReduce, Moment, Order, PagePolicy, Split,
+};
+use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
+
+fn main() {
+    common::run(
+        &[
+            ("a_fused_worker_killed_at_any_moment_changes_nothing", fused_worker),
+            ("a_map_worker_killed_at_any_moment_changes_nothing", map_worker),
+            ("a_reduce_worker_killed_at_any_moment_changes_nothing", reduce_worker),
+            ("the_same_with_every_pair_kept", every_pair),
+            ("the_same_behind_a_barrier", barrier),
+            ("the_same_with_array_buffers_and_late_combining", array_buffers),
+            ("the_same_with_an_unordered_result", unordered),
+            ("the_same_with_the_top_five", top),
+            ("the_same_with_pairs_larger_than_a_page", giants),
+            ("the_same_with_fresh_pages", fresh_pages),
+            ("replacements_may_die_too", replacements),
+            ("all_workers_may_die_at_once", all_at_once),
+            ("a_reducer_may_die_while_others_wait_to_deliver", large_results),
+            ("an_empty_input_is_answered_after_a_death", empty),
+            ("when_there_is_nobody_left_to_replace_the_dead_it_says_so", spares),
+            ("a_map_function_that_always_dies_is_one_clear_error", always),
+            ("a_map_function_that_dies_once_is_tried_again", once),
+            ("a_task_that_waits_for_others_does_not_run_out_of_time", waiting_task),
+            ("a_combine_function_that_panics_is_one_clear_error", combine_panics),
+            ("a_killed_coordinator_leaves_nothing_behind", coordinator),
+            ("few_file_descriptors_are_enough_or_an_error", few_descriptors),
+        ],
+        &[("long_job", long_job)],
+    );
+}
+
+/// Runs `case` again and again with `worker` dying at its first, second, third ... `moment`, until it does not
+/// come to that any more. Returns how many died.
+fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment) -> usize {
+    let (mut died, mut survived) = (0, 0);
+    for nth in 1.. {
+        let summary = case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
+            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
+        });
+        died += summary.deaths.len();
+        // Which worker gets which task is a matter of luck, so one survival may be luck too.
+        survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
+        if survived == 2 {
+            return died;
+        }
+    }
+    unreachable!()
+}
+
+fn small_text() -> Vec<u8> {
+    random_text(&mut Random(1), 12_000, 300, 8, false)
+}
+
+/// All moments; every kind that the worker is said to come to must have killed it.
+fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
+    let (_dir, input) = input_of(&small_text());
+    let case = Case { map_pause: Duration::from_micros(300), ..case.clone() };
+    for moment in MOMENTS {
+        let died = die_at_every(&case, &input, worker, moment);
+        println!("worker {worker}: {died} deaths at {moment:?}");
+        assert!(died > 0 || !comes_to.contains(&moment), "worker {worker} never died at {moment:?}");
+    }
+}
+
+const MAPS: [Moment; 5] = [Moment::Drawn, Moment::Claimed, Moment::Sent, Moment::Flushed, Moment::Committed];
+const REDUCES: [Moment; 3] = [Moment::Received, Moment::Drained, Moment::Sent];
+
+fn fused_worker() {
+    die_at_all(&Case::fused(2), 1, &[MAPS.as_slice(), &REDUCES].concat());
+    die_at_all(&Case::fused(1), 1, &[MAPS.as_slice(), &REDUCES].concat());
+}
+
+fn map_worker() {
+    die_at_all(&Case::split(2, 2), 1, &MAPS);
+}
+
+fn reduce_worker() {
+    die_at_all(&Case::split(2, 2), 3, &REDUCES);
+}
+
+/// The moments that matter most, for both topologies and both roles.
+fn variants(change: impl Fn(Case) -> Case, text: &[u8]) {
+    let (_dir, input) = input_of(text);
+    for (case, worker) in [(Case::fused(2), 2), (Case::split(2, 2), 2), (Case::split(2, 2), 4)] {
+        let case = Case { map_pause: Duration::from_micros(300), ..change(case) };
+        for moment in [Moment::Sent, Moment::Received, Moment::Committed] {
+            let died = die_at_every(&case, &input, worker, moment);
+            println!("worker {worker}: {died} deaths at {moment:?}");
+        }
+    }
+}
+
+fn every_pair() {
+    variants(|case| Case { count: false, ..case }, &small_text());
+}
+
+fn barrier() {
+    variants(|case| Case { exchange: Exchange::Barrier, ..case }, &small_text());
+}
+
+fn array_buffers() {
+    variants(|case| Case { buffer: Buffer::Array, combine: Combining::Off, ..case }, &small_text());
+}
+
+fn unordered() {
+    variants(|case| Case { order: Order::Unordered, ..case }, &small_text());
+}
+
+fn top() {
+    variants(|case| Case { limit: 5, ..case }, &small_text());
+}
+
+fn giants() {
+    let text = random_text(&mut Random(2), 60_000, 300, 8, true);
+    variants(|case| Case { split_bytes: 10_000, ..case }, &text);
+}
+
+fn fresh_pages() {
+    variants(|case| Case { pages: PagePolicy::Fresh, count: false, ..case }, &small_text());
+}
+
+fn replacements() {
+    let (_dir, input) = input_of(&small_text());
+    let mut died = 0;
+    for (case, workers) in [(Case::fused(2), 1..7), (Case::split(2, 2), 3..9)] {
+        for moment in [Moment::Received, Moment::Sent, Moment::Drained, Moment::Committed, Moment::Drawn] {
+            for nth in [1, 2, 5, 9] {
+                let fates: Vec<_> = workers.clone().map(|worker| (worker, moment, nth)).collect();
+                let summary = case.check(&input, &fates).unwrap_or_else(|why| panic!("{moment:?} {nth}: {why}"));
+                died += summary.deaths.len();
+            }
+        }
+    }
+    assert!(died > 80, "only {died} died");
+}
+
+fn all_at_once() {
+    let (_dir, input) = input_of(&small_text());
+    for case in [Case::fused(4), Case::split(2, 2)] {
+        let case = Case { map_pause: Duration::from_millis(1), ..case };
+        for moment in MOMENTS {
+            for nth in 1..4 {
+                let fates = [1, 2, 3, 4].map(|worker| (worker, moment, nth));
+                case.check(&input, &fates).unwrap_or_else(|why| panic!("{moment:?} {nth}: {why}"));
+            }
+        }
+    }
+}
+
+/// A result larger than all pages of a worker: whoever delivers waits for the coordinator to take pages, and the
+/// coordinator waits for the stream of the dead.
+fn large_results() {
+    let text = random_text(&mut Random(3), 3_000_000, 1 << 40, 60, false);
+    let (_dir, input) = input_of(&text);
+    let mut died = 0;
+    for (case, worker) in [(Case::fused(2), 1), (Case::split(2, 2), 3), (Case::split(2, 2), 4)] {
+        for order in [Order::ByKey, Order::Unordered] {
+            let case = Case { count: false, order, split_bytes: 300_000, ..case.clone() };
+            for nth in [1, 2, 100, 250, 500, 600, 700, 800] {
+                let summary = case.check(&input, &[(worker, Moment::Sent, nth)]).unwrap_or_else(|why| panic!("{nth}: {why}"));
+                died += summary.deaths.len();
+            }
+        }
+    }
+    assert!(died > 20, "only {died} died");
+}
+
+fn empty() {
+    let (_dir, input) = input_of(b"");
+    for case in [Case::fused(2), Case::split(2, 2)] {
+        for worker in 1..=4 {
+            for moment in [Moment::Drained, Moment::Sent] {
+                case.check(&input, &[(worker, moment, 1)]).unwrap_or_else(|why| panic!("{moment:?}: {why}"));
+            }
+        }
+    }
+}
+
+fn spares() {
+    let (_dir, input) = input_of(&small_text());
+    for case in [Case::fused(2), Case::split(2, 2)] {
+        let fates: Vec<_> = (1..200).map(|worker| (worker, Moment::Claimed, 1)).collect();
+        let why = Case { retries: 1000, ..case }.check(&input, &fates).expect_err("nobody survives");
+        assert!(why.contains("workers died, more than the 32 that a job replaces. The last: worker "), "{why}");
+        assert!(why.contains("signal 9 (SIGKILL)"), "{why}");
+    }
+}
+
+// Map functions that kill.
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Panic,
+    Abort,
+    Segfault,
+    Loop,
+    Exit(i32),
+}
+
+/// Counts words, and dies of the word `poison`.
+struct Deadly {
+    how: How,
+    /// If given, only when it can make this file: that is, once.
+    once: Option<PathBuf>,
+}
+
+impl MapReduce for Deadly {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            if word == b"poison" && self.once.as_ref().is_none_or(|mark| std::fs::File::create_new(mark).is_ok()) {
+                self.die();
+            }
+            out.emit(word, 1);
+        }
+    }
+}
+
+impl Deadly {
+    fn die(&self) {
+        match self.how {
+            How::Panic => panic!("the word is poison"),
+            How::Abort => std::process::abort(),
+            // The standard library's handler takes the first one for a question of its own.
+            How::Segfault => loop {
+                kill_process(getpid(), Signal::SEGV).expect("a process may signal itself");
+            },
+            How::Loop => loop {
+                std::thread::sleep(Duration::from_millis(1));
+            },
+            How::Exit(status) => std::process::exit(status),
+        }
+    }
+}
+
+fn poisoned_text() -> Vec<u8> {
+    let mut text = small_text();
+    let at = 7000 + text[7000..].iter().position(u8::is_ascii_whitespace).expect("a space");
+    text.splice(at..at, *b" poison");
+    text
+}
+
+/// Long enough for a task of 2000 bytes on a machine that is busy with other things.
+const TASK_TIMEOUT: Duration = Duration::from_millis(500);
+
+const WAYS: [(How, &str); 6] = [
+    (How::Panic, "it panicked: the word is poison"),
+    (How::Abort, "signal 6 (SIGABRT)"),
+    (How::Segfault, "signal 11 (SIGSEGV)"),
+    (How::Loop, "it ran longer than the task timeout of 500ms"),
+    (How::Exit(0), "exit status 0"),
+    (How::Exit(3), "exit status 3"),
+];
+
+fn deadly(case: &Case, program: &Deadly, input: &Path) -> gristmill::Result<(common::Pairs, gristmill::Summary)> {
+    case.run_with(program, input, |job| {
+        if program.how == How::Loop { job.task_timeout(TASK_TIMEOUT) } else { job }
+    })
+}
+
+fn always() {
+    let (_dir, input) = input_of(&poisoned_text());
+    for case in [Case::fused(2), Case::split(2, 1)] {
+        for (how, cause) in WAYS {
+            let error = deadly(&case, &Deadly { how, once: None }, &input).expect_err("it always dies");
+            let text = error.to_string();
+            println!("{text}");
+            assert!(matches!(error, Error::TaskFailed { attempts: 3, .. }), "{text}");
+            let parts = ["worker ", " (pid ", ") died in map on ", "/text bytes 6000..8000: ", cause, ". The task was tried 3 times"];
+            let mut at = 0;
+            for part in parts {
+                at += text[at..].find(part).unwrap_or_else(|| panic!("{part:?} is missing in {text:?}")) + part.len();
+            }
+        }
+    }
+}
+
+fn once() {
+    let text = poisoned_text();
+    let (dir, input) = input_of(&text);
+    let expected = common::oracle(&text, true, Order::ByKey, usize::MAX);
+    for (number, case) in [Case::fused(2), Case::split(2, 1)].iter().enumerate() {
+        for (how, cause) in WAYS {
+            let mark = dir.path().join(format!("{how:?}{number}"));
+            let (pairs, summary) = deadly(case, &Deadly { how, once: Some(mark) }, &input).expect("it dies only once");
+            assert!(pairs == expected, "{how:?} gives another answer");
+            assert_eq!(summary.deaths.len(), 1, "{:?}", summary.deaths);
+            assert!(summary.deaths[0].contains(cause), "{:?}", summary.deaths);
+        }
+    }
+}
+
+/// Combining takes its time, so that map workers wait for pages much longer than a task may take.
+struct SlowToReduce;
+
+impl MapReduce for SlowToReduce {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| {
+        std::thread::sleep(Duration::from_micros(100));
+        a + b
+    });
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            out.emit(word, 1);
+        }
+    }
+}
+
+fn waiting_task() {
+    // One task that emits more than all pages of its worker hold.
+    let text = random_text(&mut Random(4), 900_000, 100, 100, false);
+    let (_dir, input) = input_of(&text);
+    let expected = common::oracle(&text, true, Order::ByKey, usize::MAX);
+    let case = Case { buffer: Buffer::Array, split_bytes: 1 << 20, retries: 0, ..Case::split(1, 1) };
+    let began = Instant::now();
+    let (pairs, _) = case
+        .run_with(&SlowToReduce, &input, |job| job.task_timeout(Duration::from_millis(400)))
+        .expect("waiting is no reason to die");
+    assert!(pairs == expected);
+    assert!(began.elapsed() > Duration::from_millis(700), "the map worker had to wait: {:?}", began.elapsed());
+}
+
+struct PanicsInReduce;
+
+impl MapReduce for PanicsInReduce {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|_, _| panic!("no two are alike"));
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            out.emit(word, 1);
+        }
+    }
+}
+
+fn combine_panics() {
+    let (_dir, input) = input_of(&small_text());
+    for case in [Case::fused(2), Case::split(2, 2)] {
+        for buffer in [Buffer::Array, Buffer::Hash] {
+            let case = Case { buffer, ..case.clone() };
+            let error = case.run_with(&PanicsInReduce, &input, |job| job).expect_err("it always panics").to_string();
+            println!("{error}");
+            assert!(error.contains("it panicked: no two are alike"), "{error}");
+        }
+    }
+}
+
+// The coordinator.
+
+/// Runs until somebody ends it: one topology or the other, by the process number.
+fn long_job() {
+    let input = PathBuf::from(std::env::var_os("GRISTMILL_TEST_INPUT").expect("the test names it"));
+    let case = if std::process::id().is_multiple_of(2) { Case::fused(4) } else { Case::split(3, 2) };
+    let program = Places { pause: Duration::from_millis(2) };
+    loop {
+        case.run_with(&program, &input, |job| job).expect("nobody kills the workers");
+    }
+}
+
+fn coordinator() {
+    let (_dir, input) = input_of(&random_text(&mut Random(5), 60_000, 5000, 12, true));
+    let mut random = Random(6);
+    for round in 0..30 {
+        let signal = [Signal::KILL, Signal::INT, Signal::TERM][round % 3];
+        let mut job = common::start_with(&["--alone", "long_job"], &[("GRISTMILL_TEST_INPUT", &input)]);
+        std::thread::sleep(Duration::from_micros(random.below(120_000)));
+        common::kill(job.pid(), signal);
+        job.wait(Duration::from_secs(1), |_| {}).unwrap_or_else(|why| panic!("{signal:?}: {why}"));
+        job.leftovers().unwrap_or_else(|why| panic!("after {signal:?}: {why}"));
+    }
+}
+
+fn few_descriptors() {
+    let (_dir, input) = input_of(&small_text());
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), maximum: Some(64) }).expect("a lower limit is allowed");
+    for case in [Case::fused(3), Case::split(2, 2)] {
+        for nth in 1..30 {
+            let fates = [(1, Moment::Claimed, 1), (2, Moment::Sent, nth), (4, Moment::Received, 3)];
+            case.check(&input, &fates).expect("64 file descriptors are enough for a few workers");
+        }
+    }
+    let why = Case::fused(100).check(&input, &[]).expect_err("100 workers need 100 descriptors");
+    assert!(why.contains("starting a worker process: Too many open files"), "{why}");
+    let program = Count { pause: Duration::ZERO };
+    Case::fused(2).run_with(&program, &input, |job| job).expect("everything was closed again");
+}
