@@ -133,7 +133,7 @@ fn a_line_of_two_gibibytes_is_counted_in_little_memory() {
     file.set_len(2 * GIB - 5).expect("set");
     std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).expect("at the end");
     file.write_all(b"end\nx").expect("written");
-    // 256 MiB of address space beyond what the processes map at the start would not hold an eighth of the line.
+    // The address space of each process has room for a quarter of the line, everything else included.
     let script = "ulimit -v 524288; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_gristmill"), "word-count", "--tokens", "alpha", "--workers", "2"]);
