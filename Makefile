@@ -9,7 +9,7 @@ GRISTMILL = target/release/gristmill
 # Text that every build leaves behind: the sources of the crates that cargo has fetched.
 DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 
-.PHONY: demo test test-rust test-bench test-spark lint clean
+.PHONY: demo test test-rust test-questions test-bench test-spark lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
@@ -22,14 +22,20 @@ demo: $(GRISTMILL)
 $(GRISTMILL): need-cargo
 	$(CARGO) build --release --locked --package gristmill-cli
 
-test: test-rust test-bench test-spark
+test: test-rust test-questions test-bench test-spark
 
 test-rust: need-cargo
 	$(CARGO) test --workspace --locked
 
-# Folders with tests in other languages bring a script; each can be called alone.
+# Every question beyond `cargo test` is a script in ci/ that can be called alone: add it to this list.
+QUESTIONS = loom.sh
+
+test-questions:
+	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done
+
+# The folders in other languages bring a script once they have tests.
 test-bench test-spark: test-%:
-	@if [ -x ci/$*.sh ]; then echo 'ci/$*.sh'; ci/$*.sh; fi
+	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
 
 lint: need-cargo
 	$(CARGO) fmt --all --check

@@ -37,3 +37,8 @@ pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Pr
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Records as Output, Summary, Worker};
 pub use split::{Records, Source, Split};
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
