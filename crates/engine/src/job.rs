@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fate::Moment;
 use crate::input::Input;
 use crate::map_reduce::{MapReduce, Reduce};
-use crate::output::{Records as Output, Summary};
+use crate::output::{Outcome, Output, Summary};
 use crate::split::Records;
 
 /// Whether workers share an address space.
@@ -365,7 +365,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # Errors
     /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be
     /// honoured, or a system that refuses.
-    pub fn run(self) -> Result<(Output<J::Key, J::Value>, Summary)> {
+    pub fn run(self) -> Result<Outcome<J>> {
         let mut records = Output::default();
         let summary = self.run_each(|key, value| records.push(key, value))?;
         Ok((records, summary))

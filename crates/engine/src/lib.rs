@@ -35,7 +35,7 @@ pub use fate::{MOMENTS, Moment};
 pub use input::Input;
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
-pub use output::{Records as Output, Summary, Worker};
+pub use output::{Outcome, Output, Summary, Worker};
 pub use split::{Records, Source, Split};
 
 /// The example of the README compiles.

@@ -5,21 +5,22 @@ use std::marker::PhantomData;
 use crate::counters::Counters;
 use crate::datum::{Datum, Key};
 use crate::entry;
+use crate::map_reduce::MapReduce;
 
 /// The result of a job, gathered in memory, in the order that the job asked for.
-pub struct Records<K, V> {
+pub struct Output<K, V> {
     bytes: Vec<u8>,
     places: Vec<usize>,
     kind: PhantomData<(K, V)>,
 }
 
-impl<K, V> Default for Records<K, V> {
+impl<K, V> Default for Output<K, V> {
     fn default() -> Self {
-        Records { bytes: Vec::new(), places: Vec::new(), kind: PhantomData }
+        Output { bytes: Vec::new(), places: Vec::new(), kind: PhantomData }
     }
 }
 
-impl<K: Key, V: Datum> Records<K, V> {
+impl<K: Key, V: Datum> Output<K, V> {
     pub(crate) fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         let place = self.bytes.len();
         self.places.push(place);
@@ -54,6 +55,9 @@ impl<K: Key, V: Datum> Records<K, V> {
             .map(|pair| pair.value)
     }
 }
+
+/// What a run gives back: its pairs, and what it took to make them.
+pub type Outcome<J> = (Output<<J as MapReduce>::Key, <J as MapReduce>::Value>, Summary);
 
 /// What a run took.
 #[derive(Clone, Debug)]
