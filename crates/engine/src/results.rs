@@ -32,7 +32,7 @@ struct Stream<'r> {
     /// The slot it comes from now, and how many it came from before.
     slot: usize,
     lives: usize,
-    page: Page<'r>,
+    current: Current<'r>,
     /// Where in the page the next pair begins, where the pairs end, and how many there are between.
     at: usize,
     end: usize,
@@ -46,7 +46,7 @@ struct Stream<'r> {
 
 /// What the next pairs are read from.
 #[derive(Default)]
-enum Page<'r> {
+enum Current<'r> {
     #[default]
     None,
     Page(PageRef<'r>),
@@ -56,10 +56,10 @@ enum Page<'r> {
 
 impl Stream<'_> {
     fn bytes(&self) -> &[u8] {
-        match &self.page {
-            Page::None => &[],
-            Page::Page(page) => &page.bytes()[self.at..self.end],
-            Page::Pair(pair) => &pair[self.at..self.end],
+        match &self.current {
+            Current::None => &[],
+            Current::Page(page) => &page.bytes()[self.at..self.end],
+            Current::Pair(pair) => &pair[self.at..self.end],
         }
     }
 }
@@ -164,7 +164,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
             if stream.at < stream.end {
                 return Ok(true);
             }
-            if let Page::Page(page) = std::mem::take(&mut stream.page) {
+            if let Current::Page(page) = std::mem::take(&mut stream.current) {
                 give_back(self.shared, &mut self.receiver, page);
             }
             if stream.ended {
@@ -181,7 +181,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 Kind::Pairs => {
                     (stream.at, stream.end) = (HEADER_BYTES, HEADER_BYTES + header.bytes as usize);
                     stream.left = u64::from(header.pairs);
-                    stream.page = Page::Page(page);
+                    stream.current = Current::Page(page);
                 }
                 Kind::Piece | Kind::LastPiece => {
                     stream.pieces.extend_from_slice(&page.bytes()[HEADER_BYTES..][..header.bytes as usize]);
@@ -189,7 +189,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
                     if header.kind == Kind::LastPiece {
                         let pair = std::mem::take(&mut stream.pieces);
                         (stream.at, stream.end, stream.left) = (0, pair.len(), 1);
-                        stream.page = Page::Pair(pair);
+                        stream.current = Current::Pair(pair);
                     }
                 }
                 Kind::End => {
