@@ -44,17 +44,10 @@ impl Aside {
             && !facts.is_file()
         {
             let file = OpenOptions::new().write(true).open(&target)?; // A directory is refused here.
-            return Ok(Aside {
-                file,
-                target,
-                place: Place::Target,
-            });
+            return Ok(Aside { file, target, place: Place::Target });
         }
         if target.file_name().is_none() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "this is no name for a file",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name for a file"));
         }
         let (file, place) = unnamed(directory(&target)).or_else(|error| match error {
             // The file system has no files without a name, or the kernel does not know of them.
@@ -64,20 +57,12 @@ impl Aside {
         if let Some(facts) = present {
             file.set_permissions(facts.permissions())?;
         }
-        Ok(Aside {
-            file,
-            target,
-            place,
-        })
+        Ok(Aside { file, target, place })
     }
 
     /// Gives the file its name, once everything has been written and the disk has it.
     pub fn publish(self) -> io::Result<()> {
-        let Aside {
-            file,
-            target,
-            place,
-        } = self;
+        let Aside { file, target, place } = self;
         match place {
             Place::Target => return Ok(()),
             Place::Unnamed => {
@@ -118,12 +103,7 @@ fn unnamed(directory: &Path) -> Result<(File, Place), Errno> {
 fn hidden(target: &Path) -> io::Result<(File, Place)> {
     use std::os::unix::fs::PermissionsExt;
     let file = tempfile::Builder::new()
-        .prefix(
-            &hidden_name(target, "")
-                .file_name()
-                .unwrap_or_default()
-                .to_owned(),
-        )
+        .prefix(&hidden_name(target, "").file_name().unwrap_or_default().to_owned())
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(directory(target))?;
     let (file, path) = file.into_parts();
@@ -153,15 +133,7 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).expect("a directory");
-        entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .into_string()
-                    .expect("text")
-            })
-            .collect()
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect()
     }
 
     #[test]
@@ -188,13 +160,7 @@ mod tests {
         drop((file, place));
         assert!(names(dir.path()).is_empty());
         let (file, place) = hidden(&target).expect("created");
-        Aside {
-            file,
-            target,
-            place,
-        }
-        .publish()
-        .expect("published");
+        Aside { file, target, place }.publish().expect("published");
         assert_eq!(names(dir.path()), ["counts.tsv"]);
     }
 
@@ -206,15 +172,9 @@ mod tests {
         fs::write(&file, "old").expect("written");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("set");
         symlink("file", &link).expect("linked");
-        Aside::create(&link)
-            .expect("created")
-            .publish()
-            .expect("published");
+        Aside::create(&link).expect("created").publish().expect("published");
         assert!(link.is_symlink());
         let facts = fs::metadata(&file).expect("there");
-        assert_eq!(
-            (facts.len(), facts.permissions().mode() & 0o777),
-            (0, 0o640)
-        );
+        assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (0, 0o640));
     }
 }

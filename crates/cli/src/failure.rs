@@ -20,10 +20,7 @@ pub enum Failure {
 impl Failure {
     /// `path` cannot be written.
     pub fn output(path: impl Into<PathBuf>, source: io::Error) -> Failure {
-        Failure::Job(Error::Output {
-            path: path.into(),
-            source,
-        })
+        Failure::Job(Error::Output { path: path.into(), source })
     }
 
     /// Prints the failure and returns 1 for a job that failed, 2 for a command that makes no sense.
@@ -31,9 +28,7 @@ impl Failure {
         match self {
             Failure::Usage(_) | Failure::Job(Error::Setting(_)) => {
                 // A closed standard error has nobody to tell.
-                let _ = command
-                    .error(clap::error::ErrorKind::ValueValidation, self)
-                    .print();
+                let _ = command.error(clap::error::ErrorKind::ValueValidation, self).print();
                 ExitCode::from(2)
             }
             Failure::Job(_) => {

@@ -43,8 +43,7 @@ impl Inputs {
         if self.paths.is_empty() {
             if std::io::stdin().is_terminal() {
                 return Err(Failure::Usage(
-                    "nothing to read: name files or directories, or pipe text into standard input"
-                        .into(),
+                    "nothing to read: name files or directories, or pipe text into standard input".into(),
                 ));
             }
             return Ok(Input::paths(["-"]));
@@ -68,27 +67,18 @@ fn pattern(path: &Path) -> Option<&str> {
 
 /// The files (no directories) that match, in the order of their names.
 fn matches(pattern: &str) -> Result<Vec<PathBuf>, Failure> {
-    let options = glob::MatchOptions {
-        require_literal_leading_dot: true,
-        ..Default::default()
-    };
+    let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
     let found = glob::glob_with(pattern, options)
         .map_err(|error| Failure::Usage(format!("{pattern} is no pattern: {error}")))?;
     let mut paths = Vec::new();
     for path in found {
-        let path = path.map_err(|error| Error::Input {
-            path: error.path().to_owned(),
-            source: error.into(),
-        })?;
+        let path = path.map_err(|error| Error::Input { path: error.path().to_owned(), source: error.into() })?;
         if !path.is_dir() {
             paths.push(path);
         }
     }
     if paths.is_empty() {
-        return Err(Error::NoInput {
-            what: format!("no file matches the pattern {pattern}"),
-        }
-        .into());
+        return Err(Error::NoInput { what: format!("no file matches the pattern {pattern}") }.into());
     }
     Ok(paths)
 }

@@ -64,10 +64,7 @@ impl OutputOptions {
 
     /// Opens the place for the result, so that what cannot be written fails before the job begins.
     pub fn open(&self, columns: &'static [&'static str]) -> Result<Output, Failure> {
-        let path = self
-            .output
-            .as_deref()
-            .filter(|path| *path != Path::new("-"));
+        let path = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let format = match (self.format, path) {
             (Some(format), _) => format,
             (None, Some(path)) => format_of(path)?,
@@ -80,30 +77,15 @@ impl OutputOptions {
                 let aside = Aside::create(path).map_err(failed)?;
                 (aside.file.try_clone().map_err(failed)?, Some(aside))
             }
-            None => (
-                io::stdout()
-                    .as_fd()
-                    .try_clone_to_owned()
-                    .map_err(failed)?
-                    .into(),
-                None,
-            ),
+            None => (io::stdout().as_fd().try_clone_to_owned().map_err(failed)?.into(), None),
         };
-        let rows = Rows::begin(
-            format,
-            columns,
-            BufWriter::with_capacity(BUFFER_BYTES, file),
-        )
-        .map_err(failed)?;
+        let rows = Rows::begin(format, columns, BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(failed)?;
         Ok(Output { name, rows, aside })
     }
 }
 
 fn format_of(path: &Path) -> Result<Format, Failure> {
-    match path
-        .extension()
-        .map(|extension| extension.to_ascii_lowercase())
-    {
+    match path.extension().map(|extension| extension.to_ascii_lowercase()) {
         None => Ok(Format::Tsv),
         Some(extension) => match extension.to_str() {
             Some("tsv" | "tab" | "txt") => Ok(Format::Tsv),

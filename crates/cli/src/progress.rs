@@ -26,11 +26,7 @@ pub struct Terminal {
 impl Terminal {
     pub fn new(quiet: bool) -> Terminal {
         let watched = !quiet && std::io::stderr().is_terminal();
-        Terminal {
-            bar: watched.then(OnceCell::new),
-            quiet,
-            began: Instant::now(),
-        }
+        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now() }
     }
 
     /// True when [`Terminal::show`] shows something.
@@ -71,10 +67,7 @@ impl Terminal {
             eprintln!("gristmill: {death}. Its work was done again");
         }
         if summary.deaths.len() > DEATHS_TOLD {
-            eprintln!(
-                "gristmill: {} workers died in all; the result is complete",
-                summary.deaths.len()
-            );
+            eprintln!("gristmill: {} workers died in all; the result is complete", summary.deaths.len());
         }
         if self.is_watched() {
             eprintln!("{}", line(summary, pairs, keys));
@@ -87,16 +80,11 @@ fn draw(total_bytes: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left, {msg}",
     );
-    ProgressBar::with_draw_target(Some(total_bytes), target)
-        .with_style(style.expect("a template that is right"))
+    ProgressBar::with_draw_target(Some(total_bytes), target).with_style(style.expect("a template that is right"))
 }
 
 fn workers(number: usize) -> String {
-    if number == 1 {
-        "1 worker".to_owned()
-    } else {
-        format!("{number} workers")
-    }
+    if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
 }
 
 fn message(progress: Progress) -> String {
@@ -119,11 +107,7 @@ fn line(summary: &Summary, pairs: &str, keys: &str) -> String {
     let seconds = summary.wall_ns as f64 / 1e9;
     let rate = (summary.input_bytes as f64 / seconds) as u64;
     // What a dead worker had emitted is counted with what its successor emitted.
-    let about = if summary.deaths.is_empty() {
-        ""
-    } else {
-        "about "
-    };
+    let about = if summary.deaths.is_empty() { "" } else { "about " };
     let mut line = format!(
         "{about}{} {pairs} ({about}{} {keys}) in {}, {seconds:.2} s, {}/s, {}",
         HumanCount(counted.get(Count::PairsEmitted)),

@@ -65,19 +65,11 @@ pub struct Rows<W> {
 
 impl<W: Write> Rows<W> {
     /// Writes the header, where the format has one.
-    pub fn begin(
-        format: Format,
-        columns: &'static [&'static str],
-        mut to: W,
-    ) -> io::Result<Rows<W>> {
+    pub fn begin(format: Format, columns: &'static [&'static str], mut to: W) -> io::Result<Rows<W>> {
         if format == Format::Csv {
             writeln!(to, "{}", columns.join(","))?;
         }
-        Ok(Rows {
-            format,
-            columns,
-            to,
-        })
+        Ok(Rows { format, columns, to })
     }
 
     /// Writes one row: a field per column.
@@ -135,8 +127,7 @@ impl<W: Write> Rows<W> {
 }
 
 fn quoted(field: &[u8], to: &mut impl Write) -> io::Result<()> {
-    if memchr::memchr3(b',', b'"', b'\n', field).is_none() && memchr::memchr(b'\r', field).is_none()
-    {
+    if memchr::memchr3(b',', b'"', b'\n', field).is_none() && memchr::memchr(b'\r', field).is_none() {
         return to.write_all(field);
     }
     to.write_all(b"\"")?;
@@ -154,10 +145,8 @@ mod tests {
     use super::*;
 
     fn written(format: Format, word: &[u8]) -> Vec<u8> {
-        let mut rows =
-            Rows::begin(format, &["word", "count"], Vec::new()).expect("a Vec takes all");
-        rows.row(&[Field::Bytes(word), Field::Integer(3)])
-            .expect("a Vec takes all");
+        let mut rows = Rows::begin(format, &["word", "count"], Vec::new()).expect("a Vec takes all");
+        rows.row(&[Field::Bytes(word), Field::Integer(3)]).expect("a Vec takes all");
         rows.into_inner()
     }
 
@@ -169,10 +158,7 @@ mod tests {
     #[test]
     fn csv_quotes_what_would_be_misread() {
         assert_eq!(written(Format::Csv, b"plain"), b"word,count\nplain,3\n");
-        assert_eq!(
-            written(Format::Csv, b"a,\"b\""),
-            b"word,count\n\"a,\"\"b\"\"\",3\n"
-        );
+        assert_eq!(written(Format::Csv, b"a,\"b\""), b"word,count\n\"a,\"\"b\"\"\",3\n");
         assert_eq!(written(Format::Csv, b"a\nb"), b"word,count\n\"a\nb\",3\n");
         assert_eq!(written(Format::Csv, b"a\rb"), b"word,count\n\"a\rb\",3\n");
     }
@@ -183,9 +169,6 @@ mod tests {
             written(Format::Jsonl, "a\"\\\u{1}é".as_bytes()),
             "{\"word\":\"a\\\"\\\\\\u0001é\",\"count\":3}\n".as_bytes()
         );
-        assert_eq!(
-            written(Format::Jsonl, b"a\xff"),
-            b"{\"word_base64\":\"Yf8=\",\"count\":3}\n"
-        );
+        assert_eq!(written(Format::Jsonl, b"a\xff"), b"{\"word_base64\":\"Yf8=\",\"count\":3}\n");
     }
 }

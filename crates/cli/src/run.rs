@@ -32,9 +32,7 @@ impl<J: MapReduce<Key: Cell, Value: Cell>> Run<'_, J> {
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
         // 2. The job.
         let terminal = Terminal::new(options.quiet);
-        let job = Job::new(self.program, self.input)
-            .records(self.records)
-            .record_bytes_max(self.record_bytes_max);
+        let job = Job::new(self.program, self.input).records(self.records).record_bytes_max(self.record_bytes_max);
         let mut job = output_options.apply(options.apply(job));
         if terminal.is_watched() {
             job = job.on_progress(|progress| terminal.show(progress));
@@ -46,19 +44,14 @@ impl<J: MapReduce<Key: Cell, Value: Cell>> Run<'_, J> {
             let mut rows: Vec<_> = greatest.iter().collect();
             rows.sort_by(|a, b| J::Key::compare(a.0, b.0));
             terminal.clear();
-            written = rows.iter().try_for_each(|(key, value)| {
-                output.row(&[J::Key::field(*key), J::Value::field(*value)])
-            });
+            written =
+                rows.iter().try_for_each(|(key, value)| output.row(&[J::Key::field(*key), J::Value::field(*value)]));
             summary
         } else {
             job.run_while(|key, value| {
                 terminal.clear();
                 written = output.row(&[J::Key::field(key), J::Value::field(value)]);
-                if written.is_ok() {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?
         };
         output.finish(written)?;

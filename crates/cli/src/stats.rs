@@ -33,11 +33,7 @@ impl Stats {
             }
         };
         let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(Stats {
-            path: path.to_owned(),
-            aside,
-            write,
-        })
+        Ok(Stats { path: path.to_owned(), aside, write })
     }
 
     /// Writes the file.
@@ -83,36 +79,19 @@ fn csv(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     for worker in &summary.workers {
         let (number, role) = (worker.number, role(worker));
         for phase in PHASES {
-            writeln!(
-                to,
-                "{number},{role},{}_ns,{}",
-                phase.name(),
-                worker.counters.time_ns(phase)
-            )?;
-            writeln!(
-                to,
-                "{number},{role},{}_calls,{}",
-                phase.name(),
-                worker.counters.calls(phase)
-            )?;
+            writeln!(to, "{number},{role},{}_ns,{}", phase.name(), worker.counters.time_ns(phase))?;
+            writeln!(to, "{number},{role},{}_calls,{}", phase.name(), worker.counters.calls(phase))?;
         }
         for count in COUNTS {
-            writeln!(
-                to,
-                "{number},{role},{},{}",
-                count.name(),
-                worker.counters.get(count)
-            )?;
+            writeln!(to, "{number},{role},{},{}", count.name(), worker.counters.get(count))?;
         }
     }
     Ok(())
 }
 
 fn json(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
-    let mut job: Map<String, Value> = of_job(summary)
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .into_iter()
-        .collect();
+    let mut job: Map<String, Value> =
+        of_job(summary).map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
     job.insert("deaths".into(), json!(summary.deaths));
     let workers: Vec<Value> = summary
         .workers

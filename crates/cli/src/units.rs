@@ -23,18 +23,12 @@ const UNITS: [(&str, u64); 12] = [
 pub fn bytes(text: &str) -> Result<usize, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "a size is a number and a unit, like 64KiB".to_owned())?;
+    let number: u64 = number.parse().map_err(|_| "a size is a number and a unit, like 64KiB".to_owned())?;
     let unit = unit.trim_start().to_ascii_lowercase();
     let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(format!(
-            "{unit} is no unit of size; use B, KiB, MiB, GiB, or kB, MB, GB"
-        ));
+        return Err(format!("{unit} is no unit of size; use B, KiB, MiB, GiB, or kB, MB, GB"));
     };
-    let bytes = number
-        .checked_mul(*factor)
-        .and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = number.checked_mul(*factor).and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| "this is more than the machine can count".to_owned())
 }
 
@@ -53,13 +47,8 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        for (text, expected) in [
-            ("4096", 4096),
-            ("64KiB", 65536),
-            ("64k", 65536),
-            ("64 kB", 64000),
-            ("1GiB", 1 << 30),
-        ] {
+        for (text, expected) in [("4096", 4096), ("64KiB", 65536), ("64k", 65536), ("64 kB", 64000), ("1GiB", 1 << 30)]
+        {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
         for text in ["", "KiB", "64QB", "-1", "99999999TiB"] {

@@ -51,10 +51,7 @@ impl WordCount {
         }
     }
 
-    fn count<J: MapReduce<Key = Bytes, Value = u64>>(
-        &self,
-        (program, records): (J, Records),
-    ) -> Result<(), Failure> {
+    fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
         Run {
             program: &program,
             input: self.inputs.input()?,

@@ -14,12 +14,7 @@ fn odd_text() -> Vec<u8> {
     let mut text = Vec::new();
     for line in 0..400u32 {
         let word = line.wrapping_mul(2_654_435_761) % 97;
-        write!(
-            text,
-            "the w{word} don't ''tis rock'n'roll' grün \r\n\t w{}\x0bw\n",
-            line % 7
-        )
-        .expect("written");
+        write!(text, "the w{word} don't ''tis rock'n'roll' grün \r\n\t w{}\x0bw\n", line % 7).expect("written");
     }
     text.extend_from_slice(b"\xff\xfe a\0b \xf0\x9f\xa6 ");
     text.extend_from_slice(&[b'x'; 10_000]);
@@ -58,29 +53,12 @@ fn any_plan_gives_the_answer_of_ten_sequential_lines() {
                         alpha = !alpha;
                         let mut command = word_count(topology);
                         command
-                            .args([
-                                "--isolation",
-                                isolation,
-                                "--exchange",
-                                exchange,
-                                "--buffer",
-                                buffer,
-                            ])
-                            .args([
-                                "--combine",
-                                combine,
-                                "--pages",
-                                pages,
-                                "--page-bytes",
-                                "4KiB",
-                            ])
+                            .args(["--isolation", isolation, "--exchange", exchange, "--buffer", buffer])
+                            .args(["--combine", combine, "--pages", pages, "--page-bytes", "4KiB"])
                             .args(["--tokens", if alpha { "alpha" } else { "space" }])
                             .arg(&path);
                         let answer = answer(&mut command);
-                        assert!(
-                            answer == expected[usize::from(alpha)],
-                            "{command:?} gave another answer"
-                        );
+                        assert!(answer == expected[usize::from(alpha)], "{command:?} gave another answer");
                     }
                 }
             }
@@ -91,10 +69,7 @@ fn any_plan_gives_the_answer_of_ten_sequential_lines() {
 #[test]
 fn a_combining_buffer_needs_combining_in_map() {
     for combine in ["reduce", "off"] {
-        let complaint = complaint(
-            &mut word_count(["--buffer", "hash", "--combine", combine, "/dev/null"]),
-            2,
-        );
+        let complaint = complaint(&mut word_count(["--buffer", "hash", "--combine", combine, "/dev/null"]), 2);
         assert!(complaint.contains("--buffer array"), "{complaint}");
     }
 }
@@ -125,17 +100,9 @@ fn files_directories_patterns_and_standard_input_are_the_same_text() {
 #[test]
 fn standard_input_may_be_a_pipe() {
     let text = odd_text().repeat(20);
-    let mut child = word_count(["--workers", "2"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("started");
-    child
-        .stdin
-        .take()
-        .expect("a pipe")
-        .write_all(&text)
-        .expect("written");
+    let mut child =
+        word_count(["--workers", "2"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+    child.stdin.take().expect("a pipe").write_all(&text).expect("written");
     let output = child.wait_with_output().expect("ended");
     assert!(output.status.success());
     assert!(output.stdout == oracle(&text, false));
@@ -146,9 +113,7 @@ fn the_greatest_come_first_unless_another_order_is_asked_for() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("text");
     fs::write(&path, "b c c a a a d").expect("written");
-    let rows = |arguments: &[&str]| {
-        String::from_utf8(answer(word_count(arguments).arg(&path))).expect("text")
-    };
+    let rows = |arguments: &[&str]| String::from_utf8(answer(word_count(arguments).arg(&path))).expect("text");
     assert_eq!(rows(&[]), "a\t3\nb\t1\nc\t2\nd\t1\n");
     assert_eq!(rows(&["--sort", "count"]), "a\t3\nc\t2\nb\t1\nd\t1\n");
     assert_eq!(rows(&["--top", "3"]), "a\t3\nc\t2\nb\t1\n");
@@ -167,21 +132,13 @@ fn the_extension_says_how_rows_are_written() {
     for (name, expected) in [
         ("r.tsv", &b"a,b\t2\n\xff\t1\n"[..]),
         ("r.csv", b"word,count\n\"a,b\",2\n\xff,1\n"),
-        (
-            "r.jsonl",
-            b"{\"word\":\"a,b\",\"count\":2}\n{\"word_base64\":\"/w==\",\"count\":1}\n",
-        ),
+        ("r.jsonl", b"{\"word\":\"a,b\",\"count\":2}\n{\"word_base64\":\"/w==\",\"count\":1}\n"),
     ] {
         let path = dir.path().join(name);
         assert!(answer(word_count(["--output"]).arg(&path).arg(&text)).is_empty());
         assert_eq!(fs::read(&path).expect("there"), expected);
     }
-    let complaint = complaint(
-        word_count(["--output"])
-            .arg(dir.path().join("r.parquet"))
-            .arg(&text),
-        2,
-    );
+    let complaint = complaint(word_count(["--output"]).arg(dir.path().join("r.parquet")).arg(&text), 2);
     assert!(complaint.contains("--format"), "{complaint}");
     assert_eq!(names(dir.path()), ["r.csv", "r.jsonl", "r.tsv", "text"]);
 }
@@ -192,46 +149,22 @@ fn statistics_name_every_number_that_the_guide_explains() {
     let dir = tempfile::tempdir().expect("a directory");
     let (csv, json) = (dir.path().join("s.csv"), dir.path().join("s.json"));
     for path in [&csv, &json] {
-        answer(
-            word_count([
-                "--map-workers",
-                "1",
-                "--reduce-workers",
-                "1",
-                "Cargo.toml",
-                "--stats",
-            ])
-            .arg(path),
-        );
+        answer(word_count(["--map-workers", "1", "--reduce-workers", "1", "Cargo.toml", "--stats"]).arg(path));
     }
     let csv = fs::read_to_string(csv).expect("there");
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some("worker,role,name,value"));
     for line in lines {
-        let [worker, role, name, value] = line.split(',').collect::<Vec<_>>()[..] else {
-            panic!("{line}")
-        };
-        assert!(
-            [("job", ""), ("1", "map"), ("2", "reduce")].contains(&(worker, role)),
-            "{line}"
-        );
+        let [worker, role, name, value] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        assert!([("job", ""), ("1", "map"), ("2", "reduce")].contains(&(worker, role)), "{line}");
         assert!(value.parse::<u64>().is_ok(), "{line}");
-        let explained = name
-            .strip_suffix("_calls")
-            .or(name.strip_suffix("_ns").filter(|_| worker != "job"))
-            .unwrap_or(name);
-        assert!(
-            guide.contains(&format!("| `{explained}` |")),
-            "{explained} is not explained"
-        );
+        let explained =
+            name.strip_suffix("_calls").or(name.strip_suffix("_ns").filter(|_| worker != "job")).unwrap_or(name);
+        assert!(guide.contains(&format!("| `{explained}` |")), "{explained} is not explained");
     }
-    let json: serde_json::Value =
-        serde_json::from_slice(&fs::read(json).expect("there")).expect("JSON");
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(json).expect("there")).expect("JSON");
     assert!(json["job"]["wall_ns"].as_u64() > json["job"]["started_ns"].as_u64());
-    assert_eq!(
-        json["workers"][0]["counts"]["input_bytes"],
-        json["job"]["input_bytes"]
-    );
+    assert_eq!(json["workers"][0]["counts"]["input_bytes"], json["job"]["input_bytes"]);
     assert!(json["workers"][0]["phases"]["map"]["ns"].as_u64() > Some(0));
 }
 
@@ -239,8 +172,5 @@ fn statistics_name_every_number_that_the_guide_explains() {
 fn the_tables_of_the_guide_are_those_of_the_engine() {
     let guide = include_str!("../../../docs/statistics.md");
     let explained = guide.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(
-        explained,
-        7 + gristmill::PHASES.len() + gristmill::COUNTS.len()
-    );
+    assert_eq!(explained, 7 + gristmill::PHASES.len() + gristmill::COUNTS.len());
 }

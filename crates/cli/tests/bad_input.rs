@@ -17,19 +17,13 @@ const GIB: u64 = 1 << 30;
 #[test]
 fn a_missing_file_is_named() {
     let complaint = complaint(&mut word_count(["/no/such/file"]), 1);
-    assert_eq!(
-        complaint,
-        "gristmill: cannot read /no/such/file: No such file or directory (os error 2)\n"
-    );
+    assert_eq!(complaint, "gristmill: cannot read /no/such/file: No such file or directory (os error 2)\n");
 }
 
 #[test]
 fn a_pattern_without_a_match_is_named() {
     let complaint = complaint(&mut word_count(["/no/such/*.txt"]), 1);
-    assert_eq!(
-        complaint,
-        "gristmill: no file matches the pattern /no/such/*.txt\n"
-    );
+    assert_eq!(complaint, "gristmill: no file matches the pattern /no/such/*.txt\n");
 }
 
 #[test]
@@ -37,10 +31,7 @@ fn a_directory_without_files_is_named() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::create_dir(dir.path().join("empty")).expect("made");
     let complaint = complaint(word_count(["--workers", "2"]).arg(dir.path()), 1);
-    assert!(
-        complaint.contains("there is no file in the directory"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("there is no file in the directory"), "{complaint}");
 }
 
 #[test]
@@ -54,41 +45,26 @@ fn a_file_without_permission_is_named() {
     let program = dir.path().join("gristmill");
     fs::copy(env!("CARGO_BIN_EXE_gristmill"), &program).expect("copied");
     let mut command = Command::new(&program);
-    command
-        .args(["word-count", "--workers", "2"])
-        .arg(&path)
-        .stdin(Stdio::null());
+    command.args(["word-count", "--workers", "2"]).arg(&path).stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
     let complaint = complaint(&mut command, 1);
-    assert_eq!(
-        complaint,
-        format!(
-            "gristmill: cannot read {}: Permission denied (os error 13)\n",
-            path.display()
-        )
-    );
+    assert_eq!(complaint, format!("gristmill: cannot read {}: Permission denied (os error 13)\n", path.display()));
 }
 
 #[test]
 fn a_file_that_can_be_opened_but_not_read_is_named() {
     // Nothing is mapped at the start of an address space.
     let complaint = complaint(&mut word_count(["/proc/self/mem"]), 1);
-    assert!(
-        complaint.starts_with("gristmill: cannot read /proc/self/mem: "),
-        "{complaint}"
-    );
+    assert!(complaint.starts_with("gristmill: cannot read /proc/self/mem: "), "{complaint}");
 }
 
 #[test]
 fn a_file_whose_size_is_not_known_is_read() {
     // Files of /proc say that they have no bytes.
     let counted = answer(&mut word_count(["/proc/self/status", "--workers", "2"]));
-    assert!(
-        counted.windows(5).any(|five| five == b"Name:"),
-        "the file was taken for empty"
-    );
+    assert!(counted.windows(5).any(|five| five == b"Name:"), "the file was taken for empty");
 }
 
 #[test]
@@ -108,17 +84,8 @@ fn a_fifo_is_read_to_its_end() {
     let path = dir.path().join("fifo");
     make_fifo(&path);
     let text = b"to be or not to be ".repeat(50_000);
-    let child = word_count(["--workers", "2"])
-        .arg(&path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("started");
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&path)
-        .expect("opened")
-        .write_all(&text)
-        .expect("written");
+    let child = word_count(["--workers", "2"]).arg(&path).stdout(Stdio::piped()).spawn().expect("started");
+    fs::OpenOptions::new().write(true).open(&path).expect("opened").write_all(&text).expect("written");
     let output = child.wait_with_output().expect("ended");
     assert!(output.status.success());
     assert_eq!(output.stdout, oracle(&text, false));
@@ -133,16 +100,9 @@ fn a_word_of_two_gibibytes_is_an_error_with_its_place_and_the_limit() {
     file.set_len(2 * GIB).expect("set");
     let began = Instant::now();
     let complaint = complaint(word_count(["--workers", "2"]).arg(&path), 1);
-    assert!(
-        complaint.contains("starts at byte 8 is longer than 16777216 bytes"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("starts at byte 8 is longer than 16777216 bytes"), "{complaint}");
     assert!(complaint.contains("--record-bytes-max"), "{complaint}");
-    assert!(
-        began.elapsed() < Duration::from_secs(5),
-        "it took {:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
 }
 
 #[test]
@@ -160,10 +120,7 @@ fn the_longest_word_is_exactly_as_long_as_the_limit_says() {
             assert!(answer(&mut command) == oracle(&text, false));
         } else {
             let complaint = complaint(&mut command, 1);
-            assert!(
-                complaint.contains("starts at byte 4 is longer than 1048576 bytes"),
-                "{complaint}"
-            );
+            assert!(complaint.contains("starts at byte 4 is longer than 1048576 bytes"), "{complaint}");
         }
     }
 }
@@ -179,30 +136,14 @@ fn a_line_of_two_gibibytes_is_counted_in_little_memory() {
     // The address space of each process has room for a quarter of the line, everything else included.
     let script = "ulimit -v 524288; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
-    command.args([
-        "-c",
-        script,
-        env!("CARGO_BIN_EXE_gristmill"),
-        "word-count",
-        "--tokens",
-        "alpha",
-        "--workers",
-        "2",
-    ]);
-    assert_eq!(
-        answer(command.arg(&path).stdin(Stdio::null())),
-        b"END\t1\nX\t1\n"
-    );
+    command.args(["-c", script, env!("CARGO_BIN_EXE_gristmill"), "word-count", "--tokens", "alpha", "--workers", "2"]);
+    assert_eq!(answer(command.arg(&path).stdin(Stdio::null())), b"END\t1\nX\t1\n");
 }
 
 #[test]
 fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
     let dir = tempfile::tempdir().expect("a directory");
-    let (text, fifo, result) = (
-        dir.path().join("text"),
-        dir.path().join("fifo"),
-        dir.path().join("result"),
-    );
+    let (text, fifo, result) = (dir.path().join("text"), dir.path().join("fifo"), dir.path().join("result"));
     fs::write(&text, "word ".repeat(1 << 20)).expect("written");
     make_fifo(&fifo);
     // The command has asked for the size of `text` by the time it opens the pipe behind it, and waits there.
@@ -211,23 +152,13 @@ fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
-    let pipe = fs::OpenOptions::new()
-        .write(true)
-        .open(&fifo)
-        .expect("opened");
-    File::options()
-        .write(true)
-        .open(&text)
-        .and_then(|file| file.set_len(1 << 20))
-        .expect("truncated");
+    let pipe = fs::OpenOptions::new().write(true).open(&fifo).expect("opened");
+    File::options().write(true).open(&text).and_then(|file| file.set_len(1 << 20)).expect("truncated");
     drop(pipe);
     let output = child.wait_with_output().expect("ended");
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{complaint}");
-    assert!(
-        complaint.contains("ends at byte 1048576, but had 5242880 bytes"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("ends at byte 1048576, but had 5242880 bytes"), "{complaint}");
     assert_eq!(names(dir.path()), ["fifo", "text"]);
 }
 
@@ -235,23 +166,14 @@ fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
 fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
     let dir = tempfile::tempdir().expect("a directory");
     let text = dir.path().join("text");
-    fs::write(
-        &text,
-        (0..100_000)
-            .map(|n| format!("word{n} "))
-            .collect::<String>(),
-    )
-    .expect("written");
+    fs::write(&text, (0..100_000).map(|n| format!("word{n} ")).collect::<String>()).expect("written");
     let small = dir.path().join("small");
     fs::create_dir(&small).expect("made");
     // A tiny file system of our own, in a mount namespace that ends with the script.
     let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" && echo before > \"$1/counts.tsv\" || exit 99
         \"$0\" word-count --workers 2 --output \"$1/counts.tsv\" \"$2\"; echo \"status $?\"; ls -A \"$1\"; cat \"$1/counts.tsv\"";
-    let namespace: &[&str] = if rustix::process::geteuid().is_root() {
-        &["--mount"]
-    } else {
-        &["--mount", "--map-root-user"]
-    };
+    let namespace: &[&str] =
+        if rustix::process::geteuid().is_root() { &["--mount"] } else { &["--mount", "--map-root-user"] };
     let mounted = Command::new("unshare")
         .args(namespace)
         .args(["sh", "-c", script, env!("CARGO_BIN_EXE_gristmill")])
@@ -261,14 +183,8 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
     match mounted {
         Ok(output) if output.status.success() => {
             let complaint = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                complaint.contains("counts.tsv: No space left on device"),
-                "{complaint}"
-            );
-            assert_eq!(
-                String::from_utf8_lossy(&output.stdout),
-                "status 1\ncounts.tsv\nbefore\n"
-            );
+            assert!(complaint.contains("counts.tsv: No space left on device"), "{complaint}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "status 1\ncounts.tsv\nbefore\n");
         }
         _ => {
             // Nobody may mount here: a limit on the size of files fails the same write.
@@ -276,15 +192,9 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
             fs::write(&counts, "before\n").expect("written");
             let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" word-count --workers 2 --output \"$1\" \"$2\"";
             let mut limited = Command::new("sh");
-            limited
-                .args(["-c", script, env!("CARGO_BIN_EXE_gristmill")])
-                .args([&counts, &text])
-                .stdin(Stdio::null());
+            limited.args(["-c", script, env!("CARGO_BIN_EXE_gristmill")]).args([&counts, &text]).stdin(Stdio::null());
             let complaint = complaint(&mut limited, 1);
-            assert!(
-                complaint.contains("counts.tsv: File too large"),
-                "{complaint}"
-            );
+            assert!(complaint.contains("counts.tsv: File too large"), "{complaint}");
             assert_eq!(names(&small), ["counts.tsv"]);
             assert_eq!(fs::read_to_string(counts).expect("there"), "before\n");
         }
@@ -293,58 +203,30 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
 
 #[test]
 fn what_cannot_be_written_fails_before_the_job_begins() {
-    for arguments in [
-        ["--output", "/no/such/directory/counts.tsv"],
-        ["--stats", "/no/such/directory/run.json"],
-    ] {
+    for arguments in [["--output", "/no/such/directory/counts.tsv"], ["--stats", "/no/such/directory/run.json"]] {
         // The input would never end.
         let complaint = complaint(word_count(arguments).arg("/dev/zero"), 1);
-        assert!(
-            complaint.starts_with("gristmill: cannot write /no/such/directory/"),
-            "{complaint}"
-        );
+        assert!(complaint.starts_with("gristmill: cannot write /no/such/directory/"), "{complaint}");
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let complaint = complaint(
-        word_count(["--format", "tsv", "--output"])
-            .arg(dir.path())
-            .arg("/dev/zero"),
-        1,
-    );
+    let complaint = complaint(word_count(["--format", "tsv", "--output"]).arg(dir.path()).arg("/dev/zero"), 1);
     assert!(complaint.contains("Is a directory"), "{complaint}");
 }
 
 #[test]
 fn a_full_standard_output_is_an_error() {
-    let full = || {
-        File::options()
-            .write(true)
-            .open("/dev/full")
-            .expect("opened")
-    };
+    let full = || File::options().write(true).open("/dev/full").expect("opened");
     let complaint = complaint(word_count(["Cargo.toml"]).stdout(full()), 1);
-    assert_eq!(
-        complaint,
-        "gristmill: cannot write standard output: No space left on device (os error 28)\n"
-    );
+    assert_eq!(complaint, "gristmill: cannot write standard output: No space left on device (os error 28)\n");
     let complaint = command::complaint(&mut word_count(["Cargo.toml", "--output", "/dev/full"]), 1);
-    assert_eq!(
-        complaint,
-        "gristmill: cannot write /dev/full: No space left on device (os error 28)\n"
-    );
+    assert_eq!(complaint, "gristmill: cannot write /dev/full: No space left on device (os error 28)\n");
 }
 
 #[test]
 fn a_reader_that_wants_no_more_is_no_failure() {
     let dir = tempfile::tempdir().expect("a directory");
     let (text, stats) = (dir.path().join("text"), dir.path().join("stats.csv"));
-    fs::write(
-        &text,
-        (0..200_000)
-            .map(|n| format!("word{n} "))
-            .collect::<String>(),
-    )
-    .expect("written");
+    fs::write(&text, (0..200_000).map(|n| format!("word{n} ")).collect::<String>()).expect("written");
     for isolation in ["process", "thread"] {
         let mut child = word_count(["--workers", "2", "--isolation", isolation, "--stats"])
             .args([&stats, &text])
@@ -353,18 +235,10 @@ fn a_reader_that_wants_no_more_is_no_failure() {
             .spawn()
             .expect("started");
         let mut first = [0; 6];
-        child
-            .stdout
-            .take()
-            .expect("a pipe")
-            .read_exact(&mut first)
-            .expect("a row");
+        child.stdout.take().expect("a pipe").read_exact(&mut first).expect("a row");
         assert_eq!(&first, b"word0\t");
         let output = child.wait_with_output().expect("ended");
-        assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{output:?}"
-        );
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         assert!(stats.exists());
     }
 }
@@ -374,28 +248,12 @@ fn a_failed_job_leaves_the_result_of_the_one_before() {
     let dir = tempfile::tempdir().expect("a directory");
     let result = dir.path().join("counts.csv");
     fs::write(&result, "before").expect("written");
-    complaint(
-        word_count(["--output"]).arg(&result).arg("/no/such/file"),
-        1,
-    );
-    complaint(
-        word_count(["--record-bytes-max", "1", "--output"])
-            .arg(&result)
-            .arg(big_word(dir.path())),
-        1,
-    );
+    complaint(word_count(["--output"]).arg(&result).arg("/no/such/file"), 1);
+    complaint(word_count(["--record-bytes-max", "1", "--output"]).arg(&result).arg(big_word(dir.path())), 1);
     assert_eq!(fs::read_to_string(&result).expect("there"), "before");
     assert_eq!(names(dir.path()), ["counts.csv", "word"]);
-    answer(
-        word_count(["--output"])
-            .arg(&result)
-            .arg(big_word(dir.path())),
-    );
-    assert!(
-        fs::read_to_string(&result)
-            .expect("there")
-            .starts_with("word,count\nxxx")
-    );
+    answer(word_count(["--output"]).arg(&result).arg(big_word(dir.path())));
+    assert!(fs::read_to_string(&result).expect("there").starts_with("word,count\nxxx"));
 }
 
 #[test]
@@ -419,10 +277,7 @@ fn a_command_that_makes_no_sense_is_told_so() {
 }
 
 fn make_fifo(path: &Path) {
-    let made = Command::new("mkfifo")
-        .arg(path)
-        .status()
-        .expect("mkfifo starts");
+    let made = Command::new("mkfifo").arg(path).status().expect("mkfifo starts");
     assert!(made.success());
 }
 

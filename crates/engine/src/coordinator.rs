@@ -26,9 +26,9 @@ use std::sync::atomic::AtomicU32;
 
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
+use crate::exchange::JobIsOver;
 use crate::job::{Isolation, Job, Order, Progress};
 use crate::map_reduce::MapReduce;
-use crate::exchange::JobIsOver;
 use crate::output::{self, Summary};
 use crate::plan::{self, Machine, Plan};
 use crate::results::Results;
@@ -55,7 +55,9 @@ pub(crate) fn run<J: MapReduce>(
             return Err(Error::ThreadsRunning { threads });
         }
     } else if settings.task_timeout.is_some() {
-        return Err(Error::Setting("a task timeout needs process isolation: a thread cannot be ended from outside".into()));
+        return Err(Error::Setting(
+            "a task timeout needs process isolation: a thread cannot be ended from outside".into(),
+        ));
     }
     let opened = input.open()?;
     let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
@@ -192,12 +194,12 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn start(&mut self, role: Role, reducer: Option<usize>) -> Result<()> {
         let job = self.work;
         let body = match job.plan.isolation {
-            Isolation::Process => Body::Process(
-                fork_worker(|| run_worker(job, role)).map_err(|error| match error {
+            Isolation::Process => {
+                Body::Process(fork_worker(|| run_worker(job, role)).map_err(|error| match error {
                     ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
                     ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
-                })?,
-            ),
+                })?)
+            }
             Isolation::Thread => Body::Thread(Some(
                 Builder::new()
                     .name(format!("gristmill {}", role.slot))
@@ -303,10 +305,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn sleep(&self, results: &Results<'_, J>, announced: u64) {
         let shared = self.work.shared;
         let wants_ticks = self.progress.is_some() || self.work.settings.task_timeout.is_some();
-        let waiting = Waiting {
-            coordinator: self,
-            timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32),
-        };
+        let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {
             let again = std::mem::replace(&mut slept, true);
@@ -374,10 +373,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn explain(&self, failure: Failure) -> Error {
         let source = |source: usize| &self.work.tasks.sources[source];
         match failure {
-            Failure::Read { source: at, errno } => Error::Input {
-                path: source(at).name.clone(),
-                source: std::io::Error::from_raw_os_error(errno),
-            },
+            Failure::Read { source: at, errno } => {
+                Error::Input { path: source(at).name.clone(), source: std::io::Error::from_raw_os_error(errno) }
+            }
             Failure::Truncated { source: at, found } => {
                 Error::Truncated { path: source(at).name.clone(), expected: source(at).bytes, found }
             }
@@ -416,9 +414,7 @@ impl Hand<'_> {
     /// How the worker ended, if it has: before the job is over every end is a death.
     fn ended(&mut self) -> Result<Option<String>> {
         match &mut self.body {
-            Body::Process(child) => {
-                Ok(child.try_wait().asked("waiting for a worker")?.map(|death| death.to_string()))
-            }
+            Body::Process(child) => Ok(child.try_wait().asked("waiting for a worker")?.map(|death| death.to_string())),
             Body::Thread(thread) if thread.as_ref().is_some_and(ScopedJoinHandle::is_finished) => {
                 drop(thread.take().map(ScopedJoinHandle::join));
                 Ok(Some("its thread ended".to_owned()))

@@ -391,13 +391,7 @@ pub(crate) struct JobIsOver;
 impl<'r, J: MapReduce> Lane<'r, J> {
     /// Writes a pair into the open page of `partition`, and sends the page when it is full.
     #[inline(always)]
-    pub fn append<K: Key, V: Datum>(
-        &mut self,
-        partition: usize,
-        hash: u32,
-        key: K::Ref<'_>,
-        value: V::Ref<'_>,
-    ) {
+    pub fn append<K: Key, V: Datum>(&mut self, partition: usize, hash: u32, key: K::Ref<'_>, value: V::Ref<'_>) {
         let bytes = entry::width::<K, V>(key, value);
         if let Some(room) = self.outbox.room(partition, bytes) {
             return entry::write::<K, V>(hash, key, value, room);

@@ -34,7 +34,9 @@ impl Input {
 
     pub(crate) fn open(&self) -> Result<Opened> {
         if self.paths.is_empty() {
-            return Err(Error::NoInput { what: "no input was named: give files, directories, or - for standard input".into() });
+            return Err(Error::NoInput {
+                what: "no input was named: give files, directories, or - for standard input".into(),
+            });
         }
         let mut opened = Opened { sources: Vec::new(), kept: Vec::new() };
         for path in &self.paths {
@@ -83,7 +85,11 @@ impl Opened {
         }
         // Another process may have read a part of it; and it may have been opened by somebody else.
         let path = in_proc(&file);
-        if facts.is_file() && facts.len() > 0 && file.stream_position().is_ok_and(|at| at == 0) && File::open(&path).is_ok() {
+        if facts.is_file()
+            && facts.len() > 0
+            && file.stream_position().is_ok_and(|at| at == 0)
+            && File::open(&path).is_ok()
+        {
             self.sources.push(Source { name, path, bytes: facts.len() });
             self.kept.push(file);
             return Ok(());

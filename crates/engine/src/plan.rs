@@ -100,7 +100,9 @@ impl Plan {
             chosen @ (Buffer::Hash | Buffer::Dense) if !combine_in_map => {
                 let name = if chosen == Buffer::Hash { "hash" } else { "dense" };
                 let why = if combines { "combining in map is off" } else { "the job has no combiner" };
-                return Err(Error::Setting(format!("the {name} buffer combines values, but {why}; use --buffer array")));
+                return Err(Error::Setting(format!(
+                    "the {name} buffer combines values, but {why}; use --buffer array"
+                )));
             }
             Buffer::Dense if keys.is_none() => {
                 return Err(Error::Setting(

@@ -42,7 +42,10 @@ impl<J: MapReduce> Reduction<J> {
         let slot = &mut self.partitions[partition];
         if !self.combines {
             let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
-            assert!(list.len() + body.len() < PARTITION_BYTES_MAX, "a partition that is not combined holds less than 4 GiB");
+            assert!(
+                list.len() + body.len() < PARTITION_BYTES_MAX,
+                "a partition that is not combined holds less than 4 GiB"
+            );
             return list.extend_from_slice(body);
         }
         let combine = const { combiner::<J>() };
@@ -160,11 +163,7 @@ impl<J: MapReduce> Reduction<J> {
     }
 
     /// Calls `visit` with the pairs at `rows`.
-    pub fn visit(
-        &self,
-        rows: &[Row],
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
-    ) {
+    pub fn visit(&self, rows: &[Row], mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>)) {
         for row in rows {
             let (key, value) = self.pair(row);
             visit(key, value);

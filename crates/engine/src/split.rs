@@ -163,7 +163,12 @@ impl Reader {
     }
 
     /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time.
-    pub fn for_each_chunk(&mut self, tasks: &Tasks, part: &Part, mut visit: impl FnMut(Split<'_>)) -> Result<(), Failure> {
+    pub fn for_each_chunk(
+        &mut self,
+        tasks: &Tasks,
+        part: &Part,
+        mut visit: impl FnMut(Split<'_>),
+    ) -> Result<(), Failure> {
         let source = &tasks.sources[part.source];
         let ends_record = |records: Records, bytes: &[u8]| -> Option<usize> {
             match records {
@@ -265,7 +270,14 @@ impl Reader {
     }
 
     /// Reads `wanted` bytes at `offset` of the source behind the `carried` bytes of the buffer.
-    fn fill(&mut self, source: &Source, index: usize, carried: usize, offset: u64, wanted: usize) -> Result<(), Failure> {
+    fn fill(
+        &mut self,
+        source: &Source,
+        index: usize,
+        carried: usize,
+        offset: u64,
+        wanted: usize,
+    ) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::Read { source: index, errno: error.raw_os_error().unwrap_or(0) };
         if self.buffer.len() < carried + wanted {
             self.buffer.resize(carried + wanted, 0);

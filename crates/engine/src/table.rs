@@ -77,13 +77,7 @@ impl<K: Key, V: Datum> Table<K, V> {
 
     /// Combines `value` into the entry of `key`, or makes a new one.
     #[inline(always)]
-    pub fn merge(
-        &mut self,
-        hash: u32,
-        key: K::Ref<'_>,
-        value: V::Ref<'_>,
-        combine: Combine<V>,
-    ) {
+    pub fn merge(&mut self, hash: u32, key: K::Ref<'_>, value: V::Ref<'_>, combine: Combine<V>) {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {

@@ -169,7 +169,8 @@ fn large_results() {
         for order in [Order::ByKey, Order::Unordered] {
             let case = Case { count: false, order, split_bytes: 300_000, ..case.clone() };
             for nth in [1, 2, 100, 250, 500, 600, 700, 800] {
-                let summary = case.check(&input, &[(worker, Moment::Sent, nth)]).unwrap_or_else(|why| panic!("{nth}: {why}"));
+                let summary =
+                    case.check(&input, &[(worker, Moment::Sent, nth)]).unwrap_or_else(|why| panic!("{nth}: {why}"));
                 died += summary.deaths.len();
             }
         }
@@ -268,9 +269,7 @@ const WAYS: [(How, &str); 6] = [
 ];
 
 fn deadly(case: &Case, program: &Deadly, input: &Path) -> gristmill::Result<(common::Pairs, gristmill::Summary)> {
-    case.run_with(program, input, |job| {
-        if program.how == How::Loop { job.task_timeout(TASK_TIMEOUT) } else { job }
-    })
+    case.run_with(program, input, |job| if program.how == How::Loop { job.task_timeout(TASK_TIMEOUT) } else { job })
 }
 
 fn always() {
@@ -281,7 +280,14 @@ fn always() {
             let text = error.to_string();
             println!("{text}");
             assert!(matches!(error, Error::TaskFailed { attempts: 3, .. }), "{text}");
-            let parts = ["worker ", " (pid ", ") died in map on ", "/text bytes 6000..8000: ", cause, ". The task was tried 3 times"];
+            let parts = [
+                "worker ",
+                " (pid ",
+                ") died in map on ",
+                "/text bytes 6000..8000: ",
+                cause,
+                ". The task was tried 3 times",
+            ];
             let mut at = 0;
             for part in parts {
                 at += text[at..].find(part).unwrap_or_else(|| panic!("{part:?} is missing in {text:?}")) + part.len();

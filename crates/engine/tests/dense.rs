@@ -1,7 +1,9 @@
 //! The dense buffer gives the answer of ten sequential lines, however the job runs. One process without threads, because
 //! its workers are forked.
 
-use gristmill::{Buffer, Combine, Combining, Emit, Exchange, Input, Isolation, Job, MapReduce, PagePolicy, Records, Split};
+use gristmill::{
+    Buffer, Combine, Combining, Emit, Exchange, Input, Isolation, Job, MapReduce, PagePolicy, Records, Split,
+};
 
 /// How often each byte occurs; declares `keys` as its domain.
 struct ByteCounts {
@@ -60,7 +62,8 @@ fn main() {
     for byte in &content {
         expected[usize::from(*byte)] += 1;
     }
-    let expected: Vec<(u16, u64)> = (0..256).map(|key| (key, expected[usize::from(key)])).filter(|pair| pair.1 > 0).collect();
+    let expected: Vec<(u16, u64)> =
+        (0..256).map(|key| (key, expected[usize::from(key)])).filter(|pair| pair.1 > 0).collect();
 
     // Any plan gives the answer of the lines above.
     for isolation in [Isolation::Process, Isolation::Thread] {
@@ -75,7 +78,11 @@ fn main() {
                                 job = job.map_workers(map).reduce_workers(reduce);
                             }
                             let (counts, _) = job.run().expect("the job runs");
-                            assert_eq!(counts.iter().collect::<Vec<_>>(), expected, "{isolation:?} {exchange:?} {combine:?} {pages:?} {map_workers:?}");
+                            assert_eq!(
+                                counts.iter().collect::<Vec<_>>(),
+                                expected,
+                                "{isolation:?} {exchange:?} {combine:?} {pages:?} {map_workers:?}"
+                            );
                         }
                     }
                 }

@@ -39,20 +39,11 @@ const V2: Generation = Generation {
 /// drops first. `None` without a limit.
 pub fn memory_left_bytes() -> Option<u64> {
     let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
-    directories(generation, &path)
-        .iter()
-        .filter_map(|dir| left_in(generation, dir))
-        .min()
+    directories(generation, &path).iter().filter_map(|dir| left_in(generation, dir)).min()
 }
 
 fn left_in(generation: &Generation, dir: &Path) -> Option<u64> {
-    let number = |name| {
-        fs::read_to_string(dir.join(name))
-            .ok()?
-            .trim()
-            .parse::<u64>()
-            .ok()
-    };
+    let number = |name| fs::read_to_string(dir.join(name)).ok()?.trim().parse::<u64>().ok();
     // An unlimited cgroup says "max" in v2, which is no number, and almost 2^63 in v1.
     let limit = number(generation.limit).filter(|&limit| limit < 1 << 62)?;
     let usage = number(generation.usage)?;
@@ -73,9 +64,7 @@ pub fn oom_kills() -> Option<u64> {
 fn oom_counter() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let cgroup = own_cgroup(&own).into_iter().flat_map(|(generation, path)| {
-        directories(generation, &path)
-            .into_iter()
-            .map(|dir| dir.join(generation.kills))
+        directories(generation, &path).into_iter().map(|dir| dir.join(generation.kills))
     });
     cgroup
         .chain([PathBuf::from("/proc/vmstat")])
@@ -93,33 +82,21 @@ fn own_cgroup(proc_self_cgroup: &str) -> Option<(&'static Generation, String)> {
             Some((parts.next()?, parts.next()?, parts.next()?))
         })
     };
-    let v1 =
-        lines().find(|(_, controllers, _)| controllers.split(',').any(|name| name == "memory"));
-    let v2 =
-        lines().find(|&(hierarchy, controllers, _)| hierarchy == "0" && controllers.is_empty());
-    v1.map(|(_, _, path)| (&V1, path.to_owned()))
-        .or(v2.map(|(_, _, path)| (&V2, path.to_owned())))
+    let v1 = lines().find(|(_, controllers, _)| controllers.split(',').any(|name| name == "memory"));
+    let v2 = lines().find(|&(hierarchy, controllers, _)| hierarchy == "0" && controllers.is_empty());
+    v1.map(|(_, _, path)| (&V1, path.to_owned())).or(v2.map(|(_, _, path)| (&V2, path.to_owned())))
 }
 
 /// The directory at `path` below the mount point and its ancestors, innermost first.
 fn directories(generation: &Generation, path: &str) -> Vec<PathBuf> {
     let mount = Path::new(generation.mount);
     let own = mount.join(path.trim_start_matches('/'));
-    own.ancestors()
-        .take_while(|dir| dir.starts_with(mount))
-        .map(Path::to_owned)
-        .collect()
+    own.ancestors().take_while(|dir| dir.starts_with(mount)).map(Path::to_owned).collect()
 }
 
 /// The number on the line `name number`.
 fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        line.strip_prefix(name)?
-            .strip_prefix(' ')?
-            .trim()
-            .parse()
-            .ok()
-    })
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -130,16 +107,10 @@ mod tests {
     fn memory_belongs_to_v1_where_v1_lists_it_and_to_v2_otherwise() {
         let hybrid = "9:name=systemd:/\n4:cpu,memory:/docker/ab:c\n0::/\n";
         let (generation, path) = own_cgroup(hybrid).unwrap();
-        assert_eq!(
-            (generation.mount, path.as_str()),
-            (V1.mount, "/docker/ab:c")
-        );
+        assert_eq!((generation.mount, path.as_str()), (V1.mount, "/docker/ab:c"));
 
         let (generation, path) = own_cgroup("0::/user.slice/a.scope\n").unwrap();
-        assert_eq!(
-            (generation.mount, path.as_str()),
-            (V2.mount, "/user.slice/a.scope")
-        );
+        assert_eq!((generation.mount, path.as_str()), (V2.mount, "/user.slice/a.scope"));
 
         assert!(own_cgroup("1:cpu:/\n").is_none());
         assert!(own_cgroup("").is_none());

@@ -42,10 +42,8 @@ impl SharedFutex {
     /// assert!(SharedFutex.wait_for(&word, 0, Duration::from_secs(60))); // the word is not 0
     /// ```
     pub fn wait_for(&self, word: &AtomicU32, seen: u32, limit: Duration) -> bool {
-        let limit = Timespec {
-            tv_sec: limit.as_secs().min(i64::MAX as u64) as i64,
-            tv_nsec: limit.subsec_nanos().into(),
-        };
+        let limit =
+            Timespec { tv_sec: limit.as_secs().min(i64::MAX as u64) as i64, tv_nsec: limit.subsec_nanos().into() };
         match futex::wait(word, Flags::empty(), seen, Some(&limit)) {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR) => true,
             Err(Errno::TIMEDOUT) => false,

@@ -21,9 +21,7 @@ use crate::cgroup;
 /// ```
 pub fn cpus_allowed() -> io::Result<Vec<usize>> {
     let allowed = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU)
-        .filter(|&cpu| allowed.is_set(cpu))
-        .collect())
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect())
 }
 
 /// Keeps the calling thread on processor `cpu`.
@@ -53,9 +51,7 @@ pub fn memory_available_bytes() -> io::Result<u64> {
 }
 
 fn mem_available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -67,11 +63,7 @@ fn mem_available_bytes(meminfo: &str) -> Option<u64> {
 /// As [`cpus_allowed`], which is asked when there is no `/sys/devices/system/node`.
 pub fn numa_nodes() -> io::Result<Vec<Vec<usize>>> {
     let nodes = nodes_in(Path::new("/sys/devices/system/node"));
-    if nodes.is_empty() {
-        Ok(vec![cpus_allowed()?])
-    } else {
-        Ok(nodes)
-    }
+    if nodes.is_empty() { Ok(vec![cpus_allowed()?]) } else { Ok(nodes) }
 }
 
 fn nodes_in(dir: &Path) -> Vec<Vec<usize>> {
@@ -80,12 +72,7 @@ fn nodes_in(dir: &Path) -> Vec<Vec<usize>> {
         .flatten()
         .filter_map(|entry| {
             let entry = entry.ok()?;
-            let number = entry
-                .file_name()
-                .to_str()?
-                .strip_prefix("node")?
-                .parse()
-                .ok()?;
+            let number = entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()?;
             let cpus = cpu_list(&fs::read_to_string(entry.path().join("cpulist")).ok()?)?;
             (!cpus.is_empty()).then_some((number, cpus))
         })
@@ -113,21 +100,15 @@ pub fn os_page_bytes() -> usize {
 /// `None` when the machine does not tell.
 pub fn l2_cache_bytes() -> Option<usize> {
     let cpu = *cpus_allowed().ok()?.first()?;
-    cache_bytes(
-        Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")),
-        "2",
-    )
+    cache_bytes(Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")), "2")
 }
 
 fn cache_bytes(dir: &Path, level: &str) -> Option<usize> {
-    fs::read_dir(dir)
-        .ok()?
-        .filter_map(Result::ok)
-        .find_map(|index| {
-            let read = |name| fs::read_to_string(index.path().join(name)).ok();
-            let holds_data = read("type")?.trim() != "Instruction";
-            (holds_data && read("level")?.trim() == level).then(|| size_bytes(&read("size")?))?
-        })
+    fs::read_dir(dir).ok()?.filter_map(Result::ok).find_map(|index| {
+        let read = |name| fs::read_to_string(index.path().join(name)).ok();
+        let holds_data = read("type")?.trim() != "Instruction";
+        (holds_data && read("level")?.trim() == level).then(|| size_bytes(&read("size")?))?
+    })
 }
 
 /// Reads a size such as `2048K`.
@@ -163,22 +144,14 @@ mod tests {
 
     #[test]
     fn available_memory_is_read_in_kibibytes() {
-        assert_eq!(
-            mem_available_bytes("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"),
-            Some(2 << 20)
-        );
+        assert_eq!(mem_available_bytes("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2 << 20));
         assert_eq!(mem_available_bytes("MemTotal: 9 kB\n"), None);
     }
 
     #[test]
     fn nodes_come_in_order_of_their_numbers_and_empty_ones_are_left_out() {
         let dir = std::env::temp_dir().join(format!("gristmill-nodes-{}", std::process::id()));
-        for (node, cpus) in [
-            ("node10", "4-5\n"),
-            ("node2", "0,2\n"),
-            ("node3", "\n"),
-            ("power", ""),
-        ] {
+        for (node, cpus) in [("node10", "4-5\n"), ("node2", "0,2\n"), ("node3", "\n"), ("power", "")] {
             fs::create_dir_all(dir.join(node)).unwrap();
             fs::write(dir.join(node).join("cpulist"), cpus).unwrap();
         }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open,
-    pidfd_send_signal, set_parent_process_death_signal, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, waitpid,
 };
 
 use crate::cgroup::oom_kills;
@@ -33,9 +33,7 @@ pub const PANICKED: i32 = 101;
 /// When `/proc` cannot be read.
 pub fn threads_in_this_process() -> io::Result<usize> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let count = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
+    let count = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
     count.ok_or_else(|| io::Error::other("/proc/self/status has no line Threads"))
 }
 
@@ -150,11 +148,9 @@ fn work(parent: Pid, body: impl FnOnce() -> i32) -> ! {
     if bound_to_parent.is_err() || getppid() != Some(parent) {
         exit_at_once(1);
     }
-    for (signal, disposition) in [
-        (libc::SIGINT, libc::SIG_DFL),
-        (libc::SIGTERM, libc::SIG_DFL),
-        (libc::SIGPIPE, libc::SIG_IGN),
-    ] {
+    for (signal, disposition) in
+        [(libc::SIGINT, libc::SIG_DFL), (libc::SIGTERM, libc::SIG_DFL), (libc::SIGPIPE, libc::SIG_IGN)]
+    {
         // SAFETY: neither disposition runs code of ours. It cannot fail for these signals.
         unsafe { libc::signal(signal, disposition) };
     }
@@ -219,14 +215,9 @@ impl Child {
     /// Opens the process descriptor of a child just forked, or ends it when that is not possible.
     fn adopt(pid: Pid, oom_kills_before: Option<u64>) -> io::Result<Child> {
         match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Child {
-                pid,
-                pidfd,
-                parent: process::id(),
-                oom_kills_before,
-                killed_here: false,
-                death: None,
-            }),
+            Ok(pidfd) => {
+                Ok(Child { pid, pidfd, parent: process::id(), oom_kills_before, killed_here: false, death: None })
+            }
             Err(error) => {
                 let _ = kill_process(pid, Signal::KILL);
                 let _ = waitpid(Some(pid), WaitOptions::empty());

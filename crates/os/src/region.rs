@@ -73,11 +73,7 @@ impl Region {
     /// When the sizes are absurd, or the process may not map that much address space.
     pub fn new(control_bytes: usize, page_area_bytes: usize) -> io::Result<Region> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let huge_pages = |bytes: usize| {
-            bytes
-                .checked_next_multiple_of(HUGE_PAGE_BYTES)
-                .ok_or_else(too_large)
-        };
+        let huge_pages = |bytes: usize| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or_else(too_large);
         let borders_end = control_bytes
             .checked_next_multiple_of(LINE_BYTES)
             .and_then(|start| start.checked_add(LINE_BYTES))
@@ -89,13 +85,7 @@ impl Region {
             .filter(|&bytes| bytes <= isize::MAX as usize - HUGE_PAGE_BYTES)
             .ok_or_else(too_large)?;
         let base = map_shared(mapped_bytes)?;
-        Ok(Region {
-            base,
-            control_bytes,
-            page_area_start,
-            page_area_bytes,
-            mapped_bytes,
-        })
+        Ok(Region { base, control_bytes, page_area_start, page_area_bytes, mapped_bytes })
     }
 
     /// `count` atomics of 4 bytes at byte `offset` of the control area, zero at first.
@@ -134,11 +124,8 @@ impl Region {
     /// Checks that `count` atomics at `offset` lie in the control area, and returns the offset behind
     /// the last of them.
     fn end_of(&self, offset: usize, count: usize, atomic_bytes: usize) -> usize {
-        let end = count
-            .checked_mul(atomic_bytes)
-            .and_then(|bytes| bytes.checked_add(offset));
-        let end =
-            end.filter(|&end| end <= self.control_bytes && offset.is_multiple_of(atomic_bytes));
+        let end = count.checked_mul(atomic_bytes).and_then(|bytes| bytes.checked_add(offset));
+        let end = end.filter(|&end| end <= self.control_bytes && offset.is_multiple_of(atomic_bytes));
         end.unwrap_or_else(|| {
             panic!(
                 "{count} atomics of {atomic_bytes} bytes do not fit at byte {offset} of a control area of {} bytes",
@@ -239,8 +226,7 @@ impl Region {
     pub fn discard(&self, range: Range<usize>) -> io::Result<()> {
         self.assert_in_page_area(&range);
         assert!(
-            range.start.is_multiple_of(os_page_bytes())
-                && range.end.is_multiple_of(os_page_bytes()),
+            range.start.is_multiple_of(os_page_bytes()) && range.end.is_multiple_of(os_page_bytes()),
             "only whole OS pages can be given back, not bytes {range:?}"
         );
         // SAFETY: the users of `page_area` promise that nobody accesses the range meanwhile.
@@ -260,13 +246,7 @@ impl Region {
     /// `range` lies inside the page area, and whoever uses the range expects what `advice` does.
     unsafe fn advise(&self, range: Range<usize>, advice: Advice) -> rustix::io::Result<()> {
         // SAFETY: the range is mapped, and by this region alone.
-        unsafe {
-            madvise(
-                self.page_area().add(range.start).as_ptr().cast(),
-                range.len(),
-                advice,
-            )
-        }
+        unsafe { madvise(self.page_area().add(range.start).as_ptr().cast(), range.len(), advice) }
     }
 }
 
@@ -284,22 +264,14 @@ fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
     let memory = memfd_create("gristmill", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&memory, bytes as u64)?;
     // Nobody can cut the memory short later, which would make an access to it fatal.
-    fcntl_add_seals(
-        &memory,
-        SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
-    )?;
+    fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
 
     // The kernel aligns to OS pages only, so: (1) reserve 2 MiB too much, (2) map the memory over
     // the aligned part, (3) give the rest back.
     let reserved_bytes = bytes + HUGE_PAGE_BYTES;
     // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
     let reserved = unsafe {
-        mmap_anonymous(
-            null_mut(),
-            reserved_bytes,
-            ProtFlags::empty(),
-            MapFlags::PRIVATE | MapFlags::NORESERVE,
-        )?
+        mmap_anonymous(null_mut(), reserved_bytes, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)?
     };
     let before = reserved.align_offset(HUGE_PAGE_BYTES);
     let release = |offset: usize, bytes: usize| {

@@ -45,10 +45,7 @@ impl Usage {
         let mut raw = MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the kernel fills the whole struct behind this valid pointer when it returns 0.
         let result = unsafe { libc::getrusage(who, raw.as_mut_ptr()) };
-        assert_eq!(
-            result, 0,
-            "getrusage fails only for an unknown `who` or a bad pointer"
-        );
+        assert_eq!(result, 0, "getrusage fails only for an unknown `who` or a bad pointer");
         // SAFETY: it returned 0.
         let raw = unsafe { raw.assume_init() };
         let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
@@ -74,12 +71,8 @@ impl Sub for Usage {
             sys_us: self.sys_us.saturating_sub(earlier.sys_us),
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
             major_faults: self.major_faults.saturating_sub(earlier.major_faults),
-            voluntary_switches: self
-                .voluntary_switches
-                .saturating_sub(earlier.voluntary_switches),
-            involuntary_switches: self
-                .involuntary_switches
-                .saturating_sub(earlier.involuntary_switches),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
         }
     }
 }

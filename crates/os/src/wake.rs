@@ -72,19 +72,12 @@ impl AsFd for Bell {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<usize>> {
-    let mut entries: Vec<PollFd<'_>> = fds
-        .iter()
-        .map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-        .collect();
-    let timeout = timeout_ms.map(|ms| Timespec {
-        tv_sec: (ms / 1000).into(),
-        tv_nsec: (ms % 1000 * 1_000_000).into(),
-    });
+    let mut entries: Vec<PollFd<'_>> = fds.iter().map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let timeout = timeout_ms.map(|ms| Timespec { tv_sec: (ms / 1000).into(), tv_nsec: (ms % 1000 * 1_000_000).into() });
     match rustix::event::poll(&mut entries, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    let ready =
-        |(index, entry): (usize, &PollFd<'_>)| (!entry.revents().is_empty()).then_some(index);
+    let ready = |(index, entry): (usize, &PollFd<'_>)| (!entry.revents().is_empty()).then_some(index);
     Ok(entries.iter().enumerate().filter_map(ready).collect())
 }

@@ -52,34 +52,18 @@ claims![
 
 fn main() -> ExitCode {
     // `cargo test NAME` gives the name here; options such as `--nocapture` mean nothing to us.
-    let filter = std::env::args()
-        .skip(1)
-        .find(|argument| !argument.starts_with('-'));
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let (mut passed, mut failed) = (0, 0);
     for (name, claim) in CLAIMS {
-        if filter
-            .as_ref()
-            .is_some_and(|filter| !name.contains(filter.as_str()))
-        {
+        if filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
             continue;
         }
         let outcome = catch_unwind(AssertUnwindSafe(claim));
-        println!(
-            "{name} ... {}",
-            if outcome.is_ok() { "ok" } else { "FAILED" }
-        );
-        if outcome.is_ok() {
-            passed += 1
-        } else {
-            failed += 1
-        }
+        println!("{name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
+        if outcome.is_ok() { passed += 1 } else { failed += 1 }
     }
     println!("{passed} passed, {failed} failed");
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 const OS_PAGE: usize = 4096;
@@ -88,24 +72,15 @@ const OS_PAGE: usize = 4096;
 fn eventually(what: &str, done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(
-            start.elapsed() < Duration::from_secs(10),
-            "still not: {what}"
-        );
+        assert!(start.elapsed() < Duration::from_secs(10), "still not: {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
 fn is_running(pid: u32) -> bool {
     // A dead process that nobody has reaped yet is a zombie, state Z.
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit(')')
-            .next()
-            .unwrap()
-            .trim_start()
-            .starts_with('Z')
-    })
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'))
 }
 
 fn the_region_is_at_the_same_address_in_the_worker() {
@@ -143,10 +118,7 @@ fn a_populated_range_takes_no_fault_later() {
     populated.populate(0..BYTES).unwrap();
     // None here; a sanitizer's own memory takes one fault for eight OS pages.
     let faults = faults_of_touching(&populated, BYTES);
-    assert!(
-        faults < OS_PAGES / 4,
-        "{faults} faults in {OS_PAGES} OS pages"
-    );
+    assert!(faults < OS_PAGES / 4, "{faults} faults in {OS_PAGES} OS pages");
 }
 
 fn discarded_memory_reads_zero_in_every_process() {
@@ -186,16 +158,7 @@ fn a_kill_is_told_and_is_not_the_kernels() {
     assert_eq!(worker.try_wait().unwrap(), None);
     worker.kill().unwrap();
     let death = worker.wait().unwrap();
-    assert!(
-        matches!(
-            death,
-            Death::Signalled {
-                signal: 9,
-                oom: None | Some(false)
-            }
-        ),
-        "{death:?}"
-    );
+    assert!(matches!(death, Death::Signalled { signal: 9, oom: None | Some(false) }), "{death:?}");
     assert_eq!(death.to_string(), "signal 9 (SIGKILL)");
 }
 
@@ -281,9 +244,7 @@ fn a_worker_dies_with_its_parent() {
         sleep_for_ever()
     })
     .unwrap();
-    eventually("the grandchild runs", || {
-        grandchild.load(Ordering::Relaxed) != 0
-    });
+    eventually("the grandchild runs", || grandchild.load(Ordering::Relaxed) != 0);
     let pid = grandchild.load(Ordering::Relaxed);
     assert!(is_running(pid));
     middle.kill().unwrap();
@@ -304,10 +265,7 @@ fn a_worker_dies_of_sigterm_though_its_parent_handles_it() {
     assert_eq!(worker.wait().unwrap().to_string(), "signal 15 (SIGTERM)");
     // SAFETY: the handler runs in this thread before `raise` returns.
     unsafe { libc::raise(libc::SIGTERM) };
-    assert!(
-        HANDLED.load(Ordering::Relaxed),
-        "this process still has its handler"
-    );
+    assert!(HANDLED.load(Ordering::Relaxed), "this process still has its handler");
     // SAFETY: puts back what was there.
     unsafe { libc::signal(libc::SIGTERM, before) };
 }
@@ -317,10 +275,7 @@ fn a_second_thread_forbids_the_fork() {
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let other = thread::spawn(move || stopped.recv());
     let refused = fork_worker(|| 0);
-    assert!(
-        matches!(refused, Err(ForkError::ThreadsRunning { count: 2 })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(ForkError::ThreadsRunning { count: 2 })), "{refused:?}");
     stop.send(()).unwrap();
     other.join().unwrap().unwrap();
 }
@@ -337,14 +292,10 @@ fn a_fork_that_the_kernel_refuses_is_an_error() {
     // In a worker, because the limits cannot be raised again. Root is exempt from the limit of
     // processes, so the worker becomes a user nobody else is, with room for itself only.
     let mut worker = fork_worker(|| {
-        let one = libc::rlimit {
-            rlim_cur: 1,
-            rlim_max: 1,
-        };
+        let one = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
         // SAFETY: a valid pointer, and numbers.
         let prepared = unsafe {
-            libc::setrlimit(libc::RLIMIT_NPROC, &one) == 0
-                && (libc::getuid() != 0 || libc::setuid(54_321) == 0)
+            libc::setrlimit(libc::RLIMIT_NPROC, &one) == 0 && (libc::getuid() != 0 || libc::setuid(54_321) == 0)
         };
         assert!(prepared);
         match fork_worker(|| 0) {
@@ -358,9 +309,7 @@ fn a_fork_that_the_kernel_refuses_is_an_error() {
 
 fn a_futex_wakes_another_process() {
     let region = Region::new(64, 0).unwrap();
-    let [word, awake] = region.u32s(0, 2) else {
-        unreachable!()
-    };
+    let [word, awake] = region.u32s(0, 2) else { unreachable!() };
     let mut worker = fork_worker(|| {
         Doorbell::new(word).sleep_unless(&SharedFutex, || false);
         awake.store(1, Ordering::Relaxed);
@@ -380,10 +329,7 @@ fn no_wake_up_is_lost_between_processes() {
     let region = Region::new(4096, 0).unwrap();
     // Two processes take turns; each sleeps until the turn is its own.
     let turn = &region.u32s(0, 1)[0];
-    let bells = [
-        Doorbell::new(&region.u32s(128, 1)[0]),
-        Doorbell::new(&region.u32s(256, 1)[0]),
-    ];
+    let bells = [Doorbell::new(&region.u32s(128, 1)[0]), Doorbell::new(&region.u32s(256, 1)[0])];
     let play = |own: usize| {
         for expected in (own as u32..TURNS).step_by(2) {
             while turn.load(Ordering::Acquire) != expected {
@@ -403,9 +349,7 @@ fn no_wake_up_is_lost_between_processes() {
 fn a_ringer_killed_at_any_moment_leaves_nobody_asleep() {
     for round in 0..100 {
         let region = Region::new(4096, 0).unwrap();
-        let [word, work, over] = region.u32s(0, 3) else {
-            unreachable!()
-        };
+        let [word, work, over] = region.u32s(0, 3) else { unreachable!() };
         let bell = Doorbell::new(word);
         let mut sleeper = fork_worker(|| {
             let mut seen = 0;
@@ -457,10 +401,7 @@ fn a_dropped_child_is_killed_and_reaped() {
     let pid = worker.pid();
     assert!(is_running(pid));
     drop(worker);
-    assert!(
-        !std::path::Path::new(&format!("/proc/{pid}")).exists(),
-        "not even a zombie is left"
-    );
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "not even a zombie is left");
 }
 
 fn a_worker_that_drops_its_siblings_handle_leaves_it_alive() {
@@ -471,13 +412,7 @@ fn a_worker_that_drops_its_siblings_handle_leaves_it_alive() {
     })
     .unwrap();
     assert_eq!(younger.wait().unwrap(), Death::Exited(0));
-    assert_eq!(
-        elder
-            .expect("only the copy was dropped")
-            .try_wait()
-            .unwrap(),
-        None
-    );
+    assert_eq!(elder.expect("only the copy was dropped").try_wait().unwrap(), None);
 }
 
 fn a_bell_rings_across_processes() {

@@ -11,9 +11,7 @@ use gristmill_os::Region;
 fn refusal<T>(action: impl FnOnce() -> T) -> String {
     match catch_unwind(AssertUnwindSafe(action)) {
         Ok(_) => panic!("it was not refused"),
-        Err(payload) => *payload
-            .downcast::<String>()
-            .expect("an assertion with a message"),
+        Err(payload) => *payload.downcast::<String>().expect("an assertion with a message"),
     }
 }
 
@@ -31,8 +29,7 @@ fn the_control_area_may_fill_its_last_huge_page_to_the_brim() {
     for control_bytes in [(2 << 20) - 64, 2 << 20, (2 << 20) + 64] {
         let region = Region::new(control_bytes, 2 << 20).unwrap();
         let all = region.u64s(0, control_bytes / 8);
-        all.iter()
-            .for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+        all.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
         // The borders lie behind the words and the pages behind the borders: neither was overwritten.
         assert_eq!(region.u64s(0, control_bytes / 8).len(), control_bytes / 8);
         // SAFETY: the first byte of the page area, which nobody writes.
@@ -44,10 +41,7 @@ fn the_control_area_may_fill_its_last_huge_page_to_the_brim() {
 fn atomics_beyond_the_control_area_are_refused() {
     let region = Region::new(100, 2 << 20).unwrap();
     assert_eq!(region.u32s(0, 25).len(), 25);
-    assert!(
-        refusal(|| region.u32s(0, 26))
-            .contains("do not fit at byte 0 of a control area of 100 bytes")
-    );
+    assert!(refusal(|| region.u32s(0, 26)).contains("do not fit at byte 0 of a control area of 100 bytes"));
     assert!(refusal(|| region.u32s(usize::MAX - 3, 1)).contains("do not fit"));
     assert!(refusal(|| region.u64s(0, usize::MAX / 4)).contains("do not fit"));
     assert!(refusal(|| region.u64s(96, 1)).contains("do not fit"));
@@ -69,10 +63,7 @@ fn no_place_is_lent_in_two_sizes() {
     assert_eq!(region.u32s(60, 100).len(), 100);
     assert_eq!(region.u64s(464, 1).len(), 1);
     let refused = refusal(|| region.u32s(460, 2));
-    assert!(
-        refused.contains("u32s were asked for up to byte 468, and u64s from byte 464 on"),
-        "{refused}"
-    );
+    assert!(refused.contains("u32s were asked for up to byte 468, and u64s from byte 464 on"), "{refused}");
     assert!(refusal(|| region.u32s(4000, 1)).contains("u32s come first"));
 
     let region = Region::new(4096, 0).unwrap();

@@ -3,13 +3,7 @@
 use gristmill_page::{PageMut, Pages, Reuse, Shape};
 
 fn pages(slots: usize, pages_per_arena: usize) -> Pages {
-    Pages::new(Shape {
-        slots,
-        pages_per_arena,
-        page_bytes: 4096,
-        extra_words: 3,
-    })
-    .expect("mapped")
+    Pages::new(Shape { slots, pages_per_arena, page_bytes: 4096, extra_words: 3 }).expect("mapped")
 }
 
 fn fill(page: &mut PageMut<'_>, byte: u8) {
@@ -29,10 +23,7 @@ fn a_page_arrives_as_it_was_written_and_comes_back_to_be_written_again() {
         let page = receiver.recv(0).expect("it has arrived");
         assert!(page.bytes().iter().all(|byte| *byte == round));
         assert_eq!(page.producer(), 0);
-        assert!(
-            sender.take().is_none(),
-            "it is not written while it is read"
-        );
+        assert!(sender.take().is_none(), "it is not written while it is read");
         receiver.give_back(page);
     }
 }
@@ -52,10 +43,7 @@ fn pages_of_one_producer_arrive_in_order_and_those_of_two_are_told_apart() {
     }
     for (producer, mark) in [(0, 0), (1, 100)] {
         for byte in 0..4 {
-            assert_eq!(
-                receiver.recv(producer).expect("arrived").bytes()[0],
-                mark + byte
-            );
+            assert_eq!(receiver.recv(producer).expect("arrived").bytes()[0], mark + byte);
         }
         assert!(receiver.is_empty(producer));
         assert!(receiver.recv(producer).is_none());
@@ -122,11 +110,7 @@ fn discarded_pages_come_back_empty_and_kept_ones_as_they_were() {
         sender.send(1, page);
         let page = receiver.recv(0).expect("arrived");
         receiver.give_back(page);
-        assert_eq!(
-            sender.take().expect("back").bytes()[0],
-            expected,
-            "{reuse:?}"
-        );
+        assert_eq!(sender.take().expect("back").bytes()[0], expected, "{reuse:?}");
     }
 }
 
@@ -188,10 +172,5 @@ fn two_threads_hand_over_a_hundred_thousand_pages() {
 fn words_of_the_layer_above_are_zero_and_its_own() {
     let pages = pages(2, 1);
     assert_eq!(pages.extra_words().len(), 3);
-    assert!(
-        pages
-            .extra_words()
-            .iter()
-            .all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0)
-    );
+    assert!(pages.extra_words().iter().all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0));
 }

@@ -32,10 +32,7 @@ impl<'a> CommitWord<'a> {
     pub fn commit(&self, epoch: u64) {
         // Relaxed: nobody else stores the word.
         let last = self.word.load(Ordering::Relaxed);
-        assert!(
-            epoch > last,
-            "epoch {epoch} commits after epoch {last}: epochs only grow"
-        );
+        assert!(epoch > last, "epoch {epoch} commits after epoch {last}: epochs only grow");
         // PAIRS WITH committed: whoever sees the epoch committed finds all its pages in the rings.
         self.word.store(epoch, Ordering::Release);
     }

@@ -65,9 +65,7 @@ impl<'a> Doorbell<'a> {
     #[cold]
     fn wake_sleeper(&self, futex: &impl Futex) {
         // PAIRS WITH sleep_unless, load of the word. One ringer of many finds ASLEEP and makes the call.
-        let marked =
-            self.word
-                .compare_exchange(ASLEEP, AWAKE, Ordering::Release, Ordering::Relaxed);
+        let marked = self.word.compare_exchange(ASLEEP, AWAKE, Ordering::Release, Ordering::Relaxed);
         if marked.is_ok() {
             futex.wake(self.word);
         }

@@ -39,12 +39,7 @@ impl<'a> Cells<'a> {
     /// When `capacity` is not a power of two, or above 2^31.
     pub const fn words(capacity: usize) -> usize {
         assert_capacity(capacity);
-        2 * LINE_WORDS
-            + if capacity < LINE_WORDS {
-                LINE_WORDS
-            } else {
-                capacity
-            }
+        2 * LINE_WORDS + if capacity < LINE_WORDS { LINE_WORDS } else { capacity }
     }
 
     /// Lays out a ring of `capacity` page numbers in the first `Cells::words(capacity)` words:
@@ -60,11 +55,7 @@ impl<'a> Cells<'a> {
     /// When `words` is shorter than that, or `capacity` is not a power of two or above 2^31.
     pub fn in_words(words: &'a [AtomicU32], capacity: usize) -> Cells<'a> {
         let words = &words[..Cells::words(capacity)];
-        Cells {
-            tail: &words[0],
-            head: &words[LINE_WORDS],
-            slots: &words[2 * LINE_WORDS..][..capacity],
-        }
+        Cells { tail: &words[0], head: &words[LINE_WORDS], slots: &words[2 * LINE_WORDS..][..capacity] }
     }
 
     /// How many page numbers the ring holds.
@@ -80,10 +71,7 @@ impl<'a> Cells<'a> {
 }
 
 const fn assert_capacity(capacity: usize) {
-    assert!(
-        capacity.is_power_of_two() && capacity <= 1 << 31,
-        "a ring's capacity is a power of two, at most 2^31"
-    );
+    assert!(capacity.is_power_of_two() && capacity <= 1 << 31, "a ring's capacity is a power of two, at most 2^31");
 }
 
 /// The ring holds as many page numbers as it has slots.
@@ -120,11 +108,7 @@ impl<'a> Producer<'a> {
     /// When the number of slots is not a power of two, or above 2^31.
     pub fn attach(cells: Cells<'a>) -> Producer<'a> {
         assert_capacity(cells.capacity());
-        Producer {
-            cells,
-            tail: cells.tail.load(Ordering::Acquire),
-            head_seen: cells.head.load(Ordering::Acquire),
-        }
+        Producer { cells, tail: cells.tail.load(Ordering::Acquire), head_seen: cells.head.load(Ordering::Acquire) }
     }
 
     /// Hands `page` to the consumer, with everything this thread wrote before.
@@ -174,11 +158,7 @@ impl<'a> Consumer<'a> {
     pub fn attach(cells: Cells<'a>) -> Consumer<'a> {
         assert_capacity(cells.capacity());
         let head = cells.head.load(Ordering::Acquire);
-        Consumer {
-            cells,
-            head,
-            tail_seen: head,
-        }
+        Consumer { cells, head, tail_seen: head }
     }
 
     /// Takes the oldest page number, and with it sees everything its producer wrote before the push.

@@ -44,11 +44,7 @@ impl Ring {
     }
 
     fn ends(&self) -> (Producer<'_>, Consumer<'_>) {
-        let cells = Cells {
-            head: &self.head,
-            tail: &self.tail,
-            slots: &self.slots,
-        };
+        let cells = Cells { head: &self.head, tail: &self.tail, slots: &self.slots };
         (Producer::attach(cells), Consumer::attach(cells))
     }
 }
@@ -64,15 +60,11 @@ unsafe impl Sync for Page {}
 
 impl Page {
     fn new() -> Page {
-        Page {
-            access: UnsafeCell::new(()),
-            value: AtomicU32::new(0),
-        }
+        Page { access: UnsafeCell::new(()), value: AtomicU32::new(0) }
     }
 
     fn write(&self, value: u32) {
-        self.access
-            .with_mut(|_| self.value.store(value, Ordering::Relaxed));
+        self.access.with_mut(|_| self.value.store(value, Ordering::Relaxed));
     }
 
     fn read(&self) -> u32 {
@@ -101,10 +93,7 @@ struct CondvarFutex {
 
 impl CondvarFutex {
     fn new() -> CondvarFutex {
-        CondvarFutex {
-            lock: Mutex::new(()),
-            woken: Condvar::new(),
-        }
+        CondvarFutex { lock: Mutex::new(()), woken: Condvar::new() }
     }
 }
 
@@ -229,11 +218,7 @@ fn no_wake_up_is_lost() {
 fn no_wake_up_is_lost_between_two_ringers() {
     // With 5 preemptions it takes 16 seconds, and passes too; unbounded, hours.
     bounded(4).check(|| {
-        let (rings, word, futex) = share((
-            [Ring::new(1), Ring::new(1)],
-            AtomicU32::new(0),
-            CondvarFutex::new(),
-        ));
+        let (rings, word, futex) = share(([Ring::new(1), Ring::new(1)], AtomicU32::new(0), CondvarFutex::new()));
         let bell = Doorbell::new(word);
         let [(first, first_end), (second, second_end)] = [rings[0].ends(), rings[1].ends()];
         let others = [first, second].map(|mut producer| {

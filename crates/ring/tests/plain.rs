@@ -9,9 +9,7 @@ use std::thread;
 use gristmill_ring::{Cells, CommitWord, Consumer, Doorbell, Full, Futex, Producer};
 
 fn words(capacity: usize) -> Vec<AtomicU32> {
-    (0..Cells::words(capacity))
-        .map(|_| AtomicU32::new(0))
-        .collect()
+    (0..Cells::words(capacity)).map(|_| AtomicU32::new(0)).collect()
 }
 
 #[test]
@@ -24,10 +22,7 @@ fn pages_come_out_in_the_order_they_went_in() {
         producer.push(page).unwrap();
     }
     assert!(!consumer.is_empty());
-    assert_eq!(
-        [consumer.pop(), consumer.pop(), consumer.pop()],
-        [Some(7), Some(4), Some(9)]
-    );
+    assert_eq!([consumer.pop(), consumer.pop(), consumer.pop()], [Some(7), Some(4), Some(9)]);
     assert_eq!(consumer.pop(), None);
 }
 
@@ -74,21 +69,14 @@ fn an_end_attached_later_goes_on_where_the_ring_stands() {
     assert_eq!(Consumer::attach(cells).pop(), Some(1));
     Producer::attach(cells).push(3).unwrap();
     let mut consumer = Consumer::attach(cells);
-    assert_eq!(
-        [consumer.pop(), consumer.pop(), consumer.pop()],
-        [Some(2), Some(3), None]
-    );
+    assert_eq!([consumer.pop(), consumer.pop(), consumer.pop()], [Some(2), Some(3), None]);
 }
 
 #[test]
 #[should_panic(expected = "power of two")]
 fn a_capacity_that_is_no_power_of_two_is_refused() {
     let words = words(4);
-    let cells = Cells {
-        head: &words[0],
-        tail: &words[1],
-        slots: &words[2..5],
-    };
+    let cells = Cells { head: &words[0], tail: &words[1], slots: &words[2..5] };
     Producer::attach(cells);
 }
 
@@ -131,10 +119,7 @@ fn two_threads_pass_every_page_once_and_both_sleep_when_idle() {
     const CAPACITY: usize = 8;
     let pages: u32 = if cfg!(miri) { 200 } else { 200_000 };
     let (there, back) = (words(CAPACITY), words(CAPACITY));
-    let (full, empty) = (
-        Cells::in_words(&there, CAPACITY),
-        Cells::in_words(&back, CAPACITY),
-    );
+    let (full, empty) = (Cells::in_words(&there, CAPACITY), Cells::in_words(&back, CAPACITY));
     let bells = [AtomicU32::new(0), AtomicU32::new(0)];
     let futex = CondvarFutex::default();
 
@@ -163,9 +148,7 @@ fn two_threads_pass_every_page_once_and_both_sleep_when_idle() {
                 }
             };
             assert_eq!(page, expected);
-            give_back
-                .push(page)
-                .expect("the return ring has room for every page");
+            give_back.push(page).expect("the return ring has room for every page");
             peer.ring(&futex);
         }
     });

@@ -8,10 +8,7 @@ use std::process::{Command, Output, Stdio};
 /// `gristmill word-count` with nothing to read on standard input, and two workers.
 pub fn word_count<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
-    command
-        .arg("word-count")
-        .args(arguments)
-        .stdin(Stdio::null());
+    command.arg("word-count").args(arguments).stdin(Stdio::null());
     command
 }
 
@@ -19,47 +16,25 @@ pub fn word_count<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Co
 #[allow(dead_code)]
 pub fn oracle(text: &[u8], alpha: bool) -> Vec<u8> {
     let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
-    let text = if alpha {
-        text.to_ascii_uppercase()
-    } else {
-        text.to_vec()
-    };
+    let text = if alpha { text.to_ascii_uppercase() } else { text.to_vec() };
     let separates = |byte: &u8| {
-        if alpha {
-            !byte.is_ascii_uppercase() && *byte != b'\''
-        } else {
-            byte.is_ascii_whitespace()
-        }
+        if alpha { !byte.is_ascii_uppercase() && *byte != b'\'' } else { byte.is_ascii_whitespace() }
     };
     for word in text.split(separates) {
-        let first = if alpha {
-            word.iter().position(|byte| *byte != b'\'')
-        } else {
-            Some(0)
-        };
+        let first = if alpha { word.iter().position(|byte| *byte != b'\'') } else { Some(0) };
         let word = &word[first.unwrap_or(word.len())..];
         if !word.is_empty() {
             *counts.entry(word.to_vec()).or_default() += 1;
         }
     }
-    counts
-        .iter()
-        .flat_map(|(word, count)| [&word[..], b"\t", count.to_string().as_bytes(), b"\n"].concat())
-        .collect()
+    counts.iter().flat_map(|(word, count)| [&word[..], b"\t", count.to_string().as_bytes(), b"\n"].concat()).collect()
 }
 
 /// The standard output of a run that succeeds and has nothing to complain about.
 pub fn answer(command: &mut Command) -> Vec<u8> {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().expect("the command starts");
+    let Output { status, stdout, stderr } = command.output().expect("the command starts");
     let complaint = String::from_utf8_lossy(&stderr);
-    assert!(
-        status.success() && complaint.is_empty(),
-        "{command:?}\n{status}: {complaint}"
-    );
+    assert!(status.success() && complaint.is_empty(), "{command:?}\n{status}: {complaint}");
     stdout
 }
 
@@ -68,11 +43,7 @@ pub fn answer(command: &mut Command) -> Vec<u8> {
 pub fn complaint(command: &mut Command, status: i32) -> String {
     let output = command.output().expect("the command starts");
     let complaint = String::from_utf8(output.stderr).expect("messages are text");
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{command:?}: {complaint}"
-    );
+    assert_eq!(output.status.code(), Some(status), "{command:?}: {complaint}");
     assert!(output.stdout.is_empty(), "{command:?} printed a result");
     complaint
 }
@@ -81,15 +52,8 @@ pub fn complaint(command: &mut Command, status: i32) -> String {
 #[allow(dead_code)]
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).expect("a directory");
-    let mut names: Vec<_> = entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

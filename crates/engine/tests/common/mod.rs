@@ -95,7 +95,11 @@ impl Watched {
     }
 
     /// Waits for its end, `Err` when that takes longer than `limit`.
-    pub fn wait(&mut self, limit: Duration, mut meanwhile: impl FnMut(&Self)) -> Result<std::process::ExitStatus, String> {
+    pub fn wait(
+        &mut self,
+        limit: Duration,
+        mut meanwhile: impl FnMut(&Self),
+    ) -> Result<std::process::ExitStatus, String> {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
@@ -138,7 +142,8 @@ impl Watched {
         let mut state = String::new();
         for pid in processes_with(&self.mark) {
             let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            state += &format!("  pid {pid}: {}  in {} {}\n", read("stat").trim(), read("wchan"), read("syscall").trim());
+            state +=
+                &format!("  pid {pid}: {}  in {} {}\n", read("stat").trim(), read("wchan"), read("syscall").trim());
             let stack = Command::new("gdb").args(["-p", &pid.to_string(), "-batch", "-ex", "bt 16"]).output();
             if let Ok(stack) = stack {
                 let stack = String::from_utf8_lossy(&stack.stdout).into_owned();
@@ -352,7 +357,12 @@ impl Case {
     }
 
     /// Runs the job after `change` has had a say in it.
-    pub fn run_with<J>(&self, program: &J, input: &Path, change: impl FnOnce(Job<J>) -> Job<J>) -> gristmill::Result<(Pairs, Summary)>
+    pub fn run_with<J>(
+        &self,
+        program: &J,
+        input: &Path,
+        change: impl FnOnce(Job<J>) -> Job<J>,
+    ) -> gristmill::Result<(Pairs, Summary)>
     where
         J: MapReduce<Key = Bytes, Value = u64>,
     {

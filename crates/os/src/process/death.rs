@@ -32,14 +32,8 @@ impl Death {
     pub(super) fn of(status: WaitStatus, oom_killed: impl FnOnce() -> Option<bool>) -> Death {
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Death::Exited(code),
-            (None, Some(libc::SIGKILL)) => Death::Signalled {
-                signal: libc::SIGKILL,
-                oom: oom_killed(),
-            },
-            (None, Some(signal)) => Death::Signalled {
-                signal,
-                oom: Some(false),
-            },
+            (None, Some(libc::SIGKILL)) => Death::Signalled { signal: libc::SIGKILL, oom: oom_killed() },
+            (None, Some(signal)) => Death::Signalled { signal, oom: Some(false) },
             (None, None) => unreachable!("waitpid reports stopped processes only when asked to"),
         }
     }
@@ -100,10 +94,7 @@ mod tests {
         assert_eq!(Death::Exited(3).to_string(), "exit status 3");
         assert_eq!(signalled(11, Some(false)), "signal 11 (SIGSEGV)");
         assert_eq!(signalled(9, None), "signal 9 (SIGKILL)");
-        assert_eq!(
-            signalled(9, Some(true)),
-            "signal 9 (SIGKILL, by the kernel: out of memory)"
-        );
+        assert_eq!(signalled(9, Some(true)), "signal 9 (SIGKILL, by the kernel: out of memory)");
         assert_eq!(signalled(40, Some(false)), "signal 40");
     }
 }
