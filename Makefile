@@ -5,7 +5,8 @@
 # What is missing is installed where this folder can install it; Rust itself it cannot.
 
 CARGO ?= cargo
-GRISTMILL = target/release/gristmill
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+GRISTMILL = $(TARGET)/release/gristmill
 # Text that every build leaves behind: the sources of the crates that cargo has fetched.
 DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 
@@ -13,9 +14,9 @@ DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
-	@echo '$$ gristmill word-count --tokens alpha --top 20 --stats target/demo.json $(DEMO_INPUT)'
-	@$(GRISTMILL) word-count --tokens alpha --top 20 --stats target/demo.json '$(DEMO_INPUT)'
-	@echo 'What every worker did, and for how long: target/demo.json (docs/statistics.md explains it)'
+	@echo '$$ gristmill word-count --tokens alpha --top 20 --stats $(TARGET)/demo.json $(DEMO_INPUT)'
+	@$(GRISTMILL) word-count --tokens alpha --top 20 --stats $(TARGET)/demo.json '$(DEMO_INPUT)'
+	@echo 'What every worker did, and for how long: $(TARGET)/demo.json (docs/statistics.md explains it)'
 
 # Cargo knows what is out of date.
 .PHONY: $(GRISTMILL)

@@ -83,8 +83,12 @@ fn draw(total_bytes: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total_bytes), target).with_style(style.expect("a template that is right"))
 }
 
+fn workers(number: usize) -> String {
+    if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
+}
+
 fn message(progress: Progress) -> String {
-    let mut message = format!("{} workers", progress.workers);
+    let mut message = workers(progress.workers);
     if progress.deaths > 0 {
         message.push_str(&format!(", {} replaced", progress.deaths));
     }
@@ -105,12 +109,12 @@ fn line(summary: &Summary, pairs: &str, keys: &str) -> String {
     // What a dead worker had emitted is counted with what its successor emitted.
     let about = if summary.deaths.is_empty() { "" } else { "about " };
     let mut line = format!(
-        "{about}{} {pairs} ({about}{} {keys}) in {}, {seconds:.2} s, {}/s, {} workers",
+        "{about}{} {pairs} ({about}{} {keys}) in {}, {seconds:.2} s, {}/s, {}",
         HumanCount(counted.get(Count::PairsEmitted)),
         HumanCount(counted.get(Count::Keys)),
         HumanBytes(summary.input_bytes),
         HumanBytes(rate),
-        summary.workers.len() - summary.deaths.len(),
+        workers(summary.workers.len() - summary.deaths.len()),
     );
     if !summary.deaths.is_empty() {
         line.push_str(&format!(", {} replaced", summary.deaths.len()));
