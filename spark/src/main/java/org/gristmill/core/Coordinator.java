@@ -54,8 +54,8 @@ public final class Coordinator {
     executors.put(executor.id, executor);
     known.put(executor.id, executor);
     for (ShuffleLedger s : shuffles.values()) {
-      for (String home : s.deadHomes(executors.keySet())) { // those lost when there was no other executor to move to
-        loseHome(s, home, "executor " + home + " was lost");
+      for (String home : s.unfitHomes(executors.keySet())) {
+        loseHome(s, home, "executor " + home + " was lost or cannot store");
       }
     }
   }

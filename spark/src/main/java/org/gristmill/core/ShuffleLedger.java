@@ -41,6 +41,17 @@ final class ShuffleLedger {
     }
   }
 
+  /** What an executor has done of this shuffle's maps. */
+  private record Work(int maps, long records, long millis) {
+    double speed() {
+      return (double) records / millis;
+    }
+
+    Work plus(Work more) {
+      return new Work(maps + more.maps, records + more.records, millis + more.millis);
+    }
+  }
+
   final int id;
   final int maps;
   final int partitions;
@@ -49,7 +60,7 @@ final class ShuffleLedger {
   private final SizeModel model;
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
-  private final Map<String, long[]> recordsAndMillis = new HashMap<>();
+  private final Map<String, Work> work = new HashMap<>();
   private final Set<String> lostHomes = new HashSet<>();
   private final long[] totals;
   private long records;
@@ -118,9 +129,7 @@ final class ShuffleLedger {
         totals[p] += sizes[p];
       }
       model.add(records, totals);
-      long[] sum = recordsAndMillis.computeIfAbsent(a.executor, k -> new long[2]);
-      sum[0] += inputRecords;
-      sum[1] += Math.max(1, millis);
+      work.merge(a.executor, new Work(1, inputRecords, Math.max(1, millis)), Work::plus);
     }
     int enough = Math.max(4, (int) Math.ceil(planShare * maps));
     if (plan == null && (allCommitted() || committed.size() >= enough)) {
@@ -163,8 +172,10 @@ final class ShuffleLedger {
     return true;
   }
 
-  List<String> deadHomes(Set<String> alive) {
-    return plan == null ? List.of() : Arrays.stream(plan.homes()).distinct().filter(h -> !alive.contains(h)).toList();
+  /** Homes that are gone or cannot store, and stayed homes because there was no other executor. */
+  List<String> unfitHomes(Set<String> alive) {
+    return plan == null ? List.of() : Arrays.stream(plan.homes()).distinct()
+        .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
   }
 
   /** An executor is gone, and with it the pages that had not left it. Returns its committed attempts by map index. */
@@ -255,15 +266,17 @@ final class ShuffleLedger {
     return good.length > 0 ? good : executors.toArray(String[]::new);
   }
 
-  /** Records per second of map task on each node over the mean; 1 where it is unknown or within a fifth of the mean. */
+  /**
+   * Records per second of map task on each node over the mean. 1 where too few maps have run to tell, or where it is within a
+   * third of the mean: nodes that are alike measure that far apart while they warm up.
+   */
   private double[] speeds(String[] nodes) {
     double[] speeds = ones(nodes.length);
-    double mean = recordsAndMillis.values().stream().mapToDouble(s -> (double) s[0] / s[1]).average().orElse(0);
+    double mean = work.values().stream().mapToDouble(Work::speed).average().orElse(0);
     for (int n = 0; n < nodes.length; n++) {
-      long[] sum = recordsAndMillis.get(nodes[n]);
-      if (sum != null && mean > 0) {
-        double speed = Math.max(0.25, (double) sum[0] / sum[1] / mean);
-        speeds[n] = Math.abs(speed - 1) <= 0.2 ? 1 : speed;
+      Work done = work.get(nodes[n]);
+      if (done != null && done.maps >= 4 && mean > 0 && Math.abs(done.speed() / mean - 1) > 1.0 / 3) {
+        speeds[n] = Math.max(0.25, done.speed() / mean);
       }
     }
     return speeds;

@@ -67,6 +67,20 @@ class CoordinatorTest {
   }
 
   @Test
+  void aSlowNodeIsGivenLess() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 16, 30, () -> true);
+    long[] sizes = new long[30];
+    Arrays.fill(sizes, 100);
+    for (int m = 0; m < 8; m++) {
+      coordinator.start(1, m, m, m % 2 == 0 ? "a" : "b");
+      coordinator.commit(1, m, 1000, m % 2 == 0 ? 100 : 400, sizes.clone());
+    }
+    long atFast = Arrays.stream(last().homes()).filter("a"::equals).count();
+    assertEquals(24, atFast, 1);
+  }
+
+  @Test
   void reportedSizesAddUpAndEveryPartitionsHomeReportsMostOfIt() {
     executors("a", "b", "c");
     coordinator.shuffleAdded(1, 30, 6, () -> true);
@@ -194,6 +208,17 @@ class CoordinatorTest {
     assertFalse(Arrays.asList(last().homes()).contains("b"));
     coordinator.homeLost(1, "c", "disk full");
     assertTrue(Arrays.stream(last().homes()).allMatch("a"::equals));
+  }
+
+  @Test
+  void theOnlyExecutorStaysHomeThoughItCannotStoreUntilAnotherComes() {
+    executors("a");
+    coordinator.shuffleAdded(1, 1, 2, () -> true);
+    map(0, 0, "a", 1, 1);
+    coordinator.homeLost(1, "a", "disk full");
+    assertTrue(Arrays.stream(last().homes()).allMatch("a"::equals));
+    executors("b");
+    assertTrue(Arrays.stream(last().homes()).allMatch("b"::equals));
   }
 
   @Test

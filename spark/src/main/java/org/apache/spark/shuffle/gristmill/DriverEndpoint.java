@@ -45,6 +45,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
   private final Map<Integer, Flushing> flushes = new HashMap<>();
   private boolean watching;
+  private volatile boolean ending;
 
   DriverEndpoint(SparkEnv env, double planShare, long timeoutMs) {
     this.env = env;
@@ -94,7 +95,14 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
 
   void executorLost(String executor) {
     executors.remove(executor);
-    coordinator.executorLost(executor);
+    if (!ending) {
+      coordinator.executorLost(executor);
+    }
+  }
+
+  /** From now on executors leave because the work is done. */
+  void applicationEnds() {
+    ending = true;
   }
 
   private void register(Message.Register m, RpcEndpointRef ref, RpcCallContext context) {

@@ -1,6 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -43,10 +44,25 @@ final class TestCluster implements AutoCloseable {
     this(executors, new SparkConf(false));
   }
 
-  /** The processes of live executors. */
-  static List<ProcessHandle> executors() {
-    return ProcessHandle.current().descendants()
-        .filter(p -> p.info().commandLine().orElse("").contains("CoarseGrainedExecutorBackend")).toList();
+  /** The processes of live executors; at least one, waited for. */
+  static List<ProcessHandle> executors() throws InterruptedException {
+    while (true) {
+      List<ProcessHandle> found = ProcessHandle.current().descendants().filter(TestCluster::isExecutor).toList();
+      if (!found.isEmpty()) {
+        return found;
+      }
+      Thread.sleep(50);
+    }
+  }
+
+  /** Java's own view of a process leaves out command lines as long as these. */
+  private static boolean isExecutor(ProcessHandle process) {
+    try {
+      return Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"), StandardCharsets.ISO_8859_1)
+          .contains("CoarseGrainedExecutorBackend");
+    } catch (IOException e) {
+      return false; // it has ended
+    }
   }
 
   /** The files that hold partitions. */
