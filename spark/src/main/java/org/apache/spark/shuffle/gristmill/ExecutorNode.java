@@ -111,7 +111,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   /** Has all executors deliver what they hold of the shuffle, and waits. */
   boolean flush(int shuffle) {
-    return ((Message.Done) call(new Message.Flush(shuffle))).ok();
+    return ((Message.Done) Rpc.ask(driver, new Message.Flush(shuffle), 2 * timeoutMs)).ok(); // the driver waits once
   }
 
   void missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {

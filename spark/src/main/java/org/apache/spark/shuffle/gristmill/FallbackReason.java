@@ -26,7 +26,7 @@ interface FallbackReason {
   boolean mustFallBack();
 
   List<FallbackReason> ALL = List.of(new TooManyPartitions(), new ExternalService(), new PushBasedMerge(), new OldFetchProtocol(),
-      new OneProcess(), new TooSmall());
+      new Decommissioning(), new OneProcess(), new TooSmall());
 
   static Optional<String> firstFor(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency,
       boolean oneProcess) {
@@ -91,6 +91,21 @@ interface FallbackReason {
     public Optional<String> check(Shuffle s) {
       return s.conf.getBoolean("spark.shuffle.useOldFetchProtocol", false)
           ? Optional.of("spark.shuffle.useOldFetchProtocol is true, and ranges of a partition need the new protocol")
+          : Optional.empty();
+    }
+
+    @Override
+    public boolean mustFallBack() {
+      return true;
+    }
+  }
+
+  /** An executor on its way out refuses parcels, and nobody tells us that it is. */
+  record Decommissioning() implements FallbackReason {
+    @Override
+    public Optional<String> check(Shuffle s) {
+      return s.conf.getBoolean("spark.decommission.enabled", false)
+          ? Optional.of("spark.decommission.enabled is true, and partitions do not move off an executor that is leaving")
           : Optional.empty();
     }
 

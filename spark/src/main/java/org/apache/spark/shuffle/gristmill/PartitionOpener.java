@@ -15,6 +15,8 @@ import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.gristmill.core.Coordinator;
 import org.gristmill.core.Winners;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Tuple2;
 import scala.Tuple3;
 import scala.collection.Iterator;
@@ -32,6 +34,8 @@ import scala.collection.Seq;
  * </ol>
  */
 final class PartitionOpener {
+  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
+
   private final ExecutorNode node;
   private final BlockTransferService service;
   private final ShuffleReadMetricsReporter metrics;
@@ -136,7 +140,11 @@ final class PartitionOpener {
       return false;
     }
     long begin = System.nanoTime();
-    node.flush(shuffle);
+    try {
+      node.flush(shuffle);
+    } catch (Exception e) { // an executor that does not answer in time: what it holds will be missing, and made again
+      LOG.warn("Pages of shuffle {} could not all be delivered", shuffle, e);
+    }
     metrics.incFetchWaitTime((System.nanoTime() - begin) / 1_000_000);
     flushed = true;
     return true;

@@ -123,6 +123,18 @@ class FaultsTest {
     });
   }
 
+  /** Stopped for a while, as a long garbage collection would: it neither sends, receives nor answers. */
+  @Test
+  void anExecutorThatStallsDoesNotChangeTheAnswer() throws Exception {
+    everySeed(1500, new Behaviour(0, 0, 0), random -> {
+      List<ProcessHandle> executors = TestCluster.executors();
+      String pid = String.valueOf(executors.get(random.nextInt(executors.size())).pid());
+      assertEquals(0, new ProcessBuilder("kill", "-STOP", pid).start().waitFor());
+      Thread.sleep(500 + random.nextInt(1500));
+      assertEquals(0, new ProcessBuilder("kill", "-CONT", pid).start().waitFor());
+    });
+  }
+
   @Test
   void failingAndSlowAttemptsDoNotChangeTheAnswer() throws Exception {
     everySeed(0, new Behaviour(0, 2, 0), random -> {});
