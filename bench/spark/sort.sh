@@ -23,7 +23,7 @@ run() { # run NAME CONF...
   start=$(date +%s.%N)
   lines=$("$SPARK/bin/spark-submit" --master "local-cluster[$executors,1,$memory]" --driver-memory 1g \
     --conf spark.executor.memory="${memory}m" --conf spark.local.dir="$work/local" --conf spark.ui.enabled=false \
-    --conf spark.serializer=org.apache.spark.serializer.KryoSerializer --conf spark.shuffle.readHostLocalDisk=false \
+    --conf spark.hadoop.fs.local.block.size=1073741824 --conf spark.serializer=org.apache.spark.serializer.KryoSerializer --conf spark.shuffle.readHostLocalDisk=false \
     --conf spark.eventLog.enabled=true --conf spark.eventLog.dir="file://$work/events" \
     --conf spark.eventLog.compress=false --conf spark.eventLog.rolling.enabled=false ${EXTRA:-} "$@" --class SparkSort \
     "$work/sort.jar" sort "file://$data" "$maps" "$maps" 2>"$work/$name.err" | grep '^lines ')

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -12,7 +11,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
-import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
@@ -188,32 +186,5 @@ class AnswersTest {
     assertTrue(metrics.remoteBytes.get() <= metrics.localBytes.get() / 4,
         "local " + metrics.localBytes + " remote " + metrics.remoteBytes);
     assertEquals(metrics.writtenBytes.get(), metrics.localBytes.get() + metrics.remoteBytes.get());
-  }
-
-  @Test
-  void encryptionAndEveryCodecWork() {
-    for (String codec : new String[] {"lz4", "lzf", "snappy", "zstd", "none", "encrypted"}) {
-      cluster.close();
-      SparkConf conf = new SparkConf(false);
-      if (codec.equals("encrypted")) {
-        conf.set("spark.authenticate", "true").set("spark.authenticate.secret", "grain")
-            .set("spark.io.encryption.enabled", "true").set("spark.network.crypto.enabled", "true");
-      } else if (codec.equals("none")) {
-        conf.set("spark.shuffle.compress", "false");
-      } else {
-        conf.set("spark.io.compression.codec", codec);
-      }
-      conf.set("spark.serializer", "org.apache.spark.serializer.KryoSerializer");
-      cluster = new TestCluster(2, conf);
-      Map<Integer, Long> found = new TreeMap<>(pairs(6).mapValues(v -> (long) v).groupByKey(5)
-          .mapValues(values -> Arrays.stream(toArray(values)).sum()).collectAsMap());
-      assertEquals(sums(), found, codec);
-    }
-  }
-
-  private static long[] toArray(Iterable<Long> values) {
-    List<Long> list = new ArrayList<>();
-    values.forEach(list::add);
-    return list.stream().mapToLong(Long::longValue).toArray();
   }
 }

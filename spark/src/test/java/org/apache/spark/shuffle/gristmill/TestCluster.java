@@ -15,12 +15,16 @@ final class TestCluster implements AutoCloseable {
   private final Path folder;
 
   TestCluster(int executors, SparkConf extra) {
+    this("local-cluster[" + executors + ",1,800]", extra);
+  }
+
+  TestCluster(String master, SparkConf extra) {
     try {
       folder = Files.createTempDirectory(Path.of("target"), "cluster").toAbsolutePath();
     } catch (IOException e) {
       throw new IllegalStateException(e);
     }
-    SparkConf conf = new SparkConf(false).setMaster("local-cluster[" + executors + ",1,800]").setAppName("gristmill test")
+    SparkConf conf = new SparkConf(false).setMaster(master).setAppName("gristmill test")
         .set("spark.executor.memory", "800m")
         .set("spark.shuffle.manager", GristmillShuffleManager.class.getName())
         .set("spark.gristmill.fallback", "false")
