@@ -107,6 +107,9 @@ public final class Coordinator {
     if (status == null) {
       return new Commit(false, false, null, sizes);
     }
+    if (s.allCommitted() && s.commits() == s.maps) {
+      cluster.log("shuffle " + shuffle + " is written: " + s.describe());
+    }
     return new Commit(true, s.allCommitted(), known.get(status.location()), status.sizes());
   }
 
@@ -175,14 +178,14 @@ public final class Coordinator {
     if (executors.isEmpty() || !s.loseHome(home, executors())) {
       return false;
     }
-    cluster.log("shuffle " + s.id + ": " + reason + "; its partitions are made again elsewhere: " + s.describe(executors()));
+    cluster.log("shuffle " + s.id + ": " + reason + "; its partitions are made again elsewhere: " + s.describe());
     cluster.publish(s.plan());
     cluster.unregisterAll(s.id);
     return true;
   }
 
   private void announce(ShuffleLedger s) {
-    cluster.log("shuffle " + s.id + ": " + s.describe(executors()));
+    cluster.log("shuffle " + s.id + ": " + s.describe());
     cluster.publish(s.plan());
   }
 

@@ -228,7 +228,7 @@ final class ShuffleLedger {
   }
 
   /** One line on the plan for the log. */
-  String describe(List<String> executors) {
+  String describe() {
     if (plan == null) {
       return "no plan";
     }

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class CoordinatorTest {
@@ -64,6 +65,45 @@ class CoordinatorTest {
     String[] homes = last().homes();
     assertNotEquals(homes[0], homes[3]);
     assertTrue(Arrays.stream(homes).allMatch(h -> h.equals("a") || h.equals("b")));
+  }
+
+  /** Zipf sizes, noise of a fifth on every map, the plan made after an eighth of the maps. */
+  @Test
+  void predictedPlacementOfSkewedPartitionsIsWithinATenthOfTheMean() {
+    executors("a", "b", "c", "d");
+    Coordinator early = new Coordinator(new Coordinator.Cluster() {
+      @Override
+      public void unregister(int shuffle, Map<Integer, Long> attempts) {}
+
+      @Override
+      public void unregisterAll(int shuffle) {}
+
+      @Override
+      public void publish(Plan plan) {
+        plans.add(plan);
+      }
+
+      @Override
+      public void log(String line) {}
+    }, 0.125);
+    List.of("a", "b", "c", "d").forEach(id -> early.executorAdded(new Coordinator.Executor(id, "host", 1)));
+    early.shuffleAdded(1, 64, 100, () -> true);
+    Random random = new Random(3);
+    long[] truth = new long[100];
+    for (int m = 0; m < 64; m++) {
+      long[] sizes = new long[100];
+      for (int p = 0; p < 100; p++) {
+        sizes[p] = (long) (1e6 / (p + 1) * (0.9 + 0.2 * random.nextDouble()));
+        truth[p] += sizes[p];
+      }
+      early.start(1, m, m, "a");
+      early.commit(1, m, 10_000, 100, sizes);
+    }
+    assertEquals(1, plans.size());
+    int[] home = Arrays.stream(last().homes()).mapToInt("abcd"::indexOf).toArray();
+    double ours = Placement.imbalance(home, truth, 4);
+    double roundRobin = Placement.imbalance(Placement.roundRobin(100, 4), truth, 4);
+    assertTrue(ours <= 1.1 && roundRobin > 1.3, "ours " + ours + " round robin " + roundRobin);
   }
 
   @Test
