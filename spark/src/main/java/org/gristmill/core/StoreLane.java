@@ -99,10 +99,13 @@ final class StoreLane implements AutoCloseable {
       }
       log.sealers++;
       notifyAll();
-      while (!closed && !log.removed && (log.writing || !log.tails.isEmpty())) {
-        wait();
+      try {
+        while (!closed && !log.removed && (log.writing || !log.tails.isEmpty())) {
+          wait();
+        }
+      } finally {
+        log.sealers--;
       }
-      log.sealers--;
       file = log.file;
     }
     return file == null ? new PartitionIndex(List.of()) : file.index(partition);

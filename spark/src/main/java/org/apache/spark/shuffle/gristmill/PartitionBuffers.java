@@ -108,9 +108,8 @@ final class PartitionBuffers extends MemoryConsumer {
   void write(int partition, Object key, Object value) throws IOException {
     GrowingBuffer buffer = buffers[partition];
     if (buffer == null) {
+      grew(START_BYTES); // first, because it may empty and drop buffers
       buffer = buffers[partition] = new GrowingBuffer(START_BYTES);
-      grew(START_BYTES);
-      buffer = buffers[partition] == null ? buffers[partition] = new GrowingBuffer(START_BYTES) : buffer;
     } else if (buffer.length() >= segmentBytes) {
       emit(partition, false);
     }
@@ -175,10 +174,8 @@ final class PartitionBuffers extends MemoryConsumer {
   private void grew(int bytes) throws IOException {
     capacity += bytes;
     peak = Math.max(peak, capacity);
-    boolean granted = true;
-    if (capacity > used) {
-      granted = acquireMemory(MEMORY_STEP) == MEMORY_STEP;
-    }
+    long missing = capacity - used;
+    boolean granted = missing <= 0 || acquireMemory(Math.max(missing, MEMORY_STEP)) >= missing;
     if (capacity >= taskBytes || !granted) {
       shrink(capacity / 2);
       long spare = used - capacity - MEMORY_STEP;

@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Iterator;
+import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.serializer.SerializerManager;
@@ -58,6 +59,9 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
 
   @Override
   public Tuple2<Object, Object> next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException("no record after the last");
+    }
     metrics.incRecordsRead(1);
     return records.next();
   }
