@@ -1,0 +1,220 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.ShuffleStatus;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.rpc.RpcAddress;
+import org.apache.spark.rpc.RpcCallContext;
+import org.apache.spark.rpc.RpcEndpointRef;
+import org.apache.spark.rpc.RpcEnv;
+import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
+import org.apache.spark.scheduler.MapStatus;
+import org.gristmill.core.Coordinator;
+import org.gristmill.core.Emission;
+import org.gristmill.core.Message;
+import org.gristmill.core.Plan;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+import scala.PartialFunction;
+import scala.Tuple2;
+import scala.runtime.BoxedUnit;
+
+/**
+ * The {@link Coordinator} as a Spark RPC endpoint: turns messages into its calls, and its decisions into messages. Messages are
+ * handled one at a time.
+ */
+final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster {
+  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
+
+  /** A flush of one shuffle that has begun after {@code commits} commits. */
+  private record Flushing(int commits, CompletableFuture<Boolean> done) {}
+
+  private final SparkEnv env;
+  private final long timeoutMs;
+  private final Coordinator coordinator;
+  private final Map<String, RpcEndpointRef> executors = new ConcurrentHashMap<>();
+  private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
+  private final Map<Integer, Flushing> flushes = new HashMap<>();
+  private boolean watching;
+  private volatile boolean ending;
+
+  DriverEndpoint(SparkEnv env, double planShare, long timeoutMs) {
+    this.env = env;
+    this.timeoutMs = timeoutMs;
+    coordinator = new Coordinator(this, planShare);
+  }
+
+  Coordinator coordinator() {
+    return coordinator;
+  }
+
+  @Override
+  public RpcEnv rpcEnv() {
+    return env.rpcEnv();
+  }
+
+  @Override
+  public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
+    return Rpc.handler(message -> {
+      try {
+        if (message instanceof Tuple2<?, ?> pair) {
+          register((Message.Register) Message.decode((byte[]) pair._1()), (RpcEndpointRef) pair._2(), context);
+        } else {
+          handle(Message.decode((byte[]) message), context);
+        }
+      } catch (RuntimeException e) {
+        context.sendFailure(e);
+      }
+    });
+  }
+
+  @Override
+  public void onDisconnected(RpcAddress address) {
+    String executor = addresses.remove(address);
+    if (executor != null) {
+      executorLost(executor);
+    }
+  }
+
+  /** Listens for lost executors, from the first shuffle on: when this endpoint is made Spark's listener bus is not up yet. */
+  synchronized void watchExecutors(SparkContext context) {
+    if (!watching) {
+      watching = true;
+      context.addSparkListener(new ExecutorWatch(this));
+    }
+  }
+
+  void executorLost(String executor) {
+    executors.remove(executor);
+    if (!ending) {
+      coordinator.executorLost(executor);
+    }
+  }
+
+  /** From now on executors leave because the work is done. */
+  void applicationEnds() {
+    ending = true;
+  }
+
+  private void register(Message.Register m, RpcEndpointRef ref, RpcCallContext context) {
+    executors.put(m.executor(), ref);
+    addresses.put(context.senderAddress(), m.executor());
+    coordinator.executorAdded(new Coordinator.Executor(m.executor(), m.host(), m.port()));
+    LOG.info("Executor {} can be a home of partitions", m.executor());
+    reply(context, new Message.Done(true));
+  }
+
+  private void handle(Message message, RpcCallContext context) {
+    if (message instanceof Message.Start m) {
+      Emission emission = coordinator.start(m.shuffle(), m.mapIndex(), m.attempt(), m.executor());
+      reply(context, new Message.Begin(emission));
+    } else if (message instanceof Message.Commit m) {
+      Coordinator.Commit c = coordinator.commit(m.shuffle(), m.attempt(), m.records(), m.millis(), m.sizes());
+      Coordinator.Executor at = c.accepted() ? c.location() : new Coordinator.Executor("", "", 0);
+      reply(context, new Message.Shaped(c.accepted(), at.id(), at.host(), at.port(), c.sizes()));
+      if (c.complete()) {
+        flush(m.shuffle()); // the map stage ends now: what still waits may leave before a reader asks for it
+      }
+    } else if (message instanceof Message.Wanted m) {
+      Plan plan = coordinator.has(m.shuffle()) ? coordinator.plan(m.shuffle()) : null;
+      reply(context, new Message.Planned(plan == null ? new Plan(m.shuffle(), 0, new String[0]) : plan));
+    } else if (message instanceof Message.Locate m) {
+      reply(context, new Message.Located(coordinator.locate(m.shuffle(), m.start(), m.end())));
+    } else if (message instanceof Message.Flush m) {
+      flush(m.shuffle()).thenAccept(ok -> reply(context, new Message.Done(ok)));
+    } else if (message instanceof Message.Missing m) {
+      coordinator.missing(m.shuffle(), m.partition(), m.winners(), m.home().isEmpty() ? null : m.home(), m.reason());
+      reply(context, new Message.Done(true));
+    } else if (message instanceof Message.StoreFailed m) {
+      coordinator.homeLost(m.shuffle(), m.executor(), m.reason());
+      reply(context, new Message.Done(true));
+    } else {
+      throw new IllegalArgumentException("the driver does not understand " + message);
+    }
+  }
+
+  /** Has every executor send what it holds of the shuffle; joins a flush that covers all commits so far. */
+  private CompletableFuture<Boolean> flush(int shuffle) {
+    int commits = coordinator.commits(shuffle);
+    Flushing running = flushes.get(shuffle);
+    if (running != null && running.commits == commits && !running.done.isDone()) {
+      return running.done;
+    }
+    Map<String, List<Long>> covered = coordinator.flushBegins(shuffle);
+    List<CompletableFuture<Boolean>> answers = new ArrayList<>();
+    covered.forEach((executor, attempts) -> {
+      RpcEndpointRef ref = executors.get(executor);
+      if (ref != null) {
+        answers.add(Rpc.askLater(ref, new Message.Flush(shuffle), timeoutMs).toCompletableFuture().handle((answer, error) -> {
+          boolean ok = error == null && ((Message.Done) answer).ok();
+          if (ok) {
+            coordinator.flushed(shuffle, attempts);
+          }
+          return ok;
+        }));
+      }
+    });
+    CompletableFuture<Boolean> done = CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0]))
+        .thenApply(ignored -> answers.stream().allMatch(CompletableFuture::join));
+    flushes.put(shuffle, new Flushing(commits, done));
+    return done;
+  }
+
+  private static void reply(RpcCallContext context, Message message) {
+    context.reply(Message.encode(message));
+  }
+
+  // What the coordinator has done for it:
+
+  @Override
+  public void unregister(int shuffle, Map<Integer, Long> attempts) {
+    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) env.mapOutputTracker();
+    for (Map.Entry<Integer, MapStatus> e : statuses(tracker, shuffle).entrySet()) {
+      Long attempt = attempts.get(e.getKey());
+      if (attempt != null && attempt == e.getValue().mapId()) {
+        tracker.unregisterMapOutput(shuffle, e.getKey(), e.getValue().location());
+      }
+    }
+  }
+
+  @Override
+  public void unregisterAll(int shuffle) {
+    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) env.mapOutputTracker();
+    if (tracker.containsShuffle(shuffle)) {
+      tracker.unregisterAllMapAndMergeOutput(shuffle);
+    }
+  }
+
+  private static Map<Integer, MapStatus> statuses(MapOutputTrackerMaster tracker, int shuffle) {
+    Map<Integer, MapStatus> found = new LinkedHashMap<>();
+    Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
+    if (status.isDefined()) {
+      MapStatus[] all = status.get().mapStatuses();
+      for (int map = 0; map < all.length; map++) {
+        if (all[map] != null) {
+          found.put(map, all[map]);
+        }
+      }
+    }
+    return found;
+  }
+
+  @Override
+  public void publish(Plan plan) {
+    executors.values().forEach(ref -> Rpc.send(ref, new Message.Planned(plan)));
+  }
+
+  @Override
+  public void log(String line) {
+    LOG.info("{}", line);
+  }
+}

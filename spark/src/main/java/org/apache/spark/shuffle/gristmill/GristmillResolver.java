@@ -1,0 +1,130 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.function.Supplier;
+import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.buffer.NioManagedBuffer;
+import org.apache.spark.network.client.StreamCallbackWithID;
+import org.apache.spark.network.netty.SparkTransportConf;
+import org.apache.spark.network.shuffle.MergedBlockMeta;
+import org.apache.spark.network.util.TransportConf;
+import org.apache.spark.SparkConf;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.shuffle.MigratableResolver;
+import org.apache.spark.shuffle.ShuffleBlockInfo;
+import org.apache.spark.shuffle.ShuffleBlockResolver;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.ShuffleBlockId;
+import org.apache.spark.storage.ShuffleDataBlockId;
+import org.apache.spark.storage.ShuffleMergedBlockId;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.immutable.List;
+import scala.collection.immutable.Seq;
+
+/**
+ * Where Spark's block transfer hands over to us: fetches of our names read the store, uploads of our names are parcels for it.
+ * Everything else belongs to shuffles that fell back, and goes to the sort shuffle's resolver.
+ */
+final class GristmillResolver implements ShuffleBlockResolver, MigratableResolver {
+  private final Supplier<ExecutorNode> node;
+  private final IndexShuffleBlockResolver sort;
+  private final TransportConf transport;
+
+  GristmillResolver(SparkConf conf, Supplier<ExecutorNode> node, IndexShuffleBlockResolver sort) {
+    this.node = node;
+    this.sort = sort;
+    transport = SparkTransportConf.fromSparkConf(conf, "shuffle", 0, Option.empty(), Option.empty());
+  }
+
+  @Override
+  public ManagedBuffer getBlockData(BlockId id, Option<String[]> dirs) {
+    if (!BlockNames.isOurs(id)) {
+      return sort.getBlockData(id, dirs);
+    }
+    ShuffleBlockId range = (ShuffleBlockId) id;
+    int partition = BlockNames.partition(range);
+    try {
+      if (range.reduceId() == 0) {
+        return new NioManagedBuffer(ByteBuffer.wrap(node.get().store().index(range.shuffleId(), partition).encode()));
+      }
+      File file = node.get().store().file(range.shuffleId(), partition);
+      return new FileSegmentManagedBuffer(transport, file, BlockNames.offset(range), range.reduceId());
+    } catch (IOException e) {
+      throw new IllegalStateException("partition " + partition + " of shuffle " + range.shuffleId() + " is not here", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while partition " + partition + " was being written", e);
+    }
+  }
+
+  @Override
+  public StreamCallbackWithID putShuffleBlockAsStream(BlockId id, SerializerManager serializerManager) {
+    if (!BlockNames.isOurs(id)) {
+      return sort.putShuffleBlockAsStream(id, serializerManager);
+    }
+    ByteBuffer parcel = ByteBuffer.allocate(((ShuffleDataBlockId) id).reduceId());
+    return new StreamCallbackWithID() {
+      @Override
+      public String getID() {
+        return id.name();
+      }
+
+      @Override
+      public void onData(String stream, ByteBuffer data) {
+        parcel.put(data);
+      }
+
+      @Override
+      public void onComplete(String stream) {
+        node.get().receive(parcel.array());
+      }
+
+      @Override
+      public void onFailure(String stream, Throwable cause) {
+        // The sender hears of it too, and sends again.
+      }
+    };
+  }
+
+  @Override
+  public Seq<ManagedBuffer> getMergedBlockData(ShuffleMergedBlockId id, Option<String[]> dirs) {
+    return sort.getMergedBlockData(id, dirs);
+  }
+
+  @Override
+  public MergedBlockMeta getMergedBlockMeta(ShuffleMergedBlockId id, Option<String[]> dirs) {
+    return sort.getMergedBlockMeta(id, dirs);
+  }
+
+  @Override
+  public Seq<BlockId> getBlocksForShuffle(int shuffle, long mapId) {
+    return sort.getBlocksForShuffle(shuffle, mapId);
+  }
+
+  // A decommissioned executor hands over the blocks of the sort shuffle; partitions of ours are made again elsewhere.
+
+  @Override
+  public Seq<ShuffleBlockInfo> getStoredShuffles() {
+    return sort.getStoredShuffles();
+  }
+
+  @Override
+  public void addShuffleToSkip(int shuffle) {
+    sort.addShuffleToSkip(shuffle);
+  }
+
+  @Override
+  public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(ShuffleBlockInfo info) {
+    return sort.getMigrationBlocks(info);
+  }
+
+  @Override
+  public void stop() {
+    sort.stop();
+  }
+}

@@ -1,0 +1,179 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.util.Optional;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.io.CompressionCodec;
+import org.apache.spark.io.CompressionCodec$;
+import org.apache.spark.shuffle.BaseShuffleHandle;
+import org.apache.spark.shuffle.ShuffleBlockResolver;
+import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleManager;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.gristmill.core.Settings;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance lives in
+ * the driver, where it registers shuffles and runs the {@link DriverEndpoint}, and one in each executor, where it gives tasks
+ * their writers and readers and runs the {@link ExecutorNode}; in local mode one instance is both. Shuffles that we cannot help
+ * go to a sort shuffle manager of our own.
+ */
+public final class GristmillShuffleManager implements ShuffleManager {
+  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
+
+  private final SparkConf conf;
+  private final Settings settings;
+  private final SparkEnv env;
+  private final boolean isDriver;
+  private final boolean isExecutor;
+  private final StatusLocations locations;
+  private final SortShuffleManager sort;
+  private final GristmillResolver resolver;
+  private final Thread starter;
+  private DriverEndpoint driver;
+  private ExecutorNode node;
+  private boolean stopped;
+
+  public GristmillShuffleManager(SparkConf conf, boolean isDriver) {
+    this.conf = conf;
+    this.isDriver = isDriver;
+    env = SparkEnv.get();
+    settings = new Settings(entry -> conf.get(entry.key(), null));
+    String master = conf.get("spark.master", "");
+    isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
+    locations = new StatusLocations(settings.text(Settings.LOCALITY).equals("executor"));
+    sort = new SortShuffleManager(conf);
+    resolver = new GristmillResolver(conf, this::node, sort.shuffleBlockResolver());
+    if (isDriver) {
+      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), settings.number(Settings.FLUSH_TIMEOUT));
+      env.rpcEnv().setupEndpoint(Rpc.DRIVER, driver);
+    }
+    starter = new Thread(this::announce, "gristmill-start");
+    starter.setDaemon(true);
+    if (!isDriver) {
+      starter.start();
+    }
+  }
+
+  @Override
+  public <K, V, C> ShuffleHandle registerShuffle(int shuffle, ShuffleDependency<K, V, C> dependency) {
+    Optional<String> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor);
+    if (reason.isPresent()) {
+      LOG.info("Shuffle {} uses the sort shuffle: {}", shuffle, reason.get());
+      return sort.registerShuffle(shuffle, dependency);
+    }
+    int maps = dependency.rdd().getNumPartitions();
+    driver.watchExecutors(dependency.rdd().context());
+    driver.coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
+        new Determinate(dependency));
+    return new GristmillShuffleHandle<>(shuffle, dependency);
+  }
+
+  @Override
+  public <K, V> ShuffleWriter<K, V> getWriter(ShuffleHandle handle, long mapId, TaskContext context,
+      ShuffleWriteMetricsReporter metrics) {
+    if (!(handle instanceof GristmillShuffleHandle<?, ?, ?>)) {
+      return sort.getWriter(handle, mapId, context, metrics);
+    }
+    @SuppressWarnings("unchecked")
+    GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
+    ExecutorNode here = node();
+    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), context, settings.size(Settings.SEGMENT_BYTES),
+        settings.size(Settings.TASK_BYTES), env.serializerManager(),
+        (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
+    return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
+  }
+
+  @Override
+  public <K, C> ShuffleReader<K, C> getReader(ShuffleHandle handle, int startMap, int endMap, int startPartition,
+      int endPartition, TaskContext context, ShuffleReadMetricsReporter metrics) {
+    if (!(handle instanceof GristmillShuffleHandle<?, ?, ?>)) {
+      return sort.getReader(handle, startMap, endMap, startPartition, endPartition, context, metrics);
+    }
+    @SuppressWarnings("unchecked")
+    BaseShuffleHandle<K, ?, C> ours = (BaseShuffleHandle<K, ?, C>) handle;
+    PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
+        metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES));
+    RecordIterator records = new RecordIterator(handle.shuffleId(), opener, ours.dependency().serializer().newInstance(),
+        env.serializerManager(), canJoin(ours.dependency()), metrics, context);
+    return new PartitionReader<>(ours.dependency(), records, context);
+  }
+
+  @Override
+  public boolean unregisterShuffle(int shuffle) {
+    ExecutorNode here;
+    synchronized (this) {
+      here = node;
+    }
+    if (here != null) {
+      here.remove(shuffle);
+    }
+    if (driver != null) {
+      driver.coordinator().shuffleRemoved(shuffle);
+    }
+    return sort.unregisterShuffle(shuffle);
+  }
+
+  @Override
+  public ShuffleBlockResolver shuffleBlockResolver() {
+    return resolver;
+  }
+
+  @Override
+  public void stop() {
+    synchronized (this) {
+      stopped = true;
+      if (node != null) {
+        node.close();
+      }
+    }
+    starter.interrupt();
+    if (driver != null) {
+      driver.stop();
+    }
+    sort.stop();
+  }
+
+  /** Whether segments of a shuffle can be deserialised as one stream. */
+  private boolean canJoin(ShuffleDependency<?, ?, ?> dependency) {
+    if (!dependency.serializer().supportsRelocationOfSerializedObjects() || env.serializerManager().encryptionEnabled()) {
+      return false;
+    }
+    CompressionCodec codec = CompressionCodec$.MODULE$.createCodec(conf);
+    return !conf.getBoolean("spark.shuffle.compress", true)
+        || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(codec);
+  }
+
+  /** This executor's node, made when the block manager has its address. */
+  private synchronized ExecutorNode node() {
+    if (stopped) {
+      throw new IllegalStateException("the shuffle manager was stopped");
+    }
+    if (node == null) {
+      node = new ExecutorNode(env, settings);
+    }
+    return node;
+  }
+
+  /** An executor that has run no task of ours yet can be a home too: it reports as soon as it has an address. */
+  private void announce() {
+    try {
+      while (env.blockManager().blockManagerId() == null) {
+        Thread.sleep(20);
+      }
+      node();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (RuntimeException e) {
+      LOG.warn("This executor could not report to the driver; it will with its first task", e);
+    }
+  }
+}

@@ -1,0 +1,237 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.stream.IntStream;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.memory.MemoryConsumer;
+import org.apache.spark.memory.MemoryMode;
+import org.apache.spark.memory.TaskMemoryManager;
+import org.apache.spark.serializer.SerializationStream;
+import org.apache.spark.serializer.SerializerInstance;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.storage.ShuffleBlockId;
+import org.gristmill.core.Segment;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+
+/**
+ * A map task's records on their way into segments: one buffer of serialised bytes per partition. There is no sort and no spill
+ * file; a buffer becomes a segment and goes to the executor's page pool when
+ * <ol>
+ * <li>it has reached {@code segmentBytes} and another record comes for it;
+ * <li>the task's buffers together have reached {@code taskBytes}, or Spark grants no more memory: the larger half;
+ * <li>the task ends: all, marked last.
+ * </ol>
+ * Serialisers whose records may be moved share one stream that writes into the buffer of the record at hand; others get a stream
+ * per partition, closed with the segment.
+ */
+final class PartitionBuffers extends MemoryConsumer {
+  private static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();
+  private static final int START_BYTES = 1 << 10;
+  private static final int MEMORY_STEP = 1 << 20;
+
+  /** Takes a finished segment. */
+  interface Sink {
+    void add(int partition, byte[] segment) throws InterruptedException;
+  }
+
+  /** Passes the shared stream's bytes on to the partition of the record at hand. */
+  private static final class Switch extends OutputStream {
+    GrowingBuffer target;
+
+    @Override
+    public void write(int b) {
+      target.write(b);
+    }
+
+    @Override
+    public void write(byte[] from, int offset, int count) {
+      target.write(from, offset, count);
+    }
+  }
+
+  private final int shuffle;
+  private final int mapIndex;
+  private final long attempt;
+  private final int segmentBytes;
+  private final int taskBytes;
+  private final SerializerInstance serializer;
+  private final SerializerManager streams;
+  private final Sink sink;
+  private final ShuffleWriteMetricsReporter metrics;
+  private final Thread owner = Thread.currentThread();
+
+  private final GrowingBuffer[] buffers;
+  private final SerializationStream[] ownStreams;
+  private final Switch shared;
+  private final SerializationStream sharedStream;
+  private final int[] records;
+  private final int[] sequence;
+  private final long[] lengths;
+  private final GrowingBuffer sealed = new GrowingBuffer(1 << 16);
+  private long capacity;
+  private long peak;
+
+  PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, TaskContext context, int segmentBytes, int taskBytes,
+      SerializerManager streams, Sink sink, ShuffleWriteMetricsReporter metrics) {
+    super(context.taskMemoryManager(), MemoryMode.ON_HEAP);
+    shuffle = dependency.shuffleId();
+    mapIndex = context.partitionId();
+    attempt = context.taskAttemptId();
+    this.segmentBytes = segmentBytes;
+    this.taskBytes = taskBytes;
+    this.streams = streams;
+    this.sink = sink;
+    this.metrics = metrics;
+    serializer = dependency.serializer().newInstance();
+    int partitions = dependency.partitioner().numPartitions();
+    buffers = new GrowingBuffer[partitions];
+    records = new int[partitions];
+    sequence = new int[partitions];
+    lengths = new long[partitions];
+    if (dependency.serializer().supportsRelocationOfSerializedObjects()) {
+      shared = new Switch();
+      sharedStream = serializer.serializeStream(shared);
+      ownStreams = null;
+    } else {
+      shared = null;
+      sharedStream = null;
+      ownStreams = new SerializationStream[partitions];
+    }
+  }
+
+  void write(int partition, Object key, Object value) throws IOException {
+    GrowingBuffer buffer = buffers[partition];
+    if (buffer == null) {
+      grew(START_BYTES); // first, because it may empty and drop buffers
+      buffer = buffers[partition] = new GrowingBuffer(START_BYTES);
+    } else if (buffer.length() >= segmentBytes) {
+      emit(partition, false);
+    }
+    int before = buffer.capacity();
+    if (shared != null) {
+      shared.target = buffer;
+      sharedStream.writeKey(key, ANY);
+      sharedStream.writeValue(value, ANY);
+      sharedStream.flush();
+    } else {
+      if (ownStreams[partition] == null) {
+        ownStreams[partition] = serializer.serializeStream(buffer);
+      }
+      ownStreams[partition].writeKey(key, ANY);
+      ownStreams[partition].writeValue(value, ANY);
+    }
+    records[partition]++;
+    if (buffer.capacity() != before) {
+      grew(buffer.capacity() - before);
+    }
+  }
+
+  /** Emits what is left, each partition's last segment marked as such. */
+  void finish() throws IOException {
+    for (int p = 0; p < buffers.length; p++) {
+      if (records[p] > 0 || sequence[p] > 0) {
+        emit(p, true);
+      }
+      buffers[p] = null;
+    }
+    release();
+  }
+
+  /** Bytes of all segments of each partition. */
+  long[] lengths() {
+    return lengths;
+  }
+
+  long peakBytes() {
+    return peak;
+  }
+
+  /** Gives all memory back; what is in the buffers is lost. */
+  void release() {
+    Arrays.fill(buffers, null);
+    capacity = 0;
+    freeMemory(used);
+  }
+
+  /** Called when another operator of this task needs memory: its records go to the page pool. */
+  @Override
+  public long spill(long size, MemoryConsumer trigger) throws IOException {
+    if (trigger == this || Thread.currentThread() != owner) {
+      return 0;
+    }
+    long before = used;
+    shrink(0);
+    freeMemory(used);
+    return before;
+  }
+
+  private void grew(int bytes) throws IOException {
+    capacity += bytes;
+    peak = Math.max(peak, capacity);
+    long missing = capacity - used;
+    boolean granted = missing <= 0 || acquireMemory(Math.max(missing, MEMORY_STEP)) >= missing;
+    if (capacity >= taskBytes || !granted) {
+      shrink(capacity / 2);
+      long spare = used - capacity - MEMORY_STEP;
+      if (spare > 0) {
+        freeMemory(spare);
+      }
+    }
+  }
+
+  /** Emits and frees buffers, the largest first, until they hold at most {@code bytesMax}. */
+  private void shrink(long bytesMax) throws IOException {
+    int[] largestFirst = IntStream.range(0, buffers.length).filter(p -> buffers[p] != null).boxed()
+        .sorted(Comparator.comparingInt((Integer p) -> -buffers[p].capacity())).mapToInt(Integer::intValue).toArray();
+    for (int p : largestFirst) {
+      if (capacity <= bytesMax) {
+        return;
+      }
+      if (records[p] > 0) {
+        emit(p, false);
+      }
+      capacity -= buffers[p].capacity();
+      buffers[p] = null;
+    }
+  }
+
+  private void emit(int partition, boolean last) throws IOException {
+    // 1. What the serialiser still holds goes into the buffer.
+    if (ownStreams != null && ownStreams[partition] != null) {
+      ownStreams[partition].close();
+      ownStreams[partition] = null;
+    }
+    // 2. Compress, and encrypt if Spark is told to, behind the room for the header. No records, no body.
+    sealed.restart(Segment.HEADER_BYTES);
+    GrowingBuffer buffer = buffers[partition];
+    if (records[partition] > 0) {
+      OutputStream body = streams.wrapStream(new ShuffleBlockId(shuffle, attempt, partition), sealed);
+      body.write(buffer.bytes(), 0, buffer.length());
+      body.close();
+      buffer.restart(0);
+    }
+    // 3. Head it and hand it over.
+    Segment.seal(sealed.bytes(), sealed.length(), shuffle, partition, mapIndex, attempt, sequence[partition], last,
+        records[partition]);
+    byte[] segment = Arrays.copyOf(sealed.bytes(), sealed.length());
+    metrics.incBytesWritten(segment.length);
+    metrics.incRecordsWritten(records[partition]);
+    lengths[partition] += segment.length;
+    sequence[partition]++;
+    records[partition] = 0;
+    long start = System.nanoTime();
+    try {
+      sink.add(partition, segment);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted while waiting for a page", e);
+    }
+    metrics.incWriteTime(System.nanoTime() - start);
+  }
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.shuffle.gristmill;
+
+import org.apache.spark.Aggregator;
+import org.apache.spark.InterruptibleIterator;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.checksum.RowBasedChecksum;
+import org.apache.spark.util.collection.ExternalSorter;
+import scala.Option;
+import scala.Product2;
+import scala.collection.Iterator;
+
+/** The reduce side of one task: records of its partitions, aggregated and sorted as the shuffle asks, as Spark's own reader does. */
+final class PartitionReader<K, V, C> implements ShuffleReader<K, C> {
+  private final ShuffleDependency<K, V, C> dependency;
+  private final RecordIterator records;
+  private final TaskContext context;
+
+  PartitionReader(ShuffleDependency<K, V, C> dependency, RecordIterator records, TaskContext context) {
+    this.dependency = dependency;
+    this.records = records;
+    this.context = context;
+  }
+
+  @Override
+  public Iterator<Product2<K, C>> read() {
+    Iterator<Product2<K, C>> result;
+    if (dependency.keyOrdering().isDefined()) {
+      result = new ExternalSorter<K, Object, C>(context, sortAggregator(), Option.empty(), dependency.keyOrdering(),
+          dependency.serializer(), new RowBasedChecksum[0]).insertAllAndUpdateMetrics(interruptible(records));
+    } else if (dependency.aggregator().isDefined()) {
+      Aggregator<K, V, C> aggregator = dependency.aggregator().get();
+      result = as(dependency.mapSideCombine() ? aggregator.combineCombinersByKey(interruptible(records), context)
+          : aggregator.combineValuesByKey(interruptible(records), context));
+    } else {
+      return interruptible(records);
+    }
+    return interruptible(result); // aggregator and sorter have used up the first one
+  }
+
+  /** How the sorter merges values of one key: as the shuffle says, or combiners if maps have combined already. */
+  private Option<Aggregator<K, Object, C>> sortAggregator() {
+    Option<Aggregator<K, V, C>> aggregator = dependency.aggregator();
+    if (aggregator.isDefined() && dependency.mapSideCombine()) {
+      return Option.apply(as(new Aggregator<K, C, C>(c -> c, aggregator.get().mergeCombiners(),
+          aggregator.get().mergeCombiners())));
+    }
+    return as(aggregator);
+  }
+
+  private <T> Iterator<T> interruptible(Iterator<?> iterator) {
+    return new InterruptibleIterator<>(context, as(iterator));
+  }
+
+  /** Scala's variance and Spark's erased value types have no spelling in Java. */
+  @SuppressWarnings("unchecked")
+  private static <T> T as(Object value) {
+    return (T) value;
+  }
+}

@@ -1,0 +1,137 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.SerializerInstance;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Tuple2;
+import scala.collection.AbstractIterator;
+
+/**
+ * The records of a reduce task's partitions. Segments are deserialised one after the other; where serialiser and codec allow
+ * it, all segments of a partition as one stream, which saves setting up a decompressor for each.
+ */
+final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
+  private final int shuffle;
+  private final PartitionOpener opener;
+  private final SerializerInstance serializer;
+  private final SerializerManager streams;
+  private final boolean joined;
+  private final ShuffleReadMetricsReporter metrics;
+  private final TaskContext context;
+  private final Iterator<Integer> partitions;
+  private int partition;
+  private SelectedSegments segments;
+  private scala.collection.Iterator<Tuple2<Object, Object>> records;
+  private boolean ended;
+
+  /** @param joined whether the bodies of segments can be read as one stream */
+  RecordIterator(int shuffle, PartitionOpener opener, SerializerInstance serializer, SerializerManager streams,
+      boolean joined, ShuffleReadMetricsReporter metrics, TaskContext context) {
+    this.shuffle = shuffle;
+    this.opener = opener;
+    this.serializer = serializer;
+    this.streams = streams;
+    this.joined = joined;
+    this.metrics = metrics;
+    this.context = context;
+    partitions = opener.partitions().iterator();
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (!ended && (records == null || !records.hasNext())) {
+      records = null;
+      InputStream body = nextBody();
+      if (body != null) {
+        records = serializer.deserializeStream(streams.wrapStream(new ShuffleBlockId(shuffle, 0, partition), body))
+            .asKeyValueIterator();
+      }
+    }
+    return !ended;
+  }
+
+  @Override
+  public Tuple2<Object, Object> next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException("no record after the last");
+    }
+    metrics.incRecordsRead(1);
+    return records.next();
+  }
+
+  /** The next segment, or the next partition's segments joined; null after moving to another partition or at the end. */
+  private InputStream nextBody() {
+    if (segments == null) {
+      if (!partitions.hasNext()) {
+        ended = true;
+        context.taskMetrics().mergeShuffleReadMetrics();
+        return null;
+      }
+      partition = partitions.next();
+      segments = opener.open(partition);
+    }
+    do {
+      if (!advance()) {
+        segments = null;
+        return null;
+      }
+    } while (segments.bodyBytes() == 0);
+    return joined ? new JoinedBodies() : body();
+  }
+
+  private ByteArrayInputStream body() {
+    return new ByteArrayInputStream(segments.bytes(), segments.bodyAt(), segments.bodyBytes());
+  }
+
+  private boolean advance() {
+    try {
+      return segments.next();
+    } catch (IOException e) {
+      context.killTaskIfInterrupted();
+      throw opener.failed(partition, e);
+    }
+  }
+
+  /** The bodies of the present segment and all that follow it in the partition, end to end. */
+  private final class JoinedBodies extends InputStream {
+    private ByteArrayInputStream now = body();
+
+    @Override
+    public int read() {
+      int b;
+      do {
+        b = now.read();
+      } while (b < 0 && more());
+      return b;
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) {
+      int n;
+      do {
+        n = now.read(into, offset, length);
+      } while (n < 0 && more());
+      return n;
+    }
+
+    @Override
+    public int available() {
+      return now.available();
+    }
+
+    private boolean more() {
+      if (!advance()) {
+        return false;
+      }
+      now = body();
+      return true;
+    }
+  }
+}

@@ -1,0 +1,137 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.gristmill.core.PartitionIndex;
+import org.gristmill.core.Segment;
+
+/**
+ * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
+ * {@code readBytes} at a time; from another executor two such pieces are under way while one is being used.
+ */
+final class SelectedSegments {
+  private static final int REMOTE_AHEAD = 2;
+  private static final int LOCAL_AHEAD = 1;
+
+  /** Neighbouring segments that are read together. */
+  private record Range(long offset, int bytes, List<PartitionIndex.Entry> segments) {}
+
+  private record Fetch(Range range, CompletableFuture<byte[]> bytes) {}
+
+  private final PartitionSource source;
+  private final ShuffleReadMetricsReporter metrics;
+  private final Iterator<Range> ranges;
+  private final ArrayDeque<Fetch> underWay = new ArrayDeque<>();
+  private Iterator<PartitionIndex.Entry> inRange = List.<PartitionIndex.Entry>of().iterator();
+  private long rangeOffset;
+  private byte[] bytes;
+  private int bodyAt;
+  private PartitionIndex.Entry segment;
+
+  SelectedSegments(PartitionSource source, List<PartitionIndex.Entry> segments, int readBytes,
+      ShuffleReadMetricsReporter metrics) {
+    this.source = source;
+    this.metrics = metrics;
+    ranges = ranges(segments, readBytes).iterator();
+  }
+
+  /** Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is not. */
+  boolean next() throws IOException {
+    while (!inRange.hasNext()) {
+      while (underWay.size() < (source.local() ? LOCAL_AHEAD : REMOTE_AHEAD) && ranges.hasNext()) {
+        Range range = ranges.next();
+        underWay.add(new Fetch(range, source.read(range.offset, range.bytes)));
+      }
+      if (underWay.isEmpty()) {
+        return false;
+      }
+      arrive(underWay.remove());
+    }
+    segment = inRange.next();
+    int at = (int) (segment.offset() - rangeOffset);
+    if (!Segment.intact(bytes, at, segment.bytes())) {
+      throw new CorruptSegmentException(segment.mapIndex());
+    }
+    bodyAt = at + Segment.HEADER_BYTES;
+    return true;
+  }
+
+  /** The bytes that hold the present segment's body, at {@link #bodyAt} for {@link #bodyBytes}. */
+  byte[] bytes() {
+    return bytes;
+  }
+
+  int bodyAt() {
+    return bodyAt;
+  }
+
+  int bodyBytes() {
+    return segment.bytes() - Segment.HEADER_BYTES;
+  }
+
+  private void arrive(Fetch fetch) throws IOException {
+    long start = System.nanoTime();
+    try {
+      bytes = fetch.bytes.get();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted while waiting for a partition", e);
+    } catch (ExecutionException e) {
+      throw new IOException("a piece of a partition could not be read", e.getCause());
+    }
+    if (bytes.length != fetch.range.bytes) {
+      throw new IOException("asked for " + fetch.range.bytes + " bytes of a partition, got " + bytes.length);
+    }
+    if (source.local()) {
+      metrics.incLocalBlocksFetched(1);
+      metrics.incLocalBytesRead(bytes.length);
+    } else {
+      metrics.incFetchWaitTime((System.nanoTime() - start) / 1_000_000);
+      metrics.incRemoteBlocksFetched(1);
+      metrics.incRemoteBytesRead(bytes.length);
+    }
+    rangeOffset = fetch.range.offset;
+    inRange = fetch.range.segments.iterator();
+  }
+
+  private static List<Range> ranges(List<PartitionIndex.Entry> segments, int readBytes) {
+    List<Range> ranges = new ArrayList<>();
+    List<PartitionIndex.Entry> together = new ArrayList<>();
+    long start = 0;
+    long end = 0;
+    for (PartitionIndex.Entry e : segments) {
+      if (!together.isEmpty() && (e.offset() != end || e.offset() + e.bytes() - start > readBytes)) {
+        ranges.add(new Range(start, (int) (end - start), together));
+        together = new ArrayList<>();
+      }
+      start = together.isEmpty() ? e.offset() : start;
+      end = e.offset() + e.bytes();
+      together.add(e);
+    }
+    if (!together.isEmpty()) {
+      ranges.add(new Range(start, (int) (end - start), together));
+    }
+    return ranges;
+  }
+
+  /** A segment whose bytes are not those that were written. */
+  static final class CorruptSegmentException extends IOException {
+    private static final long serialVersionUID = 1L;
+    private final int mapIndex;
+
+    CorruptSegmentException(int mapIndex) {
+      super("a segment of map " + mapIndex + " does not have its checksum");
+      this.mapIndex = mapIndex;
+    }
+
+    int mapIndex() {
+      return mapIndex;
+    }
+  }
+}

@@ -1,0 +1,288 @@
+package org.gristmill.core;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What driver and executors say to each other. They travel as byte arrays, because an executor's RPC layer is older than the
+ * jars that {@code --jars} adds and could not load classes of ours.
+ *
+ * <p>A message is its kind (one byte) and its fields in the order of the record; counts and sizes are variable-length
+ * integers, 7 bits per byte, low bits first.
+ */
+public sealed interface Message {
+  /** Executor to driver: I can be a home. The endpoint reference goes beside it. */
+  record Register(String executor, String host, int port) implements Message {}
+
+  /** Executor to driver: an attempt begins; answered by {@link Begin}. */
+  record Start(int shuffle, int mapIndex, long attempt, String executor) implements Message {}
+
+  /** Driver to executor: what the attempt must emit. */
+  record Begin(Emission emission) implements Message {}
+
+  /** Executor to driver: an attempt has written everything; answered by {@link Shaped}. */
+  record Commit(int shuffle, long attempt, long records, long millis, long[] sizes) implements Message {}
+
+  /** Driver to executor: what the map status should say. */
+  record Shaped(boolean accepted, String executor, String host, int port, long[] sizes) implements Message {}
+
+  /** Executor to driver: pages must leave, where to? Also driver to executor, as the answer and when a plan changes. */
+  record Wanted(int shuffle) implements Message {}
+
+  /** Driver to executor: the plan; no homes if there is none. */
+  record Planned(Plan plan) implements Message {}
+
+  /** Executor to driver: where do these partitions live? Answered by {@link Located}. */
+  record Locate(int shuffle, int start, int end) implements Message {}
+
+  record Located(Coordinator.Location location) implements Message {}
+
+  /** Executor to driver, and driver to executors: send all pages of the shuffle, answer {@link Done} when they have arrived. */
+  record Flush(int shuffle) implements Message {}
+
+  /** {@code ok} is false if something could not be delivered. */
+  record Done(boolean ok) implements Message {}
+
+  /** Executor to driver: winners (attempt by map index) are incomplete in a partition; {@code home} empty if it was reached. */
+  record Missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) implements Message {}
+
+  /** Executor to driver: I cannot hold partitions of this shuffle any more. */
+  record StoreFailed(int shuffle, String executor, String reason) implements Message {}
+
+  static byte[] encode(Message message) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try {
+      write(message, new DataOutputStream(bytes));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // a byte array does not fail
+    }
+    return bytes.toByteArray();
+  }
+
+  private static void write(Message message, DataOutputStream out) throws IOException {
+    if (message instanceof Register m) {
+      out.writeByte(1);
+      out.writeUTF(m.executor);
+      out.writeUTF(m.host);
+      out.writeInt(m.port);
+    } else if (message instanceof Start m) {
+      out.writeByte(2);
+      out.writeInt(m.shuffle);
+      out.writeInt(m.mapIndex);
+      out.writeLong(m.attempt);
+      out.writeUTF(m.executor);
+    } else if (message instanceof Begin m) {
+      out.writeByte(3);
+      writeEmission(m.emission, out);
+    } else if (message instanceof Commit m) {
+      out.writeByte(4);
+      out.writeInt(m.shuffle);
+      out.writeLong(m.attempt);
+      out.writeLong(m.records);
+      out.writeLong(m.millis);
+      writeSizes(m.sizes, out);
+    } else if (message instanceof Shaped m) {
+      out.writeByte(5);
+      out.writeBoolean(m.accepted);
+      out.writeUTF(m.executor);
+      out.writeUTF(m.host);
+      out.writeInt(m.port);
+      writeSizes(m.sizes, out);
+    } else if (message instanceof Wanted m) {
+      out.writeByte(6);
+      out.writeInt(m.shuffle);
+    } else if (message instanceof Planned m) {
+      out.writeByte(7);
+      writePlan(m.plan, out);
+    } else if (message instanceof Locate m) {
+      out.writeByte(8);
+      out.writeInt(m.shuffle);
+      out.writeInt(m.start);
+      out.writeInt(m.end);
+    } else if (message instanceof Located m) {
+      out.writeByte(9);
+      writeLocation(m.location, out);
+    } else if (message instanceof Flush m) {
+      out.writeByte(10);
+      out.writeInt(m.shuffle);
+    } else if (message instanceof Done m) {
+      out.writeByte(11);
+      out.writeBoolean(m.ok);
+    } else if (message instanceof Missing m) {
+      out.writeByte(12);
+      out.writeInt(m.shuffle);
+      out.writeInt(m.partition);
+      writeCount(m.winners.size(), out);
+      for (Map.Entry<Integer, Long> e : m.winners.entrySet()) {
+        writeCount(e.getKey(), out);
+        out.writeLong(e.getValue());
+      }
+      out.writeUTF(m.home);
+      out.writeUTF(m.reason);
+    } else if (message instanceof StoreFailed m) {
+      out.writeByte(13);
+      out.writeInt(m.shuffle);
+      out.writeUTF(m.executor);
+      out.writeUTF(m.reason);
+    }
+  }
+
+  static Message decode(byte[] bytes) {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+    try {
+      int kind = in.readByte();
+      return switch (kind) {
+        case 1 -> new Register(in.readUTF(), in.readUTF(), in.readInt());
+        case 2 -> new Start(in.readInt(), in.readInt(), in.readLong(), in.readUTF());
+        case 3 -> new Begin(readEmission(in));
+        case 4 -> new Commit(in.readInt(), in.readLong(), in.readLong(), in.readLong(), readSizes(in));
+        case 5 -> new Shaped(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in));
+        case 6 -> new Wanted(in.readInt());
+        case 7 -> new Planned(readPlan(in));
+        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt());
+        case 9 -> new Located(readLocation(in));
+        case 10 -> new Flush(in.readInt());
+        case 11 -> new Done(in.readBoolean());
+        case 12 -> readMissing(in);
+        case 13 -> new StoreFailed(in.readInt(), in.readUTF(), in.readUTF());
+        default -> throw new IOException("message of unknown kind " + kind);
+      };
+    } catch (IOException e) {
+      throw new UncheckedIOException("a message of " + bytes.length + " bytes cannot be read", e);
+    }
+  }
+
+  private static Missing readMissing(DataInputStream in) throws IOException {
+    int shuffle = in.readInt();
+    int partition = in.readInt();
+    Map<Integer, Long> winners = new LinkedHashMap<>();
+    for (long n = readCount(in); n > 0; n--) {
+      winners.put((int) readCount(in), in.readLong());
+    }
+    return new Missing(shuffle, partition, winners, in.readUTF(), in.readUTF());
+  }
+
+  private static void writeEmission(Emission emission, DataOutputStream out) throws IOException {
+    out.writeBoolean(emission.all());
+    byte[] bits = emission.partitions().toByteArray();
+    writeCount(bits.length, out);
+    out.write(bits);
+    out.writeLong(emission.base());
+  }
+
+  private static Emission readEmission(DataInputStream in) throws IOException {
+    boolean all = in.readBoolean();
+    byte[] bits = in.readNBytes((int) readCount(in));
+    return new Emission(all, BitSet.valueOf(bits), in.readLong());
+  }
+
+  /** Executors' names are written once, then each partition's home as a number. */
+  private static void writePlan(Plan plan, DataOutputStream out) throws IOException {
+    out.writeInt(plan.shuffle());
+    out.writeInt(plan.epoch());
+    List<String> names = List.of(plan.homes()).stream().distinct().toList();
+    writeCount(names.size(), out);
+    for (String name : names) {
+      out.writeUTF(name);
+    }
+    writeCount(plan.homes().length, out);
+    for (String home : plan.homes()) {
+      writeCount(names.indexOf(home), out);
+    }
+  }
+
+  private static Plan readPlan(DataInputStream in) throws IOException {
+    int shuffle = in.readInt();
+    int epoch = in.readInt();
+    String[] names = new String[(int) readCount(in)];
+    for (int i = 0; i < names.length; i++) {
+      names[i] = in.readUTF();
+    }
+    String[] homes = new String[(int) readCount(in)];
+    for (int p = 0; p < homes.length; p++) {
+      homes[p] = names[(int) readCount(in)];
+    }
+    return new Plan(shuffle, epoch, homes);
+  }
+
+  private static void writeLocation(Coordinator.Location location, DataOutputStream out) throws IOException {
+    out.writeInt(location.epoch());
+    List<Coordinator.Executor> executors = location.homes().stream().distinct().toList();
+    writeCount(executors.size(), out);
+    for (Coordinator.Executor e : executors) {
+      out.writeUTF(e.id());
+      out.writeUTF(e.host());
+      out.writeInt(e.port());
+    }
+    writeCount(location.homes().size(), out);
+    for (Coordinator.Executor e : location.homes()) {
+      writeCount(executors.indexOf(e), out);
+    }
+    writeCount(location.lineage().partial().size(), out);
+    for (Map.Entry<Long, Emission> e : location.lineage().partial().entrySet()) {
+      out.writeLong(e.getKey());
+      writeEmission(e.getValue(), out);
+    }
+  }
+
+  private static Coordinator.Location readLocation(DataInputStream in) throws IOException {
+    int epoch = in.readInt();
+    List<Coordinator.Executor> executors = new ArrayList<>();
+    for (long n = readCount(in); n > 0; n--) {
+      executors.add(new Coordinator.Executor(in.readUTF(), in.readUTF(), in.readInt()));
+    }
+    List<Coordinator.Executor> homes = new ArrayList<>();
+    for (long n = readCount(in); n > 0; n--) {
+      homes.add(executors.get((int) readCount(in)));
+    }
+    Map<Long, Emission> partial = new LinkedHashMap<>();
+    for (long n = readCount(in); n > 0; n--) {
+      partial.put(in.readLong(), readEmission(in));
+    }
+    return new Coordinator.Location(epoch, homes, new Lineage(partial));
+  }
+
+  private static void writeSizes(long[] sizes, DataOutputStream out) throws IOException {
+    writeCount(sizes.length, out);
+    for (long size : sizes) {
+      writeCount(size, out);
+    }
+  }
+
+  private static long[] readSizes(DataInputStream in) throws IOException {
+    long[] sizes = new long[(int) readCount(in)];
+    for (int i = 0; i < sizes.length; i++) {
+      sizes[i] = readCount(in);
+    }
+    return sizes;
+  }
+
+  private static void writeCount(long value, DataOutputStream out) throws IOException {
+    long rest = value;
+    while (rest >= 0x80) {
+      out.writeByte((int) (rest & 0x7f | 0x80));
+      rest >>>= 7;
+    }
+    out.writeByte((int) rest);
+  }
+
+  private static long readCount(DataInputStream in) throws IOException {
+    long value = 0;
+    for (int shift = 0; ; shift += 7) {
+      int b = in.readUnsignedByte();
+      value |= (long) (b & 0x7f) << shift;
+      if (b < 0x80) {
+        return value;
+      }
+    }
+  }
+}

@@ -1,0 +1,302 @@
+package org.gristmill.core;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Early merge and early shuffle at the sending side. Segments of all map tasks of this executor queue up per partition; one
+ * thread sends them to the homes that the plan names, asynchronously, within a window of bytes per home.
+ *
+ * <p>What is sent when, once a plan is known:
+ * <ol>
+ * <li>a partition that has a full page;
+ * <li>if the pool is pressed (over the threshold, or a writer waits): any partition, the fullest first;
+ * <li>if the shuffle is being flushed: everything.
+ * </ol>
+ * A parcel that fails goes back to the front of its queues, so that a changed plan sends it elsewhere; after
+ * {@code triesMax} failures in a row its segments are dropped and readers will find them missing. A segment may so arrive
+ * twice; readers take one.
+ */
+public final class Outbox implements AutoCloseable {
+  /** Moves a parcel to an executor; the future completes when the home has it. */
+  public interface Transport {
+    CompletableFuture<Void> send(String home, int shuffle, byte[] parcel);
+  }
+
+  /** Asked for a plan when pages must leave and none is known; answers later through {@link #plan}. */
+  public interface PlanSource {
+    void wanted(int shuffle);
+  }
+
+  /** Sizes that steer the outbox; see the configuration table. */
+  public record Limits(int pageBytes, int parcelBytes, long windowBytes, double threshold, int triesMax, long retryMs) {}
+
+  private record Waiting(byte[] segment, int tries) {}
+
+  private static final class Queue {
+    final ArrayDeque<Waiting> segments = new ArrayDeque<>();
+    long bytes;
+  }
+
+  private static final class Shuffle {
+    final Map<Integer, Queue> queues = new HashMap<>();
+    final List<CompletableFuture<Boolean>> flushes = new ArrayList<>();
+    Plan plan;
+    boolean planWanted;
+    long pendingBytes;
+    long flyingBytes;
+    long notBefore;
+    boolean lost;
+  }
+
+  private record Parcel(int id, Shuffle shuffle, String home, Map<Integer, List<Waiting>> segments, long bytes) {}
+
+  private final PagePool pool;
+  private final Transport transport;
+  private final PlanSource plans;
+  private final Limits limits;
+  private final Map<Integer, Shuffle> shuffles = new HashMap<>();
+  private final Map<String, Long> flying = new HashMap<>();
+  private final Thread sender;
+  private long parcels;
+  private long earlyBytes;
+  private long sentBytes;
+  private long failedParcels;
+  private long droppedSegments;
+  private boolean closed;
+
+  public Outbox(PagePool pool, Transport transport, PlanSource plans, Limits limits) {
+    this.pool = pool;
+    this.transport = transport;
+    this.plans = plans;
+    this.limits = limits;
+    sender = new Thread(this::send, "gristmill-sender");
+    sender.setDaemon(true);
+    sender.start();
+  }
+
+  /** Queues a sealed segment; waits while the page pool is used up. */
+  public void add(int shuffle, int partition, byte[] segment) throws InterruptedException {
+    pool.acquire(segment.length, this::wake);
+    synchronized (this) {
+      Shuffle s = shuffles.computeIfAbsent(shuffle, k -> new Shuffle());
+      enqueue(s, partition, new Waiting(segment, 0), false);
+      if (s.queues.get(partition).bytes >= limits.pageBytes || pool.pressed(limits.threshold)) {
+        notifyAll();
+      }
+    }
+  }
+
+  /** Takes over a plan, unless a newer one is known. */
+  public synchronized void plan(Plan plan) {
+    Shuffle s = shuffles.computeIfAbsent(plan.shuffle(), k -> new Shuffle());
+    if (s.plan == null || s.plan.epoch() < plan.epoch()) {
+      s.plan = plan;
+      s.notBefore = 0;
+    }
+    s.planWanted = false;
+    notifyAll();
+  }
+
+  /** Sends all that is queued; completes with true when everything has arrived, with false if segments had to be dropped. */
+  public synchronized CompletableFuture<Boolean> flush(int shuffle) {
+    Shuffle s = shuffles.get(shuffle);
+    if (s == null || s.pendingBytes + s.flyingBytes == 0) {
+      return CompletableFuture.completedFuture(s == null || !s.lost);
+    }
+    CompletableFuture<Boolean> done = new CompletableFuture<>();
+    s.flushes.add(done);
+    notifyAll();
+    return done;
+  }
+
+  /** Forgets a shuffle and frees its pages. */
+  public synchronized void remove(int shuffle) {
+    Shuffle s = shuffles.remove(shuffle);
+    if (s != null) {
+      pool.release(s.pendingBytes);
+      s.pendingBytes = 0;
+      s.queues.clear();
+      s.flushes.forEach(f -> f.complete(true));
+      s.flushes.clear();
+    }
+  }
+
+  /** Parcels sent so far, their bytes, the bytes of them that left before a flush, parcels that failed, segments given up. */
+  public record Counters(long parcels, long sentBytes, long earlyBytes, long failedParcels, long droppedSegments) {}
+
+  public synchronized Counters counters() {
+    return new Counters(parcels, sentBytes, earlyBytes, failedParcels, droppedSegments);
+  }
+
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+      notifyAll();
+    }
+  }
+
+  private synchronized void wake() {
+    notifyAll();
+  }
+
+  private void send() {
+    try {
+      for (Parcel parcel = next(); parcel != null; parcel = next()) {
+        Parcel p = parcel;
+        CompletableFuture<Void> sent;
+        try {
+          sent = transport.send(p.home, p.id, bytes(p));
+        } catch (RuntimeException e) {
+          sent = CompletableFuture.failedFuture(e);
+        }
+        sent.whenComplete((ok, error) -> arrived(p, error));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static byte[] bytes(Parcel parcel) {
+    byte[] bytes = new byte[(int) parcel.bytes];
+    int at = 0;
+    for (List<Waiting> segments : parcel.segments.values()) {
+      for (Waiting w : segments) {
+        System.arraycopy(w.segment, 0, bytes, at, w.segment.length);
+        at += w.segment.length;
+      }
+    }
+    return bytes;
+  }
+
+  private synchronized void arrived(Parcel parcel, Throwable error) {
+    Shuffle s = parcel.shuffle;
+    flying.merge(parcel.home, -parcel.bytes, Long::sum);
+    s.flyingBytes -= parcel.bytes;
+    boolean removed = shuffles.get(parcel.id) != s;
+    if (error == null || removed) {
+      pool.release(parcel.bytes);
+      sentBytes += parcel.bytes;
+      earlyBytes += s.flushes.isEmpty() ? parcel.bytes : 0;
+    } else {
+      failedParcels++;
+      s.notBefore = System.nanoTime() + limits.retryMs * 1_000_000;
+      parcel.segments.forEach((partition, segments) -> takeBack(s, partition, segments));
+    }
+    settle(s);
+    notifyAll();
+  }
+
+  private void takeBack(Shuffle s, int partition, List<Waiting> segments) {
+    for (int i = segments.size() - 1; i >= 0; i--) {
+      Waiting w = segments.get(i);
+      if (w.tries + 1 >= limits.triesMax) {
+        s.lost = true;
+        droppedSegments++;
+        pool.release(w.segment.length);
+      } else {
+        enqueue(s, partition, new Waiting(w.segment, w.tries + 1), true);
+      }
+    }
+  }
+
+  private static void enqueue(Shuffle s, int partition, Waiting w, boolean front) {
+    Queue queue = s.queues.computeIfAbsent(partition, k -> new Queue());
+    if (front) {
+      queue.segments.addFirst(w);
+    } else {
+      queue.segments.addLast(w);
+    }
+    queue.bytes += w.segment.length;
+    s.pendingBytes += w.segment.length;
+  }
+
+  private static void settle(Shuffle s) {
+    if (s.pendingBytes + s.flyingBytes == 0) {
+      s.flushes.forEach(f -> f.complete(!s.lost));
+      s.flushes.clear();
+    }
+  }
+
+  /** Waits for a parcel that may leave now, and takes it out of its queues; null when closed. */
+  private synchronized Parcel next() throws InterruptedException {
+    while (!closed) {
+      long now = System.nanoTime();
+      long wake = Long.MAX_VALUE;
+      boolean pressed = pool.pressed(limits.threshold);
+      for (Map.Entry<Integer, Shuffle> e : shuffles.entrySet()) {
+        Shuffle s = e.getValue();
+        boolean all = pressed || !s.flushes.isEmpty();
+        if (s.pendingBytes == 0) {
+          continue;
+        }
+        if (s.plan == null) {
+          if (all && !s.planWanted) {
+            s.planWanted = true;
+            plans.wanted(e.getKey());
+          }
+          continue;
+        }
+        if (s.notBefore > now) {
+          wake = Math.min(wake, s.notBefore);
+          continue;
+        }
+        Parcel parcel = compose(e.getKey(), s, all ? 1 : limits.pageBytes);
+        if (parcel != null) {
+          return parcel;
+        }
+      }
+      if (wake == Long.MAX_VALUE) {
+        wait();
+      } else {
+        wait(Math.max(1, (wake - now) / 1_000_000));
+      }
+    }
+    return null;
+  }
+
+  /** The fullest partitions with at least {@code bytesMin} whose home has room in its window, all for one home. */
+  private Parcel compose(int id, Shuffle s, long bytesMin) {
+    List<Integer> fullestFirst = new ArrayList<>();
+    s.queues.forEach((partition, queue) -> {
+      if (queue.bytes >= bytesMin && flying.getOrDefault(s.plan.homes()[partition], 0L) < limits.windowBytes) {
+        fullestFirst.add(partition);
+      }
+    });
+    if (fullestFirst.isEmpty()) {
+      return null;
+    }
+    fullestFirst.sort((a, b) -> Long.compare(s.queues.get(b).bytes, s.queues.get(a).bytes));
+    String home = s.plan.homes()[fullestFirst.get(0)];
+    Map<Integer, List<Waiting>> taken = new HashMap<>();
+    long bytes = 0;
+    for (int partition : fullestFirst) {
+      if (s.plan.homes()[partition].equals(home)) {
+        Queue queue = s.queues.get(partition);
+        List<Waiting> segments = new ArrayList<>();
+        while (!queue.segments.isEmpty() && (bytes == 0 || bytes + queue.segments.peek().segment.length <= limits.parcelBytes)) {
+          Waiting w = queue.segments.poll();
+          segments.add(w);
+          bytes += w.segment.length;
+          queue.bytes -= w.segment.length;
+        }
+        if (!segments.isEmpty()) {
+          taken.put(partition, segments);
+        }
+        if (bytes >= limits.parcelBytes) {
+          break;
+        }
+      }
+    }
+    s.pendingBytes -= bytes;
+    s.flyingBytes += bytes;
+    flying.merge(home, bytes, Long::sum);
+    parcels++;
+    return new Parcel(id, s, home, taken, bytes);
+  }
+}

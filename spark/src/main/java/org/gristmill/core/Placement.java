@@ -1,0 +1,60 @@
+package org.gristmill.core;
+
+import java.util.Comparator;
+import java.util.PriorityQueue;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+
+/**
+ * Puts partitions on nodes before the reduce tasks exist (OPS, procedure 2): longest first, each to the node that would be
+ * free soonest, where a node's load is its bytes divided by its speed. The paper's loop stops one partition short; here all
+ * are placed.
+ */
+public final class Placement {
+  private record Node(int id, double load) {}
+
+  private Placement() {}
+
+  /**
+   * @param sizes bytes of each partition
+   * @param speeds relative speed of each node, greater than 0
+   * @return the node of each partition
+   */
+  public static int[] longestFirst(long[] sizes, double[] speeds) {
+    return longestFirst(sizes, speeds, new double[speeds.length]);
+  }
+
+  /** The same, onto nodes that already carry {@code loads} (bytes divided by speed). */
+  public static int[] longestFirst(long[] sizes, double[] speeds, double[] loads) {
+    PriorityQueue<Node> nodes =
+        new PriorityQueue<>(Comparator.comparingDouble(Node::load).thenComparingInt(Node::id));
+    for (int n = 0; n < speeds.length; n++) {
+      nodes.add(new Node(n, loads[n]));
+    }
+    int[] home = new int[sizes.length];
+    int[] largestFirst = IntStream.range(0, sizes.length).boxed()
+        .sorted((a, b) -> Long.compare(sizes[b], sizes[a])).mapToInt(Integer::intValue).toArray();
+    for (int p : largestFirst) {
+      Node node = nodes.remove();
+      home[p] = node.id;
+      nodes.add(new Node(node.id, node.load + sizes[p] / speeds[node.id]));
+    }
+    return home;
+  }
+
+  /** Partition p to node p mod n: what is left when sizes cannot be predicted. */
+  public static int[] roundRobin(int partitions, int nodes) {
+    return IntStream.range(0, partitions).map(p -> p % nodes).toArray();
+  }
+
+  /** Load of the fullest node over the mean load; 1 is perfect balance. */
+  public static double imbalance(int[] home, long[] sizes, int nodes) {
+    long[] load = new long[nodes];
+    long total = 0;
+    for (int p = 0; p < home.length; p++) {
+      load[home[p]] += sizes[p];
+      total += sizes[p];
+    }
+    return total == 0 ? 1 : (double) LongStream.of(load).max().orElse(0) * nodes / total;
+  }
+}

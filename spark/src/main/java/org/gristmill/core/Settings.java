@@ -1,0 +1,123 @@
+package org.gristmill.core;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Function;
+
+/** Everything that can be turned under {@code spark.gristmill.*}, with defaults; the documentation's table is made from it. */
+public final class Settings {
+  /** One setting. {@code unit} is what the number counts: bytes, ms, share, count, or one of the words allowed. */
+  public record Entry(String key, String unit, String defaultValue, String doc) {}
+
+  public static final Entry FALLBACK = new Entry("spark.gristmill.fallback", "true or false", "true",
+      "Use Spark's sort shuffle where this one cannot help or cannot be right, and log why. With false, a shuffle that cannot"
+          + " be honoured fails instead, and one that is merely too small is done all the same.");
+  public static final Entry BLOCKS_MIN = new Entry("spark.gristmill.fallback.blocksMin", "count", "64",
+      "Shuffles with fewer blocks (map tasks times partitions) are too small to gain and use the sort shuffle.");
+  public static final Entry POOL_BYTES = new Entry("spark.gristmill.pool.bytes", "bytes", "0",
+      "Budget of the page pool of an executor, reserved with Spark's memory manager. 0: a quarter of the memory that Spark"
+          + " shares between execution and storage.");
+  public static final Entry POOL_PATIENCE = new Entry("spark.gristmill.pool.patienceMs", "ms", "10000",
+      "A map task that waits for a page while none at all comes free for this long goes over the budget.");
+  public static final Entry THRESHOLD = new Entry("spark.gristmill.pool.threshold", "share", "0.8",
+      "Share of the budget from which pages that are not full are sent too, the fullest partition first.");
+  public static final Entry PAGE_BYTES = new Entry("spark.gristmill.page.bytes", "bytes", "1048576",
+      "A page of a partition is full at this size and leaves as soon as its home is known.");
+  public static final Entry SEGMENT_BYTES = new Entry("spark.gristmill.segment.bytes", "bytes", "262144",
+      "Serialised bytes a map task gathers for a partition before it compresses them into a segment.");
+  public static final Entry TASK_BYTES = new Entry("spark.gristmill.task.bytes", "bytes", "33554432",
+      "Serialised bytes a map task gathers over all partitions before it compresses the larger ones into segments.");
+  public static final Entry PARCEL_BYTES = new Entry("spark.gristmill.parcel.bytes", "bytes", "4194304",
+      "Pages for one home travel together up to this size.");
+  public static final Entry WINDOW_BYTES = new Entry("spark.gristmill.window.bytes", "bytes", "16777216",
+      "Bytes on their way to one home at a time.");
+  public static final Entry SEND_TRIES = new Entry("spark.gristmill.send.tries", "count", "5",
+      "A page that could not be delivered this often is given up; its maps are run again if a reader needs it.");
+  public static final Entry SEND_RETRY = new Entry("spark.gristmill.send.retryMs", "ms", "500", "Pause after a failed delivery.");
+  public static final Entry APPEND_BYTES = new Entry("spark.gristmill.append.bytes", "bytes", "1048576",
+      "A home appends a partition's segments to its file in pieces of at least this size, memory permitting.");
+  public static final Entry STORE_BYTES = new Entry("spark.gristmill.store.bytes", "bytes", "67108864",
+      "Memory of a home for segments that wait to be appended.");
+  public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "4194304",
+      "A reader takes a partition from its home in pieces of this size.");
+  public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",
+      "Share of a shuffle's maps (at least 4 of them) after which partition sizes are predicted and partitions placed.");
+  public static final Entry LOCALITY = new Entry("spark.gristmill.locality", "executor or host", "executor",
+      "Whether map statuses ask for a partition's executor or only for its host.");
+  public static final Entry FLUSH_TIMEOUT = new Entry("spark.gristmill.flush.timeoutMs", "ms", "120000",
+      "A reader waits this long for pages that are still on their way.");
+
+  public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
+      SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
+      PLAN_SHARE, LOCALITY, FLUSH_TIMEOUT);
+
+  private final Function<Entry, String> source;
+
+  /** @param source the value that was set for an entry, or null */
+  public Settings(Function<Entry, String> source) {
+    this.source = source;
+  }
+
+  public String text(Entry entry) {
+    String value = source.apply(entry);
+    return value == null ? entry.defaultValue : value;
+  }
+
+  public boolean flag(Entry entry) {
+    return switch (text(entry)) {
+      case "true" -> true;
+      case "false" -> false;
+      default -> throw bad(entry, "true or false");
+    };
+  }
+
+  /** A whole number, at least 0; for bytes a suffix k, m or g is understood. */
+  public long number(Entry entry) {
+    String text = text(entry).trim().toLowerCase(Locale.ROOT);
+    try {
+      int shift = !entry.unit.equals("bytes") ? 0 : text.endsWith("k") ? 10 : text.endsWith("m") ? 20 : text.endsWith("g") ? 30 : 0;
+      long value = Math.multiplyExact(Long.parseLong(shift == 0 ? text : text.substring(0, text.length() - 1)), 1L << shift);
+      if (value >= 0) {
+        return value;
+      }
+    } catch (NumberFormatException | ArithmeticException e) {
+      throw bad(entry, "a whole number");
+    }
+    throw bad(entry, "a number that is not negative");
+  }
+
+  public int size(Entry entry) {
+    long value = number(entry);
+    if (value > 1 << 30) {
+      throw bad(entry, "at most 1g");
+    }
+    return (int) value;
+  }
+
+  /** A number from 0 to 1. */
+  public double share(Entry entry) {
+    try {
+      double value = Double.parseDouble(text(entry));
+      if (value >= 0 && value <= 1) {
+        return value;
+      }
+    } catch (NumberFormatException e) {
+      throw bad(entry, "a number from 0 to 1");
+    }
+    throw bad(entry, "a number from 0 to 1");
+  }
+
+  /** The table of the documentation, in Markdown. */
+  public static String table() {
+    StringBuilder table = new StringBuilder("| setting | unit | default | meaning |\n| --- | --- | --- | --- |\n");
+    for (Entry e : ALL) {
+      table.append("| `").append(e.key).append("` | ").append(e.unit).append(" | `").append(e.defaultValue).append("` | ")
+          .append(e.doc).append(" |\n");
+    }
+    return table.toString();
+  }
+
+  private IllegalArgumentException bad(Entry entry, String wanted) {
+    return new IllegalArgumentException(entry.key + " is '" + text(entry) + "'; it must be " + wanted);
+  }
+}

@@ -1,0 +1,80 @@
+package org.gristmill.core;
+
+import java.io.Closeable;
+import java.io.EOFException;
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The file of one shuffle on one disk of a home, append only, with the index of what it holds for each partition. One thread
+ * appends; any thread reads. A segment enters the index after its bytes are in the file.
+ */
+final class StoreFile implements Closeable {
+  private final File file;
+  private final FileChannel channel;
+  private final Map<Integer, List<PartitionIndex.Entry>> index = new HashMap<>();
+  private long position;
+
+  StoreFile(File file) throws IOException {
+    this.file = file;
+    channel = FileChannel.open(file.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.READ,
+        StandardOpenOption.WRITE);
+  }
+
+  /** Appends tails in one gathering write. After an error the file is as before as far as any reader can see. */
+  void append(List<Tail> tails) throws IOException {
+    ByteBuffer[] buffers = tails.stream().map(Tail::buffer).toArray(ByteBuffer[]::new);
+    channel.position(position);
+    for (int first = 0; first < buffers.length;) {
+      channel.write(buffers, first, buffers.length - first);
+      while (first < buffers.length && !buffers[first].hasRemaining()) {
+        first++;
+      }
+    }
+    synchronized (index) {
+      for (Tail tail : tails) {
+        for (Segment.Header h : tail.headers()) {
+          index.computeIfAbsent(h.partition(), k -> new ArrayList<>()).add(new PartitionIndex.Entry(h.mapIndex(),
+              h.attempt(), h.sequence(), h.last(), h.records(), position, h.segmentBytes()));
+          position += h.segmentBytes();
+        }
+      }
+    }
+  }
+
+  PartitionIndex index(int partition) {
+    synchronized (index) {
+      return new PartitionIndex(List.copyOf(index.getOrDefault(partition, List.of())));
+    }
+  }
+
+  void read(long offset, byte[] into, int length) throws IOException {
+    ByteBuffer buffer = ByteBuffer.wrap(into, 0, length);
+    for (long at = offset; buffer.hasRemaining();) {
+      int n = channel.read(buffer, at);
+      if (n < 0) {
+        throw new EOFException(file + " ends at byte " + at + ", wanted " + (offset + length));
+      }
+      at += n;
+    }
+  }
+
+  File file() {
+    return file;
+  }
+
+  /** Closes and deletes. */
+  @Override
+  public void close() throws IOException {
+    channel.close();
+    Files.deleteIfExists(file.toPath());
+  }
+}

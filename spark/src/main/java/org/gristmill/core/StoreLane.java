@@ -1,0 +1,253 @@
+package org.gristmill.core;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * One disk of a home. Received segments wait in memory in a tail per partition, and one thread appends tails to the shuffle's
+ * {@link StoreFile}: so the disk sees appends of megabytes, never the small pieces that arrive, and never from a network
+ * thread.
+ *
+ * <p>A tail is written when
+ * <ol>
+ * <li>it has grown to {@code appendBytes};
+ * <li>tails use half of {@code tailBytesMax}: largest first (at all of it, {@link #receive} blocks);
+ * <li>somebody wants the index of its shuffle: then all tails of that shuffle, in partition order.
+ * </ol>
+ * If a write fails, the shuffle is marked failed here and its segments are dropped, now and later: readers find them missing
+ * and tell the driver, which finds another home.
+ */
+final class StoreLane implements AutoCloseable {
+  /** Chooses the file of a shuffle; may create folders. */
+  interface FileChooser {
+    File file(int shuffle) throws IOException;
+  }
+
+  /** Told once for each shuffle that this lane can no longer store. */
+  interface FailureListener {
+    void storeFailed(int shuffle, IOException cause);
+  }
+
+  private static final class Log {
+    final TreeMap<Integer, Tail> tails = new TreeMap<>();
+    StoreFile file;
+    boolean failed;
+    boolean removed;
+    boolean writing;
+    int sealers;
+  }
+
+  /** Tails taken out of memory to be written in one go. */
+  private record Batch(int shuffle, Log log, List<Tail> tails) {}
+
+  private final FileChooser files;
+  private final FailureListener listener;
+  private final int appendBytes;
+  private final long tailBytesMax;
+  private final Thread writer;
+  private final Map<Integer, Log> logs = new HashMap<>();
+  private final Set<Integer> removed = new HashSet<>();
+  private long tailBytes;
+  private boolean closed;
+
+  StoreLane(String name, FileChooser files, FailureListener listener, int appendBytes, long tailBytesMax) {
+    this.files = files;
+    this.listener = listener;
+    this.appendBytes = appendBytes;
+    this.tailBytesMax = tailBytesMax;
+    writer = new Thread(this::writeTails, "gristmill-store-" + name);
+    writer.setDaemon(true);
+    writer.start();
+  }
+
+  /** Copies segments of one shuffle into memory; waits while tails use all the memory they may. */
+  synchronized void receive(int shuffle, byte[] parcel, List<Segment.Header> headers, List<Integer> offsets)
+      throws InterruptedException {
+    while (tailBytes >= tailBytesMax && !closed) {
+      wait();
+    }
+    if (closed || removed.contains(shuffle)) {
+      return;
+    }
+    Log log = logs.computeIfAbsent(shuffle, k -> new Log());
+    if (log.failed) {
+      return;
+    }
+    for (int i = 0; i < headers.size(); i++) {
+      Segment.Header header = headers.get(i);
+      log.tails.computeIfAbsent(header.partition(), k -> new Tail()).add(parcel, offsets.get(i), header);
+      tailBytes += header.segmentBytes();
+    }
+    notifyAll();
+  }
+
+  /** The index of a partition, after everything received so far for its shuffle has been written. */
+  PartitionIndex sealedIndex(int shuffle, int partition) throws IOException, InterruptedException {
+    StoreFile file;
+    synchronized (this) {
+      Log log = logs.get(shuffle);
+      if (log == null) {
+        return new PartitionIndex(List.of());
+      }
+      log.sealers++;
+      notifyAll();
+      try {
+        while (!closed && !log.removed && (log.writing || !log.tails.isEmpty())) {
+          wait();
+        }
+      } finally {
+        log.sealers--;
+      }
+      file = log.file;
+    }
+    return file == null ? new PartitionIndex(List.of()) : file.index(partition);
+  }
+
+  /** The file of a shuffle, for reading. */
+  StoreFile file(int shuffle) throws IOException {
+    synchronized (this) {
+      Log log = logs.get(shuffle);
+      if (log == null || log.file == null) {
+        throw new IOException("nothing of shuffle " + shuffle + " is stored here");
+      }
+      return log.file;
+    }
+  }
+
+  /** Deletes what is stored of a shuffle; what still arrives for it is dropped. */
+  synchronized void remove(int shuffle) throws IOException {
+    removed.add(shuffle);
+    Log log = logs.remove(shuffle);
+    if (log != null) {
+      dropTails(log);
+      log.removed = true;
+      if (log.file != null && !log.writing) {
+        log.file.close(); // else the writer closes it when it is done with its append
+      }
+      notifyAll();
+    }
+  }
+
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+      notifyAll();
+    }
+    try {
+      writer.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void writeTails() {
+    try {
+      for (Batch batch = next(); batch != null; batch = next()) {
+        IOException failure = null;
+        try {
+          if (batch.log.file == null) {
+            StoreFile created = new StoreFile(files.file(batch.shuffle));
+            synchronized (this) {
+              batch.log.file = created;
+            }
+          }
+          batch.log.file.append(batch.tails);
+        } catch (IOException e) {
+          failure = e;
+        }
+        finish(batch, failure);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void finish(Batch batch, IOException failure) {
+    boolean tell;
+    synchronized (this) {
+      Log log = batch.log;
+      log.writing = false;
+      tell = failure != null && !log.removed && !log.failed;
+      if (tell) {
+        log.failed = true;
+        dropTails(log);
+      }
+      if (log.removed && log.file != null) {
+        try {
+          log.file.close();
+        } catch (IOException e) {
+          tell = false; // the shuffle is gone; a file that cannot be deleted goes with Spark's local folder
+        }
+      }
+      notifyAll();
+    }
+    if (tell) {
+      listener.storeFailed(batch.shuffle, failure);
+    }
+  }
+
+  /** Waits for something to write and takes it; null when closed. */
+  private synchronized Batch next() throws InterruptedException {
+    while (!closed) {
+      for (Map.Entry<Integer, Log> e : logs.entrySet()) {
+        Log log = e.getValue();
+        if (!log.tails.isEmpty()) {
+          if (log.sealers > 0) {
+            return take(e.getKey(), log, inPartitionOrder(log));
+          }
+          int partition = largest(log);
+          if (log.tails.get(partition).length() >= appendBytes || tailBytes > tailBytesMax / 2) {
+            return take(e.getKey(), log, List.of(partition));
+          }
+        }
+      }
+      wait();
+    }
+    return null;
+  }
+
+  /** As many partitions from the front as make one append; at least one. */
+  private List<Integer> inPartitionOrder(Log log) {
+    List<Integer> chosen = new ArrayList<>();
+    long bytes = 0;
+    for (Map.Entry<Integer, Tail> e : log.tails.entrySet()) {
+      bytes += e.getValue().length();
+      if (!chosen.isEmpty() && bytes > 4L * appendBytes) {
+        break;
+      }
+      chosen.add(e.getKey());
+    }
+    return chosen;
+  }
+
+  private static int largest(Log log) {
+    return log.tails.entrySet().stream().max(Comparator.comparingInt(e -> e.getValue().length())).orElseThrow().getKey();
+  }
+
+  private Batch take(int shuffle, Log log, List<Integer> partitions) {
+    List<Tail> tails = new ArrayList<>();
+    for (int partition : partitions) {
+      Tail tail = log.tails.remove(partition);
+      tails.add(tail);
+      tailBytes -= tail.length();
+    }
+    log.writing = true;
+    return new Batch(shuffle, log, tails);
+  }
+
+  private void dropTails(Log log) {
+    for (Tail tail : log.tails.values()) {
+      tailBytes -= tail.length();
+    }
+    log.tails.clear();
+  }
+}

@@ -1,0 +1,47 @@
+package org.apache.spark.shuffle.gristmill;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.scalatest.Suite;
+
+/**
+ * SQL suites of Spark, unchanged, from its published test jars. Our manager comes in by system properties, which every
+ * SparkConf of theirs reads. Run by ci/spark-sql.sh.
+ */
+class SqlSuitesTest {
+  @Test
+  void ourManagerIsTheOneTheSuitesUse() {
+    assertEquals(GristmillShuffleManager.class.getName(), new SparkConf().get("spark.shuffle.manager"));
+    assertEquals("false", new SparkConf().get("spark.gristmill.fallback"));
+  }
+
+  @TestFactory
+  List<DynamicTest> joins() throws ReflectiveOperationException {
+    return suite("org.apache.spark.sql.JoinSuite", Map.of());
+  }
+
+  @TestFactory
+  List<DynamicTest> aggregates() throws ReflectiveOperationException {
+    return suite("org.apache.spark.sql.DataFrameAggregateSuite", Map.of());
+  }
+
+  @TestFactory
+  List<DynamicTest> adaptiveExecution() throws ReflectiveOperationException {
+    return suite("org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite", Map.of());
+  }
+
+  @TestFactory
+  List<DynamicTest> exchanges() throws ReflectiveOperationException {
+    return suite("org.apache.spark.sql.execution.ExchangeSuite", Map.of());
+  }
+
+  private static List<DynamicTest> suite(String name, Map<String, String> excluded) throws ReflectiveOperationException {
+    return SparkSuites.tests((Suite) Class.forName(name).getDeclaredConstructor().newInstance(), excluded);
+  }
+}

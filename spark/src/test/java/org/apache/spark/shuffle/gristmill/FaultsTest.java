@@ -1,0 +1,227 @@
+package org.apache.spark.shuffle.gristmill;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
+import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaPairRDD;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import scala.Tuple2;
+
+/**
+ * Things break at seeded random moments; the answer must be the sequential one every time. A few seeds run here; the long
+ * suite, {@code ci/spark-faults.sh}, runs hundreds with {@code -Dgristmill.fault.runs}.
+ */
+@Timeout(value = 3600)
+class FaultsTest {
+  private static final int RUNS = Integer.getInteger("gristmill.fault.runs", 2);
+  private static final int FIRST_SEED = Integer.getInteger("gristmill.fault.seed", 1);
+  private static final int EXECUTORS = 3;
+  private static final int MAPS = 12;
+  private static final int PARTITIONS = 6;
+  private static final int RECORDS_PER_MAP = 2000;
+  private static TestCluster cluster;
+
+  @BeforeAll
+  static void start() {
+    cluster = new TestCluster(EXECUTORS, new SparkConf(false).set("spark.gristmill.send.retryMs", "50")
+        .set("spark.speculation.interval", "50ms").set("spark.speculation.quantile", "0.5")
+        .set("spark.speculation.multiplier", "1.2").set("spark.speculation", "true")
+        .set("spark.deploy.maxExecutorRetries", "-1").set("spark.excludeOnFailure.enabled", "false"));
+  }
+
+  @AfterAll
+  static void stop() {
+    cluster.close();
+  }
+
+  private interface Fault {
+    void strike(Random random) throws Exception;
+  }
+
+  /** What a map task does beside its work, chosen by seed: nothing, fail on its first attempts, or be slow. */
+  private record Behaviour(long seed, int failures, int slowMs) implements Serializable {
+    void apply(int map, int record) throws InterruptedException {
+      boolean chosen = new Random(seed * 31 + map).nextInt(3) == 0;
+      if (chosen && record == RECORDS_PER_MAP / 2) {
+        if (TaskContext.get().attemptNumber() < failures) {
+          throw new IllegalStateException("this attempt fails on purpose");
+        }
+        if (TaskContext.get().attemptNumber() == 0) {
+          Thread.sleep(slowMs);
+        }
+      }
+    }
+  }
+
+  private static JavaPairRDD<Integer, Long> sums(Behaviour behaviour, int workMs) {
+    List<Integer> maps = new ArrayList<>();
+    for (int m = 0; m < MAPS; m++) {
+      maps.add(m);
+    }
+    return cluster.context.parallelize(maps, MAPS).flatMapToPair(map -> {
+      List<Tuple2<Integer, Long>> records = new ArrayList<>();
+      for (int r = 0; r < RECORDS_PER_MAP; r++) {
+        behaviour.apply(map, r);
+        records.add(new Tuple2<>((map * 7 + r * 13) % 1000, (long) map * r));
+      }
+      Thread.sleep(workMs);
+      return records.iterator();
+    }).groupByKey(PARTITIONS).mapValues(values -> {
+      long sum = 0;
+      for (long value : values) {
+        sum += value;
+      }
+      return sum;
+    });
+  }
+
+  private static Map<Integer, Long> expected() {
+    Map<Integer, Long> sums = new TreeMap<>();
+    for (int map = 0; map < MAPS; map++) {
+      for (int r = 0; r < RECORDS_PER_MAP; r++) {
+        sums.merge((map * 7 + r * 13) % 1000, (long) map * r, Long::sum);
+      }
+    }
+    return sums;
+  }
+
+  private static void everySeed(long jobMs, Behaviour behaviour, Fault fault) throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      Random random = new Random(seed);
+      Behaviour seeded = new Behaviour(seed, behaviour.failures, behaviour.slowMs);
+      CompletableFuture<Map<Integer, Long>> job =
+          CompletableFuture.supplyAsync(() -> new TreeMap<>(sums(seeded, 100).collectAsMap()));
+      Thread.sleep((long) (random.nextDouble() * jobMs));
+      fault.strike(random);
+      assertEquals(expected(), job.get(), "seed " + seed);
+    }
+  }
+
+  @Test
+  void executorsKilledAtRandomMomentsDoNotChangeTheAnswer() throws Exception {
+    everySeed(1500, new Behaviour(0, 0, 0), random -> {
+      List<ProcessHandle> executors = TestCluster.executors();
+      executors.get(random.nextInt(executors.size())).destroyForcibly();
+    });
+  }
+
+  /** Stopped for a while, as a long garbage collection would: it neither sends, receives nor answers. */
+  @Test
+  void anExecutorThatStallsDoesNotChangeTheAnswer() throws Exception {
+    everySeed(1500, new Behaviour(0, 0, 0), random -> {
+      List<ProcessHandle> executors = TestCluster.executors();
+      String pid = String.valueOf(executors.get(random.nextInt(executors.size())).pid());
+      assertEquals(0, new ProcessBuilder("kill", "-STOP", pid).start().waitFor());
+      Thread.sleep(500 + random.nextInt(1500));
+      assertEquals(0, new ProcessBuilder("kill", "-CONT", pid).start().waitFor());
+    });
+  }
+
+  @Test
+  void failingAndSlowAttemptsDoNotChangeTheAnswer() throws Exception {
+    everySeed(0, new Behaviour(0, 2, 0), random -> {});
+    everySeed(0, new Behaviour(0, 0, 1500), random -> {});
+  }
+
+  /** The maps have run; then an executor dies with its partitions and the shuffle is read again. */
+  @Test
+  void partitionsThatDiedWithTheirHomeAreMadeAgain() throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0);
+      assertEquals(1000, sums.count());
+      List<ProcessHandle> executors = TestCluster.executors();
+      executors.get(new Random(seed).nextInt(executors.size())).destroyForcibly();
+      assertEquals(expected(), new TreeMap<>(sums.collectAsMap()), "seed " + seed);
+    }
+  }
+
+  @Test
+  void aFlippedByteIsNoticedAndTheMapRunsAgain() throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      Random random = new Random(seed);
+      List<Path> before = cluster.storeFiles();
+      JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0);
+      assertEquals(1000, sums.count());
+      List<Path> files = new ArrayList<>(cluster.storeFiles());
+      files.removeAll(before);
+      Path file = files.get(random.nextInt(files.size()));
+      flip(file, random);
+      assertEquals(expected(), new TreeMap<>(sums.collectAsMap()), "seed " + seed);
+    }
+  }
+
+  private static void flip(Path file, Random random) throws IOException {
+    try (RandomAccessFile bytes = new RandomAccessFile(file.toFile(), "rw")) {
+      long at = (long) (random.nextDouble() * bytes.length());
+      bytes.seek(at);
+      int b = bytes.read();
+      bytes.seek(at);
+      bytes.write(b ^ 1 << random.nextInt(8));
+    }
+  }
+
+  @Test
+  void aTruncatedFileIsNoticedAndItsMapsRunAgain() throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      List<Path> before = cluster.storeFiles();
+      JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0);
+      assertEquals(1000, sums.count());
+      List<Path> files = new ArrayList<>(cluster.storeFiles());
+      files.removeAll(before);
+      try (RandomAccessFile bytes = new RandomAccessFile(files.get(0).toFile(), "rw")) {
+        bytes.setLength(bytes.length() / 2);
+      }
+      assertEquals(expected(), new TreeMap<>(sums.collectAsMap()), "seed " + seed);
+    }
+  }
+
+  /** A folder turns into a file under one executor: it can store nothing new, so its partitions move to the others. */
+  @Test
+  void anExecutorWhoseFolderIsGoneStopsBeingAHome() throws Exception {
+    while (cluster.context.sc().statusTracker().getExecutorInfos().length < 1 + EXECUTORS) {
+      Thread.sleep(100); // the driver counts too; executors killed by another test come back
+    }
+    List<Path> folders = cluster.blockFolders();
+    Path folder = null;
+    for (Path candidate : folders) {
+      try (Stream<Path> files = Files.walk(candidate)) {
+        folder = files.anyMatch(f -> f.toString().endsWith(".store")) ? candidate : folder;
+      }
+    }
+    if (folder == null) { // no shuffle has run yet: make one
+      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(0, 0, 0), 0).collectAsMap()));
+      folder = cluster.storeFiles().get(0).getParent().getParent();
+    }
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
+    Files.writeString(folder, "not a folder");
+    try {
+      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(0, 0, 0), 0).collectAsMap()));
+    } finally {
+      Files.delete(folder);
+      Files.createDirectory(folder);
+    }
+    assertTrue(Files.isDirectory(folder));
+  }
+}

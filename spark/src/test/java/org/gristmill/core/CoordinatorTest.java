@@ -1,0 +1,274 @@
+package org.gristmill.core;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class CoordinatorTest {
+  private final List<String> done = new ArrayList<>();
+  private final List<Plan> plans = new ArrayList<>();
+  private final Coordinator coordinator = new Coordinator(new Coordinator.Cluster() {
+    @Override
+    public void unregister(int shuffle, Map<Integer, Long> attempts) {
+      done.add("unregister " + attempts);
+    }
+
+    @Override
+    public void unregisterAll(int shuffle) {
+      done.add("unregister all");
+    }
+
+    @Override
+    public void publish(Plan plan) {
+      plans.add(plan);
+    }
+
+    @Override
+    public void log(String line) {}
+  }, 0.5);
+
+  private void executors(String... ids) {
+    for (String id : ids) {
+      coordinator.executorAdded(new Coordinator.Executor(id, "host" + id, 1));
+    }
+  }
+
+  private void map(int index, long attempt, String executor, long... sizes) {
+    coordinator.start(1, index, attempt, executor);
+    assertTrue(coordinator.commit(1, attempt, 10, 10, sizes).accepted());
+  }
+
+  private Plan last() {
+    return plans.get(plans.size() - 1);
+  }
+
+  @Test
+  void thePlanComesAfterTheShareOfMapsAndCoversEveryPartition() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 10, 4, () -> true);
+    for (int m = 0; m < 4; m++) {
+      map(m, m, "a", 100, 10, 10, 90);
+    }
+    assertEquals(List.of(), plans);
+    map(4, 4, "b", 100, 10, 10, 90);
+    assertEquals(1, plans.size());
+    String[] homes = last().homes();
+    assertNotEquals(homes[0], homes[3]);
+    assertTrue(Arrays.stream(homes).allMatch(h -> h.equals("a") || h.equals("b")));
+  }
+
+  /** Zipf sizes, noise of a fifth on every map, the plan made after an eighth of the maps. */
+  @Test
+  void predictedPlacementOfSkewedPartitionsIsWithinATenthOfTheMean() {
+    executors("a", "b", "c", "d");
+    Coordinator early = new Coordinator(new Coordinator.Cluster() {
+      @Override
+      public void unregister(int shuffle, Map<Integer, Long> attempts) {}
+
+      @Override
+      public void unregisterAll(int shuffle) {}
+
+      @Override
+      public void publish(Plan plan) {
+        plans.add(plan);
+      }
+
+      @Override
+      public void log(String line) {}
+    }, 0.125);
+    List.of("a", "b", "c", "d").forEach(id -> early.executorAdded(new Coordinator.Executor(id, "host", 1)));
+    early.shuffleAdded(1, 64, 100, () -> true);
+    Random random = new Random(3);
+    long[] truth = new long[100];
+    for (int m = 0; m < 64; m++) {
+      long[] sizes = new long[100];
+      for (int p = 0; p < 100; p++) {
+        sizes[p] = (long) (1e6 / (p + 1) * (0.9 + 0.2 * random.nextDouble()));
+        truth[p] += sizes[p];
+      }
+      early.start(1, m, m, "a");
+      early.commit(1, m, 10_000, 100, sizes);
+    }
+    assertEquals(1, plans.size());
+    int[] home = Arrays.stream(last().homes()).mapToInt("abcd"::indexOf).toArray();
+    double ours = Placement.imbalance(home, truth, 4);
+    double roundRobin = Placement.imbalance(Placement.roundRobin(100, 4), truth, 4);
+    assertTrue(ours <= 1.1 && roundRobin > 1.3, "ours " + ours + " round robin " + roundRobin);
+  }
+
+  @Test
+  void aSlowNodeIsGivenLess() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 16, 30, () -> true);
+    long[] sizes = new long[30];
+    Arrays.fill(sizes, 100);
+    for (int m = 0; m < 8; m++) {
+      coordinator.start(1, m, m, m % 2 == 0 ? "a" : "b");
+      coordinator.commit(1, m, 1000, m % 2 == 0 ? 100 : 400, sizes.clone());
+    }
+    long atFast = Arrays.stream(last().homes()).filter("a"::equals).count();
+    assertEquals(24, atFast, 1);
+  }
+
+  @Test
+  void reportedSizesAddUpAndEveryPartitionsHomeReportsMostOfIt() {
+    executors("a", "b", "c");
+    coordinator.shuffleAdded(1, 30, 6, () -> true);
+    long[] truth = new long[6];
+    long[] reported = new long[6];
+    long[][] byHome = new long[6][3];
+    for (int m = 0; m < 30; m++) {
+      long[] sizes = {1000 + m, 2000, 500, m % 3 == 0 ? 0 : 700, 1, 40};
+      coordinator.start(1, m, m, "a");
+      Coordinator.Commit commit = coordinator.commit(1, m, 10, 10, sizes.clone());
+      for (int p = 0; p < 6; p++) {
+        truth[p] += sizes[p];
+        reported[p] += commit.sizes()[p];
+        byHome[p]["abc".indexOf(commit.location().id())] += commit.sizes()[p];
+        assertEquals(sizes[p] == 0, commit.sizes()[p] == 0, "empty stays empty and the other way round");
+      }
+    }
+    assertArrayEquals(truth, reported);
+    for (int p : new int[] {0, 1, 2, 3, 5}) {
+      int home = "abc".indexOf(last().homes()[p]);
+      assertTrue(byHome[p][home] > 0.5 * truth[p], "partition " + p + ": " + Arrays.toString(byHome[p]));
+    }
+  }
+
+  @Test
+  void aLostHomeTaintsItsPartitionsAndARerunMakesOnlyThose() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 2, 4, () -> true);
+    map(0, 0, "a", 10, 10, 10, 10);
+    map(1, 1, "a", 10, 10, 10, 10);
+    BitSet tainted = new BitSet();
+    for (int p = 0; p < 4; p++) {
+      tainted.set(p, last().homes()[p].equals("b"));
+    }
+    assertEquals(2, tainted.cardinality());
+    coordinator.executorLost("b");
+    assertEquals(List.of("unregister all"), done);
+    assertEquals(2, last().epoch());
+    assertTrue(Arrays.stream(last().homes()).allMatch("a"::equals));
+    assertEquals(new Emission(false, tainted, 0), coordinator.start(1, 0, 7, "a"));
+    Lineage lineage = coordinator.locate(1, 0, 4).lineage();
+    for (int p = 0; p < 4; p++) {
+      assertEquals(tainted.get(p) ? 7 : 0, lineage.writer(7, p));
+    }
+  }
+
+  @Test
+  void aPartialAttemptReportsTheSizesThatItInherits() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 1, 2, () -> true);
+    map(0, 0, "a", 1000, 1000);
+    int lost = last().homes()[0].equals("b") ? 0 : 1;
+    coordinator.executorLost("b");
+    coordinator.start(1, 0, 1, "a");
+    long[] sizes = new long[2];
+    sizes[lost] = 1000;
+    long[] reported = coordinator.commit(1, 1, 10, 10, sizes).sizes();
+    assertEquals(1000, reported[1 - lost], 100);
+    assertEquals(1000, reported[lost]);
+  }
+
+  @Test
+  void anIndeterminateStageInheritsNothing() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 1, 2, () -> false);
+    map(0, 0, "a", 10, 10);
+    coordinator.executorLost("b");
+    assertEquals(Emission.ALL, coordinator.start(1, 0, 1, "a"));
+  }
+
+  @Test
+  void pagesThatHadNotLeftALostExecutorAreMadeAgainWhole() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 4, 2, () -> true);
+    map(0, 0, "b", 10, 10);
+    map(1, 1, "a", 10, 10);
+    coordinator.executorLost("b"); // before there is a plan, so b is nobody's home
+    assertEquals(List.of("unregister {0=0}"), done);
+    assertEquals(Emission.ALL, coordinator.start(1, 0, 5, "a"));
+  }
+
+  @Test
+  void whatWasFlushedBeforeItsSenderWasLostIsKept() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 1, 2, () -> true);
+    map(0, 0, "b", 10, 10);
+    coordinator.flushed(1, coordinator.flushBegins(1).get("b"));
+    int kept = last().homes()[0].equals("a") ? 0 : 1;
+    coordinator.executorLost("b");
+    assertFalse(coordinator.start(1, 0, 5, "a").includes(kept));
+  }
+
+  /** It wrote to the lost home, so it must not win. */
+  @Test
+  void anAttemptThatRanWhileAHomeWasLostIsNotAccepted() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 4, 2, () -> true);
+    coordinator.plan(1);
+    coordinator.start(1, 0, 0, "a");
+    coordinator.executorLost("b");
+    assertFalse(coordinator.commit(1, 0, 10, 10, new long[] {5, 5}).accepted());
+    map(0, 1, "a", 5, 5);
+  }
+
+  @Test
+  void aReadersReportUnregistersExactlyWhatIsMissing() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 2, 2, () -> true);
+    map(0, 0, "a", 10, 10);
+    map(1, 1, "a", 10, 10);
+    coordinator.missing(1, 1, Map.of(1, 1L), null, "test");
+    assertEquals(List.of("unregister {1=1}"), done);
+    BitSet one = new BitSet();
+    one.set(1);
+    assertEquals(new Emission(false, one, 1), coordinator.start(1, 1, 2, "a"));
+    assertTrue(coordinator.start(1, 0, 3, "a").nothing());
+  }
+
+  @Test
+  void aHomeThatCannotStoreIsNotChosenAgainForThatShuffle() {
+    executors("a", "b", "c");
+    coordinator.shuffleAdded(1, 1, 6, () -> true);
+    map(0, 0, "a", 1, 1, 1, 1, 1, 1);
+    coordinator.homeLost(1, "b", "disk full");
+    assertFalse(Arrays.asList(last().homes()).contains("b"));
+    coordinator.homeLost(1, "c", "disk full");
+    assertTrue(Arrays.stream(last().homes()).allMatch("a"::equals));
+  }
+
+  @Test
+  void theOnlyExecutorStaysHomeThoughItCannotStoreUntilAnotherComes() {
+    executors("a");
+    coordinator.shuffleAdded(1, 1, 2, () -> true);
+    map(0, 0, "a", 1, 1);
+    coordinator.homeLost(1, "a", "disk full");
+    assertTrue(Arrays.stream(last().homes()).allMatch("a"::equals));
+    executors("b");
+    assertTrue(Arrays.stream(last().homes()).allMatch("b"::equals));
+  }
+
+  @Test
+  void homesLostWithTheLastExecutorMoveWhenOneComesBack() {
+    executors("a");
+    coordinator.shuffleAdded(1, 1, 2, () -> true);
+    map(0, 0, "a", 1, 1);
+    coordinator.executorLost("a");
+    executors("z");
+    assertTrue(Arrays.stream(last().homes()).allMatch("z"::equals));
+    assertEquals("unregister all", done.get(done.size() - 1));
+  }
+}

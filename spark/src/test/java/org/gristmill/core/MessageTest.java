@@ -1,0 +1,52 @@
+package org.gristmill.core;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.UncheckedIOException;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class MessageTest {
+  private static final Coordinator.Executor A = new Coordinator.Executor("1", "host", 7337);
+  private static final Coordinator.Executor B = new Coordinator.Executor("2", "::1", 1);
+
+  @Test
+  void everyMessageIsReadBack() {
+    BitSet some = new BitSet();
+    some.set(3);
+    some.set(300);
+    Emission partial = new Emission(false, some, 9);
+    for (Message m : List.of(new Message.Register("1", "host", 7337), new Message.Start(1, 2, 1L << 40, "1"),
+        new Message.Begin(partial), new Message.Begin(Emission.ALL), new Message.Wanted(4), new Message.Locate(1, 2, 3),
+        new Message.Planned(new Plan(3, 2, new String[] {"1", "2", "1"})), new Message.Flush(5), new Message.Done(false),
+        new Message.Located(new Coordinator.Location(2, List.of(A, B, A), new Lineage(Map.of(10L, partial)))),
+        new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.StoreFailed(1, "1", "disk full"))) {
+      assertEquals(m, Message.decode(Message.encode(m)));
+    }
+  }
+
+  @Test
+  void sizesOfEveryMagnitudeAreReadBack() {
+    long[] sizes = {0, 1, 127, 128, 300, 1L << 31, Long.MAX_VALUE};
+    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes)));
+    assertArrayEquals(sizes, commit.sizes());
+    Message.Shaped shaped = (Message.Shaped) Message.decode(Message.encode(new Message.Shaped(true, "1", "h", 5, sizes)));
+    assertArrayEquals(sizes, shaped.sizes());
+    assertEquals(List.of("1", "h", 5), List.of(shaped.executor(), shaped.host(), shaped.port()));
+  }
+
+  @Test
+  void aMessageThatIsCutOffOrUnknownIsAnError() {
+    byte[] whole = Message.encode(new Message.Start(1, 2, 3, "executor"));
+    for (int length = 0; length < whole.length; length++) {
+      byte[] cut = Arrays.copyOf(whole, length);
+      assertThrows(UncheckedIOException.class, () -> Message.decode(cut));
+    }
+    assertThrows(UncheckedIOException.class, () -> Message.decode(new byte[] {99}));
+  }
+}

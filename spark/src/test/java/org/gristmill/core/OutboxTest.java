@@ -1,0 +1,208 @@
+package org.gristmill.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(30)
+class OutboxTest {
+  /** A network that keeps what arrives, and can fail or hold parcels. */
+  private static final class Net implements Outbox.Transport {
+    final Map<String, List<Segment.Header>> arrived = new ConcurrentHashMap<>();
+    final Set<String> dead = ConcurrentHashMap.newKeySet();
+    Random failing;
+
+    @Override
+    public synchronized CompletableFuture<Void> send(String home, int shuffle, byte[] parcel) {
+      if (dead.contains(home) || failing != null && failing.nextInt(3) == 0) {
+        return CompletableFuture.failedFuture(new IOException("down"));
+      }
+      try {
+        arrived.computeIfAbsent(home, k -> new ArrayList<>()).addAll(Segment.headers(parcel, 0, parcel.length));
+      } catch (IOException e) {
+        return CompletableFuture.failedFuture(e);
+      }
+      return CompletableFuture.completedFuture(null);
+    }
+
+    synchronized List<Segment.Header> at(String home) {
+      return List.copyOf(arrived.getOrDefault(home, List.of()));
+    }
+  }
+
+  private final Net net = new Net();
+  private final List<Integer> wanted = Collections.synchronizedList(new ArrayList<>());
+  private final PagePool pool = new PagePool(10_000, 100, 10_000, new PagePool.Reservation() {
+    @Override
+    public boolean acquire(long bytes) {
+      return true;
+    }
+
+    @Override
+    public void release(long bytes) {}
+  });
+  private final Outbox outbox =
+      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1));
+
+  @AfterEach
+  void close() {
+    outbox.close();
+  }
+
+  @Test
+  void nothingLeavesBeforeThePlan() throws Exception {
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(2000)));
+    Thread.sleep(50);
+    assertEquals(List.of(), net.at("a"));
+    outbox.plan(new Plan(1, 1, new String[] {"a"}));
+    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    assertEquals(1, net.at("a").size());
+  }
+
+  @Test
+  void aFullPageLeavesByItselfAndOthersWaitForTheFlush() throws Exception {
+    outbox.plan(new Plan(1, 1, new String[] {"a", "b"}));
+    outbox.add(1, 1, Segments.segment(1, 1, 0, 0, 0, true, "small"));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(1000)));
+    while (net.at("a").isEmpty()) {
+      Thread.sleep(5);
+    }
+    assertEquals(List.of(), net.at("b"));
+    assertTrue(outbox.flush(1).get(5, TimeUnit.SECONDS));
+    assertEquals(1, net.at("b").size());
+    assertEquals(0, pool.usedBytes());
+  }
+
+  @Test
+  void aPressedPoolAsksForAPlanAndSendsPagesThatAreNotFull() throws Exception {
+    for (int p = 0; p < 20; p++) {
+      outbox.add(1, p, Segments.segment(1, p, 0, 0, 0, true, "x".repeat(400)));
+    }
+    while (wanted.isEmpty()) {
+      Thread.sleep(5);
+    }
+    assertEquals(List.of(1), wanted);
+    outbox.plan(new Plan(1, 1, "aaaaaaaaaaaaaaaaaaaa".split("")));
+    while (pool.pressed(0.8)) {
+      Thread.sleep(5);
+    }
+    assertFalse(net.at("a").isEmpty());
+  }
+
+  /** The writer's own page makes the pool full: the sender must look again, or both would wait. */
+  @Test
+  void aWriterThatWaitsWakesTheSender() throws Exception {
+    outbox.plan(new Plan(1, 1, new String[] {"a"}));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, false, "x".repeat(900)));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 1, true, "x".repeat(9500)));
+    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    assertEquals(2, net.at("a").size());
+    assertEquals(0, pool.overdrafts());
+  }
+
+  /** On a busy machine the new plan can come after any number of tries. */
+  @Test
+  void pagesForALostHomeGoToTheNewOne() throws Exception {
+    try (Outbox patient = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1))) {
+      net.dead.add("a");
+      patient.plan(new Plan(1, 1, new String[] {"a"}));
+      patient.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(1000)));
+      while (patient.counters().failedParcels() == 0) {
+        Thread.sleep(1);
+      }
+      patient.plan(new Plan(1, 2, new String[] {"b"}));
+      assertTrue(patient.flush(1).get(5, TimeUnit.SECONDS));
+      assertEquals(1, net.at("b").size());
+    }
+  }
+
+  @Test
+  void whatCannotBeDeliveredIsGivenUpAndSaidSo() throws Exception {
+    net.dead.add("a");
+    outbox.plan(new Plan(1, 1, new String[] {"a"}));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
+    assertFalse(outbox.flush(1).get(5, TimeUnit.SECONDS));
+    assertEquals(1, outbox.counters().droppedSegments());
+    assertEquals(0, pool.usedBytes());
+  }
+
+  @Test
+  void anOlderPlanDoesNotReplaceANewerOne() throws Exception {
+    outbox.plan(new Plan(1, 2, new String[] {"b"}));
+    outbox.plan(new Plan(1, 1, new String[] {"a"}));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
+    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    assertEquals(1, net.at("b").size());
+  }
+
+  @Test
+  void aRemovedShuffleFreesItsPages() throws Exception {
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(500)));
+    outbox.remove(1);
+    assertEquals(0, pool.usedBytes());
+  }
+
+  /** Three writers, a network that fails a third of the parcels: after the flush every segment has arrived at its home. */
+  @Test
+  void everySegmentArrivesOverAFailingNetwork() throws Exception {
+    net.failing = new Random(7);
+    PagePool small = new PagePool(20_000, 100, 10_000, new PagePool.Reservation() {
+      @Override
+      public boolean acquire(long bytes) {
+        return true;
+      }
+
+      @Override
+      public void release(long bytes) {}
+    });
+    Outbox box = new Outbox(small, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1));
+    String[] homes = "abcabcabca".split("");
+    box.plan(new Plan(1, 1, homes));
+    List<Thread> writers = new ArrayList<>();
+    for (int w = 0; w < 3; w++) {
+      int map = w;
+      writers.add(new Thread(() -> {
+        try {
+          for (int s = 0; s < 300; s++) {
+            box.add(1, s % 10, Segments.segment(1, s % 10, map, map, s / 10, s >= 290, "x".repeat(s)));
+          }
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }));
+    }
+    writers.forEach(Thread::start);
+    for (Thread writer : writers) {
+      writer.join();
+    }
+    assertTrue(box.flush(1).get(20, TimeUnit.SECONDS));
+    Map<List<Integer>, Integer> seen = new TreeMap<>(Comparator.comparing(Object::toString));
+    for (String home : List.of("a", "b", "c")) {
+      for (Segment.Header h : net.at(home)) {
+        assertEquals(homes[h.partition()], home);
+        seen.merge(List.of(h.mapIndex(), h.partition(), h.sequence()), 1, Integer::sum);
+      }
+    }
+    assertEquals(900, seen.size());
+    assertEquals(0, small.usedBytes());
+    assertEquals(new HashSet<>(List.of()), new HashSet<>(wanted));
+    box.close();
+  }
+}
