@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Does the Spark plugin give the sequential answer, also when executors die? Runs everything in spark/ that takes
+# minutes; ci/spark-faults.sh and ci/spark-sql.sh take longer.
+set -euo pipefail
+cd "$(dirname "$0")/../spark"
+if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
+    echo 'ci/spark.sh: this needs Maven and a JDK of version 17; trying to install them' >&2
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -q && apt-get install -qy maven openjdk-17-jdk-headless
+    else
+        echo 'ci/spark.sh: install maven and openjdk-17-jdk-headless (Debian, Ubuntu) and run it again' >&2
+        exit 1
+    fi
+fi
+mvn -q --batch-mode verify
