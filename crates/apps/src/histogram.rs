@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Output, Records, Source, Split, Summary};
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
 
 use crate::error::{Error, Result};
 
@@ -46,7 +46,7 @@ impl Histogram {
     /// A file that is no image of a kind that is understood, or a damaged one; or what `run` gives.
     pub fn count<E: From<Error>>(
         mut input: Input,
-        run: impl FnOnce(Job<'_, Histogram>) -> std::result::Result<(Output<u16, u64>, Summary), E>,
+        run: impl FnOnce(Job<'_, Histogram>) -> std::result::Result<Outcome<Histogram>, E>,
     ) -> std::result::Result<(Counts, Summary), E> {
         let mut images = HashMap::new();
         for source in input.sources().map_err(Error::from)? {

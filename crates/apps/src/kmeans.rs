@@ -4,7 +4,7 @@
 //! what remains for the engine is k sums per chunk. Points lie in memory in groups of sixteen, coordinate by coordinate,
 //! so that sixteen distances are computed at once.
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Order, Output, Records, Split, Summary};
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Order, Outcome, Output, Records, Split};
 use pulp::Arch;
 
 use crate::error::{Error, Result};
@@ -79,7 +79,7 @@ impl KMeans {
     pub fn find<E: From<Error>>(
         &self,
         points: &Matrix,
-        mut run: impl FnMut(Job<'_, Step<'_>>) -> std::result::Result<(Output<u32, f64>, Summary), E>,
+        mut run: impl for<'s> FnMut(Job<'s, Step<'s>>) -> std::result::Result<Outcome<Step<'s>>, E>,
     ) -> std::result::Result<Clusters, E> {
         let k = self.k;
         if points.rows == 0 {
@@ -261,9 +261,9 @@ impl Nearest {
 
     #[inline(always)]
     fn consider(&mut self, centre: usize, distances: &[f64; LANES]) {
-        for lane in 0..LANES {
-            let nearer = distances[lane] < self.distances[lane];
-            self.distances[lane] = if nearer { distances[lane] } else { self.distances[lane] };
+        for (lane, distance) in distances.iter().enumerate() {
+            let nearer = *distance < self.distances[lane];
+            self.distances[lane] = if nearer { *distance } else { self.distances[lane] };
             self.centres[lane] = if nearer { centre as u64 } else { self.centres[lane] };
         }
     }

@@ -33,5 +33,5 @@ pub use kmeans::{Clusters, KMeans, Start, Step};
 pub use linear_regression::{BytePairs, Column, Columns, Line};
 pub use matrix::Matrix;
 pub use pca::{Component, Covariances, Pca};
-pub use string_match::Keys;
+pub use string_match::{Counts as Matches, Keys};
 pub use word_count::{Words, alpha_words, space_words};

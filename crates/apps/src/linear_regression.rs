@@ -5,7 +5,7 @@
 
 use std::fs::File;
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Output, Records, Source, Split, Summary};
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
 use pulp::Arch;
 
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ impl BytePairs {
     /// A file with an odd number of bytes, fewer than two pairs, the same x in all pairs; or what `run` gives.
     pub fn fit<E: From<Error>>(
         mut input: Input,
-        run: impl FnOnce(Job<'_, BytePairs>) -> std::result::Result<(Output<u8, u64>, Summary), E>,
+        run: impl FnOnce(Job<'_, BytePairs>) -> std::result::Result<Outcome<BytePairs>, E>,
     ) -> std::result::Result<(Line, Summary), E> {
         let sources = input.sources().map_err(Error::from)?;
         if let Some(odd) = sources.iter().find(|source| source.bytes % 2 == 1) {
@@ -144,7 +144,7 @@ impl Columns {
     pub fn fit<E: From<Error>>(
         mut input: Input,
         [x, y]: [Column; 2],
-        run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<(Output<u8, f64>, Summary), E>,
+        run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<Outcome<Columns>, E>,
     ) -> std::result::Result<(Line, Summary), E> {
         let columns = Columns::look(input.sources().map_err(Error::from)?, [x, y])?;
         let (pairs, summary) = run(Job::new(&columns, input).records(Records::Lines))?;

@@ -6,7 +6,7 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par, Side};
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Output, Records, Split, Summary};
+use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, Split, Summary};
 use pulp::Arch;
 
 use crate::error::{Error, Result};
@@ -47,7 +47,7 @@ impl Pca {
     pub fn of<E: From<Error>>(
         data: Matrix,
         components: usize,
-        run: impl FnOnce(Job<'_, Covariances>) -> std::result::Result<(Output<(u32, u32), Bytes>, Summary), E>,
+        run: impl FnOnce(Job<'_, Covariances>) -> std::result::Result<Outcome<Covariances>, E>,
     ) -> std::result::Result<(Pca, Summary), E> {
         let (rows, columns) = (data.rows, data.columns);
         if rows < 2 {

@@ -6,12 +6,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Output, Records, Split, Summary};
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
 use pulp::Arch;
 use wide::i8x16;
 
 use crate::error::{Error, Result};
 use crate::tokens::{BLOCK_BYTES, bits};
+
+/// Keys and how many lines equal each.
+pub type Counts<'k> = Vec<(&'k [u8], u64)>;
 
 const SIEVE_BITS: usize = 1 << 16;
 
@@ -66,8 +69,8 @@ impl Keys {
     pub fn count<E>(
         &self,
         input: Input,
-        run: impl FnOnce(Job<'_, Keys>) -> std::result::Result<(Output<u32, u64>, Summary), E>,
-    ) -> std::result::Result<(Vec<(&[u8], u64)>, Summary), E> {
+        run: impl FnOnce(Job<'_, Keys>) -> std::result::Result<Outcome<Keys>, E>,
+    ) -> std::result::Result<(Counts<'_>, Summary), E> {
         let (found, summary) = run(Job::new(self, input).records(Records::Lines))?;
         let mut counts: Vec<_> = self.keys.iter().map(|key| (&key[..], 0)).collect();
         found.iter().for_each(|(place, count)| counts[place as usize].1 = count);

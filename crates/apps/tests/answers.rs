@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Datum, Input, Isolation, Job, Key, MapReduce, Output, Summary};
+use gristmill::{Input, Isolation, Job, MapReduce, Outcome};
 use gristmill_apps::{BytePairs, Column, Columns, Counts, Error, Histogram, KMeans, Keys, Matrix, Pca, Start};
 
 fn main() {
-    let tests: [(&str, fn(&Runs)); 12] = [
+    let tests: [Test; 12] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
@@ -31,6 +31,9 @@ fn main() {
     }
 }
 
+/// What a test claims, and how it is tested.
+type Test = (&'static str, fn(&Runs));
+
 /// How the jobs of a test run, and where its files lie.
 struct Runs {
     isolation: Isolation,
@@ -39,11 +42,7 @@ struct Runs {
 
 impl Runs {
     /// Small splits, so that every job has many tasks.
-    fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<(Output<J::Key, J::Value>, Summary), Error>
-    where
-        J::Key: Key,
-        J::Value: Datum,
-    {
+    fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Error> {
         Ok(job.workers(2).isolation(self.isolation).split_bytes(3001).run()?)
     }
 

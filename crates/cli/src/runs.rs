@@ -1,7 +1,7 @@
 //! The jobs of an application that makes an answer of their results: the options, progress and statistics that all
 //! subcommands share.
 
-use gristmill::{Job, MapReduce, Output, Summary};
+use gristmill::{Job, MapReduce, Outcome, Summary};
 
 use crate::failure::Failure;
 use crate::job_options::JobOptions;
@@ -23,7 +23,7 @@ impl<'o> Runs<'o> {
     }
 
     /// Runs one job.
-    pub fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<(Output<J::Key, J::Value>, Summary), Failure> {
+    pub fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Failure> {
         let mut job = self.options.apply(job);
         if self.terminal.is_watched() {
             job = job.on_progress(|progress| self.terminal.show(progress));
