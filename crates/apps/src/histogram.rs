@@ -91,13 +91,17 @@ const BMP_HEADER_BYTES: usize = 54;
 /// Reads the header of a BMP file of `file_bytes` bytes.
 fn pixels(header: &[u8], file_bytes: u64) -> std::result::Result<Pixels, String> {
     if header.len() < BMP_HEADER_BYTES {
-        return Err(format!("is truncated: it ends after {file_bytes} bytes, within the BMP header of {BMP_HEADER_BYTES}"));
+        return Err(format!(
+            "is truncated: it ends after {file_bytes} bytes, within the BMP header of {BMP_HEADER_BYTES}"
+        ));
     }
     let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
     let half = |at: usize| u16::from_le_bytes(header[at..at + 2].try_into().expect("two bytes"));
     let (start, info_bytes) = (u64::from(word(10)), word(14));
     if info_bytes < 40 {
-        return Err(format!("is a BMP with a header of {info_bytes} bytes; Windows BMP (40 bytes or more) is understood"));
+        return Err(format!(
+            "is a BMP with a header of {info_bytes} bytes; Windows BMP (40 bytes or more) is understood"
+        ));
     }
     // A negative height means that the rows run from the top down.
     let (width, height) = (word(18) as i32, (word(22) as i32).unsigned_abs());
@@ -115,7 +119,9 @@ fn pixels(header: &[u8], file_bytes: u64) -> std::result::Result<Pixels, String>
     let stride = row.next_multiple_of(4);
     let end = start + stride * u64::from(height);
     if file_bytes < end {
-        return Err(format!("is truncated: {width} x {height} pixels end at byte {end}, and the file at byte {file_bytes}"));
+        return Err(format!(
+            "is truncated: {width} x {height} pixels end at byte {end}, and the file at byte {file_bytes}"
+        ));
     }
     // Rows without padding are one long row.
     let (row, stride) = if row == stride { (end - start, end - start) } else { (row, stride) };
@@ -157,7 +163,8 @@ impl MapReduce for Histogram {
 fn decode(source: &Source) -> std::result::Result<Vec<u8>, String> {
     let explain = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
     let reader = image::ImageReader::open(&source.path).map_err(|error| explain(&error))?;
-    let image = reader.with_guessed_format().map_err(|error| explain(&error))?.decode().map_err(|error| explain(&error))?;
+    let image =
+        reader.with_guessed_format().map_err(|error| explain(&error))?.decode().map_err(|error| explain(&error))?;
     let mut pixels = image.into_rgb8().into_raw();
     pixels.as_chunks_mut::<3>().0.iter_mut().for_each(|pixel| pixel.reverse());
     Ok(pixels)

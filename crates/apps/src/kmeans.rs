@@ -311,10 +311,13 @@ fn plus_plus(points: &Matrix, k: usize, mut random: Random) -> Vec<f64> {
         }
         // Where a random part of the total is reached; any point will do when all points are centres already.
         let mut left = random.next() * total;
-        chosen = distances.iter().position(|distance| {
-            left -= distance;
-            left < 0.0
-        }).unwrap_or(points.rows - 1);
+        chosen = distances
+            .iter()
+            .position(|distance| {
+                left -= distance;
+                left < 0.0
+            })
+            .unwrap_or(points.rows - 1);
     }
 }
 

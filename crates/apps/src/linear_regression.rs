@@ -54,7 +54,14 @@ impl BytePairs {
         let mut sums = [0u64; SUMS];
         pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
         let [n, x, y, xx, yy, xy] = sums.map(i128::from);
-        let line = line(sums[0], (n * xx - x * x) as f64, (n * yy - y * y) as f64, (n * xy - x * y) as f64, x as f64, y as f64);
+        let line = line(
+            sums[0],
+            (n * xx - x * x) as f64,
+            (n * yy - y * y) as f64,
+            (n * xy - x * y) as f64,
+            x as f64,
+            y as f64,
+        );
         Ok((line?, summary))
     }
 }
@@ -69,7 +76,7 @@ fn line(n: u64, xx: f64, yy: f64, xy: f64, x: f64, y: f64) -> Result<Line> {
     }
     let slope = xy / xx;
     let intercept = (y - slope * x) / n as f64;
-    Ok(Line { n, slope, intercept, r: (yy > 0.0).then(|| xy / (xx.sqrt() * yy.sqrt())) })
+    Ok(Line { n, slope, intercept, r: (yy > 0.0).then(|| (xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0)) })
 }
 
 impl MapReduce for BytePairs {
@@ -162,7 +169,8 @@ impl Columns {
         for source in sources.iter().filter(|source| source.bytes > 0) {
             let failed = |error: &dyn std::fmt::Display| Error::file(&source.name, error);
             let file = File::open(&source.path).map_err(|error| failed(&error))?;
-            let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file).into_byte_records();
+            let mut rows =
+                csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file).into_byte_records();
             let Some(first) = rows.next().transpose().map_err(|error| failed(&error))? else { continue };
             let by_name = wanted.iter().any(|column| matches!(column, Column::Name(_)));
             let header = by_name || first.iter().all(|field| number(field).is_none());
@@ -171,7 +179,10 @@ impl Columns {
                 *place = match column {
                     Column::Number(number) if (1..=first.len()).contains(number) => number - 1,
                     Column::Number(number) => {
-                        return Err(failed(&format!("there is no column {number}: the first line has {}", first.len())));
+                        return Err(failed(&format!(
+                            "there is no column {number}: the first line has {}",
+                            first.len()
+                        )));
                     }
                     Column::Name(name) => {
                         first.iter().position(|field| field.trim_ascii() == name.as_bytes()).ok_or_else(|| {
@@ -183,9 +194,11 @@ impl Columns {
             }
             match &found {
                 None => {
-                    let row = if header { rows.next().transpose().map_err(|error| failed(&error))? } else { Some(first) };
+                    let row =
+                        if header { rows.next().transpose().map_err(|error| failed(&error))? } else { Some(first) };
                     // Whatever stands there that is no number will be found again, and named, by the job.
-                    let origin = places.map(|place| row.as_ref().and_then(|row| number(row.get(place)?)).unwrap_or(0.0));
+                    let origin =
+                        places.map(|place| row.as_ref().and_then(|row| number(row.get(place)?)).unwrap_or(0.0));
                     found = Some(Columns { places, header, origin });
                 }
                 Some(before) if before.places == places && before.header == header => {}

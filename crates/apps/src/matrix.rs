@@ -77,7 +77,8 @@ fn read_npy(path: &Path, mut file: File, file_bytes: u64) -> Result<Matrix> {
     if !header.contains("'<f8'") || !header.contains("'fortran_order': False") {
         return Err(wrong(format!("needs little-endian float64 in C order, and is {}", header.trim())));
     }
-    let shape = header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')')).map_or("", |(shape, _)| shape);
+    let shape =
+        header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')')).map_or("", |(shape, _)| shape);
     let sides: Vec<usize> = shape.split(',').filter_map(|side| side.trim().parse().ok()).collect();
     let &[rows, columns] = &sides[..] else {
         return Err(wrong(format!("needs two dimensions, and has the shape ({shape})")));
@@ -88,7 +89,8 @@ fn read_npy(path: &Path, mut file: File, file_bytes: u64) -> Result<Matrix> {
     let (before, wanted) = (10 + header.len() as u64, rows as u128 * columns as u128 * 8);
     let found = u128::from(file_bytes.saturating_sub(before));
     if found < wanted {
-        let what = format!("is truncated: {rows} x {columns} numbers take {wanted} bytes, and {found} follow its header");
+        let what =
+            format!("is truncated: {rows} x {columns} numbers take {wanted} bytes, and {found} follow its header");
         return Err(wrong(what));
     }
     let mut values = vec![0.0; rows * columns];
@@ -101,7 +103,12 @@ fn read_npy(path: &Path, mut file: File, file_bytes: u64) -> Result<Matrix> {
         }
     }
     if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-        return Err(wrong(format!("row {} column {}: {} is not a finite number", at / columns, at % columns, values[at])));
+        return Err(wrong(format!(
+            "row {} column {}: {} is not a finite number",
+            at / columns,
+            at % columns,
+            values[at]
+        )));
     }
     Ok(Matrix { rows, columns, values })
 }
@@ -190,9 +197,18 @@ mod tests {
             (b"x,y\n1,2\n3,abc\n", "numbers: line 3, column 2: \"abc\" is not a finite number"),
             (b"1,2\n3,\n", "numbers: line 2, column 2: \"\" is not a finite number"),
             (b"1,nan\n", "numbers: line 1, column 2: \"nan\" is not a finite number"),
-            (&npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }", &[]), "needs little-endian float64 in C order"),
-            (&npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[]), "needs two dimensions, and has the shape (3,)"),
-            (&npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }", &[1.0]), "is truncated: 2 x 2 numbers take 32 bytes, and 8 follow"),
+            (
+                &npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }", &[]),
+                "needs little-endian float64 in C order",
+            ),
+            (
+                &npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[]),
+                "needs two dimensions, and has the shape (3,)",
+            ),
+            (
+                &npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }", &[1.0]),
+                "is truncated: 2 x 2 numbers take 32 bytes, and 8 follow",
+            ),
             (b"\x93NUMPY\x02\x00\x00\x00", "version 2.0; only version 1 is understood"),
         ];
         for (content, expected) in cases {

@@ -149,7 +149,8 @@ impl MapReduce for Covariances {
         let mut product = Vec::new();
         let mut piece = Vec::new();
         for block in split.bytes().as_chunks::<8>().0 {
-            let [i, j] = [0, 4].map(|at| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) as usize);
+            let [i, j] =
+                [0, 4].map(|at| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) as usize);
             let (height, width) = (BLOCK.min(columns - i), BLOCK.min(columns - j));
             product.resize(height * width, 0.0);
             matmul(

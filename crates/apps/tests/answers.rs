@@ -20,7 +20,10 @@ fn main() {
         ("keys_files_that_are_missing_or_empty_are_named", keys_files_that_are_missing_or_empty_are_named),
         ("centres_are_those_of_plain_lloyd_steps", centres_are_those_of_plain_lloyd_steps),
         ("k_means_plus_plus_finds_separate_clouds", k_means_plus_plus_finds_separate_clouds),
-        ("covariances_are_those_of_three_loops_and_components_their_eigenvectors", covariances_are_those_of_three_loops_and_components_their_eigenvectors),
+        (
+            "covariances_are_those_of_three_loops_and_components_their_eigenvectors",
+            covariances_are_those_of_three_loops_and_components_their_eigenvectors,
+        ),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
     ];
     for isolation in [Isolation::Process, Isolation::Thread] {
@@ -208,11 +211,14 @@ fn named(x: &str, y: &str) -> [Column; 2] {
 
 fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
     // Far from zero, where plain sums of squares would lose the digits that matter.
-    let pairs: Vec<_> = noise(8000).chunks_exact(2).map(|two| (1e9 + f64::from(two[0]), f64::from(two[1]) / 8.0)).collect();
+    let pairs: Vec<_> =
+        noise(8000).chunks_exact(2).map(|two| (1e9 + f64::from(two[0]), f64::from(two[1]) / 8.0)).collect();
     let rows: Vec<String> = pairs.iter().map(|(x, y)| format!("\"a, b\",{y},{x}\n")).collect();
     let (slope, intercept, r) = textbook(&pairs);
     let text = rows.concat();
-    for (text, columns) in [(text.clone(), numbered(3, 2)), (format!("name,height,time\n{text}"), named("time", "height"))] {
+    for (text, columns) in
+        [(text.clone(), numbered(3, 2)), (format!("name,height,time\n{text}"), named("time", "height"))]
+    {
         let line = fit(runs, &text, columns).expect("a line");
         assert_eq!(line.n, 4000);
         // The intercept lies 10^9 away from the points.
@@ -250,7 +256,12 @@ fn matches_are_those_of_a_loop_over_lines(runs: &Runs) {
     let letters = noise(30_000);
     let words: Vec<Vec<u8>> = letters
         .chunks_exact(3)
-        .map(|three| vec![b'a' + three[0] % 2; usize::from(three[1] % 12)].into_iter().chain([b'x'][..usize::from(three[2] % 2)].iter().copied()).collect())
+        .map(|three| {
+            vec![b'a' + three[0] % 2; usize::from(three[1] % 12)]
+                .into_iter()
+                .chain([b'x'][..usize::from(three[2] % 2)].iter().copied())
+                .collect()
+        })
         .collect();
     for ending in ["\n", "\r\n"] {
         let mut text: Vec<u8> = words.iter().flat_map(|word| [&word[..], ending.as_bytes()].concat()).collect();
@@ -261,7 +272,11 @@ fn matches_are_those_of_a_loop_over_lines(runs: &Runs) {
         for word in words.iter().map(Vec::as_slice).chain([&b"aaaaaaaaax"[..]]) {
             *expected.entry(word).or_default() += 1;
         }
-        let expected: Vec<(&[u8], u64)> = distinct.iter().map(|key| key.as_bytes()).map(|key| (key, expected.get(key).copied().unwrap_or(0))).collect();
+        let expected: Vec<(&[u8], u64)> = distinct
+            .iter()
+            .map(|key| key.as_bytes())
+            .map(|key| (key, expected.get(key).copied().unwrap_or(0)))
+            .collect();
         assert!(expected.iter().filter(|(_, count)| *count > 0).count() >= 4, "keys that occur");
         let keys = Keys::read(&runs.file("keys", keys.join("\n").as_bytes())).expect("keys");
         let (found, _) = keys.count(Input::paths([runs.file("words", &text)]), |job| runs.run(job)).expect("counted");
@@ -290,7 +305,8 @@ fn lloyd(points: &Matrix, k: usize) -> (Vec<Vec<f64>>, usize) {
     for step in 1.. {
         let mut changed = false;
         for (row, nearest) in nearest.iter_mut().enumerate() {
-            let way = |centre: &[f64]| -> f64 { points.row(row).iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum() };
+            let way =
+                |centre: &[f64]| -> f64 { points.row(row).iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum() };
             let best = (0..k).min_by(|a, b| way(&centres[*a]).total_cmp(&way(&centres[*b]))).expect("a centre");
             changed |= std::mem::replace(nearest, best) != best;
         }
@@ -314,13 +330,17 @@ fn centres_are_those_of_plain_lloyd_steps(runs: &Runs) {
         let clusters = question.find(&points, |job| runs.run(job)).expect("centres");
         let (expected, steps) = lloyd(&points, k);
         for (row, centre) in expected.iter().enumerate() {
-            assert!(clusters.centres.row(row).iter().zip(centre).all(|(a, b)| near(*a, *b)), "{count} x {columns}, k = {k}");
+            assert!(
+                clusters.centres.row(row).iter().zip(centre).all(|(a, b)| near(*a, *b)),
+                "{count} x {columns}, k = {k}"
+            );
         }
         assert_eq!((clusters.iterations, clusters.settled), (steps, true), "{count} x {columns}, k = {k}");
         assert_eq!(clusters.sizes.iter().sum::<u64>(), count as u64);
         let mut inertia = 0.0;
         for row in 0..count {
-            let way = |centre: &Vec<f64>| -> f64 { points.row(row).iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum() };
+            let way =
+                |centre: &Vec<f64>| -> f64 { points.row(row).iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum() };
             inertia += expected.iter().map(way).min_by(f64::total_cmp).expect("a centre");
         }
         assert!(near(clusters.inertia, inertia), "{} {inertia}", clusters.inertia);

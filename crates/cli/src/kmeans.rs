@@ -72,8 +72,11 @@ impl KMeans {
             Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
             Start::First => gristmill_apps::Start::First,
         };
-        let question =
-            gristmill_apps::KMeans { start, iterations_max: self.iterations.get(), ..gristmill_apps::KMeans::new(self.k.get()) };
+        let question = gristmill_apps::KMeans {
+            start,
+            iterations_max: self.iterations.get(),
+            ..gristmill_apps::KMeans::new(self.k.get())
+        };
         let mut last = None;
         let clusters = question.find(&points, |job| {
             let (sums, summary) = runs.run(job)?;
@@ -87,7 +90,10 @@ impl KMeans {
         });
         output.finish(written)?;
         if !clusters.settled && !self.job.quiet {
-            eprintln!("gristmill: the centres still moved after {} steps; more may help: --iterations", clusters.iterations);
+            eprintln!(
+                "gristmill: the centres still moved after {} steps; more may help: --iterations",
+                clusters.iterations
+            );
         }
         match last {
             Some(summary) => runs.finish(&summary, "partial sums in the last step", "sums"),

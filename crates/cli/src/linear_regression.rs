@@ -62,7 +62,8 @@ impl LinearRegression {
         };
         let rows = [("slope", line.slope), ("intercept", line.intercept), ("r", line.r.unwrap_or(f64::NAN))];
         let written = output.row(&[Field::Bytes(b"n"), Field::Integer(line.n)]).and_then(|()| {
-            rows.iter().try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]))
+            rows.iter()
+                .try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]))
         });
         output.finish(written)?;
         runs.finish(&summary, "partial sums", "sums")

@@ -71,7 +71,8 @@ impl Pca {
         let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
         let written = match self.print {
             Print::Components => (1..).zip(&pca.components).try_for_each(|(number, component)| {
-                let mut fields = vec![Field::Integer(number), Field::Number(component.variance), Field::Number(component.share)];
+                let mut fields =
+                    vec![Field::Integer(number), Field::Number(component.variance), Field::Number(component.share)];
                 fields.extend(numbers(&component.direction));
                 output.row(&fields)
             }),

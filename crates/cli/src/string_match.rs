@@ -43,9 +43,8 @@ impl StringMatch {
         let runs = Runs::new(&self.job)?;
         let mut output = self.destination.open(&["key", "count"])?;
         let keys = Keys::read(&self.keys)?;
-        let (counts, summary) = keys.count(self.inputs.input()?, |job| {
-            runs.run(job.record_bytes_max(self.inputs.record_bytes_max))
-        })?;
+        let (counts, summary) =
+            keys.count(self.inputs.input()?, |job| runs.run(job.record_bytes_max(self.inputs.record_bytes_max)))?;
         let written =
             counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
         output.finish(written)?;

@@ -139,9 +139,6 @@ pub(crate) struct Settings {
     pub fates: Vec<(usize, Moment, u64)>,
 }
 
-/// What a job gives: the result, and what it took.
-pub type Outcome<J> = (Output<<J as MapReduce>::Key, <J as MapReduce>::Value>, Summary);
-
 /// A MapReduce job.
 ///
 /// ```

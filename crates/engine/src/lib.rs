@@ -33,7 +33,7 @@ pub use error::{Error, Result};
 #[doc(hidden)]
 pub use fate::{MOMENTS, Moment};
 pub use input::Input;
-pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, Outcome, PagePolicy, Progress};
+pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Outcome, Output, Summary, Worker};
 pub use split::{Records, Source, Split};

@@ -59,11 +59,24 @@ const FAILURE_WORDS: usize = 3;
 /// source, and two numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    Read { source: usize, errno: i32 },
-    Truncated { source: usize, found: u64 },
-    RecordTooLong { source: usize, offset: u64 },
+    Read {
+        source: usize,
+        errno: i32,
+    },
+    Truncated {
+        source: usize,
+        found: u64,
+    },
+    RecordTooLong {
+        source: usize,
+        offset: u64,
+    },
     /// The words travel as the slot's message.
-    Rejected { source: usize, offset: u64, why: String },
+    Rejected {
+        source: usize,
+        offset: u64,
+        why: String,
+    },
 }
 
 impl Failure {
