@@ -5,7 +5,7 @@
 //! so that sixteen distances are computed at once.
 
 use gristmill::{Combine, Emit, Input, Job, MapReduce, Order, Outcome, Output, Records, Split};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -176,13 +176,7 @@ impl MapReduce for Step<'_> {
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) {
         let d = self.points.dimensions;
         let mut sums = vec![0.0; self.centres.len() / d * (d + 2)];
-        Arch::new().dispatch(|| match d {
-            1 => self.add::<1>(split, &mut sums),
-            2 => self.add::<2>(split, &mut sums),
-            3 => self.add::<3>(split, &mut sums),
-            4 => self.add::<4>(split, &mut sums),
-            _ => self.add_any(split, &mut sums),
-        });
+        Arch::new().dispatch(AddPoints { step: self, split, sums: &mut sums });
         for (first, sums) in (0..).step_by(d + 2).zip(sums.chunks_exact(d + 2)) {
             if sums[d] > 0.0 {
                 (first..).zip(sums).for_each(|(key, sum)| out.emit(key, *sum));
@@ -191,60 +185,73 @@ impl MapReduce for Step<'_> {
     }
 }
 
-impl Step<'_> {
-    /// Adds the points of a split, which have `D` dimensions, to the sums of their nearest centres.
-    #[inline(always)]
-    fn add<const D: usize>(&self, split: &Split<'_>, sums: &mut [f64]) {
-        let (centres, _) = self.centres.as_chunks::<D>();
-        self.for_each_group(split, |points, group| {
-            let group: &[[f64; LANES]; D] = group.as_chunks().0.first().expect("D coordinates");
-            let mut nearest = Nearest::new();
-            for (number, centre) in centres.iter().enumerate() {
-                let mut distances = [0.0; LANES];
-                for dimension in 0..D {
-                    for lane in 0..LANES {
-                        let way = group[dimension][lane] - centre[dimension];
-                        distances[lane] += way * way;
-                    }
-                }
-                nearest.consider(number, &distances);
-            }
-            nearest.add(points, group, sums);
-        });
-    }
+/// Adds the points of a split to the sums of their nearest centres, compiled for the processor at hand. No closure in it:
+/// one would be compiled once, for every processor.
+struct AddPoints<'a> {
+    step: &'a Step<'a>,
+    split: &'a Split<'a>,
+    sums: &'a mut [f64],
+}
 
-    /// The same for any number of dimensions.
-    #[inline(always)]
-    fn add_any(&self, split: &Split<'_>, sums: &mut [f64]) {
-        self.for_each_group(split, |points, group| {
-            let mut nearest = Nearest::new();
-            for (number, centre) in self.centres.chunks_exact(self.points.dimensions).enumerate() {
-                let mut distances = [0.0; LANES];
-                for (coordinates, place) in group.iter().zip(centre) {
-                    for lane in 0..LANES {
-                        let way = coordinates[lane] - place;
-                        distances[lane] += way * way;
-                    }
-                }
-                nearest.consider(number, &distances);
-            }
-            nearest.add(points, group, sums);
-        });
-    }
+impl NullaryFnOnce for AddPoints<'_> {
+    type Output = ();
 
-    /// Calls `visit` with the number of points and the coordinates of each group.
     #[inline(always)]
-    fn for_each_group(&self, split: &Split<'_>, mut visit: impl FnMut(usize, &[[f64; LANES]])) {
-        let mut group = vec![[0.0; LANES]; self.points.dimensions];
-        let first = split.offset() as usize / self.points.group_bytes() * LANES;
-        let groups = split.bytes().chunks_exact(self.points.group_bytes());
-        for (start, bytes) in (first..).step_by(LANES).zip(groups) {
+    fn call(self) {
+        let AddPoints { step, split, sums } = self;
+        let Points { count, dimensions: d, .. } = *step.points;
+        let mut group = vec![[0.0; LANES]; d];
+        let mut start = split.offset() as usize / step.points.group_bytes() * LANES;
+        for bytes in split.bytes().chunks_exact(step.points.group_bytes()) {
             for (value, bytes) in group.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
                 *value = f64::from_le_bytes(*bytes);
             }
-            visit(LANES.min(self.points.count - start), &group);
+            let nearest = match d {
+                1 => nearest::<1>(&group, step.centres),
+                2 => nearest::<2>(&group, step.centres),
+                3 => nearest::<3>(&group, step.centres),
+                4 => nearest::<4>(&group, step.centres),
+                _ => nearest_any(&group, step.centres),
+            };
+            nearest.add(LANES.min(count - start), &group, sums);
+            start += LANES;
         }
     }
+}
+
+/// The nearest centres of a group of points of `D` dimensions.
+#[inline(always)]
+fn nearest<const D: usize>(group: &[[f64; LANES]], centres: &[f64]) -> Nearest {
+    let group: &[[f64; LANES]; D] = &group.as_chunks().0[0];
+    let mut nearest = Nearest::new();
+    for (number, centre) in centres.as_chunks::<D>().0.iter().enumerate() {
+        let mut distances = [0.0; LANES];
+        for dimension in 0..D {
+            for lane in 0..LANES {
+                let way = group[dimension][lane] - centre[dimension];
+                distances[lane] += way * way;
+            }
+        }
+        nearest.consider(number, &distances);
+    }
+    nearest
+}
+
+/// The same for any number of dimensions.
+#[inline(always)]
+fn nearest_any(group: &[[f64; LANES]], centres: &[f64]) -> Nearest {
+    let mut nearest = Nearest::new();
+    for (number, centre) in centres.chunks_exact(group.len()).enumerate() {
+        let mut distances = [0.0; LANES];
+        for (coordinates, place) in group.iter().zip(centre) {
+            for lane in 0..LANES {
+                let way = coordinates[lane] - place;
+                distances[lane] += way * way;
+            }
+        }
+        nearest.consider(number, &distances);
+    }
+    nearest
 }
 
 /// The nearest centre so far of each point of a group, and its squared distance.
