@@ -1,6 +1,37 @@
 //! The applications of the papers, each one file.
+//!
+//! An application takes its input, and a closure that runs the job it makes: how a job runs (workers, isolation, buffer)
+//! is the caller's to say.
+//!
+//! ```
+//! use gristmill::{Input, Isolation};
+//! use gristmill_apps::BytePairs;
+//!
+//! let input = Input::bytes("pairs", &[0, 1, 1, 3, 2, 5])?;
+//! let run = |job: gristmill::Job<'_, BytePairs>| {
+//!     // This doctest runs beside others in one process, so its workers are threads.
+//!     job.workers(2).isolation(Isolation::Thread).run().map_err(gristmill_apps::Error::from)
+//! };
+//! let (line, _) = BytePairs::fit(input, run)?;
+//! assert_eq!((line.slope, line.intercept, line.r), (2.0, 1.0, Some(1.0)));
+//! # Ok::<(), gristmill_apps::Error>(())
+//! ```
 
+mod error;
+mod histogram;
+mod kmeans;
+mod linear_regression;
+mod matrix;
+mod pca;
+mod string_match;
 mod tokens;
 mod word_count;
 
+pub use error::{Error, Result};
+pub use histogram::{CHANNELS, Counts, Histogram};
+pub use kmeans::{Clusters, KMeans, Start, Step};
+pub use linear_regression::{BytePairs, Column, Columns, Line};
+pub use matrix::Matrix;
+pub use pca::{Component, Covariances, Pca};
+pub use string_match::{Counts as Matches, Keys};
 pub use word_count::{Words, alpha_words, space_words};

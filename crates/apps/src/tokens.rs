@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use wide::i8x16;
 
-const BLOCK_BYTES: usize = 64;
+pub(crate) const BLOCK_BYTES: usize = 64;
 /// Edges are listed for this much text at a time, so that the list stays in the first-level cache.
 const STRETCH_BYTES: usize = 32 * BLOCK_BYTES;
 
@@ -107,7 +107,7 @@ fn in_range(bytes: i8x16, first: u8, last: u8) -> i8x16 {
 
 /// One bit per byte: the sign of what `belongs` makes of it.
 #[inline(always)]
-fn bits(block: &[u8; BLOCK_BYTES], belongs: impl Fn(i8x16) -> i8x16) -> u64 {
+pub(crate) fn bits(block: &[u8; BLOCK_BYTES], belongs: impl Fn(i8x16) -> i8x16) -> u64 {
     let (quarters, _) = block.as_chunks::<16>();
     quarters.iter().enumerate().fold(0, |bits, (number, quarter)| {
         let signs = belongs(i8x16::new(quarter.map(|byte| byte as i8))).to_bitmask();

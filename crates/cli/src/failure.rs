@@ -15,6 +15,18 @@ pub enum Failure {
     /// The job failed.
     #[error(transparent)]
     Job(#[from] Error),
+    /// The application cannot answer this question, or not from this data.
+    #[error("{0}")]
+    Application(gristmill_apps::Error),
+}
+
+impl From<gristmill_apps::Error> for Failure {
+    fn from(error: gristmill_apps::Error) -> Failure {
+        match error {
+            gristmill_apps::Error::Engine(error) => Failure::Job(error),
+            other => Failure::Application(other),
+        }
+    }
 }
 
 impl Failure {
@@ -31,7 +43,7 @@ impl Failure {
                 let _ = command.error(clap::error::ErrorKind::ValueValidation, self).print();
                 ExitCode::from(2)
             }
-            Failure::Job(_) => {
+            Failure::Job(_) | Failure::Application(_) => {
                 eprintln!("gristmill: {self}");
                 ExitCode::FAILURE
             }

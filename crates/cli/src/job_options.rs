@@ -93,13 +93,15 @@ enum Exchange {
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Buffer {
-    /// Hash where values combine in map, else array
+    /// Dense or hash where values combine in map, else array
     #[default]
     Auto,
     /// Append only
     Array,
     /// A combining table
     Hash,
+    /// A plain array, for programs whose keys are small numbers
+    Dense,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -157,6 +159,7 @@ impl JobOptions {
                 Buffer::Auto => gristmill::Buffer::Auto,
                 Buffer::Array => gristmill::Buffer::Array,
                 Buffer::Hash => gristmill::Buffer::Hash,
+                Buffer::Dense => gristmill::Buffer::Dense,
             })
             .combine(match self.combine {
                 Combine::Both => gristmill::Combining::Both,

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  inputs       which files            job_options  how the job runs
-//!  run          the job itself         progress     what a terminal sees meanwhile
+//!  run, runs    the job itself         progress     what a terminal sees meanwhile
 //!  output       where the result goes  rows         how a row is written
 //!  aside        a file that appears whole or not at all
 //!  stats        what it took           units        sizes and durations as people write them
@@ -14,13 +14,19 @@
 
 mod aside;
 mod failure;
+mod histogram;
 mod inputs;
 mod job_options;
+mod kmeans;
+mod linear_regression;
 mod output;
+mod pca;
 mod progress;
 mod rows;
 mod run;
+mod runs;
 mod stats;
+mod string_match;
 mod units;
 mod word_count;
 
@@ -40,6 +46,12 @@ struct Command {
 #[derive(Subcommand)]
 enum Program {
     WordCount(word_count::WordCount),
+    Histogram(histogram::Histogram),
+    LinearRegression(linear_regression::LinearRegression),
+    StringMatch(string_match::StringMatch),
+    #[command(name = "kmeans")]
+    KMeans(kmeans::KMeans),
+    Pca(pca::Pca),
 }
 
 const EXIT_STATUS: &str = "\
@@ -49,6 +61,11 @@ Exit status: 0 when the result is complete (or its reader wanted no more of it),
 fn main() -> ExitCode {
     let outcome = match Command::parse().program {
         Program::WordCount(word_count) => word_count.run(),
+        Program::Histogram(histogram) => histogram.run(),
+        Program::LinearRegression(regression) => regression.run(),
+        Program::StringMatch(string_match) => string_match.run(),
+        Program::KMeans(kmeans) => kmeans.run(),
+        Program::Pca(pca) => pca.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -24,6 +24,13 @@ pub struct OutputOptions {
     #[arg(long, short = 'n', value_name = "K", help_heading = RESULT)]
     top: Option<NonZeroUsize>,
 
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Where a result goes, and how its rows are written.
+#[derive(Args)]
+pub struct Destination {
     /// Write to this file instead of standard output. It appears when it is whole: on any failure what
     /// was there before stays
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
@@ -62,8 +69,15 @@ impl OutputOptions {
         self.top.is_some() && self.sort == Some(Sort::Key)
     }
 
+    /// As [`Destination::open`].
+    pub fn open(&self, columns: &[&str]) -> Result<Output, Failure> {
+        self.destination.open(columns)
+    }
+}
+
+impl Destination {
     /// Opens the place for the result, so that what cannot be written fails before the job begins.
-    pub fn open(&self, columns: &'static [&'static str]) -> Result<Output, Failure> {
+    pub fn open(&self, columns: &[&str]) -> Result<Output, Failure> {
         let path = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let format = match (self.format, path) {
             (Some(format), _) => format,

@@ -28,6 +28,8 @@ pub enum Format {
 pub enum Field<'r> {
     Bytes(&'r [u8]),
     Integer(u64),
+    /// As few digits as tell it from every other number.
+    Number(f64),
 }
 
 /// A key or a value that can stand in a row.
@@ -59,16 +61,17 @@ impl Cell for u64 {
 /// Writes rows.
 pub struct Rows<W> {
     format: Format,
-    columns: &'static [&'static str],
+    columns: Vec<String>,
     to: W,
 }
 
 impl<W: Write> Rows<W> {
     /// Writes the header, where the format has one.
-    pub fn begin(format: Format, columns: &'static [&'static str], mut to: W) -> io::Result<Rows<W>> {
+    pub fn begin(format: Format, columns: &[&str], mut to: W) -> io::Result<Rows<W>> {
         if format == Format::Csv {
             writeln!(to, "{}", columns.join(","))?;
         }
+        let columns = columns.iter().copied().map(str::to_owned).collect();
         Ok(Rows { format, columns, to })
     }
 
@@ -100,6 +103,7 @@ impl<W: Write> Rows<W> {
             match field {
                 Field::Bytes(bytes) => write(bytes, &mut self.to)?,
                 Field::Integer(integer) => write!(self.to, "{integer}")?,
+                Field::Number(number) => write!(self.to, "{number}")?,
             }
         }
         self.to.write_all(b"\n")
@@ -119,6 +123,8 @@ impl<W: Write> Rows<W> {
                     Err(_) => write!(to, "_base64\":\"{}\"", BASE64_STANDARD.encode(bytes))?,
                 },
                 Field::Integer(integer) => write!(to, "\":{integer}")?,
+                Field::Number(number) if number.is_finite() => write!(to, "\":{number}")?,
+                Field::Number(_) => write!(to, "\":null")?,
             }
             before = ',';
         }

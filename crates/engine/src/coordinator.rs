@@ -384,6 +384,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 offset,
                 limit_bytes: self.work.settings.record_bytes_max,
             },
+            Failure::Rejected { source: at, offset, why } => {
+                Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
+            }
         }
     }
 

@@ -47,6 +47,18 @@ pub enum Error {
         /// The limit.
         limit_bytes: usize,
     },
+    /// The program cannot use what it read ([`Split::reject`](crate::Split::reject)).
+    #[error("{}{}: {why}", path.display(), line.map(|line| format!(" line {line}")).unwrap_or_default())]
+    Rejected {
+        /// The file.
+        path: PathBuf,
+        /// What the program complained about: a byte of the file.
+        offset: u64,
+        /// The line in which that byte stands, from 1, if records are lines.
+        line: Option<u64>,
+        /// What is wrong.
+        why: String,
+    },
     /// A task failed as often as a task may.
     #[error("{last}. The task was tried {attempts} times and the job stopped")]
     TaskFailed {

@@ -5,17 +5,22 @@
 //! again must read the same bytes again.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::{Asked, Error, Result};
 use crate::split::Source;
 
 /// The input of a job.
 #[derive(Clone, Debug)]
 pub struct Input {
     paths: Vec<PathBuf>,
+    /// What the paths lead to, when somebody has looked already.
+    opened: Option<Arc<Opened>>,
 }
 
 /// The sources of a job, and the files without a name that must stay open as long as it runs.
@@ -29,10 +34,36 @@ impl Input {
     /// Files, directories (every file below them, hidden ones left out, in the order of their names), and
     /// `-` for standard input.
     pub fn paths<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Input {
-        Input { paths: paths.into_iter().map(|path| path.as_ref().to_owned()).collect() }
+        Input { paths: paths.into_iter().map(|path| path.as_ref().to_owned()).collect(), opened: None }
     }
 
-    pub(crate) fn open(&self) -> Result<Opened> {
+    /// Bytes that the program made itself. They are kept in memory, and may be read by many jobs.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the system has no memory for them.
+    pub fn bytes(name: impl Into<PathBuf>, bytes: &[u8]) -> Result<Input> {
+        const WHAT: &str = "keeping the input of a job in memory";
+        let mut file: File = memfd_create(c"gristmill input", MemfdFlags::CLOEXEC).asked(WHAT)?.into();
+        file.write_all(bytes).asked(WHAT)?;
+        let source = Source { name: name.into(), path: in_proc(&file), bytes: bytes.len() as u64 };
+        let opened = Opened { sources: vec![source], kept: vec![file] };
+        Ok(Input { paths: Vec::new(), opened: Some(Arc::new(opened)) })
+    }
+
+    /// The files that the paths lead to: a program that must know a header, or a size, looks here before its job runs.
+    /// They are looked for once; what cannot be read twice is copied now.
+    ///
+    /// # Errors
+    /// As a job that reads this input: a path that leads nowhere, an empty directory.
+    pub fn sources(&mut self) -> Result<&[Source]> {
+        let opened = self.open()?;
+        Ok(&self.opened.insert(opened).sources)
+    }
+
+    pub(crate) fn open(&self) -> Result<Arc<Opened>> {
+        if let Some(opened) = &self.opened {
+            return Ok(opened.clone());
+        }
         if self.paths.is_empty() {
             return Err(Error::NoInput {
                 what: "no input was named: give files, directories, or - for standard input".into(),
@@ -46,7 +77,7 @@ impl Input {
                 opened.add(path)?;
             }
         }
-        Ok(opened)
+        Ok(Arc::new(opened))
     }
 }
 

@@ -57,29 +57,46 @@ const FAILURE_WORDS: usize = 3;
 
 /// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
 /// source, and two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    Read { source: usize, errno: i32 },
-    Truncated { source: usize, found: u64 },
-    RecordTooLong { source: usize, offset: u64 },
+    Read {
+        source: usize,
+        errno: i32,
+    },
+    Truncated {
+        source: usize,
+        found: u64,
+    },
+    RecordTooLong {
+        source: usize,
+        offset: u64,
+    },
+    /// The words travel as the slot's message.
+    Rejected {
+        source: usize,
+        offset: u64,
+        why: String,
+    },
 }
 
 impl Failure {
-    fn encode(self) -> [u64; FAILURE_WORDS] {
-        match self {
+    fn encode(&self) -> [u64; FAILURE_WORDS] {
+        match *self {
             Failure::Read { source, errno } => [1, source as u64, errno as u64],
             Failure::Truncated { source, found } => [2, source as u64, found],
             Failure::RecordTooLong { source, offset } => [3, source as u64, offset],
+            Failure::Rejected { source, offset, .. } => [4, source as u64, offset],
         }
     }
 
-    fn decode([kind, source, number]: [u64; FAILURE_WORDS]) -> Option<Failure> {
+    fn decode([kind, source, number]: [u64; FAILURE_WORDS], message: impl FnOnce() -> String) -> Option<Failure> {
         let source = source as usize;
         match kind {
             0 => None,
             1 => Some(Failure::Read { source, errno: number as i32 }),
             2 => Some(Failure::Truncated { source, found: number }),
             3 => Some(Failure::RecordTooLong { source, offset: number }),
+            4 => Some(Failure::Rejected { source, offset: number, why: message() }),
             other => panic!("a failure of kind {other} was left"),
         }
     }
@@ -461,6 +478,9 @@ impl<'p> Shared<'p> {
 
     /// Leaves an error of the job (not a death) where the coordinator finds it.
     pub fn fail(&self, slot: usize, failure: &Failure) {
+        if let Failure::Rejected { why, .. } = failure {
+            self.set_message(slot, why);
+        }
         let words = failure.encode();
         // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.
         for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
@@ -473,7 +493,9 @@ impl<'p> Shared<'p> {
     pub fn failure(&self, slot: usize) -> Option<Failure> {
         // PAIRS WITH the stores in `fail`: the kind is read first.
         let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];
-        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Acquire)))
+        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Acquire)), || {
+            self.message(slot).unwrap_or_default()
+        })
     }
 
     /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes.

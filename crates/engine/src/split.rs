@@ -5,8 +5,9 @@
 //! record that began before it and finishes the one that ends after it. Every record is therefore read by
 //! exactly one task, wherever the cuts fall.
 
+use std::fmt::Display;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -98,6 +99,19 @@ impl Tasks {
         self.parts(task).iter().map(|part| part.range.end - part.range.start).sum()
     }
 
+    /// The line, from 1, in which this byte of a source stands, if records are lines and the source can still be read.
+    pub fn line(&self, source: usize, offset: u64) -> Option<u64> {
+        let Records::Lines = self.records else { return None };
+        let mut before = File::open(&self.sources[source].path).ok()?.take(offset);
+        let (mut buffer, mut line) = (vec![0; 64 << 10], 1);
+        loop {
+            match before.read(&mut buffer).ok()? {
+                0 => return Some(line),
+                read => line += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
+            }
+        }
+    }
+
     /// Where this task's input lies, as a message says it.
     pub fn place(&self, task: usize) -> String {
         let parts = self.parts(task);
@@ -115,6 +129,8 @@ pub struct Split<'a> {
     pub(crate) bytes: &'a mut [u8],
     pub(crate) source: &'a Source,
     pub(crate) offset: u64,
+    /// What was said first against it: about which byte of the file, and what.
+    pub(crate) rejected: Option<(u64, String)>,
 }
 
 impl Split<'_> {
@@ -146,6 +162,12 @@ impl Split<'_> {
     pub fn offset(&self) -> u64 {
         self.offset
     }
+
+    /// Ends the job, because the input is wrong and will not be right when it is read again. The error names the file,
+    /// the line (of records that are lines) in which byte `at` of this split stands, and says `why`.
+    pub fn reject(&mut self, at: usize, why: impl Display) {
+        self.rejected.get_or_insert_with(|| (self.offset + at as u64, why.to_string()));
+    }
 }
 
 /// Reads parts into one buffer that is used again and again.
@@ -167,7 +189,7 @@ impl Reader {
         &mut self,
         tasks: &Tasks,
         part: &Part,
-        mut visit: impl FnMut(Split<'_>),
+        mut visit: impl FnMut(&mut Split<'_>),
     ) -> Result<(), Failure> {
         let source = &tasks.sources[part.source];
         let ends_record = |records: Records, bytes: &[u8]| -> Option<usize> {
@@ -237,7 +259,7 @@ impl Reader {
                     let rest = first_end(tasks.records, &self.buffer[carried..filled]).unwrap_or(filled - carried);
                     check_record(tasks, part.source, offset, carried + rest)?;
                 }
-                visit(Split { bytes: &mut self.buffer[..whole], source, offset });
+                self.visit(&mut visit, source, part.source, whole, offset)?;
                 self.buffer.copy_within(whole..filled, 0);
                 carried = filled - whole;
             } else {
@@ -263,10 +285,27 @@ impl Reader {
             };
             let offset = at - filled as u64;
             check_record(tasks, part.source, offset, whole)?;
-            visit(Split { bytes: &mut self.buffer[..whole], source, offset });
+            self.visit(&mut visit, source, part.source, whole, offset)?;
             break;
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn visit(
+        &mut self,
+        visit: &mut impl FnMut(&mut Split<'_>),
+        source: &Source,
+        index: usize,
+        whole: usize,
+        offset: u64,
+    ) -> Result<(), Failure> {
+        let mut split = Split { bytes: &mut self.buffer[..whole], source, offset, rejected: None };
+        visit(&mut split);
+        match split.rejected {
+            None => Ok(()),
+            Some((offset, why)) => Err(Failure::Rejected { source: index, offset, why }),
+        }
     }
 
     /// Reads `wanted` bytes at `offset` of the source behind the `carried` bytes of the buffer.

@@ -252,7 +252,7 @@ fn map_task<J: MapReduce>(
     buffer: &mut impl Emit<J::Key, J::Value>,
 ) -> Result<(), Failure> {
     for part in work.tasks.parts(task) {
-        reader.for_each_chunk(work.tasks, part, |mut split| work.program.map(&mut split, buffer))?;
+        reader.for_each_chunk(work.tasks, part, |split| work.program.map(split, buffer))?;
     }
     Ok(())
 }

@@ -5,7 +5,16 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+/// `gristmill` with nothing to read on standard input.
+#[allow(dead_code)]
+pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
 /// `gristmill word-count` with nothing to read on standard input, and two workers.
+#[allow(dead_code)]
 pub fn word_count<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
     command.arg("word-count").args(arguments).stdin(Stdio::null());

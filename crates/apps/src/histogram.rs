@@ -1,0 +1,242 @@
+//! Histogram: how often each of the 256 values occurs in each colour channel of some images.
+//!
+//! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded first, each by one task.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
+
+use crate::error::{Error, Result};
+
+/// The channels in the order in which they are reported, which is that of BMP.
+pub const CHANNELS: [&str; 3] = ["blue", "green", "red"];
+
+/// How often each value occurs in each channel, channels as in [`CHANNELS`].
+pub type Counts = [[u64; 256]; 3];
+
+/// The pixels of a 24-bit BMP: rows of `width` pixels of three bytes, each padded to `stride` bytes, from byte `start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pixels {
+    start: u64,
+    end: u64,
+    row: u64,
+    stride: u64,
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug)]
+enum Image {
+    Bmp(Pixels),
+    /// PNG or JPEG.
+    Encoded,
+}
+
+/// Counts the colours of images.
+pub struct Histogram {
+    images: HashMap<PathBuf, Image>,
+}
+
+impl Histogram {
+    /// Counts the colours of all images of `input` together, with the job that `run` runs.
+    ///
+    /// # Errors
+    /// A file that is no image of a kind that is understood, or a damaged one; or what `run` gives.
+    pub fn count<E: From<Error>>(
+        mut input: Input,
+        run: impl FnOnce(Job<'_, Histogram>) -> std::result::Result<Outcome<Histogram>, E>,
+    ) -> std::result::Result<(Counts, Summary), E> {
+        let mut images = HashMap::new();
+        for source in input.sources().map_err(Error::from)? {
+            images.insert(source.path.clone(), look(source)?);
+        }
+        let histogram = Histogram { images };
+        let (pairs, summary) = run(Job::new(&histogram, input).records(Records::Fixed(1)))?;
+        let mut counts = [[0; 256]; 3];
+        for (key, count) in pairs.iter() {
+            counts[usize::from(key / 256)][usize::from(key % 256)] = count;
+        }
+        Ok((counts, summary))
+    }
+}
+
+/// Finds out what kind of image a file is, and checks its header.
+fn look(source: &Source) -> Result<Image> {
+    let wrong = |what: String| Error::file(&source.name, what);
+    let mut start = Vec::new();
+    File::open(&source.path)
+        .and_then(|file| file.take(BMP_HEADER_BYTES as u64).read_to_end(&mut start))
+        .map_err(|error| wrong(error.to_string()))?;
+    if start.starts_with(b"\x89PNG\r\n\x1a\n") || start.starts_with(b"\xff\xd8\xff") {
+        if cfg!(feature = "images") {
+            return Ok(Image::Encoded);
+        }
+        return Err(wrong("is PNG or JPEG, and this program was built without the feature `images`".into()));
+    }
+    if !start.starts_with(b"BM") {
+        let shown: Vec<_> = start.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        return Err(wrong(match start.is_empty() {
+            true => "is empty, and no image".into(),
+            false => format!("is no BMP, PNG or JPEG image: it begins with the bytes {}", shown.join(" ")),
+        }));
+    }
+    pixels(&start, source.bytes).map(Image::Bmp).map_err(wrong)
+}
+
+/// File header (14 bytes) and the part of the information header (40 bytes) that all later versions share.
+const BMP_HEADER_BYTES: usize = 54;
+
+/// Reads the header of a BMP file of `file_bytes` bytes.
+fn pixels(header: &[u8], file_bytes: u64) -> std::result::Result<Pixels, String> {
+    if header.len() < BMP_HEADER_BYTES {
+        return Err(format!(
+            "is truncated: it ends after {file_bytes} bytes, within the BMP header of {BMP_HEADER_BYTES}"
+        ));
+    }
+    let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+    let half = |at: usize| u16::from_le_bytes(header[at..at + 2].try_into().expect("two bytes"));
+    let (start, info_bytes) = (u64::from(word(10)), word(14));
+    if info_bytes < 40 {
+        return Err(format!(
+            "is a BMP with a header of {info_bytes} bytes; Windows BMP (40 bytes or more) is understood"
+        ));
+    }
+    // A negative height means that the rows run from the top down.
+    let (width, height) = (word(18) as i32, (word(22) as i32).unsigned_abs());
+    let (depth, compression) = (half(28), word(30));
+    if depth != 24 {
+        return Err(format!("is a BMP of {depth} bits per pixel; 24 are needed"));
+    }
+    if compression != 0 {
+        return Err(format!("is a compressed BMP (method {compression}); only uncompressed pixels are understood"));
+    }
+    if width < 0 {
+        return Err(format!("is damaged: its BMP header says a width of {width} pixels"));
+    }
+    let row = 3 * width as u64;
+    let stride = row.next_multiple_of(4);
+    let end = start + stride * u64::from(height);
+    if file_bytes < end {
+        return Err(format!(
+            "is truncated: {width} x {height} pixels end at byte {end}, and the file at byte {file_bytes}"
+        ));
+    }
+    // Rows without padding are one long row.
+    let (row, stride) = if row == stride { (end - start, end - start) } else { (row, stride) };
+    Ok(Pixels { start, end, row, stride })
+}
+
+impl MapReduce for Histogram {
+    /// Channel * 256 + value.
+    type Key = u16;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn keys(&self) -> Option<usize> {
+        Some(3 * 256)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) {
+        let mut tables = Tables([[0; 256]; 3 * LANES]);
+        match self.images[&split.source().path] {
+            Image::Bmp(pixels) => tables.count_rows(pixels, split.offset(), split.bytes()),
+            // The task that reads its first byte decodes the whole file.
+            Image::Encoded if split.offset() == 0 => match decode(split.source()) {
+                Ok(pixels) => {
+                    for part in pixels.chunks(COUNTED_MAX / 3 * 3) {
+                        tables.count(part);
+                        tables.emit(out);
+                    }
+                }
+                Err(why) => split.reject(0, why),
+            },
+            Image::Encoded => {}
+        }
+        tables.emit(out);
+    }
+}
+
+/// The pixels of a PNG or JPEG file, three bytes each: blue, green, red.
+#[cfg(feature = "images")]
+fn decode(source: &Source) -> std::result::Result<Vec<u8>, String> {
+    let explain = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
+    let reader = image::ImageReader::open(&source.path).map_err(|error| explain(&error))?;
+    let image =
+        reader.with_guessed_format().map_err(|error| explain(&error))?.decode().map_err(|error| explain(&error))?;
+    let mut pixels = image.into_rgb8().into_raw();
+    pixels.as_chunks_mut::<3>().0.iter_mut().for_each(|pixel| pixel.reverse());
+    Ok(pixels)
+}
+
+#[cfg(not(feature = "images"))]
+fn decode(_: &Source) -> std::result::Result<Vec<u8>, String> {
+    unreachable!("refused when the job was made")
+}
+
+/// Eight tables per channel, used in turn, so that equal neighbours do not wait for each other's store.
+struct Tables([[u32; 256]; 3 * LANES]);
+
+const LANES: usize = 8;
+/// Bytes that may be counted before 32 bits overflow.
+const COUNTED_MAX: usize = u32::MAX as usize;
+
+impl Tables {
+    /// Counts the bytes of a chunk that begins at byte `offset` of the file and is shorter than 4 GiB.
+    fn count_rows(&mut self, pixels: Pixels, offset: u64, chunk: &[u8]) {
+        let mut at = offset.max(pixels.start);
+        let end = (offset + chunk.len() as u64).min(pixels.end);
+        while at < end {
+            let column = (at - pixels.start) % pixels.stride;
+            let row_start = at - column;
+            let from = at;
+            let to = (row_start + pixels.row).min(end);
+            if from < to {
+                let bytes = &chunk[(from - offset) as usize..(to - offset) as usize];
+                // The rest of a pixel that began in the chunk before.
+                let head = bytes.len().min(((3 - column % 3) % 3) as usize);
+                let (head, pixels) = bytes.split_at(head);
+                for (channel, byte) in (column as usize % 3..).zip(head) {
+                    self.0[channel][usize::from(*byte)] += 1;
+                }
+                self.count(pixels);
+            }
+            at = row_start + pixels.stride;
+        }
+    }
+
+    /// Counts whole pixels (the last may be cut off).
+    fn count(&mut self, pixels: &[u8]) {
+        let (turns, rest) = pixels.as_chunks::<{ 3 * LANES }>();
+        for turn in turns {
+            // Three words of eight bytes each cost fewer loads than 24 bytes.
+            for (word, bytes) in turn.as_chunks::<8>().0.iter().enumerate() {
+                let mut bytes = u64::from_le_bytes(*bytes);
+                for byte in 0..8 {
+                    self.0[8 * word + byte][usize::from(bytes as u8)] += 1;
+                    bytes >>= 8;
+                }
+            }
+        }
+        for (table, byte) in self.0.iter_mut().zip(rest) {
+            table[usize::from(*byte)] += 1;
+        }
+    }
+
+    /// Emits what has been counted and starts again.
+    fn emit(&mut self, out: &mut impl Emit<u16, u64>) {
+        let (turns, _) = self.0.as_chunks_mut::<3>();
+        let (first, others) = turns.split_first_mut().expect("eight tables per channel");
+        for other in others {
+            for (into, from) in first.as_flattened_mut().iter_mut().zip(other.as_flattened_mut()) {
+                *into += std::mem::take(from);
+            }
+        }
+        for (key, count) in (0..).zip(first.as_flattened_mut()) {
+            if *count > 0 {
+                out.emit(key, u64::from(std::mem::take(count)));
+            }
+        }
+    }
+}

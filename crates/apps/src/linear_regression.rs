@@ -1,0 +1,258 @@
+//! Linear regression: the straight line through pairs of numbers, by least squares.
+//!
+//! Pairs are read from bytes (x, then y, as Phoenix does) or from two columns of CSV files. Every chunk is summed up in
+//! registers; six sums per chunk are emitted.
+
+use std::fs::File;
+
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
+use pulp::Arch;
+
+use crate::error::{Error, Result};
+use crate::matrix::{number, quoted};
+
+/// A fitted line, `y = slope * x + intercept`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Number of pairs.
+    pub n: u64,
+    /// Change of y for one unit of x.
+    pub slope: f64,
+    /// y where x is 0.
+    pub intercept: f64,
+    /// Pearson's coefficient of correlation, -1 to 1; `None` when every y is the same.
+    pub r: Option<f64>,
+}
+
+/// Keys of the sums.
+const N: u8 = 0;
+const X: u8 = 1;
+const Y: u8 = 2;
+const XX: u8 = 3;
+const YY: u8 = 4;
+const XY: u8 = 5;
+const SUMS: usize = 6;
+
+/// Sums over byte pairs. Exact: 64 bits hold the squares of 10^14 pairs.
+pub struct BytePairs;
+
+impl BytePairs {
+    /// Fits a line through the byte pairs of `input`, with the job that `run` runs.
+    ///
+    /// # Errors
+    /// A file with an odd number of bytes, fewer than two pairs, the same x in all pairs; or what `run` gives.
+    pub fn fit<E: From<Error>>(
+        mut input: Input,
+        run: impl FnOnce(Job<'_, BytePairs>) -> std::result::Result<Outcome<BytePairs>, E>,
+    ) -> std::result::Result<(Line, Summary), E> {
+        let sources = input.sources().map_err(Error::from)?;
+        if let Some(odd) = sources.iter().find(|source| source.bytes % 2 == 1) {
+            let what = format!("has {} bytes; byte pairs need an even number", odd.bytes);
+            return Err(Error::file(&odd.name, what).into());
+        }
+        let (pairs, summary) = run(Job::new(&BytePairs, input).records(Records::Fixed(2)))?;
+        let mut sums = [0u64; SUMS];
+        pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
+        let [n, x, y, xx, yy, xy] = sums.map(i128::from);
+        let line = line(
+            sums[0],
+            (n * xx - x * x) as f64,
+            (n * yy - y * y) as f64,
+            (n * xy - x * y) as f64,
+            x as f64,
+            y as f64,
+        );
+        Ok((line?, summary))
+    }
+}
+
+/// The line for `n` pairs with these sums of x and y, and n times the sums of squares and products about the means.
+fn line(n: u64, xx: f64, yy: f64, xy: f64, x: f64, y: f64) -> Result<Line> {
+    if n < 2 {
+        return Err(Error::Question(format!("a line needs two pairs or more, and there are {n}")));
+    }
+    if xx <= 0.0 {
+        return Err(Error::Question(format!("x is {} in all {n} pairs: no line has a slope there", x / n as f64)));
+    }
+    let slope = xy / xx;
+    let intercept = (y - slope * x) / n as f64;
+    Ok(Line { n, slope, intercept, r: (yy > 0.0).then(|| (xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0)) })
+}
+
+impl MapReduce for BytePairs {
+    type Key = u8;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn keys(&self) -> Option<usize> {
+        Some(SUMS)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, u64>) {
+        let bytes = split.bytes();
+        let sums = Arch::new().dispatch(|| sum_pairs(bytes));
+        out.emit(N, bytes.len() as u64 / 2);
+        for (key, sum) in [X, Y, XX, YY, XY].into_iter().zip(sums) {
+            out.emit(key, sum);
+        }
+    }
+}
+
+/// Sums of x, y, xx, yy, xy.
+#[inline(always)]
+fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
+    let mut sums = [0; 5];
+    // 2048 pairs add at most 2048 x 255 x 255 < 2^27 to a 32-bit sum; the compiler turns the loop into
+    // multiply-and-add of 16-bit lanes.
+    for stretch in bytes.chunks(4096) {
+        let mut part = [0i32; 5];
+        for pair in stretch.as_chunks::<2>().0 {
+            let pair = u16::from_le_bytes(*pair);
+            let (x, y) = (i32::from((pair & 0xff) as i16), i32::from((pair >> 8) as i16));
+            part[0] += x;
+            part[1] += y;
+            part[2] += x * x;
+            part[3] += y * y;
+            part[4] += x * y;
+        }
+        for (sum, part) in sums.iter_mut().zip(part) {
+            *sum += part as u64;
+        }
+    }
+    sums
+}
+
+/// A column of a CSV file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// By its place, from 1.
+    Number(usize),
+    /// By its name in the first line.
+    Name(String),
+}
+
+/// Sums over two columns of CSV files, which all have the same columns. Numbers are summed about the first pair, so that
+/// columns far from zero lose no digits. A quoted field may not hold a line end.
+pub struct Columns {
+    /// Places of x and y, from 0.
+    places: [usize; 2],
+    /// The first line of every file is a header.
+    header: bool,
+    /// The first pair.
+    origin: [f64; 2],
+}
+
+impl Columns {
+    /// Fits a line through columns `x` and `y` of the CSV files of `input`, with the job that `run` runs.
+    ///
+    /// # Errors
+    /// A column that is not there, a field that is not a finite number (with file, line, and column), fewer than two pairs,
+    /// the same x in all pairs; or what `run` gives.
+    pub fn fit<E: From<Error>>(
+        mut input: Input,
+        [x, y]: [Column; 2],
+        run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<Outcome<Columns>, E>,
+    ) -> std::result::Result<(Line, Summary), E> {
+        let columns = Columns::look(input.sources().map_err(Error::from)?, [x, y])?;
+        let (pairs, summary) = run(Job::new(&columns, input).records(Records::Lines))?;
+        let mut sums = [0.0; SUMS];
+        pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
+        let [n, x, y, xx, yy, xy] = sums;
+        let [x0, y0] = columns.origin;
+        let spread = (n * xx - x * x, n * yy - y * y, n * xy - x * y);
+        Ok((line(n as u64, spread.0, spread.1, spread.2, x + n * x0, y + n * y0)?, summary))
+    }
+
+    /// Looks at the first lines of all files.
+    fn look(sources: &[Source], wanted: [Column; 2]) -> Result<Columns> {
+        let mut found: Option<Columns> = None;
+        for source in sources.iter().filter(|source| source.bytes > 0) {
+            let failed = |error: &dyn std::fmt::Display| Error::file(&source.name, error);
+            let file = File::open(&source.path).map_err(|error| failed(&error))?;
+            let mut rows =
+                csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file).into_byte_records();
+            let Some(first) = rows.next().transpose().map_err(|error| failed(&error))? else { continue };
+            let by_name = wanted.iter().any(|column| matches!(column, Column::Name(_)));
+            let header = by_name || first.iter().all(|field| number(field).is_none());
+            let mut places = [0; 2];
+            for (place, column) in places.iter_mut().zip(&wanted) {
+                *place = match column {
+                    Column::Number(number) if (1..=first.len()).contains(number) => number - 1,
+                    Column::Number(number) => {
+                        return Err(failed(&format!(
+                            "there is no column {number}: the first line has {}",
+                            first.len()
+                        )));
+                    }
+                    Column::Name(name) => {
+                        first.iter().position(|field| field.trim_ascii() == name.as_bytes()).ok_or_else(|| {
+                            let names: Vec<_> = first.iter().map(String::from_utf8_lossy).collect();
+                            failed(&format!("there is no column {name:?}; the first line says {}", names.join(", ")))
+                        })?
+                    }
+                };
+            }
+            match &found {
+                None => {
+                    let row =
+                        if header { rows.next().transpose().map_err(|error| failed(&error))? } else { Some(first) };
+                    // Whatever stands there that is no number will be found again, and named, by the job.
+                    let origin =
+                        places.map(|place| row.as_ref().and_then(|row| number(row.get(place)?)).unwrap_or(0.0));
+                    found = Some(Columns { places, header, origin });
+                }
+                Some(before) if before.places == places && before.header == header => {}
+                Some(_) => return Err(failed(&"its first line differs from that of the files before")),
+            }
+        }
+        found.ok_or_else(|| Error::Question("a line needs two pairs or more, and the input is empty".into()))
+    }
+
+    /// The sums of one chunk, or where it is wrong and why.
+    fn sum(&self, text: &[u8], skip: usize) -> std::result::Result<[f64; SUMS], (usize, String)> {
+        let mut sums = [0.0; SUMS];
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&text[skip..]);
+        let mut record = csv::ByteRecord::new();
+        loop {
+            let at = skip + reader.position().byte() as usize;
+            if !reader.read_byte_record(&mut record).map_err(|error| (at, error.to_string()))? {
+                return Ok(sums);
+            }
+            let mut pair = [0.0; 2];
+            for ((value, place), origin) in pair.iter_mut().zip(self.places).zip(self.origin) {
+                let at = skip + record.position().map_or(0, |position| position.byte() as usize);
+                let Some(field) = record.get(place) else {
+                    return Err((at, format!("there is no column {}, only {}", place + 1, record.len())));
+                };
+                let Some(number) = number(field) else {
+                    return Err((at, format!("column {}: {} is not a finite number", place + 1, quoted(field))));
+                };
+                *value = number - origin;
+            }
+            let [x, y] = pair;
+            for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, y * y, x * y]) {
+                *sum += term;
+            }
+        }
+    }
+}
+
+impl MapReduce for Columns {
+    type Key = u8;
+    type Value = f64;
+    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
+
+    fn keys(&self) -> Option<usize> {
+        Some(SUMS)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, f64>) {
+        let text = split.bytes();
+        let header = self.header && split.offset() == 0;
+        let skip = if header { memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1) } else { 0 };
+        match self.sum(text, skip) {
+            Ok(sums) => (0..).zip(sums).for_each(|(key, sum)| out.emit(key, sum)),
+            Err((at, why)) => split.reject(at, why),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Principal components: means, covariances, and the directions in which data varies most.
+//!
+//! Rows are observations, columns variables. The means are subtracted first; then every block on and above the diagonal
+//! of the (symmetric) covariance matrix is one map task, a product of two sets of columns. Workers see the data through
+//! the memory that they share with the process that started them, so only results travel.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par, Side};
+use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, Split, Summary};
+use pulp::Arch;
+
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+
+/// Columns of a block: large enough that the product outweighs its transport, small enough for many tasks.
+const BLOCK: usize = 128;
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Pca {
+    /// Number of observations.
+    pub rows: usize,
+    /// The mean of each variable.
+    pub means: Vec<f64>,
+    /// Covariances of all pairs of variables (divided by the number of observations less one).
+    pub covariance: Matrix,
+    /// The leading components, the one with the largest variance first.
+    pub components: Vec<Component>,
+}
+
+/// A direction in the space of the variables.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// The variance along it.
+    pub variance: f64,
+    /// Its part of the whole variance, 0 to 1.
+    pub share: f64,
+    /// A vector of length 1; its largest entry is positive.
+    pub direction: Vec<f64>,
+}
+
+impl Pca {
+    /// Analyses `data`, for its `components` leading components (0 for the covariances alone); `run` runs the job.
+    ///
+    /// # Errors
+    /// Fewer than two observations, more components than variables; or what `run` gives.
+    pub fn of<E: From<Error>>(
+        data: Matrix,
+        components: usize,
+        run: impl FnOnce(Job<'_, Covariances>) -> std::result::Result<Outcome<Covariances>, E>,
+    ) -> std::result::Result<(Pca, Summary), E> {
+        let (rows, columns) = (data.rows, data.columns);
+        if rows < 2 {
+            return Err(Error::Question(format!("covariances need two rows or more, and there are {rows}")).into());
+        }
+        if components > columns {
+            let what = format!("{components} components were asked for, and {columns} variables have only as many");
+            return Err(Error::Question(what).into());
+        }
+        let (centred, means) = Arch::new().dispatch(|| centre(data));
+        let program = Covariances { centred };
+        let (pieces, summary) = run(program.job()?)?;
+        let mut covariance = Matrix { rows: columns, columns, values: vec![0.0; columns * columns] };
+        for ((row, first), piece) in pieces.iter() {
+            let at = row as usize * columns + first as usize;
+            for (value, bytes) in covariance.values[at..].iter_mut().zip(piece.as_chunks::<8>().0) {
+                *value = f64::from_le_bytes(*bytes);
+            }
+        }
+        mirror(&mut covariance);
+        let components = leading(&covariance, components)?;
+        Ok((Pca { rows, means, covariance, components }, summary))
+    }
+}
+
+/// Subtracts its mean from every column.
+#[inline(always)]
+fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
+    let mut means = vec![0.0; data.columns];
+    for row in data.values.chunks_exact(data.columns) {
+        means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
+    }
+    means.iter_mut().for_each(|mean| *mean /= data.rows as f64);
+    for row in data.values.chunks_exact_mut(data.columns) {
+        row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
+    }
+    (data, means)
+}
+
+/// Copies what is above the diagonal to below it.
+fn mirror(matrix: &mut Matrix) {
+    for row in 0..matrix.rows {
+        for column in 0..row {
+            matrix.values[row * matrix.columns + column] = matrix.values[column * matrix.columns + row];
+        }
+    }
+}
+
+fn leading(covariance: &Matrix, components: usize) -> Result<Vec<Component>> {
+    if components == 0 {
+        return Ok(Vec::new());
+    }
+    let n = covariance.columns;
+    let whole: f64 = covariance.values.iter().step_by(n + 1).sum();
+    let parts = MatRef::from_row_major_slice(&covariance.values, n, n)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|error| Error::Question(format!("the eigenvectors of the covariances were not found: {error:?}")))?;
+    let component = |column: usize| {
+        let mut direction: Vec<f64> = parts.U().col(column).iter().copied().collect();
+        let largest = direction.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
+        if largest < 0.0 {
+            direction.iter_mut().for_each(|entry| *entry = -*entry);
+        }
+        let variance = parts.S()[column];
+        Component { variance, share: if whole > 0.0 { variance / whole } else { 0.0 }, direction }
+    };
+    // Eigenvalues come in ascending order.
+    Ok((n - components..n).rev().map(component).collect())
+}
+
+/// Computes the covariances of the columns of data whose means are 0.
+pub struct Covariances {
+    centred: Matrix,
+}
+
+impl Covariances {
+    /// One record, and one task, for each block on or above the diagonal.
+    fn job(&self) -> Result<Job<'_, Covariances>> {
+        let columns = self.centred.columns as u32;
+        let starts = || (0..columns).step_by(BLOCK);
+        let blocks: Vec<u8> = starts()
+            .flat_map(|i| starts().filter(move |j| *j >= i).flat_map(move |j| [i.to_le_bytes(), j.to_le_bytes()]))
+            .flatten()
+            .collect();
+        let input = Input::bytes("the covariance matrix", &blocks)?;
+        Ok(Job::new(self, input).records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
+    }
+}
+
+impl MapReduce for Covariances {
+    /// Row, and the first column of the piece.
+    type Key = (u32, u32);
+    /// The piece of the row: little-endian f64.
+    type Value = Bytes;
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u32), Bytes>) {
+        let (rows, columns) = (self.centred.rows, self.centred.columns);
+        let data = MatRef::from_row_major_slice(&self.centred.values, rows, columns);
+        let mut product = Vec::new();
+        let mut piece = Vec::new();
+        for block in split.bytes().as_chunks::<8>().0 {
+            let [i, j] =
+                [0, 4].map(|at| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) as usize);
+            let (height, width) = (BLOCK.min(columns - i), BLOCK.min(columns - j));
+            product.resize(height * width, 0.0);
+            matmul(
+                MatMut::from_row_major_slice_mut(&mut product, height, width),
+                Accum::Replace,
+                data.subcols(i, height).transpose(),
+                data.subcols(j, width),
+                1.0 / (rows - 1) as f64,
+                Par::Seq,
+            );
+            for (row, values) in (i..).zip(product.chunks_exact(width)) {
+                piece.clear();
+                piece.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+                out.emit((row as u32, j as u32), &piece);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! String match: how many lines of some files equal each line of a keys file.
+//!
+//! Nearly every line fails one test of a bit, chosen by its first eight bytes and its length; the rest are looked up.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
+use pulp::Arch;
+use wide::i8x16;
+
+use crate::error::{Error, Result};
+use crate::tokens::{BLOCK_BYTES, bits};
+
+/// Keys and how many lines equal each.
+pub type Counts<'k> = Vec<(&'k [u8], u64)>;
+
+const SIEVE_BITS: usize = 1 << 16;
+
+/// The keys to look for. A carriage return at the end of a line, of a key or of the input, does not count; empty keys are
+/// left out.
+pub struct Keys {
+    keys: Vec<Vec<u8>>,
+    places: HashMap<Vec<u8>, u32>,
+    sieve: Box<[u64; SIEVE_BITS / 64]>,
+}
+
+impl Keys {
+    /// The lines of a file; a key that stands there twice is one key.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no key in it.
+    pub fn read(path: &Path) -> Result<Keys> {
+        let text = std::fs::read(path).map_err(|error| Error::file(path, format!("cannot read the keys: {error}")))?;
+        let keys = Keys::new(text.split(|byte| *byte == b'\n'));
+        if keys.keys.is_empty() {
+            return Err(Error::file(path, "there is no key in it: a keys file has one key per line"));
+        }
+        Ok(keys)
+    }
+
+    /// These keys.
+    pub fn new<'k>(lines: impl IntoIterator<Item = &'k [u8]>) -> Keys {
+        let mut keys = Keys { keys: Vec::new(), places: HashMap::new(), sieve: Box::new([0; SIEVE_BITS / 64]) };
+        for line in lines {
+            let key = line.strip_suffix(b"\r").unwrap_or(line);
+            if key.is_empty() {
+                continue;
+            }
+            if let Entry::Vacant(place) = keys.places.entry(key.to_vec()) {
+                place.insert(keys.keys.len() as u32);
+                keys.keys.push(key.to_vec());
+                // A line may end with a carriage return, which makes it one longer.
+                for end in [&b""[..], b"\r"] {
+                    let line = [key, end].concat();
+                    let bit = sieve_bit(first_eight(&line, 0), line.len());
+                    keys.sieve[bit / 64] |= 1 << (bit % 64);
+                }
+            }
+        }
+        keys
+    }
+
+    /// Counts the lines of `input` that equal each key, with the job that `run` runs; keys in their order.
+    ///
+    /// # Errors
+    /// What `run` gives.
+    pub fn count<E>(
+        &self,
+        input: Input,
+        run: impl FnOnce(Job<'_, Keys>) -> std::result::Result<Outcome<Keys>, E>,
+    ) -> std::result::Result<(Counts<'_>, Summary), E> {
+        let (found, summary) = run(Job::new(self, input).records(Records::Lines))?;
+        let mut counts: Vec<_> = self.keys.iter().map(|key| (&key[..], 0)).collect();
+        found.iter().for_each(|(place, count)| counts[place as usize].1 = count);
+        Ok((counts, summary))
+    }
+
+    #[inline(always)]
+    fn search(&self, text: &[u8], out: &mut impl Emit<u32, u64>) {
+        let newline = i8x16::splat(b'\n' as i8);
+        let mut start = 0;
+        let mut line_ends_at = |end: usize| {
+            let bit = sieve_bit(first_eight(text, start), end - start);
+            if self.sieve[bit / 64] >> (bit % 64) & 1 == 1 {
+                self.look_up(&text[start..end], out);
+            }
+            start = end + 1;
+        };
+        let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
+        for (number, block) in blocks.iter().enumerate() {
+            let mut ends = bits(block, |bytes| bytes.simd_eq(newline));
+            while ends != 0 {
+                line_ends_at(number * BLOCK_BYTES + ends.trailing_zeros() as usize);
+                ends &= ends - 1;
+            }
+        }
+        let done = text.len() - rest.len();
+        memchr::memchr_iter(b'\n', rest).for_each(|at| line_ends_at(done + at));
+        if text.last().is_some_and(|last| *last != b'\n') {
+            line_ends_at(text.len());
+        }
+    }
+
+    #[cold]
+    fn look_up(&self, line: &[u8], out: &mut impl Emit<u32, u64>) {
+        if let Some(place) = self.places.get(line.strip_suffix(b"\r").unwrap_or(line)) {
+            out.emit(*place, 1);
+        }
+    }
+}
+
+impl MapReduce for Keys {
+    type Key = u32;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn keys(&self) -> Option<usize> {
+        Some(self.keys.len())
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
+        Arch::new().dispatch(|| self.search(split.bytes(), out));
+    }
+}
+
+/// The bit of a line with these first eight bytes (what is behind its end does not count) and this length.
+#[inline(always)]
+fn sieve_bit(first: [u8; 8], len: usize) -> usize {
+    let mask = if len >= 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
+    // Any odd number without a pattern would do: these are digits of the golden ratio.
+    let mixed = ((u64::from_le_bytes(first) & mask) ^ (len as u64) << 59).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (64 - SIEVE_BITS.ilog2())) as usize
+}
+
+/// Eight bytes of `text` from `start`, zeros behind its end.
+#[inline(always)]
+fn first_eight(text: &[u8], start: usize) -> [u8; 8] {
+    match text[start..].first_chunk() {
+        Some(eight) => *eight,
+        None => std::array::from_fn(|at| text.get(start + at).copied().unwrap_or(0)),
+    }
+}

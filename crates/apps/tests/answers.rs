@@ -1,0 +1,411 @@
+//! Every application gives the answer of a few plain loops, on forked workers and on threads. One process without threads,
+//! because workers are forked; so the tests are called one after the other.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gristmill::{Input, Isolation, Job, MapReduce, Outcome};
+use gristmill_apps::{BytePairs, Column, Columns, Counts, Error, Histogram, KMeans, Keys, Matrix, Pca, Start};
+
+fn main() {
+    let tests: [Test; 12] = [
+        ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
+        ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
+        ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
+        ("byte_pairs_lie_on_the_line_of_the_textbook", byte_pairs_lie_on_the_line_of_the_textbook),
+        ("csv_columns_lie_on_the_line_of_the_textbook", csv_columns_lie_on_the_line_of_the_textbook),
+        ("pairs_without_a_line_are_refused", pairs_without_a_line_are_refused),
+        ("matches_are_those_of_a_loop_over_lines", matches_are_those_of_a_loop_over_lines),
+        ("keys_files_that_are_missing_or_empty_are_named", keys_files_that_are_missing_or_empty_are_named),
+        ("centres_are_those_of_plain_lloyd_steps", centres_are_those_of_plain_lloyd_steps),
+        ("k_means_plus_plus_finds_separate_clouds", k_means_plus_plus_finds_separate_clouds),
+        (
+            "covariances_are_those_of_three_loops_and_components_their_eigenvectors",
+            covariances_are_those_of_three_loops_and_components_their_eigenvectors,
+        ),
+        ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
+    ];
+    for isolation in [Isolation::Process, Isolation::Thread] {
+        for (name, test) in tests {
+            println!("{name} ({isolation:?})");
+            test(&Runs { isolation, dir: tempfile::tempdir().expect("a directory") });
+        }
+    }
+}
+
+/// What a test claims, and how it is tested.
+type Test = (&'static str, fn(&Runs));
+
+/// How the jobs of a test run, and where its files lie.
+struct Runs {
+    isolation: Isolation,
+    dir: tempfile::TempDir,
+}
+
+impl Runs {
+    /// Small splits, so that every job has many tasks.
+    fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Error> {
+        Ok(job.workers(2).isolation(self.isolation).split_bytes(3001).run()?)
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, content).expect("written");
+        path
+    }
+}
+
+/// Bytes without a pattern.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * (1.0 + a.abs().max(b.abs()))
+}
+
+fn fails<T>(answer: Result<T, Error>) -> String {
+    answer.map(|_| ()).expect_err("an error").to_string()
+}
+
+// histogram
+
+/// A 24-bit BMP of `width` x `height` pixels, with `gap` bytes between header and pixels.
+fn bmp(width: usize, height: usize, gap: usize, pixels: &[u8]) -> Vec<u8> {
+    let stride = (3 * width).next_multiple_of(4);
+    let mut file = vec![0; 54 + gap];
+    file[..2].copy_from_slice(b"BM");
+    for (at, word) in [(10, 54 + gap), (14, 40), (18, width), (22, height), (26, 1), (28, 24)] {
+        file[at..at + 4].copy_from_slice(&(word as u32).to_le_bytes());
+    }
+    for row in pixels.chunks_exact(3 * width).take(height) {
+        file.extend_from_slice(row);
+        // Padding that would be noticed if it were counted.
+        file.resize(file.len() + stride - 3 * width, 77);
+    }
+    file
+}
+
+fn count_pixels(pixels: &[u8]) -> Counts {
+    let mut counts = [[0; 256]; 3];
+    for (at, byte) in pixels.iter().enumerate() {
+        counts[at % 3][usize::from(*byte)] += 1;
+    }
+    counts
+}
+
+fn count(runs: &Runs, paths: &[&Path]) -> Result<Counts, Error> {
+    Ok(Histogram::count(Input::paths(paths), |job| runs.run(job))?.0)
+}
+
+fn bmp_colours_are_those_of_a_loop_over_pixels(runs: &Runs) {
+    let mut all = Vec::new();
+    let mut paths = Vec::new();
+    for (width, height, gap) in [(1, 1, 0), (5, 3, 0), (64, 100, 0), (333, 77, 10), (2, 4001, 1), (4000, 4, 2)] {
+        let pixels = noise(3 * width * height);
+        let path = runs.file(&format!("{width}x{height}.bmp"), &bmp(width, height, gap, &pixels));
+        assert_eq!(count(runs, &[&path]).expect("counted"), count_pixels(&pixels), "{width} x {height}, gap {gap}");
+        all.extend(pixels);
+        paths.push(path);
+    }
+    // What follows the pixels is no pixel, and several images are counted together.
+    let mut long = bmp(5, 3, 0, &noise(45));
+    long.extend([9; 100]);
+    paths.push(runs.file("long.bmp", &long));
+    all.extend(noise(45));
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    assert_eq!(count(runs, &paths).expect("counted"), count_pixels(&all));
+}
+
+#[cfg(feature = "images")]
+fn png_and_jpeg_count_as_the_pixels_they_decode_to(runs: &Runs) {
+    let rgb = image::RgbImage::from_raw(120, 50, noise(3 * 120 * 50)).expect("as many bytes");
+    let (png, jpeg) = (runs.dir.path().join("a.png"), runs.dir.path().join("a.jpg"));
+    rgb.save(&png).expect("written");
+    rgb.save(&jpeg).expect("written");
+    for path in [&png, &jpeg] {
+        let decoded = image::open(path).expect("decoded").into_rgb8();
+        let reversed: Vec<u8> = decoded.pixels().flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
+        assert_eq!(count(runs, &[path]).expect("counted"), count_pixels(&reversed), "{}", path.display());
+    }
+    let half = fs::read(&png).expect("read");
+    let error = fails(count(runs, &[&runs.file("half.png", &half[..half.len() / 2])]));
+    assert!(error.contains("half.png: cannot be decoded: "), "{error}");
+}
+
+#[cfg(not(feature = "images"))]
+fn png_and_jpeg_count_as_the_pixels_they_decode_to(runs: &Runs) {
+    let error = fails(count(runs, &[&runs.file("a.png", b"\x89PNG\r\n\x1a\n")]));
+    assert!(error.contains("without the feature"), "{error}");
+}
+
+fn files_that_are_no_images_are_named(runs: &Runs) {
+    let good = bmp(5, 3, 0, &noise(45));
+    let with = |at: usize, value: u8| {
+        let mut bad = good.clone();
+        bad[at] = value;
+        bad
+    };
+    let cases: [(&[u8], &str); 7] = [
+        (b"GIF89a", "bad.bmp: is no BMP, PNG or JPEG image: it begins with the bytes 47 49 46 38"),
+        (b"", "bad.bmp: is empty, and no image"),
+        (&good[..30], "bad.bmp: is truncated: it ends after 30 bytes, within the BMP header of 54"),
+        (&good[..90], "bad.bmp: is truncated: 5 x 3 pixels end at byte 102, and the file at byte 90"),
+        (&with(28, 8), "bad.bmp: is a BMP of 8 bits per pixel; 24 are needed"),
+        (&with(30, 1), "bad.bmp: is a compressed BMP (method 1)"),
+        (&with(14, 12), "bad.bmp: is a BMP with a header of 12 bytes"),
+    ];
+    for (content, expected) in cases {
+        let error = fails(count(runs, &[&runs.file("bad.bmp", content)]));
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = fails(count(runs, &[Path::new("/no/such.bmp")]));
+    assert!(error.starts_with("cannot read /no/such.bmp: "), "{error}");
+}
+
+// linear regression
+
+/// Slope, intercept and r by the formulas of the textbook, about the means.
+fn textbook(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
+    let n = pairs.len() as f64;
+    let (x, y) = (pairs.iter().map(|pair| pair.0).sum::<f64>() / n, pairs.iter().map(|pair| pair.1).sum::<f64>() / n);
+    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
+    for pair in pairs {
+        let (a, b) = (pair.0 - x, pair.1 - y);
+        (xx, yy, xy) = (xx + a * a, yy + b * b, xy + a * b);
+    }
+    (xy / xx, y - xy / xx * x, xy / (xx * yy).sqrt())
+}
+
+fn byte_pairs_lie_on_the_line_of_the_textbook(runs: &Runs) {
+    for count in [2, 3, 1000, 40_001] {
+        let bytes = noise(2 * count);
+        let pairs: Vec<_> = bytes.chunks_exact(2).map(|pair| (f64::from(pair[0]), f64::from(pair[1]))).collect();
+        let input = Input::bytes("pairs", &bytes).expect("in memory");
+        let (line, _) = BytePairs::fit(input, |job| runs.run(job)).expect("a line");
+        let (slope, intercept, r) = textbook(&pairs);
+        assert_eq!(line.n, count as u64);
+        assert!(near(line.slope, slope) && near(line.intercept, intercept), "{line:?}");
+        assert!(line.r.is_some_and(|found| near(found, r)), "{line:?}");
+    }
+}
+
+fn fit(runs: &Runs, text: &str, columns: [Column; 2]) -> Result<gristmill_apps::Line, Error> {
+    let path = runs.file("columns.csv", text.as_bytes());
+    Ok(Columns::fit(Input::paths([path]), columns, |job| runs.run(job))?.0)
+}
+
+fn numbered(x: usize, y: usize) -> [Column; 2] {
+    [Column::Number(x), Column::Number(y)]
+}
+
+fn named(x: &str, y: &str) -> [Column; 2] {
+    [Column::Name(x.into()), Column::Name(y.into())]
+}
+
+fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
+    // Far from zero, where plain sums of squares would lose the digits that matter.
+    let pairs: Vec<_> =
+        noise(8000).chunks_exact(2).map(|two| (1e9 + f64::from(two[0]), f64::from(two[1]) / 8.0)).collect();
+    let rows: Vec<String> = pairs.iter().map(|(x, y)| format!("\"a, b\",{y},{x}\n")).collect();
+    let (slope, intercept, r) = textbook(&pairs);
+    let text = rows.concat();
+    for (text, columns) in
+        [(text.clone(), numbered(3, 2)), (format!("name,height,time\n{text}"), named("time", "height"))]
+    {
+        let line = fit(runs, &text, columns).expect("a line");
+        assert_eq!(line.n, 4000);
+        // The intercept lies 10^9 away from the points.
+        assert!((line.slope - slope).abs() < 1e-9 && near(line.intercept, intercept), "{line:?} {slope} {intercept}");
+        assert!(line.r.is_some_and(|found| near(found, r)), "{line:?}");
+    }
+    let flat = fit(runs, "1,5\n2,5\n", numbered(1, 2)).expect("a line");
+    assert_eq!((flat.slope, flat.intercept, flat.r), (0.0, 5.0, None));
+}
+
+fn pairs_without_a_line_are_refused(runs: &Runs) {
+    let many = "1,2\n".repeat(2000);
+    let cases = [
+        (format!("{many}1,x\n{many}"), numbered(1, 2), "columns.csv line 2001: column 2: \"x\" is not a finite number"),
+        (format!("{many}1\n"), numbered(1, 2), "columns.csv line 2001: there is no column 2, only 1"),
+        ("1,2\n".into(), numbered(1, 3), "columns.csv: there is no column 3: the first line has 2"),
+        ("a,b\n1,2\n".into(), named("a", "c"), "columns.csv: there is no column \"c\"; the first line says a, b"),
+        (many, numbered(1, 2), "x is 1 in all 2000 pairs"),
+        ("1,2\n".into(), numbered(1, 2), "two pairs or more, and there are 1"),
+        (String::new(), numbered(1, 2), "the input is empty"),
+        ("a,b\n".into(), numbered(1, 2), "two pairs or more, and there are 0"),
+    ];
+    for (text, columns, expected) in cases {
+        let error = fails(fit(runs, &text, columns));
+        assert!(error.contains(expected), "{error}");
+    }
+    let odd = Input::paths([runs.file("odd.bin", &[1, 2, 3])]);
+    let error = fails(BytePairs::fit(odd, |job| runs.run(job)));
+    assert!(error.contains("odd.bin: has 3 bytes; byte pairs need an even number"), "{error}");
+}
+
+// string match
+
+fn matches_are_those_of_a_loop_over_lines(runs: &Runs) {
+    let letters = noise(30_000);
+    let words: Vec<Vec<u8>> = letters
+        .chunks_exact(3)
+        .map(|three| {
+            vec![b'a' + three[0] % 2; usize::from(three[1] % 12)]
+                .into_iter()
+                .chain([b'x'][..usize::from(three[2] % 2)].iter().copied())
+                .collect()
+        })
+        .collect();
+    for ending in ["\n", "\r\n"] {
+        let mut text: Vec<u8> = words.iter().flat_map(|word| [&word[..], ending.as_bytes()].concat()).collect();
+        text.extend(b"aaaaaaaaax"); // The last line may lack its end.
+        let keys = ["aaaaaaaaax", "b", "never", "aaaaaaaaaaa", "b", "", "ax\r", "aaaaaaaa"];
+        let distinct = ["aaaaaaaaax", "b", "never", "aaaaaaaaaaa", "ax", "aaaaaaaa"];
+        let mut expected: HashMap<&[u8], u64> = HashMap::new();
+        for word in words.iter().map(Vec::as_slice).chain([&b"aaaaaaaaax"[..]]) {
+            *expected.entry(word).or_default() += 1;
+        }
+        let expected: Vec<(&[u8], u64)> = distinct
+            .iter()
+            .map(|key| key.as_bytes())
+            .map(|key| (key, expected.get(key).copied().unwrap_or(0)))
+            .collect();
+        assert!(expected.iter().filter(|(_, count)| *count > 0).count() >= 4, "keys that occur");
+        let keys = Keys::read(&runs.file("keys", keys.join("\n").as_bytes())).expect("keys");
+        let (found, _) = keys.count(Input::paths([runs.file("words", &text)]), |job| runs.run(job)).expect("counted");
+        assert_eq!(found, expected);
+    }
+}
+
+fn keys_files_that_are_missing_or_empty_are_named(runs: &Runs) {
+    let missing = fails(Keys::read(&runs.dir.path().join("missing")));
+    assert!(missing.contains("missing: cannot read the keys: No such file"), "{missing}");
+    let empty = fails(Keys::read(&runs.file("empty", b"\n\r\n")));
+    assert!(empty.contains("empty: there is no key in it"), "{empty}");
+}
+
+// k-means
+
+fn points(count: usize, columns: usize) -> Matrix {
+    let values = noise(count * columns).into_iter().map(f64::from).collect();
+    Matrix { rows: count, columns, values }
+}
+
+/// Lloyd's steps from the first k points until no point changes its centre.
+fn lloyd(points: &Matrix, k: usize) -> (Vec<Vec<f64>>, usize) {
+    let mut centres: Vec<Vec<f64>> = (0..k).map(|row| points.row(row).to_vec()).collect();
+    let mut nearest = vec![usize::MAX; points.rows];
+    for step in 1.. {
+        let mut changed = false;
+        for (row, nearest) in nearest.iter_mut().enumerate() {
+            let way =
+                |centre: &[f64]| -> f64 { points.row(row).iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum() };
+            let best = (0..k).min_by(|a, b| way(&centres[*a]).total_cmp(&way(&centres[*b]))).expect("a centre");
+            changed |= std::mem::replace(nearest, best) != best;
+        }
+        if !changed {
+            return (centres, step);
+        }
+        for (number, centre) in centres.iter_mut().enumerate() {
+            let own: Vec<usize> = (0..points.rows).filter(|row| nearest[*row] == number).collect();
+            for (dimension, place) in centre.iter_mut().enumerate().filter(|_| !own.is_empty()) {
+                *place = own.iter().map(|row| points.row(*row)[dimension]).sum::<f64>() / own.len() as f64;
+            }
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+fn centres_are_those_of_plain_lloyd_steps(runs: &Runs) {
+    for (count, columns, k) in [(2, 1, 1), (300, 1, 5), (331, 2, 4), (500, 3, 7), (200, 4, 3), (160, 7, 5)] {
+        let points = points(count, columns);
+        let question = KMeans { start: Start::First, ..KMeans::new(k) };
+        let clusters = question.find(&points, |job| runs.run(job)).expect("centres");
+        let (expected, steps) = lloyd(&points, k);
+        for (row, centre) in expected.iter().enumerate() {
+            assert!(
+                clusters.centres.row(row).iter().zip(centre).all(|(a, b)| near(*a, *b)),
+                "{count} x {columns}, k = {k}"
+            );
+        }
+        assert_eq!((clusters.iterations, clusters.settled), (steps, true), "{count} x {columns}, k = {k}");
+        assert_eq!(clusters.sizes.iter().sum::<u64>(), count as u64);
+        let mut inertia = 0.0;
+        for row in 0..count {
+            let way =
+                |centre: &Vec<f64>| -> f64 { points.row(row).iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum() };
+            inertia += expected.iter().map(way).min_by(f64::total_cmp).expect("a centre");
+        }
+        assert!(near(clusters.inertia, inertia), "{} {inertia}", clusters.inertia);
+    }
+}
+
+fn k_means_plus_plus_finds_separate_clouds(runs: &Runs) {
+    // Six clouds of side 1, 1000 apart.
+    let spread = noise(1200);
+    let values = spread.chunks_exact(2).enumerate().flat_map(|(number, two)| {
+        let cloud = (number % 6) as f64 * 1000.0;
+        [cloud + f64::from(two[0]) / 255.0, f64::from(two[1]) / 255.0]
+    });
+    let points = Matrix { rows: 600, columns: 2, values: values.collect() };
+    for seed in 0..5 {
+        let question = KMeans { start: Start::PlusPlus { seed }, ..KMeans::new(6) };
+        let clusters = question.find(&points, |job| runs.run(job)).expect("centres");
+        assert_eq!(clusters.sizes, [100; 6], "seed {seed}");
+        // The same seed, the same centres; but sums of another schedule differ in their last digits.
+        let again = question.find(&points, |job| runs.run(job)).expect("centres");
+        assert!(clusters.centres.values.iter().zip(&again.centres.values).all(|(a, b)| near(*a, *b)));
+    }
+    // Fewer different points than centres.
+    let same = Matrix { rows: 5, columns: 2, values: vec![3.0; 10] };
+    let clusters = KMeans::new(3).find(&same, |job| runs.run(job)).expect("centres");
+    assert_eq!(clusters.centres.values, [3.0; 6]);
+}
+
+// principal components
+
+fn covariances_are_those_of_three_loops_and_components_their_eigenvectors(runs: &Runs) {
+    for (rows, columns) in [(2, 1), (10, 3), (50, 130), (300, 257)] {
+        let data = points(rows, columns);
+        let (pca, _) = Pca::of(data.clone(), 1 + columns / 2, |job| runs.run(job)).expect("an analysis");
+        let mean = |column: usize| (0..rows).map(|row| data.row(row)[column]).sum::<f64>() / rows as f64;
+        let means: Vec<f64> = (0..columns).map(mean).collect();
+        assert!(pca.means.iter().zip(&means).all(|(a, b)| near(*a, *b)));
+        for i in 0..columns {
+            for j in 0..columns {
+                let products = (0..rows).map(|row| (data.row(row)[i] - means[i]) * (data.row(row)[j] - means[j]));
+                let expected = products.sum::<f64>() / (rows - 1) as f64;
+                assert!((pca.covariance.row(i)[j] - expected).abs() < 1e-8, "{rows} x {columns}: {i}, {j}");
+            }
+        }
+        let mut before = f64::INFINITY;
+        for component in &pca.components {
+            assert!(component.variance <= before + 1e-9);
+            before = component.variance;
+            assert!(near(component.direction.iter().map(|entry| entry * entry).sum::<f64>(), 1.0));
+            for i in 0..columns {
+                let product: f64 = pca.covariance.row(i).iter().zip(&component.direction).map(|(a, b)| a * b).sum();
+                assert!((product - component.variance * component.direction[i]).abs() < 1e-6);
+            }
+        }
+        let (whole, _) = Pca::of(data, columns, |job| runs.run(job)).expect("an analysis");
+        assert!(near(whole.components.iter().map(|component| component.share).sum::<f64>(), 1.0));
+    }
+}
+
+fn questions_without_an_answer_are_refused(runs: &Runs) {
+    let find = |points: &Matrix, k| fails(KMeans::new(k).find(points, |job| runs.run(job)));
+    assert_eq!(find(&Matrix::default(), 1), "there are no points");
+    assert_eq!(find(&points(3, 2), 4), "4 centres were asked for; 3 points can have 1 to 3");
+    assert_eq!(find(&points(3, 2), 0), "0 centres were asked for; 3 points can have 1 to 3");
+    let analyse = |data, components| fails(Pca::of(data, components, |job| runs.run(job)));
+    assert_eq!(analyse(points(1, 3), 0), "covariances need two rows or more, and there are 1");
+    assert_eq!(analyse(points(3, 2), 3), "3 components were asked for, and 2 variables have only as many");
+}

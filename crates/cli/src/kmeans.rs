@@ -1,0 +1,103 @@
+//! `gristmill kmeans`: centres such that each point is near one.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum};
+use gristmill_apps::Matrix;
+
+use crate::failure::Failure;
+use crate::inputs::Inputs;
+use crate::job_options::JobOptions;
+use crate::output::Destination;
+use crate::rows::Field;
+use crate::runs::Runs;
+
+/// Find k centres among points, each the mean of the points nearest to it
+///
+/// Points are the rows of CSV files (a header is left out) or of .npy files of float64. Prints for each centre its number,
+/// the number of its points, and its coordinates.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct KMeans {
+    /// Number of centres
+    #[arg(long, short, value_name = "K", help_heading = CENTRES)]
+    k: NonZeroUsize,
+
+    /// Where the centres start
+    #[arg(long, value_enum, default_value_t, help_heading = CENTRES)]
+    start: Start,
+
+    /// Seed of k-means++: the same seed, the same start
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = CENTRES)]
+    seed: u64,
+
+    /// Stop after so many steps, if the centres do not stand still before
+    #[arg(long, value_name = "N", default_value = "1000", help_heading = CENTRES)]
+    iterations: NonZeroUsize,
+
+    #[command(flatten)]
+    inputs: Inputs,
+
+    #[command(flatten)]
+    destination: Destination,
+
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+const CENTRES: &str = "Centres";
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Start {
+    /// Points chosen at random, far from each other (k-means++)
+    #[default]
+    PlusPlus,
+    /// The first k points
+    First,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill kmeans -k 8 points.csv
+  gristmill kmeans -k 100 --start first --iterations 50 -o centres.csv points.npy";
+
+impl KMeans {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.job)?;
+        let points = Matrix::read(&mut self.inputs.input()?)?;
+        let names: Vec<String> = (1..=points.columns).map(|number| format!("x{number}")).collect();
+        let columns: Vec<&str> = ["centre", "points"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let mut output = self.destination.open(&columns)?;
+        let start = match self.start {
+            Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
+            Start::First => gristmill_apps::Start::First,
+        };
+        let question = gristmill_apps::KMeans {
+            start,
+            iterations_max: self.iterations.get(),
+            ..gristmill_apps::KMeans::new(self.k.get())
+        };
+        let mut last = None;
+        let clusters = question.find(&points, |job| {
+            let (sums, summary) = runs.run(job)?;
+            last = Some(summary.clone());
+            Ok::<_, Failure>((sums, summary))
+        })?;
+        let written = (1..).zip(&clusters.sizes).enumerate().try_for_each(|(row, (number, size))| {
+            let mut fields = vec![Field::Integer(number), Field::Integer(*size)];
+            fields.extend(clusters.centres.row(row).iter().map(|value| Field::Number(*value)));
+            output.row(&fields)
+        });
+        output.finish(written)?;
+        if !clusters.settled && !self.job.quiet {
+            eprintln!(
+                "gristmill: the centres still moved after {} steps; more may help: --iterations",
+                clusters.iterations
+            );
+        }
+        match last {
+            Some(summary) => runs.finish(&summary, "partial sums in the last step", "sums"),
+            None => Ok(()),
+        }
+    }
+}

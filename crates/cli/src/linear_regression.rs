@@ -1,0 +1,71 @@
+//! `gristmill linear-regression`: the straight line through pairs of numbers.
+
+use clap::Args;
+use gristmill_apps::{BytePairs, Column, Columns};
+
+use crate::failure::Failure;
+use crate::inputs::{INPUT, Inputs};
+use crate::job_options::JobOptions;
+use crate::output::Destination;
+use crate::rows::Field;
+use crate::runs::Runs;
+
+/// Fit a line through pairs of numbers, by least squares
+///
+/// Prints n (the number of pairs), slope, intercept, and r (the coefficient of correlation; NaN when every y is the same).
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LinearRegression {
+    /// Column of x in CSV files: its number, from 1, or its name in the first line [default: the input is binary,
+    /// a byte of x and a byte of y in turn]
+    #[arg(long, value_name = "COLUMN", requires = "y", value_parser = column, help_heading = INPUT)]
+    x: Option<Column>,
+
+    /// Column of y
+    #[arg(long, value_name = "COLUMN", requires = "x", value_parser = column, help_heading = INPUT)]
+    y: Option<Column>,
+
+    #[command(flatten)]
+    inputs: Inputs,
+
+    #[command(flatten)]
+    destination: Destination,
+
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill linear-regression pairs.bin
+  gristmill linear-regression --x height --y weight people.csv
+  gristmill linear-regression --x 1 --y 3 --format jsonl *.csv";
+
+fn column(text: &str) -> Result<Column, String> {
+    match text.parse() {
+        Ok(0) => Err("columns are numbered from 1".to_owned()),
+        Ok(number) => Ok(Column::Number(number)),
+        Err(_) => Ok(Column::Name(text.to_owned())),
+    }
+}
+
+impl LinearRegression {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.job)?;
+        let mut output = self.destination.open(&["name", "value"])?;
+        let input = self.inputs.input()?;
+        let (line, summary) = match (&self.x, &self.y) {
+            (Some(x), Some(y)) => Columns::fit(input, [x.clone(), y.clone()], |job| {
+                runs.run(job.record_bytes_max(self.inputs.record_bytes_max))
+            })?,
+            _ => BytePairs::fit(input, |job| runs.run(job))?,
+        };
+        let rows = [("slope", line.slope), ("intercept", line.intercept), ("r", line.r.unwrap_or(f64::NAN))];
+        let written = output.row(&[Field::Bytes(b"n"), Field::Integer(line.n)]).and_then(|()| {
+            rows.iter()
+                .try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]))
+        });
+        output.finish(written)?;
+        runs.finish(&summary, "partial sums", "sums")
+    }
+}

@@ -1,0 +1,89 @@
+//! `gristmill pca`: means, covariances, principal components.
+
+use clap::{Args, ValueEnum};
+use gristmill_apps::Matrix;
+
+use crate::failure::Failure;
+use crate::inputs::Inputs;
+use crate::job_options::JobOptions;
+use crate::output::Destination;
+use crate::rows::Field;
+use crate::runs::Runs;
+
+/// Find the directions in which data varies most, and how its variables vary together
+///
+/// Observations are the rows of CSV files (a header is left out) or of .npy files of float64.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Pca {
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    print: Print,
+
+    /// Number of components; all that there are, if there are fewer
+    #[arg(long, short, value_name = "N", default_value_t = 3)]
+    components: usize,
+
+    #[command(flatten)]
+    inputs: Inputs,
+
+    #[command(flatten)]
+    destination: Destination,
+
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Print {
+    /// A row for each component: its number, the variance along it, its share of the whole variance, its direction
+    #[default]
+    Components,
+    /// A row for each variable: its number, its mean
+    Means,
+    /// A row for each variable: its covariances with all variables
+    Covariances,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill pca measurements.csv
+  gristmill pca --components 10 -o components.csv data.npy
+  gristmill pca --print covariances data.npy";
+
+impl Pca {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.job)?;
+        let data = Matrix::read(&mut self.inputs.input()?)?;
+        let names: Vec<String> = (1..=data.columns).map(|number| format!("x{number}")).collect();
+        let first: &[&str] = match self.print {
+            Print::Components => &["component", "variance", "share"],
+            Print::Means => &["variable", "mean"],
+            Print::Covariances => &[],
+        };
+        let mut columns = first.to_vec();
+        if self.print != Print::Means {
+            columns.extend(names.iter().map(String::as_str));
+        }
+        let mut output = self.destination.open(&columns)?;
+        let components = if self.print == Print::Components { self.components.min(data.columns) } else { 0 };
+        let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
+        let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
+        let written = match self.print {
+            Print::Components => (1..).zip(&pca.components).try_for_each(|(number, component)| {
+                let mut fields =
+                    vec![Field::Integer(number), Field::Number(component.variance), Field::Number(component.share)];
+                fields.extend(numbers(&component.direction));
+                output.row(&fields)
+            }),
+            Print::Means => (1..)
+                .zip(&pca.means)
+                .try_for_each(|(number, mean)| output.row(&[Field::Integer(number), Field::Number(*mean)])),
+            Print::Covariances => {
+                (0..pca.covariance.rows).try_for_each(|row| output.row(&numbers(pca.covariance.row(row))))
+            }
+        };
+        output.finish(written)?;
+        runs.finish(&summary, "pieces of rows", "pieces")
+    }
+}

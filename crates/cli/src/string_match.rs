@@ -1,0 +1,53 @@
+//! `gristmill string-match`: how many lines equal each key.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gristmill_apps::Keys;
+
+use crate::failure::Failure;
+use crate::inputs::{INPUT, Inputs};
+use crate::job_options::JobOptions;
+use crate::output::Destination;
+use crate::rows::Field;
+use crate::runs::Runs;
+
+/// Count how many lines equal each key
+///
+/// Prints each key and its count, in the order of the keys file. Whole lines are compared, byte by byte; a carriage
+/// return at the end of a line does not count.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StringMatch {
+    /// The keys, one per line; empty lines are left out
+    #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
+    keys: PathBuf,
+
+    #[command(flatten)]
+    inputs: Inputs,
+
+    #[command(flatten)]
+    destination: Destination,
+
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill string-match --keys passwords.txt leaked.txt
+  cut -d, -f1 visits.csv | gristmill string-match --keys users.txt";
+
+impl StringMatch {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.job)?;
+        let mut output = self.destination.open(&["key", "count"])?;
+        let keys = Keys::read(&self.keys)?;
+        let (counts, summary) =
+            keys.count(self.inputs.input()?, |job| runs.run(job.record_bytes_max(self.inputs.record_bytes_max)))?;
+        let written =
+            counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
+        output.finish(written)?;
+        runs.finish(&summary, "matches", "keys found")
+    }
+}

@@ -1,0 +1,118 @@
+//! The applications from the command line: their rows, and one clear error for each bad input. Whether the answers are
+//! right is tested where the applications are.
+
+mod command;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use command::{answer, complaint, gristmill};
+
+/// A directory with these files in it.
+fn files(contents: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (name, content) in contents {
+        fs::write(dir.path().join(name), content).expect("written");
+    }
+    dir
+}
+
+fn bmp(pixels: &[[u8; 3]; 4]) -> Vec<u8> {
+    let mut file = vec![0; 54];
+    file[..2].copy_from_slice(b"BM");
+    for (at, word) in [(10, 54u32), (14, 40), (18, 4), (22, 1), (26, 1), (28, 24)] {
+        file[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    file.extend_from_slice(pixels.as_flattened());
+    file
+}
+
+fn rows(arguments: &[&str], paths: &[&Path]) -> Vec<String> {
+    let stdout = answer(gristmill(arguments).args(paths).args(["--workers", "2"]));
+    String::from_utf8(stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_histogram_has_a_row_for_each_value_of_each_channel() {
+    let dir = files(&[("a.bmp", &bmp(&[[1, 2, 3], [1, 2, 4], [1, 5, 6], [0, 0, 0]]))]);
+    let rows = rows(&["histogram"], &[&dir.path().join("a.bmp")]);
+    assert_eq!(rows.len(), 768);
+    assert_eq!((&rows[1][..], &rows[256 + 2][..], &rows[512 + 255][..]), ("blue\t1\t3", "green\t2\t2", "red\t255\t0"));
+}
+
+#[test]
+fn a_line_is_four_rows() {
+    let dir = files(&[("pairs", &[0, 1, 1, 3, 2, 5]), ("rows.csv", b"t,h\n0,1\n1,3\n2,5\n")]);
+    let expected = ["n\t3", "slope\t2", "intercept\t1", "r\t1"];
+    assert_eq!(rows(&["linear-regression"], &[&dir.path().join("pairs")]), expected);
+    assert_eq!(rows(&["linear-regression", "--x", "t", "--y", "2"], &[&dir.path().join("rows.csv")]), expected);
+}
+
+#[test]
+fn matches_come_in_the_order_of_the_keys() {
+    let dir = files(&[("keys", b"pear\nfig\n"), ("words", b"fig\npears\nfig\n")]);
+    let (keys, words) = (dir.path().join("keys"), dir.path().join("words"));
+    assert_eq!(rows(&["string-match", "--keys"], &[&keys, &words]), ["pear\t0", "fig\t2"]);
+}
+
+#[test]
+fn centres_have_their_size_and_their_place() {
+    let dir = files(&[("points.csv", b"0,0\n10,10\n0,1\n10,11\n")]);
+    let points = dir.path().join("points.csv");
+    assert_eq!(rows(&["kmeans", "-k", "2", "--start", "first"], &[&points]), ["1\t2\t0\t0.5", "2\t2\t10\t10.5"]);
+    let csv = rows(&["kmeans", "-k", "1", "--format", "csv"], &[&points]);
+    assert_eq!(csv, ["centre,points,x1,x2", "1,4,5,5.5"]);
+}
+
+#[test]
+fn components_covariances_and_means_are_printed() {
+    let dir = files(&[("data.csv", b"a,b\n0,0\n2,0\n4,0\n")]);
+    let data = dir.path().join("data.csv");
+    assert_eq!(rows(&["pca", "-c", "1"], &[&data]), ["1\t4\t1\t1\t0"]);
+    assert_eq!(rows(&["pca", "--print", "covariances"], &[&data]), ["4\t0", "0\t0"]);
+    assert_eq!(rows(&["pca", "--print", "means"], &[&data]), ["1\t2", "2\t0"]);
+}
+
+#[test]
+fn bad_input_is_one_error_that_names_it() {
+    let dir = files(&[
+        ("gif", b"GIF89a"),
+        ("short.bmp", &bmp(&[[0; 3]; 4])[..60]),
+        ("odd", b"123"),
+        ("ragged.csv", b"1,2\n3\n"),
+        ("words.csv", b"1,2\n3,four\n"),
+        ("one.csv", b"1,2\n"),
+        ("empty", b""),
+    ]);
+    let cases: [(&[&str], &str, &str); 10] = [
+        (&["histogram"], "gif", "no BMP, PNG or JPEG image: it begins with the bytes 47 49 46 38"),
+        (&["histogram"], "short.bmp", "is truncated: 4 x 1 pixels end at byte 66, and the file at byte 60"),
+        (&["linear-regression"], "odd", "has 3 bytes; byte pairs need an even number"),
+        (
+            &["linear-regression", "--x", "1", "--y", "2"],
+            "words.csv",
+            "line 2: column 2: \"four\" is not a finite number",
+        ),
+        (&["linear-regression"], "empty", "a line needs two pairs or more, and there are 0"),
+        (&["kmeans", "-k", "1"], "ragged.csv", "line 2: 1 columns, where line 1 has 2"),
+        (&["kmeans", "-k", "2"], "one.csv", "2 centres were asked for; 1 points can have 1 to 1"),
+        (&["kmeans", "-k", "1"], "empty", "there are no points"),
+        (&["pca"], "one.csv", "covariances need two rows or more, and there are 1"),
+        (&["string-match", "--keys", "/no/such/keys"], "odd", "/no/such/keys: cannot read the keys: No such file"),
+    ];
+    for (arguments, file, expected) in cases {
+        let path: PathBuf = dir.path().join(file);
+        let complaint = complaint(gristmill(arguments).arg(&path), 1);
+        assert!(complaint.starts_with("gristmill: ") && complaint.contains(expected), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    }
+}
+
+#[test]
+fn a_command_that_makes_no_sense_is_refused() {
+    let dir = files(&[("words", b"a b c")]);
+    let refused = complaint(gristmill(["word-count", "--buffer", "dense"]).arg(dir.path().join("words")), 2);
+    assert!(refused.contains("declares no domain of keys"), "{refused}");
+    assert!(complaint(&mut gristmill(["kmeans", "-k", "0", "x"]), 2).contains("'0'"));
+    assert!(complaint(&mut gristmill(["linear-regression", "--x", "1", "x"]), 2).contains("--y"));
+}
