@@ -1,6 +1,8 @@
 //! Ways to hand a page from one worker to another, side by side (papers/dmr-1.0, section 3.3.1).
 //!
-//! A producer fills pages of 64 KiB, a consumer adds up their words; only the way between them differs:
+//! A producer fills pages of 64 KiB; a consumer adds up all their words (`"read": "all"`) or looks at the first one
+//! (`"read": "first"`: what the way itself costs, since reading what another core wrote costs the same on every way).
+//! Only the way between them differs:
 //!
 //! - `pages-processes`, `pages-threads`: Gristmill's channel, the page handed over in place;
 //! - `remap-processes`, `remap-threads`: DMR's way, the page's memory mapped out of one buffer and into another;
@@ -13,6 +15,8 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr::null_mut;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
@@ -28,12 +32,14 @@ fn main() {
     let mut words = std::env::args().skip(1).map(|word| word.parse().expect("usage: exchange [MEBIBYTES] [ROUNDS]"));
     let count = words.next().unwrap_or(4096usize) * (1 << 20) / PAGE;
     let rounds = words.next().unwrap_or(5);
-    for round in 0..rounds {
+    for (round, all) in (0..rounds).flat_map(|round| [(round, true), (round, false)]) {
+        READ_ALL.store(all, Relaxed);
+        let read = if all { "all" } else { "first" };
         for way in ["pages-processes", "pages-threads", "remap-processes", "remap-threads", "socket", "pipe"] {
             // Each run in a process of its own: threads of one must not forbid the forks of the next.
             let run = fork_worker(|| {
                 let line = run(way, count);
-                println!("{{\"way\": \"{way}\", \"round\": {round}, \"pages\": {count}, {line}}}");
+                println!("{{\"way\": \"{way}\", \"read\": \"{read}\", \"round\": {round}, \"pages\": {count}, {line}}}");
                 0
             });
             run.expect("forked").wait().expect("waited for");
@@ -136,7 +142,13 @@ fn fill(page: &mut [u8], number: usize) {
     page.fill(number as u8 | 1);
 }
 
+/// Whether the consumer reads whole pages; set before the fork.
+static READ_ALL: AtomicBool = AtomicBool::new(true);
+
 fn add_up(page: &[u8]) -> u64 {
+    if !READ_ALL.load(Relaxed) {
+        return u64::from(page[0]);
+    }
     page.as_chunks::<8>().0.iter().fold(0, |sum: u64, word| sum.wrapping_add(u64::from_le_bytes(*word))) >> 1 | 1
 }
 
