@@ -119,17 +119,7 @@ impl<'r> Outbox<'r> {
     /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
     #[inline(always)]
     pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {
-        let open = &mut self.open[partition];
-        let end = open.used + bytes;
-        match &mut open.page {
-            Some(page) if end <= self.page_bytes => {
-                let start = open.used;
-                open.used = end;
-                open.pairs += 1;
-                Some(&mut page.bytes_mut()[start..end])
-            }
-            _ => None,
-        }
+        self.room_and_more(partition, bytes, 0)
     }
 
     /// Room for a pair of `bytes`, with `more` bytes behind it that may be scribbled on.
@@ -221,6 +211,17 @@ impl<'r> Outbox<'r> {
     }
 }
 
+/// What to do with a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Its epoch is open, or a barrier stands before it.
+    Hold,
+    /// It counts.
+    Consume,
+    /// It never will: its epoch died open, or its partition is made of another round.
+    Drop,
+}
+
 /// A page that waits for its epoch to be committed.
 enum Held<'r> {
     Page(PageRef<'r>),
@@ -277,26 +278,25 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     pub fn has_work(&self) -> bool {
         (1..self.shared.slots_born()).any(|producer| {
             !self.receiver.is_empty(producer)
-                || self.held[producer].front().is_some_and(|page| self.is_open(producer, page.bytes()) != Some(true))
+                || self.held[producer].front().is_some_and(|page| self.judge(producer, page.bytes()) != Verdict::Hold)
         })
     }
 
-    /// `Some(true)`: not yet to be consumed. `Some(false)`: to be consumed. `None`: never.
-    fn is_open(&self, producer: usize, page: &[u8]) -> Option<bool> {
+    fn judge(&self, producer: usize, page: &[u8]) -> Verdict {
         let header = Header::read(page);
         if header.round != self.shared.since(header.partition as usize) {
-            return None;
+            return Verdict::Drop;
         }
         if self.barrier && !self.shared.is_mapped(header.round) {
-            return Some(true);
+            return Verdict::Hold;
         }
-        if header.epoch <= self.shared.commit(producer).committed() {
-            return Some(false);
-        }
-        // The commit word of a dead worker is read again after its death is known: it may have committed
-        // this epoch between the two looks.
+        // Death is asked for before the commit word: what a dead worker has not committed by then it never will.
         let dead = self.shared.pages.is_dead(producer);
-        if dead && header.epoch > self.shared.commit(producer).committed() { None } else { Some(!dead) }
+        match header.epoch <= self.shared.commit(producer).committed() {
+            true => Verdict::Consume,
+            false if dead => Verdict::Drop,
+            false => Verdict::Hold,
+        }
     }
 
     /// Consumes what has arrived; returns the number of pages taken or consumed.
@@ -305,17 +305,17 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         for producer in 1..self.shared.slots_born() {
             // 1. Pages that waited, oldest first.
             while let Some(front) = self.held[producer].front() {
-                let verdict = self.is_open(producer, front.bytes());
-                if verdict == Some(true) {
+                let verdict = self.judge(producer, front.bytes());
+                if verdict == Verdict::Hold {
                     break;
                 }
                 let held = self.held[producer].pop_front().expect("there is a front");
-                if verdict == Some(false) {
+                if verdict == Verdict::Consume {
                     self.consume(producer, held.bytes(), meter);
                 }
                 if let Held::Page(page) = held {
                     self.held_pages[producer] -= 1;
-                    self.give_back(page);
+                    give_back(self.shared, &mut self.receiver, page);
                 }
                 work += 1;
             }
@@ -324,14 +324,14 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
                 meter.add(Count::PagesReceived, 1);
                 fate.passes(Moment::Received);
                 work += 1;
-                let verdict = self.is_open(producer, page.bytes());
-                if verdict == Some(true) || !self.held[producer].is_empty() {
+                let verdict = self.judge(producer, page.bytes());
+                if verdict == Verdict::Hold || !self.held[producer].is_empty() {
                     self.hold(producer, page, meter);
                 } else {
-                    if verdict == Some(false) {
+                    if verdict == Verdict::Consume {
                         self.consume(producer, page.bytes(), meter);
                     }
-                    self.give_back(page);
+                    give_back(self.shared, &mut self.receiver, page);
                 }
             }
         }
@@ -346,14 +346,8 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             let used = HEADER_BYTES + Header::read(page.bytes()).bytes as usize;
             self.held[producer].push_back(Held::Copy(page.bytes()[..used].to_vec()));
             meter.add(Count::PagesCopied, 1);
-            self.give_back(page);
+            give_back(self.shared, &mut self.receiver, page);
         }
-    }
-
-    fn give_back(&mut self, page: PageRef<'r>) {
-        let producer = page.producer();
-        self.receiver.give_back(page);
-        self.shared.ring(producer);
     }
 
     fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter) {
@@ -373,6 +367,13 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         meter.add(Count::PairsReduced, u64::from(header.pairs));
         meter.enter(before);
     }
+}
+
+/// Returns a page to its producer, and tells it.
+pub(crate) fn give_back<'r>(shared: &Shared<'_>, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
+    let producer = page.producer();
+    receiver.give_back(page);
+    shared.ring(producer);
 }
 
 /// Both ways, and the counters.
@@ -428,6 +429,19 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         bytes: usize,
     ) {
         self.outbox.send_open(partition, &mut self.meter);
+        self.append_anew::<K, V>(partition, hash, key, value, bytes, |outbox| outbox.owner(partition));
+    }
+
+    /// Writes a pair into a new page, or sends it in pieces to `consumer` when it is larger than a page.
+    fn append_anew<K: Key, V: Datum>(
+        &mut self,
+        partition: usize,
+        hash: u32,
+        key: K::Ref<'_>,
+        value: V::Ref<'_>,
+        bytes: usize,
+        consumer: impl FnOnce(&Outbox<'r>) -> Option<usize>,
+    ) {
         if bytes <= self.outbox.page_bytes - HEADER_BYTES {
             let page = self.wait_for_page();
             self.outbox.open_page(partition, page);
@@ -436,8 +450,8 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         }
         let mut pair = vec![0; bytes];
         entry::write::<K, V>(hash, key, value, &mut pair);
-        if let Some(owner) = self.outbox.owner(partition) {
-            self.send_in_pieces(owner, partition, &pair);
+        if let Some(consumer) = consumer(&self.outbox) {
+            self.send_in_pieces(consumer, partition, &pair);
         }
     }
 
@@ -513,22 +527,11 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     /// Sends one pair of the result to the coordinator, in order.
     pub fn append_result<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         let bytes = entry::width::<K, V>(key, value);
-        let partition = RESULT;
-        if self.outbox.room(partition, bytes).is_none() {
-            self.send_result();
-            if bytes > self.outbox.page_bytes - HEADER_BYTES {
-                let mut pair = vec![0; bytes];
-                entry::write::<K, V>(0, key, value, &mut pair);
-                return self.send_in_pieces(COORDINATOR, partition, &pair);
-            }
-            let page = self.wait_for_page();
-            self.outbox.open_page(partition, page);
-        } else {
-            let open = &mut self.outbox.open[partition];
-            (open.used, open.pairs) = (open.used - bytes, open.pairs - 1);
+        if let Some(room) = self.outbox.room(RESULT, bytes) {
+            return entry::write::<K, V>(0, key, value, room);
         }
-        let room = self.outbox.room(partition, bytes).expect("a page with room is open");
-        entry::write::<K, V>(0, key, value, room);
+        self.send_result();
+        self.append_anew::<K, V>(RESULT, 0, key, value, bytes, |_| Some(COORDINATOR));
     }
 
     fn send_result(&mut self) {

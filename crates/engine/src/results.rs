@@ -11,7 +11,7 @@ use gristmill_page::{PageRef, Receiver};
 use crate::datum::Datum;
 use crate::entry::{self, Entry};
 use crate::error::Result;
-use crate::exchange::{HEADER_BYTES, Header, Kind};
+use crate::exchange::{HEADER_BYTES, Header, Kind, give_back};
 use crate::job::Order;
 use crate::map_reduce::MapReduce;
 use crate::shared::Shared;
@@ -217,10 +217,4 @@ impl<'r, J: MapReduce> Results<'r, J> {
         });
         heads.insert(at, number);
     }
-}
-
-fn give_back<'r>(shared: &Shared<'_>, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
-    let producer = page.producer();
-    receiver.give_back(page);
-    shared.ring(producer);
 }
