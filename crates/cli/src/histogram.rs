@@ -3,10 +3,8 @@
 use clap::Args;
 use gristmill_apps::CHANNELS;
 
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::Inputs;
-use crate::job_options::JobOptions;
-use crate::output::Destination;
 use crate::rows::Field;
 use crate::runs::Runs;
 
@@ -17,13 +15,7 @@ use crate::runs::Runs;
 #[command(after_help = EXAMPLES)]
 pub struct Histogram {
     #[command(flatten)]
-    inputs: Inputs,
-
-    #[command(flatten)]
-    destination: Destination,
-
-    #[command(flatten)]
-    job: JobOptions,
+    common: Common,
 }
 
 const EXAMPLES: &str = "\
@@ -33,9 +25,9 @@ Examples:
 
 impl Histogram {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.job)?;
-        let mut output = self.destination.open(&["channel", "value", "count"])?;
-        let (counts, summary) = gristmill_apps::Histogram::count(self.inputs.input()?, |job| runs.run(job))?;
+        let runs = Runs::new(&self.common)?;
+        let mut output = self.common.destination.open(&["channel", "value", "count"])?;
+        let (counts, summary) = gristmill_apps::Histogram::count(self.common.inputs.input()?, |job| runs.run(job))?;
         let written = CHANNELS.iter().zip(&counts).try_for_each(|(channel, counts)| {
             (0..).zip(counts).try_for_each(|(value, count)| {
                 output.row(&[Field::Bytes(channel.as_bytes()), Field::Integer(value), Field::Integer(*count)])

@@ -5,10 +5,8 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use gristmill_apps::Matrix;
 
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::Inputs;
-use crate::job_options::JobOptions;
-use crate::output::Destination;
 use crate::rows::Field;
 use crate::runs::Runs;
 
@@ -36,13 +34,7 @@ pub struct KMeans {
     iterations: NonZeroUsize,
 
     #[command(flatten)]
-    inputs: Inputs,
-
-    #[command(flatten)]
-    destination: Destination,
-
-    #[command(flatten)]
-    job: JobOptions,
+    common: Common,
 }
 
 const CENTRES: &str = "Centres";
@@ -63,11 +55,11 @@ Examples:
 
 impl KMeans {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.job)?;
-        let points = Matrix::read(&mut self.inputs.input()?)?;
+        let runs = Runs::new(&self.common)?;
+        let points = Matrix::read(&mut self.common.inputs.input()?)?;
         let names: Vec<String> = (1..=points.columns).map(|number| format!("x{number}")).collect();
         let columns: Vec<&str> = ["centre", "points"].into_iter().chain(names.iter().map(String::as_str)).collect();
-        let mut output = self.destination.open(&columns)?;
+        let mut output = self.common.destination.open(&columns)?;
         let start = match self.start {
             Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
             Start::First => gristmill_apps::Start::First,
@@ -89,7 +81,7 @@ impl KMeans {
             output.row(&fields)
         });
         output.finish(written)?;
-        if !clusters.settled && !self.job.quiet {
+        if !clusters.settled && !self.common.job.quiet {
             eprintln!(
                 "gristmill: the centres still moved after {} steps; more may help: --iterations",
                 clusters.iterations

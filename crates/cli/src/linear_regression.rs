@@ -3,10 +3,9 @@
 use clap::Args;
 use gristmill_apps::{BytePairs, Column, Columns};
 
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::{INPUT, Inputs};
-use crate::job_options::JobOptions;
-use crate::output::Destination;
+use crate::inputs::INPUT;
 use crate::rows::Field;
 use crate::runs::Runs;
 
@@ -26,13 +25,7 @@ pub struct LinearRegression {
     y: Option<Column>,
 
     #[command(flatten)]
-    inputs: Inputs,
-
-    #[command(flatten)]
-    destination: Destination,
-
-    #[command(flatten)]
-    job: JobOptions,
+    common: Common,
 }
 
 const EXAMPLES: &str = "\
@@ -51,13 +44,11 @@ fn column(text: &str) -> Result<Column, String> {
 
 impl LinearRegression {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.job)?;
-        let mut output = self.destination.open(&["name", "value"])?;
-        let input = self.inputs.input()?;
+        let runs = Runs::new(&self.common)?;
+        let mut output = self.common.destination.open(&["name", "value"])?;
+        let input = self.common.inputs.input()?;
         let (line, summary) = match (&self.x, &self.y) {
-            (Some(x), Some(y)) => Columns::fit(input, [x.clone(), y.clone()], |job| {
-                runs.run(job.record_bytes_max(self.inputs.record_bytes_max))
-            })?,
+            (Some(x), Some(y)) => Columns::fit(input, [x.clone(), y.clone()], |job| runs.run(job))?,
             _ => BytePairs::fit(input, |job| runs.run(job))?,
         };
         let rows = [("slope", line.slope), ("intercept", line.intercept), ("r", line.r.unwrap_or(f64::NAN))];

@@ -3,16 +3,18 @@
 //! One file per subcommand; what all of them share is beside them:
 //!
 //! ```text
-//!  inputs       which files            job_options  how the job runs
-//!  run, runs    the job itself         progress     what a terminal sees meanwhile
-//!  output       where the result goes  rows         how a row is written
-//!  aside        a file that appears whole or not at all
+//!  common       the options that all of them have:
+//!    inputs       which files            job_options  how the job runs
+//!    output       where the result goes
+//!  runs         the job itself         progress     what a terminal sees meanwhile
+//!  rows         how a row is written   aside        a file that appears whole or not at all
 //!  stats        what it took           units        sizes and durations as people write them
 //! ```
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no thread.
 
 mod aside;
+mod common;
 mod failure;
 mod histogram;
 mod inputs;
@@ -23,7 +25,6 @@ mod output;
 mod pca;
 mod progress;
 mod rows;
-mod run;
 mod runs;
 mod stats;
 mod string_match;

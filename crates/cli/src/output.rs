@@ -13,9 +13,9 @@ use crate::aside::Aside;
 use crate::failure::Failure;
 use crate::rows::{Field, Format, Rows};
 
-/// What of the result is wanted, in which order, where and how.
+/// Which rows are wanted, in which order.
 #[derive(Args)]
-pub struct OutputOptions {
+pub struct Ranking {
     /// The order of the rows [default: count with --top, else key]
     #[arg(long, value_enum, help_heading = RESULT)]
     sort: Option<Sort>,
@@ -23,9 +23,6 @@ pub struct OutputOptions {
     /// Only the K rows with the greatest counts; equal counts by key
     #[arg(long, short = 'n', value_name = "K", help_heading = RESULT)]
     top: Option<NonZeroUsize>,
-
-    #[command(flatten)]
-    destination: Destination,
 }
 
 /// Where a result goes, and how its rows are written.
@@ -53,7 +50,7 @@ enum Sort {
     None,
 }
 
-impl OutputOptions {
+impl Ranking {
     /// The job, told what of its result is wanted.
     pub fn apply<'j, J: MapReduce>(&self, job: Job<'j, J>) -> Job<'j, J> {
         match (self.top, self.sort) {
@@ -65,13 +62,8 @@ impl OutputOptions {
     }
 
     /// The greatest rows are wanted, but in the order of their keys.
-    pub fn top_by_key(&self) -> bool {
+    pub fn is_top_by_key(&self) -> bool {
         self.top.is_some() && self.sort == Some(Sort::Key)
-    }
-
-    /// As [`Destination::open`].
-    pub fn open(&self, columns: &[&str]) -> Result<Output, Failure> {
-        self.destination.open(columns)
     }
 }
 

@@ -3,10 +3,8 @@
 use clap::{Args, ValueEnum};
 use gristmill_apps::Matrix;
 
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::Inputs;
-use crate::job_options::JobOptions;
-use crate::output::Destination;
 use crate::rows::Field;
 use crate::runs::Runs;
 
@@ -25,13 +23,7 @@ pub struct Pca {
     components: usize,
 
     #[command(flatten)]
-    inputs: Inputs,
-
-    #[command(flatten)]
-    destination: Destination,
-
-    #[command(flatten)]
-    job: JobOptions,
+    common: Common,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -53,8 +45,8 @@ Examples:
 
 impl Pca {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.job)?;
-        let data = Matrix::read(&mut self.inputs.input()?)?;
+        let runs = Runs::new(&self.common)?;
+        let data = Matrix::read(&mut self.common.inputs.input()?)?;
         let names: Vec<String> = (1..=data.columns).map(|number| format!("x{number}")).collect();
         let first: &[&str] = match self.print {
             Print::Components => &["component", "variance", "share"],
@@ -65,7 +57,7 @@ impl Pca {
         if self.print != Print::Means {
             columns.extend(names.iter().map(String::as_str));
         }
-        let mut output = self.destination.open(&columns)?;
+        let mut output = self.common.destination.open(&columns)?;
         let components = if self.print == Print::Components { self.components.min(data.columns) } else { 0 };
         let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
         let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();

@@ -1,34 +1,61 @@
-//! The jobs of an application that makes an answer of their results: the options, progress and statistics that all
-//! subcommands share.
+//! The jobs of a subcommand, with the options, progress and statistics that all subcommands share.
 
-use gristmill::{Job, MapReduce, Outcome, Summary};
+use std::ops::ControlFlow;
 
+use gristmill::{Datum, Job, MapReduce, Outcome, Summary};
+
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::job_options::JobOptions;
+use crate::output::{Output, Ranking};
 use crate::progress::Terminal;
+use crate::rows::Cell;
 use crate::stats::Stats;
 
-/// Runs the jobs of one application, and tells what the last one took.
+/// Runs the jobs of one subcommand, and tells what the last one took.
 pub struct Runs<'o> {
-    options: &'o JobOptions,
+    options: &'o Common,
     terminal: Terminal,
     stats: Option<Stats>,
 }
 
 impl<'o> Runs<'o> {
     /// Opens the statistics file, so that what cannot be written fails before the first job begins.
-    pub fn new(options: &'o JobOptions) -> Result<Runs<'o>, Failure> {
-        let stats = options.stats.as_deref().map(Stats::open).transpose()?;
-        Ok(Runs { options, terminal: Terminal::new(options.quiet), stats })
+    pub fn new(options: &'o Common) -> Result<Runs<'o>, Failure> {
+        let stats = options.job.stats.as_deref().map(Stats::open).transpose()?;
+        Ok(Runs { options, terminal: Terminal::new(options.job.quiet), stats })
     }
 
-    /// Runs one job.
+    /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
     pub fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Failure> {
-        let mut job = self.options.apply(job);
-        if self.terminal.is_watched() {
-            job = job.on_progress(|progress| self.terminal.show(progress));
-        }
-        Ok(job.run()?)
+        Ok(self.prepared(job).run()?)
+    }
+
+    /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.
+    pub fn write<J: MapReduce<Key: Cell, Value: Cell>>(
+        &self,
+        job: Job<'_, J>,
+        ranking: &Ranking,
+        mut output: Output,
+    ) -> Result<Summary, Failure> {
+        let job = ranking.apply(self.prepared(job));
+        let mut written = Ok(());
+        let mut row = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            self.terminal.clear();
+            written = output.row(&[J::Key::field(key), J::Value::field(value)]);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let summary = if ranking.is_top_by_key() {
+            let (greatest, summary) = job.run()?;
+            let mut pairs: Vec<_> = greatest.iter().collect();
+            pairs.sort_by(|a, b| J::Key::compare(a.0, b.0));
+            // A break has left its reason in `written`.
+            let _ = pairs.into_iter().try_for_each(|(key, value)| row(key, value));
+            summary
+        } else {
+            job.run_while(row)?
+        };
+        output.finish(written)?;
+        Ok(summary)
     }
 
     /// Writes the statistics of the job that `summary` is of, and sums it up: what map emits, and what keys are.
@@ -38,5 +65,10 @@ impl<'o> Runs<'o> {
         }
         self.terminal.sum_up(summary, pairs, keys);
         Ok(())
+    }
+
+    fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
+        let job = self.options.job.apply(job).record_bytes_max(self.options.inputs.record_bytes_max);
+        if self.terminal.is_watched() { job.on_progress(|progress| self.terminal.show(progress)) } else { job }
     }
 }

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use gristmill_apps::Keys;
 
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::{INPUT, Inputs};
-use crate::job_options::JobOptions;
-use crate::output::Destination;
+use crate::inputs::INPUT;
 use crate::rows::Field;
 use crate::runs::Runs;
 
@@ -24,13 +23,7 @@ pub struct StringMatch {
     keys: PathBuf,
 
     #[command(flatten)]
-    inputs: Inputs,
-
-    #[command(flatten)]
-    destination: Destination,
-
-    #[command(flatten)]
-    job: JobOptions,
+    common: Common,
 }
 
 const EXAMPLES: &str = "\
@@ -40,11 +33,10 @@ Examples:
 
 impl StringMatch {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.job)?;
-        let mut output = self.destination.open(&["key", "count"])?;
+        let runs = Runs::new(&self.common)?;
+        let mut output = self.common.destination.open(&["key", "count"])?;
         let keys = Keys::read(&self.keys)?;
-        let (counts, summary) =
-            keys.count(self.inputs.input()?, |job| runs.run(job.record_bytes_max(self.inputs.record_bytes_max)))?;
+        let (counts, summary) = keys.count(self.common.inputs.input()?, |job| runs.run(job))?;
         let written =
             counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
         output.finish(written)?;

@@ -1,13 +1,13 @@
 //! `gristmill word-count`: how often each word occurs.
 
 use clap::{Args, ValueEnum};
-use gristmill::{Bytes, MapReduce, Records};
+use gristmill::{Bytes, Job, MapReduce, Records};
 
+use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::{INPUT, Inputs};
-use crate::job_options::JobOptions;
-use crate::output::OutputOptions;
-use crate::run::Run;
+use crate::inputs::INPUT;
+use crate::output::Ranking;
+use crate::runs::Runs;
 
 /// Count how often each word occurs
 #[derive(Args)]
@@ -18,13 +18,10 @@ pub struct WordCount {
     tokens: Tokens,
 
     #[command(flatten)]
-    inputs: Inputs,
+    ranking: Ranking,
 
     #[command(flatten)]
-    output: OutputOptions,
-
-    #[command(flatten)]
-    job: JobOptions,
+    common: Common,
 }
 
 const EXAMPLES: &str = "\
@@ -52,15 +49,10 @@ impl WordCount {
     }
 
     fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
-        Run {
-            program: &program,
-            input: self.inputs.input()?,
-            records,
-            record_bytes_max: self.inputs.record_bytes_max,
-            columns: &["word", "count"],
-            pairs: "words",
-            keys: "distinct",
-        }
-        .run(&self.job, &self.output)
+        let runs = Runs::new(&self.common)?;
+        let output = self.common.destination.open(&["word", "count"])?;
+        let job = Job::new(&program, self.common.inputs.input()?).records(records);
+        let summary = runs.write(job, &self.ranking, output)?;
+        runs.finish(&summary, "words", "distinct")
     }
 }
