@@ -9,13 +9,16 @@
 //!  runs         the job itself         progress     what a terminal sees meanwhile
 //!  rows         how a row is written   aside        a file that appears whole or not at all
 //!  stats        what it took           units        sizes and durations as people write them
+//!  generate     makes input            experiment   compares strategies
 //! ```
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no thread.
 
 mod aside;
 mod common;
+mod experiment;
 mod failure;
+mod generate;
 mod histogram;
 mod inputs;
 mod job_options;
@@ -53,6 +56,10 @@ enum Program {
     #[command(name = "kmeans")]
     KMeans(kmeans::KMeans),
     Pca(pca::Pca),
+    Generate(generate::Generate),
+    Experiment(experiment::Experiment),
+    #[command(hide = true)]
+    HandOver(experiment::HandOver),
 }
 
 const EXIT_STATUS: &str = "\
@@ -67,6 +74,9 @@ fn main() -> ExitCode {
         Program::StringMatch(string_match) => string_match.run(),
         Program::KMeans(kmeans) => kmeans.run(),
         Program::Pca(pca) => pca.run(),
+        Program::Generate(generate) => generate.run(),
+        Program::Experiment(experiment) => experiment.run(),
+        Program::HandOver(hand_over) => hand_over.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

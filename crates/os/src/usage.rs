@@ -41,6 +41,11 @@ impl Usage {
         Usage::of(libc::RUSAGE_SELF)
     }
 
+    /// Of all children of the calling process that have ended and been waited for, and of their children.
+    pub fn of_children() -> Usage {
+        Usage::of(libc::RUSAGE_CHILDREN)
+    }
+
     fn of(who: libc::c_int) -> Usage {
         let mut raw = MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the kernel fills the whole struct behind this valid pointer when it returns 0.

@@ -1,0 +1,32 @@
+//! Allocators that can take the place of the C library's, where the distribution has put them.
+
+use std::path::{Path, PathBuf};
+
+/// An allocator, and the library to load for it.
+pub struct Allocator {
+    pub name: &'static str,
+    library: &'static str,
+    /// The package of Debian and its children that brings it.
+    package: &'static str,
+}
+
+/// The papers' allocators, and one of today.
+pub const ALLOCATORS: [Allocator; 3] = [
+    Allocator { name: "jemalloc", library: "libjemalloc.so.2", package: "libjemalloc2" },
+    Allocator { name: "tbbmalloc", library: "libtbbmalloc_proxy.so.2", package: "libtbbmalloc2" },
+    Allocator { name: "mimalloc", library: "libmimalloc.so.2", package: "libmimalloc2.0" },
+];
+
+impl Allocator {
+    /// The library, if it is here.
+    pub fn find(&self) -> Option<PathBuf> {
+        let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+        let places = [&multiarch, "/usr/lib64", "/usr/lib", "/usr/local/lib", "/lib64", "/lib"];
+        places.iter().map(|place| Path::new(place).join(self.library)).find(|path| path.exists())
+    }
+
+    /// What to do when it is not.
+    pub fn advice(&self) -> String {
+        format!("{} is not here: {} was not found (apt-get install {})", self.name, self.library, self.package)
+    }
+}

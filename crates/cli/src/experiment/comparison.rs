@@ -1,0 +1,240 @@
+//! What is compared: the strategies of one choice, each a few arguments.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::allocator::ALLOCATORS;
+use super::application::Application;
+use crate::generate::Kind;
+
+/// A choice of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Topic {
+    /// How many workers
+    Workers,
+    /// What the plan chooses, against every fixed strategy
+    Plan,
+    /// Processes or threads
+    Isolation,
+    /// Workers that map and reduce, or workers for each
+    Topology,
+    /// Reduce while map runs, or after it
+    Exchange,
+    /// What stands between map and the pages
+    Buffer,
+    /// Where values are combined
+    Combiner,
+    /// Where the memory of pages comes from
+    Pages,
+    /// Whose malloc
+    Allocator,
+    /// Shared pages, or messages
+    HandOver,
+}
+
+/// Every comparison, in the order of the report.
+pub const TOPICS: [Topic; 10] = [
+    Topic::Workers,
+    Topic::Plan,
+    Topic::Isolation,
+    Topic::Topology,
+    Topic::Exchange,
+    Topic::Buffer,
+    Topic::Combiner,
+    Topic::Pages,
+    Topic::Allocator,
+    Topic::HandOver,
+];
+
+/// Strategies to compare.
+pub struct Comparison {
+    pub topic: Topic,
+    /// The word for it on the command line and in the CSV.
+    pub name: String,
+    pub title: &'static str,
+    /// What is asked, and what the strategies mean.
+    pub question: &'static str,
+    pub variants: Vec<Variant>,
+    /// What would be compared if it were here.
+    pub absent: Vec<String>,
+}
+
+/// One strategy.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub name: String,
+    pub arguments: Vec<String>,
+    /// A library to load first.
+    pub preload: Option<PathBuf>,
+    needs: Needs,
+}
+
+/// What an application must have for a strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    /// Values that combine.
+    Combiner,
+    /// Keys that are small numbers, too.
+    Domain,
+}
+
+impl Variant {
+    fn new(name: impl Into<String>, arguments: &str) -> Variant {
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        Variant { name: name.into(), arguments, preload: None, needs: Needs::Nothing }
+    }
+
+    fn needing(self, needs: Needs) -> Variant {
+        Variant { needs, ..self }
+    }
+
+    /// True when `application` can run this way.
+    pub fn suits(&self, application: &Application) -> bool {
+        match self.needs {
+            Needs::Nothing => true,
+            Needs::Combiner => application.combines,
+            Needs::Domain => application.combines && application.is_dense,
+        }
+    }
+}
+
+impl Topic {
+    /// The strategies to compare on a machine with so many processors.
+    pub fn comparison(self, processors: usize) -> Comparison {
+        // One worker alone has nobody to hand a page to.
+        let workers = format!("--workers {}", processors.max(2));
+        let half = processors.div_ceil(2);
+        let with = |name: &str, arguments: &str| Variant::new(name, &format!("{workers} {arguments}"));
+        let mut absent = Vec::new();
+        let (title, question, variants) = match self {
+            Topic::Workers => (
+                "Workers",
+                "How does the time fall when more workers share the work? Beyond the number of processors there is nothing to \
+                 gain; the question is what the additional workers cost.",
+                std::iter::successors(Some(1), |workers| Some(workers * 2))
+                    .take_while(|workers| *workers <= 4 * processors.max(2))
+                    .map(|workers| Variant::new(workers.to_string(), &format!("--workers {workers}")))
+                    .collect(),
+            ),
+            Topic::Plan => (
+                "The plan against fixed strategies",
+                "Left alone, the engine plans each job itself. Is that as fast as the best strategy that a user could have \
+                 named? In brackets: where values are combined.",
+                vec![
+                    Variant::new("the plan", ""),
+                    Variant::new("one worker", "--workers 1"),
+                    with("hash (both)", "--buffer hash").needing(Needs::Combiner),
+                    with("hash (map)", "--buffer hash --combine map").needing(Needs::Combiner),
+                    with("array (reduce)", "--buffer array --combine reduce").needing(Needs::Combiner),
+                    with("array (off)", "--buffer array --combine off"),
+                    with("dense (both)", "--buffer dense").needing(Needs::Domain),
+                    with("pages of 4 KiB", "--page-bytes 4KiB"),
+                    with("pages of 128 KiB", "--page-bytes 128KiB"),
+                ],
+            ),
+            Topic::Isolation => (
+                "Processes or threads",
+                "The same engine with workers that have an address space of their own, and with workers that share one. \
+                 The papers' claim: sharing an address space makes page faults and memory maps wait for each other.",
+                vec![with("processes", "--isolation process"), with("threads", "--isolation thread")],
+            ),
+            Topic::Topology => (
+                "Fused or split",
+                "Either every worker maps and reduces (fused), or half of them map and the others reduce (split, the \
+                 papers' layout).",
+                vec![
+                    with("fused", ""),
+                    Variant::new("split", &format!("--map-workers {half} --reduce-workers {half}")),
+                ],
+            ),
+            Topic::Exchange => (
+                "Pipeline or barrier",
+                "Do reducers begin with the first page that arrives, or when everything is mapped, as Phoenix does?",
+                vec![with("pipelined", "--exchange pipelined"), with("barrier", "--exchange barrier")],
+            ),
+            Topic::Buffer => (
+                "Buffers of map workers",
+                "Pairs are appended to pages as they come (array), combined in a table that fits the cache (hash), or added \
+                 into an array with a place for every key (dense; for keys that are small numbers).",
+                vec![
+                    with("array", "--buffer array --combine reduce").needing(Needs::Combiner),
+                    with("hash", "--buffer hash").needing(Needs::Combiner),
+                    with("dense", "--buffer dense").needing(Needs::Domain),
+                ],
+            ),
+            Topic::Combiner => (
+                "Combiner",
+                "Where are the values of one key combined: before they are sent and as they arrive (both), only before, only \
+                 as they arrive (reduce), or once at the end (off)?",
+                vec![
+                    with("both", "--combine both").needing(Needs::Combiner),
+                    with("map", "--combine map").needing(Needs::Combiner),
+                    with("reduce", "--combine reduce").needing(Needs::Combiner),
+                    with("off", "--combine off").needing(Needs::Combiner),
+                ],
+            ),
+            Topic::Pages => (
+                "Memory of pages",
+                "A page's memory is given back to the kernel after each use and faulted in again (fresh), written again \
+                 (reuse), or faulted in before the first task and then written again (prealloc). Look at the page faults, too.",
+                vec![
+                    with("fresh", "--pages fresh"),
+                    with("reuse", "--pages reuse"),
+                    with("prealloc", "--pages prealloc"),
+                ],
+            ),
+            Topic::Allocator => (
+                "Allocators",
+                "The same job with other implementations of malloc, loaded in place of that of the C library. Pages do not \
+                 come from malloc; tables, lists and results do.",
+                {
+                    let mut variants = vec![with("C library", "")];
+                    for allocator in &ALLOCATORS {
+                        match allocator.find() {
+                            preload @ Some(_) => variants.push(Variant { preload, ..with(allocator.name, "") }),
+                            None => absent.push(allocator.advice()),
+                        }
+                    }
+                    variants
+                },
+            ),
+            Topic::HandOver => (
+                "Shared pages or messages",
+                "One process reads a text, another counts its lines; only the way between them differs. Pages of 32 KiB change \
+                 hands in place, as the engine's do, or are copied through a pipe, or through a socket.",
+                ["pages", "pipe", "socket"].map(|way| Variant::new(way, &format!("--way {way}"))).into(),
+            ),
+        };
+        let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        Comparison { topic: self, name, title, question, variants, absent }
+    }
+}
+
+impl Comparison {
+    /// True when this is asked about `application`.
+    pub fn asks(&self, application: &Application) -> bool {
+        match self.topic {
+            Topic::Workers | Topic::Plan => true,
+            Topic::HandOver => application.kind == Kind::WordCount,
+            _ => application.kind != Kind::SmallFiles,
+        }
+    }
+
+    /// The command for `application`, which this comparison may replace by one of its own on the same input.
+    pub fn command(&self, application: &Application) -> Vec<String> {
+        match self.topic {
+            Topic::HandOver => {
+                let input = application.arguments.last().expect("an application reads something");
+                vec!["hand-over".to_owned(), input.clone()]
+            }
+            _ => [&application.arguments[..], &["--quiet".to_owned()]].concat(),
+        }
+    }
+
+    /// True when the runs leave statistics of the engine.
+    pub fn has_statistics(&self) -> bool {
+        self.topic != Topic::HandOver
+    }
+}

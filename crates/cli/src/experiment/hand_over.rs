@@ -1,0 +1,162 @@
+//! The same small job with three ways between two processes: shared pages, a pipe, a socket.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gristmill_os::futex::SharedFutex;
+use gristmill_os::process::{Death, fork_worker};
+use gristmill_os::wake::poll;
+use gristmill_page::{Pages, Receiver, Sender, Shape};
+
+use crate::failure::Failure;
+
+/// Count the lines of a file: one process reads, another counts
+///
+/// A part of `gristmill experiment`.
+#[derive(Args)]
+pub struct HandOver {
+    /// What is between the two
+    #[arg(long, value_enum)]
+    way: Way,
+
+    /// The file
+    input: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Way {
+    /// Pages of shared memory, which change hands in place
+    Pages,
+    /// A pipe
+    Pipe,
+    /// A pair of sockets
+    Socket,
+}
+
+const PAGE_BYTES: usize = 32 << 10;
+/// 512 KiB: the pages stay in the cache.
+const PAGES: usize = 16;
+/// In front of a page: how many bytes follow. None: the file has ended.
+const HEADER_BYTES: usize = 8;
+
+/// The reader's slot and the counter's.
+const READER: usize = 0;
+const COUNTER: usize = 1;
+
+impl HandOver {
+    pub fn run(&self) -> Result<(), Failure> {
+        let failed = |source| gristmill::Error::Input { path: self.input.clone(), source };
+        let file = File::open(&self.input).map_err(failed)?;
+        let done = match self.way {
+            Way::Pages => {
+                let shape = Shape { slots: 2, pages_per_arena: PAGES, page_bytes: PAGE_BYTES, extra_words: 0 };
+                let pages = Pages::new(shape).map_err(|source| system("mapping shared pages", source))?;
+                let (sender, _) = pages.claim(READER);
+                let (_, receiver) = pages.claim(COUNTER);
+                apart(|| read_into_pages(file, &pages, sender), || count_in_pages(&pages, receiver))
+            }
+            Way::Pipe => {
+                let (from, to) = io::pipe().map_err(|source| system("making a pipe", source))?;
+                apart(|| copy(file, to), || count_copies(from))
+            }
+            Way::Socket => {
+                let (from, to) = UnixStream::pair().map_err(|source| system("making a pair of sockets", source))?;
+                apart(|| copy(file, to), || count_copies(from))
+            }
+        };
+        Ok(done.map_err(failed)?)
+    }
+}
+
+fn system(what: &'static str, source: io::Error) -> Failure {
+    gristmill::Error::System { what, source }.into()
+}
+
+/// Runs both in a process each; what is counted is printed.
+fn apart(read: impl FnOnce() -> io::Result<()>, count: impl FnOnce() -> io::Result<usize>) -> io::Result<()> {
+    let status = |outcome: io::Result<()>| outcome.map_or_else(|error| error.raw_os_error().unwrap_or(1), |()| 0);
+    // The reader first: what it writes to is then open nowhere else, and the counter sees the end of it.
+    let reader = fork_worker(|| status(read())).map_err(io::Error::other)?;
+    let counter = fork_worker(|| status(count().map(|lines| println!("{lines}")))).map_err(io::Error::other)?;
+    let mut at_work = vec![reader, counter];
+    while !at_work.is_empty() {
+        let ends: Vec<_> = at_work.iter().map(|child| child.pidfd()).collect();
+        poll(&ends, None)?;
+        let mut left = Vec::new();
+        for mut child in at_work {
+            match child.try_wait()? {
+                None => left.push(child),
+                Some(Death::Exited(0)) => {}
+                // The other one is killed when it is dropped.
+                Some(Death::Exited(errno)) => return Err(io::Error::from_raw_os_error(errno)),
+                Some(death) => return Err(io::Error::other(death.to_string())),
+            }
+        }
+        at_work = left;
+    }
+    Ok(())
+}
+
+fn read_into_pages(mut file: File, pages: &Pages, mut sender: Sender<'_>) -> io::Result<()> {
+    loop {
+        let mut page = loop {
+            match sender.take() {
+                Some(page) => break page,
+                None => pages.doorbell(READER).sleep_unless(&SharedFutex, || sender.collect() > 0),
+            }
+        };
+        let (header, body) = page.bytes_mut().split_at_mut(HEADER_BYTES);
+        let bytes = file.read(body)?;
+        header.copy_from_slice(&(bytes as u64).to_le_bytes());
+        sender.send(COUNTER, page);
+        pages.doorbell(COUNTER).ring(&SharedFutex);
+        if bytes == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn count_in_pages(pages: &Pages, mut receiver: Receiver<'_>) -> io::Result<usize> {
+    let mut lines = 0;
+    loop {
+        let Some(page) = receiver.recv(READER) else {
+            pages.doorbell(COUNTER).sleep_unless(&SharedFutex, || !receiver.is_empty(READER));
+            continue;
+        };
+        let (header, body) = page.bytes().split_at(HEADER_BYTES);
+        let bytes = u64::from_le_bytes(header.try_into().expect("eight bytes")) as usize;
+        lines += count(&body[..bytes]);
+        receiver.give_back(page);
+        pages.doorbell(READER).ring(&SharedFutex);
+        if bytes == 0 {
+            return Ok(lines);
+        }
+    }
+}
+
+fn copy(mut file: File, mut to: impl Write) -> io::Result<()> {
+    let mut page = vec![0; PAGE_BYTES - HEADER_BYTES];
+    loop {
+        match file.read(&mut page)? {
+            0 => return Ok(()),
+            bytes => to.write_all(&page[..bytes])?,
+        }
+    }
+}
+
+fn count_copies(mut from: impl Read) -> io::Result<usize> {
+    let (mut page, mut lines) = (vec![0; PAGE_BYTES - HEADER_BYTES], 0);
+    loop {
+        match from.read(&mut page)? {
+            0 => return Ok(lines),
+            bytes => lines += count(&page[..bytes]),
+        }
+    }
+}
+
+fn count(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count()
+}

@@ -1,0 +1,154 @@
+//! `gristmill experiment`: the comparisons of the papers, repeated on this machine.
+//!
+//! ```text
+//!  comparison   what is compared: strategies of one choice, each a few arguments
+//!  application  on what: a subcommand and its input
+//!  trial        runs them as processes of this same program, in turn, round after round
+//!  tally        medians, quartiles, and who wins
+//!  report       a page to read, with a chart for each application and each comparison; rows of all runs as CSV
+//! ```
+//!
+//! One comparison is a program of its own: [`HandOver`], shared pages beside a pipe and a socket.
+
+mod allocator;
+mod application;
+mod chart;
+mod comparison;
+mod hand_over;
+mod machine;
+mod report;
+mod tally;
+mod trial;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use crate::failure::Failure;
+use crate::generate::{Generator, Kind, Size};
+use application::Application;
+use comparison::{Comparison, Topic};
+pub use hand_over::HandOver;
+use trial::Trial;
+
+/// Compare the strategies of the engine on this machine, and write a report about it
+///
+/// Runs the applications with each strategy in turn, round after round, and writes report.html, which needs no help to
+/// read, and runs.csv with a row for each run.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Experiment {
+    /// Small input and few rounds: one or two minutes on two processors
+    #[arg(long)]
+    quick: bool,
+
+    /// Only these comparisons, separated by commas
+    #[arg(long, value_enum, value_name = "COMPARISON", value_delimiter = ',')]
+    only: Vec<Topic>,
+
+    /// Only these applications, separated by commas
+    #[arg(long, value_enum, value_name = "APPLICATION", value_delimiter = ',')]
+    apps: Vec<Kind>,
+
+    /// Size of the input [default: medium, with --quick small]
+    #[arg(long, value_enum)]
+    size: Option<Size>,
+
+    /// How often each strategy runs, after one run that does not count [default: 11, with --quick 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+
+    /// The time that decides
+    #[arg(long, value_enum, default_value_t)]
+    by: Time,
+
+    /// Keep the input in this directory, and use what is there already [default: made anew and removed]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// Directory of report.html and runs.csv
+    #[arg(long, short, value_name = "DIR", default_value = "experiment")]
+    output: PathBuf,
+}
+
+/// Which time of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Time {
+    /// From start to exit: what a user waits for
+    #[default]
+    Wall,
+    /// Of all its processes on a processor: what a busy machine can still measure
+    Processor,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill experiment --quick
+  gristmill experiment --only buffer,combiner --apps word-count,histogram --rounds 21
+  gristmill experiment --size large --data /data/gristmill --output report
+
+Other programs that run at the same time disturb the measurement; the report says how busy the machine was.";
+
+/// Seed of the input.
+const SEED: u64 = 1;
+
+impl Experiment {
+    pub fn run(&self) -> Result<(), Failure> {
+        // 1. What is compared, and on what.
+        let size = self.size.unwrap_or(if self.quick { Size::Small } else { Size::Medium });
+        let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 11 });
+        let machine = machine::Machine::here();
+        let comparisons: Vec<Comparison> = comparison::TOPICS
+            .into_iter()
+            .filter(|topic| self.only.is_empty() || self.only.contains(topic))
+            .map(|topic| topic.comparison(machine.processors))
+            .collect();
+        std::fs::create_dir_all(&self.output).map_err(|source| Failure::output(&self.output, source))?;
+        // 2. The input.
+        let temporary = match self.data {
+            Some(_) => None,
+            None => Some(tempfile::tempdir().map_err(|source| Failure::output(std::env::temp_dir(), source))?),
+        };
+        let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));
+        let directory = directory.expect("one of the two was chosen above");
+        let generator = Generator { size, seed: SEED, directory, keeps: true };
+        let mut applications = Vec::new();
+        for kind in application::KINDS {
+            if self.apps.is_empty() || self.apps.contains(&kind) {
+                eprintln!("gristmill: input of {}", application::name(kind));
+                applications.push(Application::new(kind, size, &generator.make(kind)?));
+            }
+        }
+        // 3. The runs.
+        let mut trials: Vec<Trial> = comparisons
+            .iter()
+            .flat_map(|comparison| {
+                let on = applications.iter().filter(|application| comparison.asks(application));
+                on.map(|application| Trial::new(comparison, application))
+            })
+            .filter(|trial| trial.variants.len() > 1)
+            .collect();
+        let runner = trial::Runner::new()?;
+        let (began, all) = (Instant::now(), trials.len());
+        for (done, trial) in trials.iter_mut().enumerate() {
+            let left = match done {
+                0 => String::new(),
+                _ => format!(", {:.0} s left", began.elapsed().as_secs_f64() / done as f64 * (all - done) as f64),
+            };
+            eprintln!("gristmill: {} of {all}: {}, {}{left}", done + 1, trial.comparison.name, trial.application.name);
+            runner.run(trial, rounds)?;
+        }
+        // 4. The report.
+        let about =
+            report::About { machine, size, rounds, by: self.by, took: began.elapsed(), applications: &applications };
+        for (name, content) in
+            [("runs.csv", trial::csv(&trials)), ("report.html", report::html(&about, &comparisons, &trials))]
+        {
+            let path = self.output.join(name);
+            std::fs::write(&path, content).map_err(|source| Failure::output(&path, source))?;
+            println!("{}", path.display());
+        }
+        Ok(())
+    }
+}

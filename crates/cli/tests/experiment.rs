@@ -1,0 +1,92 @@
+//! `gristmill experiment`: the report holds every comparison, and says what the rows of the runs say.
+
+mod command;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use command::{answer, complaint, gristmill};
+
+/// The value of an attribute that begins at the end of `before`.
+fn attribute<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
+    text.split(before).skip(1).map(|rest| rest.split('\'').next().expect("quoted")).collect()
+}
+
+#[test]
+fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("report");
+    let experiment = gristmill(["experiment", "--quick", "--rounds", "3", "--apps", "word-count,kmeans", "--output"])
+        .arg(&output)
+        .output()
+        .expect("the command starts");
+    let progress = String::from_utf8_lossy(&experiment.stderr);
+    assert!(experiment.status.success(), "{progress}");
+    assert!(progress.contains("gristmill: 1 of "), "{progress}");
+    let report = fs::read_to_string(output.join("report.html")).expect("a report");
+    let csv = fs::read_to_string(output.join("runs.csv")).expect("rows");
+
+    // 1. Every comparison has its section, and nothing failed.
+    for name in [
+        "workers",
+        "start-up",
+        "plan",
+        "isolation",
+        "topology",
+        "exchange",
+        "buffer",
+        "combiner",
+        "pages",
+        "allocator",
+        "hand-over",
+    ] {
+        assert!(report.contains(&format!("<section id='{name}'>")), "{name} is missing");
+    }
+    assert!(!report.contains("What failed"), "{report}");
+    // 2. The page needs nothing from elsewhere.
+    assert!(!report.contains("http") && !report.contains("src="), "the report refers to something outside");
+    // 3. Medians.
+    let mut walls = BTreeMap::<String, Vec<f64>>::new();
+    for line in csv.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let trial = fields[..3].join("/");
+        walls.entry(trial).or_default().push(fields[4].parse().expect("milliseconds"));
+    }
+    let shown = attribute(&report, "data-trial='");
+    let medians = attribute(&report, "data-median='");
+    assert_eq!(shown.len(), walls.len());
+    for (trial, median) in shown.iter().zip(medians) {
+        let walls = walls.get_mut(*trial).unwrap_or_else(|| panic!("no rows of {trial}"));
+        walls.sort_by(f64::total_cmp);
+        assert_eq!(walls.len(), 3, "{trial}");
+        assert_eq!(median, format!("{:.3}", walls[1]), "{trial}");
+    }
+}
+
+#[test]
+fn what_was_generated_can_be_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let made = |kind: &str| {
+        let names = answer(gristmill(["generate", kind, "--output"]).arg(dir.path()));
+        String::from_utf8(names).expect("text").lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let pairs = made("linear-regression");
+    let line = String::from_utf8(answer(gristmill(["linear-regression"]).args(&pairs))).expect("text");
+    let value = |name: &str| -> f64 {
+        let row = line.lines().find_map(|row| row.strip_prefix(name)?.strip_prefix('\t'));
+        row.unwrap_or_else(|| panic!("no {name} in {line}")).parse().expect("a number")
+    };
+    assert_eq!(value("n"), 16e6);
+    assert!((value("slope") - 0.5).abs() < 0.01, "{line}");
+    let keys_and_words = made("string-match");
+    let matches = String::from_utf8(answer(gristmill(["string-match", "--keys"]).args(&keys_and_words))).expect("text");
+    let found: u64 =
+        matches.lines().map(|row| row.split('\t').nth(1).expect("a count").parse::<u64>().expect("a number")).sum();
+    assert!((20..300).contains(&found), "{matches}");
+}
+
+#[test]
+fn a_comparison_that_there_is_not_is_refused() {
+    let refused = complaint(&mut gristmill(["experiment", "--only", "colours"]), 2);
+    assert!(refused.contains("colours") && refused.contains("combiner"), "{refused}");
+}
