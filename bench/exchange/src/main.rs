@@ -50,7 +50,7 @@ fn main() {
 fn run(way: &str, count: usize) -> String {
     match way {
         "pages-processes" | "pages-threads" => {
-            let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: PAGE, extra_words: 0 });
+            let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: PAGE, ..Shape::default() });
             let pages = pages.expect("mapped");
             pages.region().ask_for_huge_pages();
             let (sender, _) = pages.claim(0);
@@ -59,7 +59,7 @@ fn run(way: &str, count: usize) -> String {
         }
         "remap-processes" | "remap-threads" => {
             // The numbers of the remapped pages travel in small pages of our own channel: only the remapping differs.
-            let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: 4096, extra_words: 0 });
+            let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: 4096, ..Shape::default() });
             let pages = pages.expect("mapped");
             let (sender, _) = pages.claim(0);
             let (_, receiver) = pages.claim(1);

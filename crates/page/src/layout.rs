@@ -2,19 +2,21 @@
 //!
 //! ```text
 //!  control area (atomics only)                                     page area (bytes)
-//!  +--------+-----------+------------------------+-------------+   +---------+---------+-----
-//!  | lives  | doorbells | rings                  | extra words |   | arena 0 | arena 1 | ...
-//!  +--------+-----------+------------------------+-------------+   +---------+---------+-----
-//!    u32 per  128 bytes   per (producer, consumer):  u64 each,        pages_per_arena pages
-//!    slot     per slot    data ring, return ring     the engine's     of page_bytes each
+//!  +-------+-----------+-----------------+---------+-------------+   +---------+-----+----------+-----
+//!  | lives | doorbells | rings           | extents | extra words |   | arena 0 | ... | extent 0 | ...
+//!  +-------+-----------+-----------------+---------+-------------+   +---------+-----+----------+-----
+//!   u32 per  128 bytes   per (producer,    count,    u64 each,        pages_per_arena  extent_bytes
+//!   slot     per slot    consumer): data   u32 per   the engine's     pages of         each
+//!                        and return ring   extent                     page_bytes each
 //!
 //!  a ring: see `gristmill_ring::Cells::in_words`
 //! ```
 //!
 //! *Invariants.* A page number is an index into its producer's own arena, so a number and a producer name a
 //! page. `ring_slots` is a power of two and at least `pages_per_arena`: a push never finds a ring full,
-//! because a producer cannot have more pages under way than it owns. The area is sparse: what no worker
-//! touches costs address space and nothing else.
+//! because a producer cannot have more pages under way than it owns. Extents start at a multiple of
+//! `extent_bytes`, itself a multiple of 4096. The area is sparse: what no worker touches costs address
+//! space and nothing else.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -23,6 +25,7 @@ use gristmill_os::Region;
 use gristmill_ring::{Cells, Doorbell};
 
 use crate::channel::{Receiver, Sender};
+use crate::shelf::Shelf;
 
 /// Bytes between words that different workers write, so that they do not share a cache line.
 const LINE_BYTES: usize = 128;
@@ -33,7 +36,7 @@ const CLAIMED: u32 = 1;
 const DEAD: u32 = 2;
 
 /// How many slots, pages and extra words a region has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
     /// Workers that can ever exist in this region, the coordinator and replacements for the dead included.
     pub slots: usize,
@@ -43,6 +46,10 @@ pub struct Shape {
     pub page_bytes: usize,
     /// Shared `u64` words for the layer above.
     pub extra_words: usize,
+    /// Extents of the shelf.
+    pub extents: usize,
+    /// Size of an extent in bytes, a multiple of 4096.
+    pub extent_bytes: usize,
 }
 
 /// A region cut into arenas of pages and the rings between them.
@@ -52,7 +59,9 @@ pub struct Pages {
     ring_slots: usize,
     doorbells_at: usize,
     rings_at: usize,
+    extents_at: usize,
     extra_at: usize,
+    shelf_at: usize,
 }
 
 impl Pages {
@@ -69,10 +78,14 @@ impl Pages {
         let ring_slots = shape.pages_per_arena.next_power_of_two();
         let doorbells_at = (shape.slots * 4).next_multiple_of(LINE_BYTES);
         let rings_at = (doorbells_at + shape.slots * LINE_BYTES).next_multiple_of(LINE_BYTES);
-        let extra_at = rings_at + shape.slots * shape.slots * 2 * Cells::words(ring_slots) * 4;
-        let region =
-            Region::new(extra_at + shape.extra_words * 8, shape.slots * shape.pages_per_arena * shape.page_bytes)?;
-        Ok(Pages { region, shape, ring_slots, doorbells_at, rings_at, extra_at })
+        assert!(shape.extent_bytes.is_multiple_of(4096), "extent_bytes is a multiple of 4096");
+        let extents_at = rings_at + shape.slots * shape.slots * 2 * Cells::words(ring_slots) * 4;
+        let extra_at = (extents_at + (1 + shape.extents) * 4).next_multiple_of(LINE_BYTES);
+        let arenas_bytes = shape.slots * shape.pages_per_arena * shape.page_bytes;
+        let shelf_at = arenas_bytes.next_multiple_of(shape.extent_bytes.max(1));
+        let page_area_bytes = shelf_at + shape.extents * shape.extent_bytes;
+        let region = Region::new(extra_at + shape.extra_words * 8, page_area_bytes)?;
+        Ok(Pages { region, shape, ring_slots, doorbells_at, rings_at, extents_at, extra_at, shelf_at })
     }
 
     /// The shape given to [`Pages::new`].
@@ -124,6 +137,19 @@ impl Pages {
     /// The words of the layer above, zero at the start.
     pub fn extra_words(&self) -> &[AtomicU64] {
         self.region.u64s(self.extra_at, self.shape.extra_words)
+    }
+
+    /// The shelf, empty at the start.
+    pub fn shelf(&self) -> Shelf<'_> {
+        let (touched, generations) = self.region.u32s(self.extents_at, 1 + self.shape.extents).split_at(1);
+        Shelf::new(self, generations, &touched[0])
+    }
+
+    /// Byte range of an extent in the page area.
+    pub(crate) fn extent_range(&self, extent: u32) -> std::ops::Range<usize> {
+        assert!((extent as usize) < self.shape.extents);
+        let start = self.shelf_at + extent as usize * self.shape.extent_bytes;
+        start..start + self.shape.extent_bytes
     }
 
     /// Byte range of `page` of `slot` in the page area.

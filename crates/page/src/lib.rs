@@ -9,6 +9,8 @@
 //! 2. a page number enters a ring only by giving up the [`PageMut`] or [`PageRef`] that named it;
 //! 3. a ring delivers each number exactly once (`gristmill-ring`, README).
 //!
+//! What must stay, and be read by many, lies on the [`Shelf`]; its promise is its own (`shelf.rs`).
+//!
 //! ```text
 //!  slot p: Sender                                          slot c: Receiver
 //!    take() -> PageMut --write--> send(c, page) ==data ring==> recv(p) -> PageRef --read-->
@@ -17,7 +19,7 @@
 //!
 //! ```
 //! use gristmill_page::{Pages, Shape};
-//! let pages = Pages::new(Shape { slots: 2, pages_per_arena: 4, page_bytes: 4096, extra_words: 0 })?;
+//! let pages = Pages::new(Shape { slots: 2, pages_per_arena: 4, page_bytes: 4096, ..Shape::default() })?;
 //! let (mut sender, _) = pages.claim(0);
 //! let (_, mut receiver) = pages.claim(1);
 //! let mut page = sender.take().expect("a fresh arena has free pages");
@@ -32,7 +34,9 @@
 mod channel;
 mod layout;
 mod prefetch;
+mod shelf;
 
 pub use channel::{PageMut, PageRef, Receiver, Reuse, Sender};
 pub use layout::{Pages, Shape};
 pub use prefetch::prefetch;
+pub use shelf::{Extent, Piece, Shelf, Shelver};

@@ -3,7 +3,7 @@
 use gristmill_page::{PageMut, Pages, Reuse, Shape};
 
 fn pages(slots: usize, pages_per_arena: usize) -> Pages {
-    Pages::new(Shape { slots, pages_per_arena, page_bytes: 4096, extra_words: 3 }).expect("mapped")
+    Pages::new(Shape { slots, pages_per_arena, page_bytes: 4096, extra_words: 3, ..Shape::default() }).expect("mapped")
 }
 
 fn fill(page: &mut PageMut<'_>, byte: u8) {

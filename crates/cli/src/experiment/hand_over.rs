@@ -52,7 +52,7 @@ impl HandOver {
         let file = File::open(&self.input).map_err(failed)?;
         let done = match self.way {
             Way::Pages => {
-                let shape = Shape { slots: 2, pages_per_arena: PAGES, page_bytes: PAGE_BYTES, extra_words: 0 };
+                let shape = Shape { slots: 2, pages_per_arena: PAGES, page_bytes: PAGE_BYTES, ..Shape::default() };
                 let pages = Pages::new(shape).map_err(|source| system("mapping shared pages", source))?;
                 let (sender, _) = pages.claim(READER);
                 let (_, receiver) = pages.claim(COUNTER);

@@ -1,0 +1,110 @@
+//! The shelf: written once, read by many, free again by generation.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gristmill_page::{Pages, Piece, Reuse, Shape, Shelver};
+
+const EXTENT: usize = 8192;
+
+fn pages(extents: usize) -> Pages {
+    let shape = Shape { slots: 1, pages_per_arena: 1, page_bytes: 4096, extents, extent_bytes: EXTENT, extra_words: 2 };
+    Pages::new(shape).expect("mapped")
+}
+
+/// Takes an extent and seals `bytes` of it, all of the same value.
+fn put(shelver: &mut Shelver<'_>, generation: u32, bytes: usize, value: u8) -> Piece {
+    let mut extent = shelver.take(generation).expect("there is a free one");
+    extent.room()[..bytes].fill(value);
+    extent.seal(bytes)
+}
+
+#[test]
+fn a_piece_is_read_by_many_as_it_was_sealed() {
+    let pages = pages(2);
+    let shelf = pages.shelf();
+    let mut extent = Shelver::new(shelf).take(1).expect("both are free");
+    extent.room()[..3].copy_from_slice(b"abc");
+    let first = extent.seal(3);
+    assert_eq!(extent.room().len(), EXTENT - 3);
+    extent.room()[..2].copy_from_slice(b"de");
+    let second = extent.seal(2);
+    assert_eq!((shelf.read(first), shelf.read(first), shelf.read(second)), (&b"abc"[..], &b"abc"[..], &b"de"[..]));
+}
+
+#[test]
+fn a_generation_is_cleared_as_a_whole_and_the_next_one_stays() {
+    let pages = pages(3);
+    let shelf = pages.shelf();
+    let mut shelver = Shelver::new(shelf);
+    let old = [put(&mut shelver, 1, 10, 1), put(&mut shelver, 1, 10, 1)];
+    let new = put(&mut shelver, 2, EXTENT, 2);
+    assert!(shelver.take(2).is_none(), "the shelf is full");
+    shelf.clear(2);
+    assert_eq!(shelf.extents_taken(), 1);
+    assert!(shelf.read(new).iter().all(|byte| *byte == 2));
+    let again = put(&mut shelver, 3, 10, 3);
+    assert!(old.iter().any(|piece| piece.extent == again.extent), "what is free is taken again");
+    assert!(shelf.read(new).iter().all(|byte| *byte == 2));
+}
+
+#[test]
+fn a_writer_takes_its_own_extents_again_and_others_when_there_is_nothing_else() {
+    let pages = pages(3);
+    let shelf = pages.shelf();
+    let (mut first, mut second) = (Shelver::new(shelf), Shelver::new(shelf));
+    let (a, b) = (put(&mut first, 1, 1, 1), put(&mut second, 1, 1, 1));
+    shelf.clear(2);
+    assert_eq!(put(&mut second, 2, 1, 1).extent, b.extent);
+    assert_eq!(put(&mut first, 2, 1, 1).extent, a.extent);
+    let c = put(&mut second, 2, 1, 1);
+    shelf.clear(3);
+    // The second is dead: what it left is taken by the first.
+    let taken: Vec<u32> = (0..3).map(|_| put(&mut first, 3, 1, 1).extent).collect();
+    assert_eq!(taken[0], a.extent);
+    assert!(taken.contains(&b.extent) && taken.contains(&c.extent));
+}
+
+#[test]
+fn discarded_memory_reads_zero_and_kept_memory_does_not() {
+    for (reuse, expected) in [(Reuse::Discard, 0), (Reuse::Keep, 7)] {
+        let pages = pages(1);
+        let mut shelver = Shelver::new(pages.shelf());
+        shelver.set_reuse(reuse);
+        shelver.set_populate();
+        put(&mut shelver, 1, EXTENT, 7);
+        pages.shelf().clear(2);
+        let mut extent = shelver.take(2).expect("it is free again");
+        assert!(extent.room().iter().all(|byte| *byte == expected), "{reuse:?}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "before its generation is cleared")]
+fn a_cleared_piece_is_not_read() {
+    let pages = pages(1);
+    let piece = put(&mut Shelver::new(pages.shelf()), 1, 1, 1);
+    pages.shelf().clear(2);
+    pages.shelf().read(piece);
+}
+
+#[test]
+fn an_extent_has_one_writer() {
+    let pages = pages(64);
+    let shelf = pages.shelf();
+    let sealed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for value in 1..=4 {
+            let sealed = &sealed;
+            scope.spawn(move || {
+                let mut shelver = Shelver::new(shelf);
+                while let Some(mut extent) = shelver.take(1) {
+                    extent.room().fill(value);
+                    let piece = extent.seal(EXTENT);
+                    assert!(shelf.read(piece).iter().all(|byte| *byte == value));
+                    sealed.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(sealed.into_inner(), 64);
+}
