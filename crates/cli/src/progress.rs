@@ -44,6 +44,7 @@ impl Terminal {
         if bar.is_finished() {
             return;
         }
+        bar.set_length(progress.total_bytes);
         bar.set_message(message(progress));
         bar.set_position(progress.done_bytes);
     }
@@ -91,6 +92,9 @@ fn message(progress: Progress) -> String {
     let mut message = workers(progress.workers);
     if progress.deaths > 0 {
         message.push_str(&format!(", {} replaced", progress.deaths));
+    }
+    if progress.step > 0 {
+        message.push_str(&format!(", step {}", progress.step));
     }
     if progress.round > 0 {
         message.push_str(", mapping again what was lost");

@@ -11,6 +11,10 @@
 //!
 //! A dead worker's tasks of its open epoch go back to the queue; if it reduced, its partitions are tainted
 //! and given to the worker that replaces it (`redo`).
+//!
+//! An iterated job has no finish, but steps (`coordinator/steps.rs`).
+
+mod steps;
 
 use std::ops::ControlFlow;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -27,12 +31,14 @@ use std::sync::atomic::AtomicU32;
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::exchange::JobIsOver;
+use crate::iterate::{Next, Step};
 use crate::job::{Isolation, Job, Order, Progress};
+use crate::keep::pair_bytes_max;
 use crate::map_reduce::MapReduce;
 use crate::output::{self, Summary};
-use crate::plan::{self, Machine, Plan};
+use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::results::Results;
-use crate::shared::{COORDINATOR, Failure, Shared};
+use crate::shared::{COORDINATOR, Failure, Room, Shared};
 use crate::split::Tasks;
 use crate::worker::{Role, Work, work};
 
@@ -46,6 +52,24 @@ const FAREWELL: Duration = Duration::from_millis(200);
 pub(crate) fn run<J: MapReduce>(
     job: Job<'_, J>,
     visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+) -> Result<Summary> {
+    supervise(job, None, |coordinator| coordinator.conduct(visit))
+}
+
+/// Runs `job` in steps, of which the first sees `state`.
+pub(crate) fn iterate<J: MapReduce>(
+    job: Job<'_, J>,
+    state: &[u8],
+    control: impl FnMut(&mut Step<'_, J>) -> Next,
+) -> Result<Summary> {
+    supervise(job, Some(state), |coordinator| coordinator.conduct_steps(control))
+}
+
+/// Prepares everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state.
+fn supervise<J: MapReduce>(
+    job: Job<'_, J>,
+    state: Option<&[u8]>,
+    conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let Job { program, input, settings, reduce, progress } = job;
@@ -65,31 +89,55 @@ pub(crate) fn run<J: MapReduce>(
     let facts = plan::Program { combines: J::COMBINE.is_some(), keys: program.keys(), keys_max: J::Key::DENSE };
     let plan = Plan::new(&settings, Machine { cpus }, input_bytes, facts)?;
     let tasks = Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max);
+    let keep_bytes = match (state, settings.keep_bytes) {
+        (None, _) => 0,
+        (Some(_), Some(bytes)) => bytes,
+        (Some(_), None) => {
+            gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")? / 2
+        }
+    };
+    let shelf = ShelfShape::of(keep_bytes, plan.reduce_workers);
+    // A partition has a piece, and one more for each extent that it begins anew in.
+    let pieces = if state.is_some() { plan.partitions + shelf.extents } else { 0 };
+    let room = Room {
+        slots: plan.slots(),
+        partitions: plan.partitions,
+        tasks: tasks.len().max(pieces),
+        pieces,
+        state_bytes: state.map_or(0, <[u8]>::len),
+    };
     let pages = Pages::new(Shape {
         slots: plan.slots(),
         pages_per_arena: plan.pages_per_arena,
         page_bytes: plan.page_bytes,
-        extra_words: Shared::words(plan.slots(), plan.partitions, tasks.len()),
+        extra_words: room.words(),
+        extents: shelf.extents,
+        extent_bytes: shelf.extent_bytes,
     })
     .asked("mapping the shared region")?;
     pages.region().ask_for_huge_pages();
-    let shared = Shared::new(&pages, plan.partitions, tasks.len()).asked("making an eventfd")?;
+    let shared = Shared::new(&pages, room).asked("making an eventfd")?;
+    shared.set_state(state.unwrap_or_default());
     let reduce = reduce.as_deref();
-    let work = Work { program, plan: &plan, tasks: &tasks, shared: &shared, reduce, settings: &settings, start_ns };
+    let iterates = state.is_some();
+    let work =
+        Work { program, plan: &plan, tasks: &tasks, shared: &shared, reduce, settings: &settings, start_ns, iterates };
     std::thread::scope(|scope| {
         let mut coordinator = Coordinator {
             work: &work,
             scope,
             hands: Vec::new(),
             reducers: Vec::new(),
-            attempts: vec![0; tasks.len()],
+            attempts: Vec::new(),
             done: 0,
+            tasks: 0,
+            first_round: 0,
+            keep_bytes,
             deaths: Vec::new(),
             progress,
             next_tick_ns: 0,
-            input_bytes,
         };
-        let outcome = coordinator.conduct(visit);
+        let outcome = conduct(&mut coordinator);
         // Whatever happened, nobody works on: threads see the word, processes are also killed on drop.
         shared.set_over();
         shared.ring_all_after_death();
@@ -99,9 +147,10 @@ pub(crate) fn run<J: MapReduce>(
             wall_ns: monotonic_ns() - start_ns,
             start_ns: started_ns - start_ns,
             input_bytes,
-            tasks: tasks.len(),
+            tasks: coordinator.tasks,
             pairs,
             rounds: shared.round() + 1,
+            steps: shared.step() + 1,
             workers: coordinator
                 .hands
                 .iter()
@@ -126,6 +175,13 @@ struct Hand<'scope> {
     timed_out: bool,
 }
 
+/// Whether partitions must be made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taint {
+    None,
+    Some,
+}
+
 enum Body<'scope> {
     Process(Child),
     Thread(Option<ScopedJoinHandle<'scope, ()>>),
@@ -139,14 +195,19 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     hands: Vec<Hand<'scope>>,
     /// For each reducer, the slot it is in now.
     reducers: Vec<usize>,
-    /// For each task, how often a worker died of it.
+    /// For each task of the running step, how often a worker died of it.
     attempts: Vec<u32>,
     /// All tasks below this one are done in this round.
     done: usize,
+    /// Tasks of all steps so far.
+    tasks: usize,
+    /// The first round of the running step.
+    first_round: u32,
+    /// What the shelf may hold.
+    keep_bytes: u64,
     deaths: Vec<String>,
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
     next_tick_ns: u64,
-    input_bytes: u64,
 }
 
 impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
@@ -156,6 +217,37 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<(u64, u64)> {
         let Work { plan, shared, settings, .. } = *self.work;
+        let started_ns = self.start_all()?;
+        let (_, receiver) = shared.pages.claim(COORDINATOR);
+        // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
+        let mut results = Results::<J>::new(shared, receiver, plan.reduce_workers);
+        let ordered = settings.order != Order::Unordered;
+        let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
+            // Counted before the look, so that what is announced during it is not slept through.
+            let announced = shared.announced();
+            self.watch(|reducer| results.has_ended(reducer))?;
+            results.follow(&self.reducers);
+            if !results.has_arrived() {
+                self.sleep(announced, || results.has_arrived());
+            }
+            Ok(())
+        })?;
+        Ok((pairs, started_ns))
+    }
+
+    /// Opens the first round of a step.
+    fn open_step(&mut self, round: u32, tasks: usize) {
+        self.attempts.clear();
+        self.attempts.resize(tasks, 0);
+        self.tasks += tasks;
+        self.first_round = round;
+        self.done = 0;
+        self.work.shared.open_round(round, tasks);
+    }
+
+    /// Starts all workers, and returns when that was done.
+    fn start_all(&mut self) -> Result<u64> {
+        let Work { plan, shared, tasks, .. } = *self.work;
         // 1. Words that the first worker may read.
         let workers = plan.workers();
         self.reducers = (1..=workers).rev().take(plan.reduce_workers).collect();
@@ -163,10 +255,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         for partition in 0..plan.partitions {
             shared.assign(partition, self.reducers[partition % plan.reduce_workers], 0);
         }
-        shared.open_round(0);
+        self.open_step(0, tasks.len());
         shared.set_slots_born(1 + workers);
         shared.set_permits(plan.mapping_at_once);
-        let (_, receiver) = shared.pages.claim(COORDINATOR);
         // 2. Workers.
         for slot in 1..=workers {
             let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
@@ -174,21 +265,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             let reduces = reducer.map(|_| 0);
             self.start(Role { slot, maps, reduces }, reducer)?;
         }
-        let started_ns = monotonic_ns();
-        // 3. The result, in order; whoever waits for the next page of it watches over the job meanwhile.
-        let mut results = Results::<J>::new(shared, receiver, plan.reduce_workers);
-        let ordered = settings.order != Order::Unordered;
-        let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
-            // Counted before the look, so that what is announced during it is not slept through.
-            let announced = shared.announced();
-            self.watch(results)?;
-            results.follow(&self.reducers);
-            if !results.has_arrived() {
-                self.sleep(results, announced);
-            }
-            Ok(())
-        })?;
-        Ok((pairs, started_ns))
+        Ok(monotonic_ns())
     }
 
     fn start(&mut self, role: Role, reducer: Option<usize>) -> Result<()> {
@@ -214,8 +291,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         Ok(())
     }
 
-    /// Looks at everything once and moves the job on.
-    fn watch(&mut self, results: &Results<'_, J>) -> Result<()> {
+    /// Looks at everything once and moves the job on; `has_ended` says of a reducer that it has done all that it was
+    /// there for.
+    fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, settings, .. } = *self.work;
         // 1. Errors and deaths.
         for at in 0..self.hands.len() {
@@ -224,7 +302,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 return Err(self.explain(failure));
             }
             if let Some(cause) = self.hands[at].ended()? {
-                self.bury(at, &cause, results)?;
+                self.bury(at, &cause, &has_ended)?;
             }
         }
         // 2. Time.
@@ -253,7 +331,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
 
     /// Moves the round on by one step if it is time; false when it is not.
     fn advance(&mut self) -> bool {
-        let Work { plan, shared, .. } = *self.work;
+        let shared = self.work.shared;
         let round = shared.round();
         if !shared.is_mapped(round) {
             // Done tasks stay done until the next round.
@@ -264,21 +342,13 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             }
             return mapped;
         }
-        // Only who receives pages of this round need say that it has them all. The others may be waiting for
-        // the coordinator to take their result, and the coordinator for the result of this round.
-        let (mut drained, mut tainted) = (true, false);
-        for partition in 0..plan.partitions {
-            let since = shared.since(partition);
-            drained &= since != round || shared.is_drained(shared.owner(partition), round);
-            tainted |= since > round;
-        }
-        match (drained, tainted) {
-            (true, true) => {
+        match self.drained() {
+            Some(Taint::Some) => {
                 self.done = 0;
-                shared.open_round(round + 1);
+                shared.open_round(round + 1, self.attempts.len());
                 true
             }
-            (true, false) if !shared.may_finish(round) => {
+            Some(Taint::None) if !self.work.iterates && !shared.may_finish(round) => {
                 shared.set_may_finish(round);
                 true
             }
@@ -286,36 +356,54 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         }
     }
 
+    /// Whether partitions are tainted when the round has been drained; `None` as long as it has not.
+    fn drained(&self) -> Option<Taint> {
+        let Work { plan, shared, .. } = *self.work;
+        let round = shared.round();
+        // Only who receives pages of this round need say that it has them all. The others may be waiting for
+        // the coordinator to take their result, and the coordinator for the result of this round.
+        let (mut drained, mut taint) = (true, Taint::None);
+        for partition in 0..plan.partitions {
+            let since = shared.since(partition);
+            drained &= since != round || shared.is_drained(shared.owner(partition), round);
+            if since > round {
+                taint = Taint::Some;
+            }
+        }
+        drained.then_some(taint)
+    }
+
     fn report(&mut self, round: u32) {
         let shared = self.work.shared;
         if let Some(progress) = &mut self.progress {
             let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
             progress(Progress {
-                done_bytes: done.map(|task| self.work.tasks.bytes(task)).sum(),
-                total_bytes: self.input_bytes,
+                done_bytes: done.map(|task| self.work.task_bytes(task)).sum(),
+                total_bytes: (0..self.attempts.len()).map(|task| self.work.task_bytes(task)).sum(),
                 workers: self.hands.iter().filter(|hand| !matches!(hand.body, Body::Gone)).count(),
                 deaths: self.deaths.len(),
-                round,
+                step: shared.step(),
+                round: round - self.first_round,
                 finishing: shared.may_finish(round),
             });
         }
     }
 
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
-    fn sleep(&self, results: &Results<'_, J>, announced: u64) {
+    fn sleep(&self, announced: u64, has_arrived: impl Fn() -> bool) {
         let shared = self.work.shared;
         let wants_ticks = self.progress.is_some() || self.work.settings.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {
             let again = std::mem::replace(&mut slept, true);
-            again || shared.announced() != announced || results.has_arrived()
+            again || shared.announced() != announced || has_arrived()
         });
     }
 
     /// Takes note of a death and makes good for it.
-    fn bury(&mut self, at: usize, cause: &str, results: &Results<'_, J>) -> Result<()> {
-        let Work { plan, shared, settings, tasks, .. } = *self.work;
+    fn bury(&mut self, at: usize, cause: &str, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
+        let Work { plan, shared, settings, .. } = *self.work;
         let Hand { role, reducer, timed_out, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
         let task = shared.task(role.slot).map(|(task, _)| task);
@@ -324,7 +412,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             Body::Thread(_) | Body::Gone => format!("worker {}", role.slot),
         };
         let place = match task {
-            Some(task) => format!("in map on {}", tasks.place(task)),
+            Some(task) => format!("in map on {}", self.place(task)),
             None if !role.maps || role.reduces.is_some() && shared.is_mapped(shared.round()) => "in reduce".to_owned(),
             None => "in map, between two tasks".to_owned(),
         };
@@ -349,7 +437,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             }
         }
         // 3. Somebody takes its place, unless it had done all that it was there for.
-        if reducer.is_some_and(|reducer| results.has_ended(reducer)) {
+        if reducer.is_some_and(has_ended) {
             shared.ring_all_after_death();
             return Ok(());
         }
@@ -361,7 +449,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         if let Some(reducer) = reducer {
             self.reducers[reducer] = slot;
             for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
-                shared.assign(partition, slot, since);
+                // What it has left on the shelf outlives it.
+                let kept = self.work.iterates && shared.is_kept(partition, shared.step());
+                shared.assign(partition, slot, if kept { shared.since(partition) } else { since });
             }
         }
         shared.set_slots_born(slot + 1);
@@ -370,7 +460,17 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         Ok(())
     }
 
+    /// Where the input of a task lies, as a message says it.
+    fn place(&self, task: usize) -> String {
+        let Work { shared, tasks, .. } = *self.work;
+        match shared.piece(task) {
+            Some(piece) => format!("{} bytes of the pairs of step {}", piece.bytes, shared.step() - 1),
+            None => tasks.place(task),
+        }
+    }
+
     fn explain(&self, failure: Failure) -> Error {
+        let step = self.work.shared.step();
         let source = |source: usize| &self.work.tasks.sources[source];
         match failure {
             Failure::Read { source: at, errno } => {
@@ -387,6 +487,12 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             Failure::Rejected { source: at, offset, why } => {
                 Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
             }
+            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.keep_bytes },
+            Failure::PairTooLarge { bytes } => Error::PairTooLarge {
+                step,
+                bytes,
+                limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
+            },
         }
     }
 

@@ -85,6 +85,34 @@ pub enum Error {
         /// Threads found.
         threads: usize,
     },
+    /// What two steps of an iterated job leave is more than the region keeps.
+    #[error(
+        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise the limit with --keep-bytes (Job::keep_bytes), or stop a step earlier"
+    )]
+    KeepLimit {
+        /// The step whose pairs found no room, from 0.
+        step: u32,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// A pair that a step leaves for the next is larger than a piece of the region that one worker takes at a time.
+    #[error(
+        "a pair of {bytes} bytes in step {step} is larger than {limit_bytes} bytes, the largest that can be kept from step to step. Emit it in parts"
+    )]
+    PairTooLarge {
+        /// The step that made it, from 0.
+        step: u32,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// An iterated job went on and on.
+    #[error("the job was to begin round {limit}; an iterated job has fewer, the repetitions after a loss included")]
+    TooManyRounds {
+        /// The limit.
+        limit: u32,
+    },
     /// A setting cannot be honoured.
     #[error("{0}")]
     Setting(String),

@@ -28,11 +28,15 @@ pub enum Moment {
     Committed,
     /// A reducer has all pages of a round; nobody was told.
     Drained,
+    /// A partition was left for the next step and is not published.
+    Keeping,
+    /// It is published; nobody was told.
+    Kept,
 }
 
 /// Every moment.
 #[doc(hidden)]
-pub const MOMENTS: [Moment; 9] = [
+pub const MOMENTS: [Moment; 11] = [
     Moment::Drawn,
     Moment::Claimed,
     Moment::Pushed,
@@ -42,6 +46,8 @@ pub const MOMENTS: [Moment; 9] = [
     Moment::Flushed,
     Moment::Committed,
     Moment::Drained,
+    Moment::Keeping,
+    Moment::Kept,
 ];
 
 /// When a worker dies: the n-th time it comes to a moment, or never.

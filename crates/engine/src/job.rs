@@ -8,6 +8,7 @@ use crate::datum::{Datum, Key};
 use crate::error::Result;
 use crate::fate::Moment;
 use crate::input::Input;
+use crate::iterate::{Next, Step};
 use crate::map_reduce::{MapReduce, Reduce};
 use crate::output::{Outcome, Output, Summary};
 use crate::split::Records;
@@ -101,15 +102,17 @@ impl Order {
 /// What a run looks like at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Bytes of input in committed tasks.
+    /// Bytes of input in committed tasks of this step.
     pub done_bytes: u64,
-    /// Bytes of input in all.
+    /// Bytes of input of this step in all.
     pub total_bytes: u64,
     /// Workers alive.
     pub workers: usize,
     /// Workers that died.
     pub deaths: usize,
-    /// 0, and one more for each time the input is mapped again because reduce state was lost.
+    /// The step of an iterated job, from 0.
+    pub step: u32,
+    /// 0, and one more for each time that the input of the step is mapped again because reduce state was lost.
     pub round: u32,
     /// Everything is mapped and the result is being made.
     pub finishing: bool,
@@ -135,6 +138,7 @@ pub(crate) struct Settings {
     pub retries: u32,
     pub task_timeout: Option<Duration>,
     pub mapping_at_once: Option<usize>,
+    pub keep_bytes: Option<u64>,
     /// For tests: the worker in this slot dies at the n-th of such moments.
     pub fates: Vec<(usize, Moment, u64)>,
 }
@@ -196,6 +200,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             retries: 2,
             task_timeout: None,
             mapping_at_once: None,
+            keep_bytes: None,
             fates: Vec::new(),
         };
         Job { program, input, settings, reduce: None, progress: None }
@@ -346,6 +351,13 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
+    /// What the pairs of two steps in a row may take in the region, for [`Job::iterate`]; by default half of the memory
+    /// that is available. It is address space until it is used.
+    pub fn keep_bytes(mut self, bytes: u64) -> Self {
+        self.settings.keep_bytes = Some(bytes);
+        self
+    }
+
     /// Calls `progress` about ten times a second while the job runs.
     pub fn on_progress(mut self, progress: impl FnMut(Progress) + 'j) -> Self {
         self.progress = Some(Box::new(progress));
@@ -395,5 +407,54 @@ impl<'j, J: MapReduce> Job<'j, J> {
         visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
         coordinator::run(self, visit)
+    }
+
+    /// Runs the job in steps, with the same workers: what one step reduces stays in the region, partition by partition.
+    /// After each step `control` sees it and says what the next one maps: the input again, or those pairs
+    /// ([`Next`]). Every step sees a small state, `state` at first and then what [`Step::set_state`] has set; a later
+    /// one may not be longer. The order of the result, and its limit, mean nothing here.
+    ///
+    /// A worker that dies in any step is replaced, and what it had not left in the region is made again from what the
+    /// step maps, which stays until the step is complete.
+    ///
+    /// ```
+    /// use gristmill::{Combine, Emit, Input, Isolation, Job, MapReduce, Next, Pairs, Records, Split};
+    ///
+    /// /// In how many ways a walk on the whole numbers comes to each place.
+    /// struct Walk;
+    ///
+    /// impl MapReduce for Walk {
+    ///     type Key = i64;
+    ///     type Value = u64;
+    ///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<i64, u64>) {
+    ///         split.bytes().iter().for_each(|start| out.emit(i64::from(*start), 1));
+    ///     }
+    ///
+    ///     fn map_pairs(&self, pairs: &Pairs<'_, i64, u64>, out: &mut impl Emit<i64, u64>) {
+    ///         for (place, ways) in pairs.iter() {
+    ///             out.emit(place - 1, ways);
+    ///             out.emit(place + 1, ways);
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let start = Input::bytes("the start", &[10])?;
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Walk, start).records(Records::Fixed(1)).workers(2).isolation(Isolation::Thread);
+    /// let mut ways = None;
+    /// job.iterate(&[], |step| {
+    ///     ways = step.get(12);
+    ///     if step.number() == 4 { Next::Stop } else { Next::Pairs }
+    /// })?;
+    /// assert_eq!(ways, Some(4)); // one step back and three forward, in any order
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Job::run`]; and when the pairs of two steps together are larger than [`Job::keep_bytes`].
+    pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
+        coordinator::iterate(self, state, control)
     }
 }

@@ -15,7 +15,9 @@ mod error;
 mod exchange;
 mod fate;
 mod input;
+mod iterate;
 mod job;
+mod keep;
 mod map_reduce;
 mod output;
 mod partition;
@@ -33,6 +35,7 @@ pub use error::{Error, Result};
 #[doc(hidden)]
 pub use fate::{MOMENTS, Moment};
 pub use input::Input;
+pub use iterate::{Next, Pairs, Step};
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Outcome, Output, Summary, Worker};

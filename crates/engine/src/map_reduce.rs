@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::datum::{Combine, Datum, Key};
+use crate::iterate::Pairs;
 use crate::split::Split;
 
 /// A MapReduce program.
@@ -50,6 +51,12 @@ pub trait MapReduce: Sync {
 
     /// Emits the pairs of one piece of the input: whole records, separators included.
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
+
+    /// Emits what becomes of pairs that the step before has made, in a job whose steps follow on each other
+    /// ([`Next::Pairs`](crate::Next::Pairs)). Without a function of its own a program passes them on.
+    fn map_pairs(&self, pairs: &Pairs<'_, Self::Key, Self::Value>, out: &mut impl Emit<Self::Key, Self::Value>) {
+        pairs.iter().for_each(|(key, value)| out.emit(key, value));
+    }
 }
 
 /// Chooses one of so many partitions for a key.

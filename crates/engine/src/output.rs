@@ -76,6 +76,8 @@ pub struct Summary {
     pub deaths: Vec<String>,
     /// Times the input was mapped, whole or in part.
     pub rounds: u32,
+    /// Steps of an iterated job; 1 for others.
+    pub steps: u32,
     /// What each worker did, the dead included.
     pub workers: Vec<Worker>,
 }

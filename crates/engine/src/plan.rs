@@ -21,6 +21,14 @@ const PARTITIONS_MIN: usize = 64;
 /// Tasks that the shared words have room for.
 const TASKS_MAX: u64 = 1 << 16;
 
+/// Extents of the shelf: large enough that few are taken, small enough that a worker's last one wastes little.
+const EXTENT_BYTES_MIN: u64 = 64 << 10;
+const EXTENT_BYTES_MAX: u64 = 1 << 20;
+/// Extents that each reduce worker finds on a small shelf.
+const EXTENTS_PER_WORKER: u64 = 16;
+/// Extents at most: each may be a task.
+const EXTENTS_MAX: u64 = TASKS_MAX / 2;
+
 /// Most keys of a domain that the plan chooses a dense buffer for by itself: its array then fits the second-level cache.
 const DENSE_KEYS_MAX: usize = 1 << 16;
 
@@ -64,6 +72,26 @@ pub(crate) struct Plan {
     pub mapping_at_once: usize,
     /// An epoch ends with the task in which it has sent this many pages.
     pub epoch_pages: u64,
+}
+
+/// The shelf of an iterated job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShelfShape {
+    pub extents: usize,
+    pub extent_bytes: usize,
+}
+
+impl ShelfShape {
+    /// A shelf of at most `limit_bytes`.
+    pub fn of(limit_bytes: u64, reduce_workers: usize) -> ShelfShape {
+        let fair = limit_bytes / (reduce_workers as u64 * EXTENTS_PER_WORKER);
+        let extent_bytes = fair.clamp(EXTENT_BYTES_MIN, EXTENT_BYTES_MAX).max(limit_bytes / EXTENTS_MAX);
+        let extent_bytes = extent_bytes / 4096 * 4096;
+        ShelfShape {
+            extents: (limit_bytes / extent_bytes).min(EXTENTS_MAX) as usize,
+            extent_bytes: extent_bytes as usize,
+        }
+    }
 }
 
 impl Plan {

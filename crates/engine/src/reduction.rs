@@ -82,6 +82,32 @@ impl<J: MapReduce> Reduction<J> {
         self.partitions.iter().map(Partition::len).sum()
     }
 
+    /// Calls `visit` with every pair of a partition until it fails.
+    pub fn try_for_each<E>(
+        &self,
+        partition: usize,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (partition, mut outcome) = (&self.partitions[partition], Ok(()));
+        partition.for_each_place(|place| {
+            if outcome.is_ok() {
+                let (key, value) = partition.pair(place);
+                outcome = visit(key, value);
+            }
+        });
+        outcome
+    }
+
+    /// Forgets all pairs and keeps the memory.
+    pub fn clear(&mut self) {
+        for partition in &mut self.partitions {
+            match partition {
+                Partition::Table(table) => table.clear(),
+                Partition::List(list) => list.clear(),
+            }
+        }
+    }
+
     /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.partitions

@@ -1,11 +1,17 @@
 //! The words that workers and coordinator share, beside pages and rings.
 //!
 //! ```text
-//!  | job, 16 words | slot 0, 128 words | slot 1 ... | partition 0: owner, since | ... | task 0 | task 1 | ...
+//!  | job, 16 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | pieces |
+//!
+//!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
+//!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
 //! ```
 //!
-//! *Who writes.* Job and partition words: the coordinator. Slot words: the worker of the slot (the coordinator
-//! reads). Task words: a worker when it claims, the coordinator when it puts a task back or opens a round.
+//! *Who writes.* Job, state and piece words: the coordinator. Partition words: the coordinator, and the owner when it
+//! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
+//! claims, the coordinator when it puts a task back or opens a round.
+
+mod steps;
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,6 +25,8 @@ use crate::counters::{COUNTERS, Counters};
 use crate::fate::Fate;
 
 const JOB_WORDS: usize = 16;
+const PARTITION_WORDS: usize = 8;
+const PIECE_WORDS: usize = 2;
 const SLOT_WORDS: usize = 192;
 const MESSAGE_AT: usize = 16;
 const MESSAGE_WORDS: usize = 64;
@@ -38,6 +46,12 @@ enum Job {
     /// Workers that may still begin to map.
     Permits,
     Announced,
+    /// Tasks of the running round.
+    Tasks,
+    Step,
+    /// 1 when the tasks of the running step are pieces of the step before, not parts of the input.
+    MapsPairs,
+    StateBytes,
 }
 
 /// Words of a slot.
@@ -77,6 +91,12 @@ pub(crate) enum Failure {
         offset: u64,
         why: String,
     },
+    /// What a step leaves for the next is more than the shelf holds.
+    ShelfFull,
+    /// A pair to be left for the next step is larger than an extent.
+    PairTooLarge {
+        bytes: usize,
+    },
 }
 
 impl Failure {
@@ -86,6 +106,8 @@ impl Failure {
             Failure::Truncated { source, found } => [2, source as u64, found],
             Failure::RecordTooLong { source, offset } => [3, source as u64, offset],
             Failure::Rejected { source, offset, .. } => [4, source as u64, offset],
+            Failure::ShelfFull => [5, 0, 0],
+            Failure::PairTooLarge { bytes } => [6, 0, bytes as u64],
         }
     }
 
@@ -97,6 +119,8 @@ impl Failure {
             2 => Some(Failure::Truncated { source, found: number }),
             3 => Some(Failure::RecordTooLong { source, offset: number }),
             4 => Some(Failure::Rejected { source, offset: number, why: message() }),
+            5 => Some(Failure::ShelfFull),
+            6 => Some(Failure::PairTooLarge { bytes: number as usize }),
             other => panic!("a failure of kind {other} was left"),
         }
     }
@@ -110,22 +134,25 @@ pub(crate) struct Claim {
     pub taken: Option<(usize, u64)>,
 }
 
-const NOBODY: u64 = 0xffff;
+const NOBODY: u64 = 0xfff;
+
+/// Rounds that a job has at most, all steps together: what a claim has room for.
+pub(crate) const ROUNDS_MAX: u32 = 1 << 20;
 
 impl Claim {
     fn free(round: u32) -> u64 {
-        u64::from(round) << 48 | NOBODY << 32
+        u64::from(round) << 44 | NOBODY << 32
     }
 
     fn taken(round: u32, slot: usize, epoch: u64) -> u64 {
         assert!(epoch < 1 << 32 && (slot as u64) < NOBODY, "epochs and slots fit a claim");
-        u64::from(round) << 48 | (slot as u64) << 32 | epoch
+        u64::from(round) << 44 | (slot as u64) << 32 | epoch
     }
 
     fn decode(word: u64) -> Claim {
-        let slot = word >> 32 & 0xffff;
+        let slot = word >> 32 & 0xfff;
         let taken = (slot != NOBODY).then_some((slot as usize, word & 0xffff_ffff));
-        Claim { round: (word >> 48) as u32, taken }
+        Claim { round: (word >> 44) as u32, taken }
     }
 }
 
@@ -159,23 +186,44 @@ pub(crate) struct Shared<'p> {
     job: &'p [AtomicU64],
     slot_words: &'p [AtomicU64],
     partition_words: &'p [AtomicU64],
+    state_words: &'p [AtomicU64],
     task_words: &'p [AtomicU64],
+    piece_words: &'p [AtomicU64],
+}
+
+/// How many words of each kind a job needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub slots: usize,
+    pub partitions: usize,
+    /// Tasks of a round, at most.
+    pub tasks: usize,
+    /// Of them, tasks of a step that maps pairs.
+    pub pieces: usize,
+    /// Bytes of the state of a step.
+    pub state_bytes: usize,
+}
+
+impl Room {
+    /// Words that [`Shared::new`] needs in the region.
+    pub fn words(self) -> usize {
+        let Room { slots, partitions, tasks, pieces, state_bytes } = self;
+        let state = state_bytes.div_ceil(8);
+        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + pieces * PIECE_WORDS
+    }
 }
 
 impl<'p> Shared<'p> {
-    /// Words that [`Shared::new`] needs in the region.
-    pub fn words(slots: usize, partitions: usize, tasks: usize) -> usize {
-        JOB_WORDS + slots * SLOT_WORDS + partitions * 2 + tasks
-    }
-
-    pub fn new(pages: &'p Pages, partitions: usize, tasks: usize) -> io::Result<Shared<'p>> {
-        let slots = pages.shape().slots;
+    pub fn new(pages: &'p Pages, room: Room) -> io::Result<Shared<'p>> {
+        let Room { slots, partitions, tasks, pieces, state_bytes } = room;
         let (job, words) = pages.extra_words().split_at(JOB_WORDS);
         let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
-        let (partition_words, words) = words.split_at(partitions * 2);
-        let task_words = &words[..tasks];
+        let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
+        let (state_words, words) = words.split_at(state_bytes.div_ceil(8));
+        let (task_words, words) = words.split_at(tasks);
+        let piece_words = &words[..pieces * PIECE_WORDS];
         let bell = CoordinatorBell(Bell::new()?);
-        Ok(Shared { pages, bell, slots, job, slot_words, partition_words, task_words })
+        Ok(Shared { pages, bell, slots, job, slot_words, partition_words, state_words, task_words, piece_words })
     }
 
     pub fn slots(&self) -> usize {
@@ -183,7 +231,7 @@ impl<'p> Shared<'p> {
     }
 
     pub fn partitions(&self) -> usize {
-        self.partition_words.len() / 2
+        self.partition_words.len() / PARTITION_WORDS
     }
 
     fn job(&self, word: Job) -> &AtomicU64 {
@@ -199,7 +247,12 @@ impl<'p> Shared<'p> {
     }
 
     fn partition_words(&self, partition: usize) -> &[AtomicU64] {
-        &self.partition_words[partition * 2..][..2]
+        &self.partition_words[partition * PARTITION_WORDS..][..PARTITION_WORDS]
+    }
+
+    /// Tasks of the running round.
+    fn tasks(&self) -> usize {
+        self.job(Job::Tasks).load(Ordering::Acquire) as usize
     }
 
     fn task_word(&self, task: usize) -> &AtomicU64 {
@@ -242,9 +295,11 @@ impl<'p> Shared<'p> {
         self.job(Job::Round).load(Ordering::Acquire) as u32
     }
 
-    /// Opens a round: every task is free again.
-    pub fn open_round(&self, round: u32) {
-        for task in 0..self.task_words.len() {
+    /// Opens a round of so many tasks, all of them free.
+    pub fn open_round(&self, round: u32, tasks: usize) {
+        assert!(round < ROUNDS_MAX && tasks <= self.task_words.len(), "the words have room for {tasks} tasks");
+        self.job(Job::Tasks).store(tasks as u64, Ordering::Release);
+        for task in 0..tasks {
             self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
         }
         self.job(Job::PutBack).store(0, Ordering::Relaxed);
@@ -334,7 +389,7 @@ impl<'p> Shared<'p> {
         if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
             return None;
         }
-        (0..self.task_words.len()).find(|task| self.claim(*task, round, slot, epoch))
+        (0..self.tasks()).find(|task| self.claim(*task, round, slot, epoch))
     }
 
     fn claim(&self, task: usize, round: u32, slot: usize, epoch: u64) -> bool {
@@ -345,7 +400,7 @@ impl<'p> Shared<'p> {
     /// The task that the counter value `next` offers to a worker in `round`.
     fn drawable(&self, next: u64, round: u32) -> Option<usize> {
         let task = (next & 0xffff_ffff) as usize;
-        (next >= next_word(round, 0) && next < next_word(round, self.task_words.len())).then_some(task)
+        (next >= next_word(round, 0) && next < next_word(round, self.tasks())).then_some(task)
     }
 
     /// True when [`Shared::claim_new`] would find something.
@@ -357,7 +412,7 @@ impl<'p> Shared<'p> {
     pub fn has_free_task(&self, round: u32) -> bool {
         self.has_new_task(round)
             || self.job(Job::PutBack).load(Ordering::Acquire) != 0
-                && (0..self.task_words.len()).any(|task| self.claim_of(task) == Claim { round, taken: None })
+                && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
     }
 
     pub fn claim_of(&self, task: usize) -> Claim {
@@ -372,7 +427,7 @@ impl<'p> Shared<'p> {
     /// Frees every task that dead `slot` had claimed and not committed.
     pub fn put_back(&self, slot: usize) {
         let committed = self.commit(slot).committed();
-        for task in 0..self.task_words.len() {
+        for task in 0..self.tasks() {
             let claim = self.claim_of(task);
             if matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed) {
                 self.task_word(task).store(Claim::free(claim.round), Ordering::Release);
@@ -503,9 +558,7 @@ impl<'p> Shared<'p> {
         let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
         let bytes = &message.as_bytes()[..message.len().min(MESSAGE_WORDS * 8)];
         for (word, eight) in words.iter().zip(bytes.chunks(8)) {
-            let mut padded = [0; 8];
-            padded[..eight.len()].copy_from_slice(eight);
-            word.store(u64::from_le_bytes(padded), Ordering::Relaxed);
+            word.store(word_of(eight), Ordering::Relaxed);
         }
         self.slot(slot, Slot::MessageBytes).store(bytes.len() as u64, Ordering::Release);
     }
@@ -530,4 +583,11 @@ impl<'p> Shared<'p> {
     pub fn counters(&self, slot: usize) -> Counters {
         Counters::from_values(self.slot_words(slot)[COUNTERS_AT..].iter().map(|word| word.load(Ordering::Relaxed)))
     }
+}
+
+/// Up to eight bytes as a word.
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut padded = [0; 8];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(padded)
 }

@@ -129,6 +129,7 @@ pub struct Split<'a> {
     pub(crate) bytes: &'a mut [u8],
     pub(crate) source: &'a Source,
     pub(crate) offset: u64,
+    pub(crate) state: &'a [u8],
     /// What was said first against it: about which byte of the file, and what.
     pub(crate) rejected: Option<(u64, String)>,
 }
@@ -163,6 +164,11 @@ impl Split<'_> {
         self.offset
     }
 
+    /// The state of this step, as the caller of [`Job::iterate`](crate::Job::iterate) has set it; empty in other jobs.
+    pub fn state(&self) -> &[u8] {
+        self.state
+    }
+
     /// Ends the job, because the input is wrong and will not be right when it is read again. The error names the file,
     /// the line (of records that are lines) in which byte `at` of this split stands, and says `why`.
     pub fn reject(&mut self, at: usize, why: impl Display) {
@@ -177,11 +183,13 @@ pub(crate) struct Reader {
     open: Option<(usize, File)>,
     /// Time spent reading since it was last set to zero, nanoseconds.
     pub read_ns: u64,
+    /// The state that splits show.
+    pub state: Vec<u8>,
 }
 
 impl Reader {
     pub fn new(chunk_bytes: usize) -> Reader {
-        Reader { buffer: Vec::new(), chunk_bytes, open: None, read_ns: 0 }
+        Reader { buffer: Vec::new(), chunk_bytes, open: None, read_ns: 0, state: Vec::new() }
     }
 
     /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time.
@@ -300,7 +308,7 @@ impl Reader {
         whole: usize,
         offset: u64,
     ) -> Result<(), Failure> {
-        let mut split = Split { bytes: &mut self.buffer[..whole], source, offset, rejected: None };
+        let mut split = Split { bytes: &mut self.buffer[..whole], source, offset, state: &self.state, rejected: None };
         visit(&mut split);
         match split.rejected {
             None => Ok(()),

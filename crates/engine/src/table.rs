@@ -47,6 +47,15 @@ impl<K: Key, V: Datum> Table<K, V> {
         }
     }
 
+    /// Forgets all keys and keeps the memory.
+    pub fn clear(&mut self) {
+        if self.len > 0 {
+            self.slots.fill(0);
+            self.entries.clear();
+            self.len = 0;
+        }
+    }
+
     /// Number of keys.
     pub fn len(&self) -> usize {
         self.len

@@ -3,13 +3,15 @@
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
-use gristmill_page::Reuse;
+use gristmill_page::{Reuse, Shelver};
 
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
 use crate::exchange::{Inbox, Lane, Outbox};
 use crate::fate::{Fate, Moment};
+use crate::iterate::Pairs;
 use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
+use crate::keep::{Keeper, NoRoom, pairs_of};
 use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::partition::Partitioner;
 use crate::plan::Plan;
@@ -35,6 +37,15 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     pub settings: &'w crate::job::Settings,
     pub start_ns: u64,
+    /// The job runs in steps: its result stays in the region.
+    pub iterates: bool,
+}
+
+impl<J: MapReduce> Work<'_, J> {
+    /// Bytes of input in a task of the running step.
+    pub fn task_bytes(&self, task: usize) -> u64 {
+        self.shared.piece(task).map_or_else(|| self.tasks.bytes(task), |piece| u64::from(piece.bytes))
+    }
 }
 
 /// The map side of a worker.
@@ -43,6 +54,8 @@ struct Mapper<J: MapReduce> {
     /// What the buffer keeps, made for the first task.
     kept: Kept<J>,
     partitioner: Partitioner,
+    /// The round whose state the reader shows.
+    state_of: Option<u32>,
     /// Tasks of the open epoch.
     open_tasks: usize,
     /// Pages that had been sent when the open epoch began.
@@ -61,12 +74,20 @@ enum Kept<J: MapReduce> {
 pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     let Work { plan, shared, .. } = *work;
     let (mut sender, receiver) = shared.pages.claim(role.slot);
+    let mut shelver = Shelver::new(shared.pages.shelf());
     match plan.pages {
-        PagePolicy::Fresh => sender.set_reuse(Reuse::Discard),
+        PagePolicy::Fresh => {
+            sender.set_reuse(Reuse::Discard);
+            shelver.set_reuse(Reuse::Discard);
+        }
         PagePolicy::Reuse => {}
-        // A kernel that cannot populate leaves the pages to be faulted in later.
-        PagePolicy::Prealloc => drop(sender.populate()),
+        PagePolicy::Prealloc => {
+            // A kernel that cannot populate leaves the pages to be faulted in later.
+            drop(sender.populate());
+            shelver.set_populate();
+        }
     }
+    let mut keeper = Keeper::new(shelver);
     let inbox = role.reduces.map(|_| {
         let reduction = Reduction::new(plan.partitions, plan.combine_in_reduce);
         Inbox::new(shared, receiver, plan.held_pages_max(), plan.exchange == Exchange::Barrier, reduction)
@@ -84,6 +105,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         reader: Reader::new(plan.chunk_bytes),
         kept: Kept::Nothing,
         partitioner: Partitioner::new(plan.partitions),
+        state_of: None,
         open_tasks: 0,
         pages_before: 0,
     });
@@ -110,6 +132,10 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             && !finished
         {
             lane.outbox.round = round;
+            if mapper.state_of != Some(round) {
+                mapper.state_of = Some(round);
+                shared.copy_state(&mut mapper.reader.state);
+            }
             let drawn = || lane.outbox.fate.passes(Moment::Drawn);
             let permitted = shared.take_permit(role.slot);
             let claimed = if permitted { shared.claim_new(round, role.slot, lane.outbox.epoch, drawn) } else { None };
@@ -151,6 +177,12 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 3. Everything of this round was mapped before the drain that found nothing.
         if role.reduces.is_some() && mapped && drained != Some(round) {
             drained = Some(round);
+            if work.iterates
+                && let Err(error) = keep(work, &mut lane, &mut keeper, round)
+            {
+                shared.fail(role.slot, &error);
+                break;
+            }
             publish(&mut lane, usage_before, usage());
             shared.set_drained(role.slot, round);
             lane.outbox.fate.passes(Moment::Drained);
@@ -216,7 +248,7 @@ impl<J: MapReduce> Mapper<J> {
             Kept::Nothing => map_task(work, reader, task, &mut ArrayBuffer::new(lane, *partitioner))?,
         }
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
-        lane.meter.add(Count::InputBytes, work.tasks.bytes(task));
+        lane.meter.add(Count::InputBytes, work.task_bytes(task));
         work.shared.end_task(lane.slot);
         Ok(())
     }
@@ -251,17 +283,21 @@ fn map_task<J: MapReduce>(
     task: usize,
     buffer: &mut impl Emit<J::Key, J::Value>,
 ) -> Result<(), Failure> {
+    if let Some(piece) = work.shared.piece(task) {
+        let shelf = work.shared.pages.shelf();
+        work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
+        return Ok(());
+    }
     for part in work.tasks.parts(task) {
         reader.for_each_chunk(work.tasks, part, |split| work.program.map(split, buffer))?;
     }
     Ok(())
 }
 
-/// Sorts what this worker has reduced and sends it to the coordinator.
-fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
-    lane.meter.enter(Phase::Sort);
+/// What this worker has reduced, in the end; its inbox is left with nothing.
+fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
-    let empty = Reduction::new(work.plan.partitions, false);
+    let empty = Reduction::new(work.plan.partitions, work.plan.combine_in_reduce);
     let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
     if J::COMBINE.is_some() && !work.plan.combine_in_reduce {
         reduction = reduction.combined();
@@ -271,6 +307,50 @@ fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
     }
     lane.meter.add(Count::Keys, reduction.len() as u64);
     lane.meter.add(Count::PartitionBytes, reduction.bytes() as u64);
+    reduction
+}
+
+/// Leaves the partitions of `round` that this worker has reduced where the next step finds them.
+fn keep<J: MapReduce>(
+    work: &Work<'_, J>,
+    lane: &mut Lane<'_, J>,
+    keeper: &mut Keeper<'_>,
+    round: u32,
+) -> Result<(), Failure> {
+    let Work { plan, shared, .. } = *work;
+    let before = lane.meter.enter(Phase::Output);
+    let mut reduction = reduced(work, lane);
+    let step = shared.step();
+    let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;
+    // What a dead predecessor has kept stays as it is.
+    for partition in (0..plan.partitions).filter(mine).filter(|partition| !shared.is_kept(*partition, step)) {
+        // Generations count from 1.
+        let mut writer = keeper.begin(step + 1);
+        let written = reduction
+            .try_for_each(partition, |key, value| writer.append::<J::Key, J::Value>(key, value))
+            .map(|()| writer.end());
+        let kept = written.map_err(|why| match why {
+            NoRoom::Shelf => Failure::ShelfFull,
+            NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
+        })?;
+        lane.outbox.fate.passes(Moment::Keeping);
+        shared.publish(partition, step, kept);
+        lane.outbox.fate.passes(Moment::Kept);
+    }
+    keeper.end_generation();
+    let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combine_in_reduce);
+    if as_it_came && plan.pages != PagePolicy::Fresh {
+        reduction.clear();
+        lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;
+    }
+    lane.meter.enter(before);
+    Ok(())
+}
+
+/// Sorts what this worker has reduced and sends it to the coordinator.
+fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
+    lane.meter.enter(Phase::Sort);
+    let reduction = reduced(work, lane);
     let rows = reduction.rows(work.settings.order, work.settings.limit);
     lane.meter.enter(Phase::Output);
     reduction.visit(&rows, |key, value| lane.append_result::<J::Key, J::Value>(key, value));

@@ -268,7 +268,7 @@ const WAYS: [(How, &str); 6] = [
     (How::Exit(3), "exit status 3"),
 ];
 
-fn deadly(case: &Case, program: &Deadly, input: &Path) -> gristmill::Result<(common::Pairs, gristmill::Summary)> {
+fn deadly(case: &Case, program: &Deadly, input: &Path) -> gristmill::Result<(common::Answer, gristmill::Summary)> {
     case.run_with(program, input, |job| if program.how == How::Loop { job.task_timeout(TASK_TIMEOUT) } else { job })
 }
 

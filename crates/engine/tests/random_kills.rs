@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         "{count} jobs from seed {first} on, {:.0} s: {kills} kills, {deaths} deaths; {answers} right answers, {errors} clear errors",
         began.elapsed().as_secs_f64()
     );
-    println!("{} passed, {failed} failed", answers + errors);
+    println!("{} claims passed, {failed} failed", answers + errors);
     ExitCode::from(u8::from(failed > 0))
 }
 
@@ -98,6 +98,7 @@ fn random_case(seed: u64) -> (Case, Vec<u8>) {
         take_pause: Duration::from_micros(random.pick(&[0, 0, 0, 1000])),
         // Progress makes the coordinator look ten times a second, which would hide a wake-up that it lost.
         progress: random.below(4) == 0,
+        steps: if random.below(3) == 0 { 1 + random.below(7) as u32 } else { 0 },
     };
     (case, text)
 }

@@ -133,9 +133,8 @@ impl<'r> Shelver<'r> {
             // A worker that dies between the two leaves an extent that is free and touched: others find it below.
             let new = touched.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).ok();
             let new = new.filter(|extent| self.shelf.take_free(*extent, generation));
-            let extent = new.or_else(|| {
-                (0..generations.len() as u32).find(|extent| self.shelf.take_free(*extent, generation))
-            })?;
+            let extent =
+                new.or_else(|| (0..generations.len() as u32).find(|extent| self.shelf.take_free(*extent, generation)))?;
             self.known.push(extent);
             Some((extent, new.is_some()))
         })?;

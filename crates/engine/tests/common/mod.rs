@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill::{
-    Buffer, Bytes, Combine, Combining, Emit, Exchange, Input, Job, MapReduce, Order, PagePolicy, Split, Summary,
+    Buffer, Bytes, Combine, Combining, Emit, Exchange, Input, Job, MapReduce, Next, Order, PagePolicy, Pairs, Split,
+    Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -217,7 +218,7 @@ pub fn run(tests: &[Test], helpers: &[Test]) {
             println!("{why}");
         }
     }
-    println!("{passed} passed, {failed} failed");
+    println!("{passed} claims passed, {failed} failed");
     std::process::exit(i32::from(failed > 0));
 }
 
@@ -263,17 +264,79 @@ impl MapReduce for Places {
     }
 }
 
+/// Pairs that go from step to step: every word loses its first letter, and a new one starts from its mirror image.
+pub struct Walk<const COMBINES: bool> {
+    pub pause: Duration,
+}
+
+impl<const COMBINES: bool> MapReduce for Walk<COMBINES> {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = if COMBINES { Some(|a, b| a + b) } else { None };
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        rest(self.pause);
+        let state = u64::from(split.state()[0]);
+        words(split.bytes()).for_each(|(_, word)| out.emit(word, 1 + state));
+    }
+
+    fn map_pairs(&self, pairs: &Pairs<'_, Bytes, u64>, out: &mut impl Emit<Bytes, u64>) {
+        rest(self.pause);
+        for (word, number) in pairs.iter() {
+            walk(word, number, u64::from(pairs.state()[0]), |word, number| out.emit(word, number));
+        }
+    }
+}
+
+fn walk(word: &[u8], number: u64, state: u64, mut emit: impl FnMut(&[u8], u64)) {
+    emit(word.get(1..).filter(|rest| !rest.is_empty()).unwrap_or(word), number);
+    let mirrored: Vec<u8> = word.iter().rev().copied().collect();
+    emit(&mirrored, 1 + state);
+}
+
+/// What a job of so many steps maps after step `number`.
+fn next_of(number: u32, steps: u32) -> Next {
+    match number {
+        last if last + 1 == steps => Next::Stop,
+        third if third % 3 == 2 => Next::Input,
+        _ => Next::Pairs,
+    }
+}
+
+/// The pairs of each step, sorted: ten sequential lines again.
+fn walk_oracle(text: &[u8], combines: bool, steps: u32) -> Vec<Answer> {
+    let mut all: Vec<Answer> = Vec::new();
+    for number in 0..steps {
+        let (state, mut pairs) = (u64::from(number), Answer::new());
+        match number.checked_sub(1).map(|before| next_of(before, steps)) {
+            None | Some(Next::Input) => words(text).for_each(|(_, word)| pairs.push((word.to_vec(), 1 + state))),
+            _ => all[number as usize - 1].iter().for_each(|(word, number)| {
+                walk(word, *number, state, |word, number| pairs.push((word.to_vec(), number)));
+            }),
+        }
+        if combines {
+            let mut sums = BTreeMap::<Vec<u8>, u64>::new();
+            pairs.into_iter().for_each(|(word, number)| *sums.entry(word).or_default() += number);
+            pairs = sums.into_iter().collect();
+        }
+        pairs.sort();
+        all.push(pairs);
+    }
+    all
+}
+
 fn rest(pause: Duration) {
     if !pause.is_zero() {
         std::thread::sleep(pause);
     }
 }
 
-pub type Pairs = Vec<(Vec<u8>, u64)>;
+/// Pairs, in the order that was asked for.
+pub type Answer = Vec<(Vec<u8>, u64)>;
 
 /// What ten sequential lines answer.
-pub fn oracle(text: &[u8], count: bool, order: Order, limit: usize) -> Pairs {
-    let mut pairs: Pairs = if count {
+pub fn oracle(text: &[u8], count: bool, order: Order, limit: usize) -> Answer {
+    let mut pairs: Answer = if count {
         let mut counts = BTreeMap::<&[u8], u64>::new();
         words(text).for_each(|(_, word)| *counts.entry(word).or_default() += 1);
         counts.into_iter().map(|(word, count)| (word.to_vec(), count)).collect()
@@ -311,6 +374,8 @@ pub struct Case {
     /// The receiver of the result waits this long after every 512 pairs.
     pub take_pause: Duration,
     pub progress: bool,
+    /// Steps of an iterated job; 0 for a job that is none.
+    pub steps: u32,
 }
 
 impl Case {
@@ -332,6 +397,7 @@ impl Case {
             map_pause: Duration::ZERO,
             take_pause: Duration::ZERO,
             progress: false,
+            steps: 0,
         }
     }
 
@@ -356,13 +422,51 @@ impl Case {
         if self.limit < usize::MAX { job.top(self.limit) } else { job.order(self.order) }
     }
 
+    /// Runs an iterated job and compares what each step makes with the oracle's.
+    fn check_steps<const COMBINES: bool>(
+        &self,
+        program: &Walk<COMBINES>,
+        input: &Path,
+        fates: &[(usize, gristmill::Moment, u64)],
+    ) -> Result<Summary, String> {
+        let expected = walk_oracle(&fs::read(input).expect("read"), COMBINES, self.steps);
+        let mut job = with_fates(self.settle(program, input), fates);
+        if self.progress {
+            job = job.on_progress(|_| {});
+        }
+        let mut wrong = None;
+        let outcome = job.iterate(&[0], |step| {
+            let (number, mut found) = (step.number(), Answer::new());
+            step.for_each(|word, number| found.push((word.to_vec(), number)));
+            found.sort();
+            let expected = &expected[number as usize];
+            assert_eq!(step.pairs(), found.len() as u64);
+            if found != *expected {
+                let message = format!("step {number}: {} pairs instead of {}", found.len(), expected.len());
+                wrong.get_or_insert(message);
+            }
+            if let Some((word, _)) = found.first() {
+                assert!(step.get(word).is_some(), "a key that is there is found");
+            }
+            rest(self.take_pause);
+            step.set_state(&[number as u8 + 1]);
+            next_of(number, self.steps)
+        });
+        let summary = outcome.map_err(|error| error.to_string())?;
+        assert_eq!(summary.steps, self.steps);
+        match wrong {
+            None => Ok(summary),
+            Some(wrong) => Err(format!("WRONG ANSWER: {wrong}. Deaths: {:#?}", summary.deaths)),
+        }
+    }
+
     /// Runs the job after `change` has had a say in it.
     pub fn run_with<J>(
         &self,
         program: &J,
         input: &Path,
         change: impl FnOnce(Job<J>) -> Job<J>,
-    ) -> gristmill::Result<(Pairs, Summary)>
+    ) -> gristmill::Result<(Answer, Summary)>
     where
         J: MapReduce<Key = Bytes, Value = u64>,
     {
@@ -370,7 +474,7 @@ impl Case {
         if self.progress {
             job = job.on_progress(|_| {});
         }
-        let mut pairs = Pairs::new();
+        let mut pairs = Answer::new();
         let summary = job.run_each(|key, value| {
             pairs.push((key.to_vec(), value));
             if pairs.len().is_multiple_of(512) {
@@ -382,10 +486,12 @@ impl Case {
 
     /// Runs the job and compares its answer with the oracle's.
     pub fn check(&self, input: &Path, fates: &[(usize, gristmill::Moment, u64)]) -> Result<Summary, String> {
-        fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Moment, u64)]) -> Job<'j, J> {
-            fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
-        }
         let pause = self.map_pause;
+        if self.steps > 0 && self.count {
+            return self.check_steps(&Walk::<true> { pause }, input, fates);
+        } else if self.steps > 0 {
+            return self.check_steps(&Walk::<false> { pause }, input, fates);
+        }
         let ran = if self.count {
             self.run_with(&Count { pause }, input, |job| with_fates(job, fates))
         } else {
@@ -408,6 +514,10 @@ impl Case {
             )),
         }
     }
+}
+
+fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Moment, u64)]) -> Job<'j, J> {
+    fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
 }
 
 /// Text of `bytes` bytes, about: words of `vocabulary`, and now and then one that is longer than a page.

@@ -1,0 +1,270 @@
+//! Jobs in steps: every step gives the answer of ten sequential lines, whoever dies in it, and what cannot be kept is
+//! one clear error.
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Case, Random, input_of, random_text};
+use gristmill::{
+    Buffer, Combine, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
+    PagePolicy, Pairs, Records, Split, Summary,
+};
+
+fn main() {
+    common::run(
+        &[
+            ("every_plan_gives_the_answer_of_each_step", plans),
+            ("a_fused_worker_killed_at_any_moment_of_any_step_changes_nothing", fused_worker),
+            ("a_map_worker_killed_at_any_moment_of_any_step_changes_nothing", map_worker),
+            ("a_reduce_worker_killed_at_any_moment_of_any_step_changes_nothing", reduce_worker),
+            ("the_same_with_every_pair_kept", every_pair),
+            ("the_same_behind_a_barrier_with_late_combining_and_fresh_pages", barrier),
+            ("replacements_may_die_too", replacements),
+            ("what_a_dead_reducer_has_kept_is_not_made_again", published),
+            ("a_thousand_steps_start_workers_once", many_steps),
+            ("a_step_without_pairs_is_followed_by_another", nothing_left),
+            ("pairs_that_outgrow_the_region_are_one_clear_error", limit),
+            ("a_pair_larger_than_an_extent_is_one_clear_error", giant),
+            ("a_longer_state_is_a_mistake_that_is_named", longer_state),
+            ("used_pages_fault_once_and_fresh_ones_each_time", faults),
+        ],
+        &[],
+    );
+}
+
+fn small_text() -> Vec<u8> {
+    random_text(&mut Random(1), 6_000, 300, 24, false)
+}
+
+fn plans() {
+    let (_dir, input) = input_of(&random_text(&mut Random(2), 60_000, 5_000, 40, true));
+    for topology in [Case::fused(1), Case::fused(3), Case::split(2, 2)] {
+        for pages in [PagePolicy::Reuse, PagePolicy::Fresh, PagePolicy::Prealloc] {
+            for (count, combine) in [(true, Combining::Both), (true, Combining::Off), (false, Combining::Off)] {
+                let case = Case { pages, count, combine, steps: 6, split_bytes: 6000, ..topology.clone() };
+                case.check(&input, &[]).unwrap_or_else(|why| panic!("{why}\n{case:?}"));
+            }
+        }
+    }
+}
+
+/// All moments of a job of five steps: twice from pairs, and once again from the input.
+fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
+    let (_dir, input) = input_of(&small_text());
+    let case = Case { steps: 5, map_pause: Duration::from_micros(200), ..case.clone() };
+    for moment in MOMENTS {
+        let died = die_at_every(&case, &input, worker, moment);
+        println!("worker {worker}: {died} deaths at {moment:?}");
+        assert!(died > 0 || !comes_to.contains(&moment), "worker {worker} never died at {moment:?}");
+    }
+}
+
+/// Runs `case` with `worker` dying at its first, second, third ... `moment`, until it does not come to that any more;
+/// there are many hand-overs, so from the tenth on not each of them.
+fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment) -> usize {
+    let (mut died, mut survived, mut nth) = (0, 0, 1);
+    loop {
+        let summary = case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
+            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
+        });
+        died += summary.deaths.len();
+        // Which worker gets which task is a matter of luck, so one survival may be luck too.
+        survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
+        if survived == 2 {
+            return died;
+        }
+        nth += 1 + nth / 10 * 3;
+    }
+}
+
+const MAPS: [Moment; 5] = [Moment::Drawn, Moment::Claimed, Moment::Sent, Moment::Flushed, Moment::Committed];
+const REDUCES: [Moment; 4] = [Moment::Received, Moment::Drained, Moment::Keeping, Moment::Kept];
+
+fn fused_worker() {
+    die_at_all(&Case::fused(2), 1, &[MAPS.as_slice(), &REDUCES].concat());
+    die_at_all(&Case::fused(1), 1, &[MAPS.as_slice(), &REDUCES].concat());
+}
+
+fn map_worker() {
+    die_at_all(&Case::split(2, 2), 1, &MAPS);
+}
+
+fn reduce_worker() {
+    die_at_all(&Case::split(2, 2), 3, &REDUCES);
+}
+
+/// The moments that matter most, for both topologies and both roles.
+fn variants(change: impl Fn(Case) -> Case) {
+    let (_dir, input) = input_of(&small_text());
+    for (case, worker) in [(Case::fused(2), 2), (Case::split(2, 2), 2), (Case::split(2, 2), 4)] {
+        let case = Case { steps: 4, map_pause: Duration::from_micros(200), ..change(case) };
+        for moment in [Moment::Sent, Moment::Committed, Moment::Kept] {
+            let died = die_at_every(&case, &input, worker, moment);
+            println!("worker {worker}: {died} deaths at {moment:?}");
+        }
+    }
+}
+
+fn every_pair() {
+    variants(|case| Case { count: false, ..case });
+}
+
+fn barrier() {
+    variants(|case| Case {
+        exchange: Exchange::Barrier,
+        buffer: Buffer::Array,
+        combine: Combining::Off,
+        pages: PagePolicy::Fresh,
+        ..case
+    });
+}
+
+fn replacements() {
+    let (_dir, input) = input_of(&small_text());
+    let mut died = 0;
+    for (case, workers) in [(Case::fused(2), 1..7), (Case::split(2, 2), 3..9)] {
+        let case = Case { steps: 5, retries: 10, ..case };
+        for moment in [Moment::Received, Moment::Drained, Moment::Keeping, Moment::Kept, Moment::Committed] {
+            for nth in [1, 2, 5, 9, 40, 100] {
+                let fates: Vec<_> = workers.clone().map(|worker| (worker, moment, nth)).collect();
+                let summary = case.check(&input, &fates).unwrap_or_else(|why| panic!("{moment:?} {nth}: {why}"));
+                died += summary.deaths.len();
+            }
+        }
+    }
+    assert!(died > 100, "only {died} died");
+}
+
+fn published() {
+    let (_dir, input) = input_of(&small_text());
+    // The reducer of all 64 partitions dies after the last one of the second step: everything is there.
+    let case = Case { steps: 3, ..Case::split(1, 1) };
+    let summary = case.check(&input, &[(2, Moment::Kept, 128)]).expect("the answer");
+    assert_eq!((summary.deaths.len(), summary.rounds), (1, 3), "{:?}", summary.deaths);
+    // One partition before: it is made again, in one more round.
+    let summary = case.check(&input, &[(2, Moment::Kept, 127)]).expect("the answer");
+    assert_eq!((summary.deaths.len(), summary.rounds), (1, 4), "{:?}", summary.deaths);
+}
+
+/// Numbers that become twice as many in each step: 0, 1, 2, ... below `2^step`.
+struct Doubling;
+
+impl MapReduce for Doubling {
+    type Key = u64;
+    type Value = u8;
+    const COMBINE: Option<Combine<u8>> = Some(|a, b| a | b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) {
+        split.bytes().iter().for_each(|byte| out.emit(u64::from(*byte), 1));
+    }
+
+    fn map_pairs(&self, pairs: &Pairs<'_, u64, u8>, out: &mut impl Emit<u64, u8>) {
+        for (number, _) in pairs.iter() {
+            out.emit(number * 2, 1);
+            out.emit(number * 2 + 1, 1);
+        }
+    }
+}
+
+fn doubling<'j, J: MapReduce>(program: &'j J) -> Job<'j, J> {
+    Job::new(program, Input::bytes("one byte", &[0]).expect("memory")).records(Records::Fixed(1)).workers(2)
+}
+
+fn many_steps() {
+    let mut steps = 0;
+    let summary = doubling(&Doubling)
+        .iterate(&[], |step| {
+            assert_eq!((step.number(), step.pairs(), step.get(0)), (steps, 1, Some(1)));
+            steps += 1;
+            if steps == 1000 { Next::Stop } else { Next::Input }
+        })
+        .expect("a thousand steps");
+    assert_eq!((summary.steps, summary.rounds, summary.workers.len()), (1000, 1000, 2));
+}
+
+fn nothing_left() {
+    let (_dir, input) = input_of(b"");
+    for isolation in [Isolation::Process, Isolation::Thread] {
+        let job = Job::new(&Doubling, Input::paths([&input])).records(Records::Fixed(1)).workers(2);
+        let mut found = Vec::new();
+        job.isolation(isolation)
+            .iterate(&[], |step| {
+                found.push(step.pairs());
+                [Next::Pairs, Next::Input, Next::Pairs, Next::Stop][step.number() as usize]
+            })
+            .expect("nothing is an answer too");
+        assert_eq!(found, [0; 4]);
+    }
+}
+
+fn limit() {
+    let mut reached = 0;
+    let outcome = doubling(&Doubling).keep_bytes(2 << 20).iterate(&[], |step| {
+        assert_eq!(step.pairs(), 1 << step.number());
+        reached = step.number();
+        Next::Pairs
+    });
+    let error = outcome.expect_err("2^40 numbers do not fit 2 MiB").to_string();
+    // 2^16 pairs of 9 bytes are 0.56 MiB, and those of the step before half as much.
+    assert!(reached >= 15, "step {reached}");
+    let expected = format!("step {} did not fit: the pairs of two steps in a row may take 2097152 bytes", reached + 1);
+    assert!(error.contains(&expected) && error.contains("--keep-bytes"), "{error}");
+}
+
+/// Emits a value of as many bytes as its input says.
+struct Giant;
+
+impl MapReduce for Giant {
+    type Key = u64;
+    type Value = gristmill::Bytes;
+
+    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, gristmill::Bytes>) {
+        out.emit(1, &vec![7; (1 << 20) + 1]);
+    }
+}
+
+fn giant() {
+    let error = doubling(&Giant).iterate(&[], |_| Next::Stop).expect_err("too large").to_string();
+    assert!(error.contains("a pair of 1048589 bytes in step 0 is larger than 1048560 bytes"), "{error}");
+}
+
+fn longer_state() {
+    let outcome = std::panic::catch_unwind(|| {
+        doubling(&Doubling).iterate(&[0; 3], |step| {
+            step.set_state(&[0; 9]);
+            Next::Stop
+        })
+    });
+    let panic = outcome.expect_err("it does not fit");
+    let words = panic.downcast_ref::<String>().expect("words");
+    assert!(words.contains("a state of 9 bytes was set, and the job began with room for 8"), "{words}");
+}
+
+/// Page faults of all workers in a job of so many steps from the same pairs.
+fn faults() {
+    /// Passes its pairs on.
+    struct Stay;
+    impl MapReduce for Stay {
+        type Key = u64;
+        type Value = u64;
+        const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+            (0..100_000).for_each(|number| out.emit(number, u64::from(split.bytes()[0])));
+        }
+    }
+    let faults = |pages: PagePolicy, steps: u32| {
+        let summary: Summary = doubling(&Stay)
+            .pages(pages)
+            .iterate(&[], |step| if step.number() + 1 == steps { Next::Stop } else { Next::Pairs })
+            .expect("the job runs");
+        summary.workers.iter().map(|worker| worker.counters.get(Count::MinorFaults)).sum::<u64>()
+    };
+    // Two generations of 1.6 MB, and tables of twice as much: after a few steps everything was touched.
+    let each = |pages| (faults(pages, 24) - faults(pages, 8)) / 16;
+    let (reused, fresh) = (each(PagePolicy::Reuse), each(PagePolicy::Fresh));
+    println!("minor faults per step: {reused} with used pages, {fresh} with fresh ones");
+    assert!(reused * 10 < fresh, "{reused} faults per step with used pages, {fresh} with fresh ones");
+}
