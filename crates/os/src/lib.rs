@@ -8,6 +8,7 @@
 //! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
+//! - [`memory`]: huge pages for what belongs to one process alone;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
 //! - [`clock`]: one time for all processes.
 //!
@@ -19,6 +20,7 @@ mod cgroup;
 pub mod clock;
 pub mod futex;
 pub mod machine;
+pub mod memory;
 pub mod process;
 mod region;
 pub mod usage;
