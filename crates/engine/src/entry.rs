@@ -84,6 +84,16 @@ pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
     Entry { hash, key, value: V::read(&from[at..at + value_bytes]), bytes: at + value_bytes }
 }
 
+/// Number of pairs that lie one behind the other in `from`.
+pub(crate) fn count<K: Key, V: Datum>(from: &[u8]) -> u32 {
+    let (mut pairs, mut at) = (0, 0);
+    while at < from.len() {
+        at += read::<K, V>(&from[at..]).bytes;
+        pairs += 1;
+    }
+    pairs
+}
+
 /// Bytes that a length takes.
 #[inline(always)]
 pub(crate) fn length_width(length: usize) -> usize {

@@ -355,12 +355,12 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         match header.kind {
-            Kind::Pairs => self.reduction.take(header.partition as usize, body),
+            Kind::Pairs => self.reduction.take(header.partition as usize, header.pairs, body),
             Kind::Piece => self.pieces[producer].extend_from_slice(body),
             Kind::LastPiece => {
                 let mut pair = std::mem::take(&mut self.pieces[producer]);
                 pair.extend_from_slice(body);
-                self.reduction.take(header.partition as usize, &pair);
+                self.reduction.take(header.partition as usize, 1, &pair);
             }
             Kind::End => unreachable!("results go to the coordinator"),
         }

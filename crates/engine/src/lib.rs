@@ -14,6 +14,7 @@ mod entry;
 mod error;
 mod exchange;
 mod fate;
+mod gather;
 mod input;
 mod iterate;
 mod job;
@@ -26,7 +27,6 @@ mod reduction;
 mod results;
 mod shared;
 mod split;
-mod table;
 mod worker;
 
 pub use counters::{COUNTS, Count, Counters, PHASES, Phase};

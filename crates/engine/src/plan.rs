@@ -16,7 +16,7 @@ const SPLIT_BYTES_MAX: u64 = 2 << 20;
 const SPLITS_PER_WORKER: u64 = 16;
 /// Dead workers that are replaced before the job gives up.
 const SPARE_SLOTS_MIN: usize = 32;
-/// Partitions: enough that one partition's table fits the second-level cache for millions of keys.
+/// Partitions: enough that the keys of one partition fit the second-level cache for millions of keys.
 const PARTITIONS_MIN: usize = 64;
 /// Tasks that the shared words have room for.
 const TASKS_MAX: u64 = 1 << 16;

@@ -1,26 +1,23 @@
 //! The partitions of one reduce worker, from the first page to the sorted result.
 //!
-//! While map still runs, each page is combined into its partition's table (or kept, when values do not
-//! combine). When all has arrived the worker sorts what it has, over all its partitions, and hands it on.
+//! While map still runs, the pairs of each page are added to their partition, which combines them when there are enough
+//! (or keeps them, when values do not combine). When all has arrived the worker sorts what it has, over all its partitions, and hands it on.
 
 use std::cmp::Ordering;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
+use crate::gather::{Gathered, Scratch};
 use crate::job::Order;
 use crate::map_reduce::{MapReduce, Reduce, combiner};
-use crate::table::Table;
-
-/// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
-const BATCH: usize = 32;
 
 /// Places of pairs are 32-bit.
 const PARTITION_BYTES_MAX: usize = u32::MAX as usize;
 
 /// One partition.
 enum Partition<K: Key, V: Datum> {
-    /// Values are combined as they come.
-    Table(Table<K, V>),
+    /// Values are combined.
+    Combined(Gathered<K, V>),
     /// Pairs as they lie in pages, one after the other.
     List(Vec<u8>),
 }
@@ -30,15 +27,20 @@ pub(crate) struct Reduction<J: MapReduce> {
     /// Combine pairs as they come; else keep them.
     combines: bool,
     partitions: Vec<Partition<J::Key, J::Value>>,
+    scratch: Scratch,
 }
 
 impl<J: MapReduce> Reduction<J> {
     pub fn new(partitions: usize, combines: bool) -> Reduction<J> {
-        Reduction { combines, partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect() }
+        Reduction {
+            combines,
+            partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect(),
+            scratch: Scratch::default(),
+        }
     }
 
     /// Takes the pairs of one page.
-    pub fn take(&mut self, partition: usize, body: &[u8]) {
+    pub fn take(&mut self, partition: usize, pairs: u32, body: &[u8]) {
         let slot = &mut self.partitions[partition];
         if !self.combines {
             let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
@@ -50,29 +52,17 @@ impl<J: MapReduce> Reduction<J> {
         }
         let combine = const { combiner::<J>() };
         if let Partition::List(_) = slot {
-            *slot = Partition::Table(Table::with_room_for(body.len() / 16));
+            *slot = Partition::Combined(Gathered::new());
         }
-        let Partition::Table(table) = slot else { unreachable!("made above") };
-        let mut at = 0;
-        while at < body.len() {
-            // 1. Find where up to BATCH pairs begin, and ask for their slots.
-            let mut found = [(0, 0); BATCH];
-            let mut count = 0;
-            while count < BATCH && at < body.len() {
-                let pair = entry::read::<J::Key, J::Value>(&body[at..]);
-                table.prefetch(pair.hash);
-                found[count] = (at as u32, pair.hash);
-                count += 1;
-                at += pair.bytes;
-            }
-            // 2. Ask for the entries that the slots lead to.
-            for (_, hash) in &found[..count] {
-                table.prefetch_entry(*hash);
-            }
-            // 3. Combine.
-            for (start, _) in &found[..count] {
-                let pair = entry::read::<J::Key, J::Value>(&body[*start as usize..]);
-                table.merge(pair.hash, pair.key, pair.value, combine);
+        let Partition::Combined(gathered) = slot else { unreachable!("made above") };
+        gathered.take(pairs as usize, body, &mut self.scratch, combine);
+    }
+
+    /// Combines what still waits.
+    pub fn combine(&mut self) {
+        for partition in &mut self.partitions {
+            if let Partition::Combined(gathered) = partition {
+                gathered.combine(&mut self.scratch, const { combiner::<J>() });
             }
         }
     }
@@ -102,7 +92,7 @@ impl<J: MapReduce> Reduction<J> {
     pub fn clear(&mut self) {
         for partition in &mut self.partitions {
             match partition {
-                Partition::Table(table) => table.clear(),
+                Partition::Combined(gathered) => gathered.clear(),
                 Partition::List(list) => list.clear(),
             }
         }
@@ -113,7 +103,7 @@ impl<J: MapReduce> Reduction<J> {
         self.partitions
             .iter()
             .map(|partition| match partition {
-                Partition::Table(table) => table.bytes(),
+                Partition::Combined(gathered) => gathered.bytes(),
                 Partition::List(list) => list.len(),
             })
             .sum()
@@ -124,9 +114,11 @@ impl<J: MapReduce> Reduction<J> {
         let mut combined = Reduction::new(self.partitions.len(), true);
         for (number, partition) in self.partitions.into_iter().enumerate() {
             if let Partition::List(list) = partition {
-                combined.take(number, &list);
+                let pairs = entry::count::<J::Key, J::Value>(&list);
+                combined.take(number, pairs, &list);
             }
         }
+        combined.combine();
         combined
     }
 
@@ -212,7 +204,7 @@ pub(crate) struct Row {
 impl<K: Key, V: Datum> Partition<K, V> {
     fn len(&self) -> usize {
         match self {
-            Partition::Table(table) => table.len(),
+            Partition::Combined(gathered) => gathered.len(),
             Partition::List(_) => {
                 let mut pairs = 0;
                 self.for_each_place(|_| pairs += 1);
@@ -223,7 +215,7 @@ impl<K: Key, V: Datum> Partition<K, V> {
 
     fn for_each_place(&self, mut visit: impl FnMut(usize)) {
         match self {
-            Partition::Table(table) => table.places().for_each(visit),
+            Partition::Combined(gathered) => gathered.places().for_each(visit),
             Partition::List(list) => {
                 let mut at = 0;
                 while at < list.len() {
@@ -237,7 +229,7 @@ impl<K: Key, V: Datum> Partition<K, V> {
     #[inline(always)]
     fn pair(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {
         match self {
-            Partition::Table(table) => table.entry(place),
+            Partition::Combined(gathered) => gathered.entry(place),
             Partition::List(list) => {
                 let pair = entry::read::<K, V>(&list[place..]);
                 (pair.key, pair.value)

@@ -296,9 +296,11 @@ fn map_task<J: MapReduce>(
 
 /// What this worker has reduced, in the end; its inbox is left with nothing.
 fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
+    lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
     let empty = Reduction::new(work.plan.partitions, work.plan.combine_in_reduce);
     let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
+    reduction.combine();
     if J::COMBINE.is_some() && !work.plan.combine_in_reduce {
         reduction = reduction.combined();
     }
@@ -318,8 +320,9 @@ fn keep<J: MapReduce>(
     round: u32,
 ) -> Result<(), Failure> {
     let Work { plan, shared, .. } = *work;
-    let before = lane.meter.enter(Phase::Output);
+    let before = lane.meter.enter(Phase::Reduce);
     let mut reduction = reduced(work, lane);
+    lane.meter.enter(Phase::Output);
     let step = shared.step();
     let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;
     // What a dead predecessor has kept stays as it is.
@@ -349,8 +352,8 @@ fn keep<J: MapReduce>(
 
 /// Sorts what this worker has reduced and sends it to the coordinator.
 fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
-    lane.meter.enter(Phase::Sort);
     let reduction = reduced(work, lane);
+    lane.meter.enter(Phase::Sort);
     let rows = reduction.rows(work.settings.order, work.settings.limit);
     lane.meter.enter(Phase::Output);
     reduction.visit(&rows, |key, value| lane.append_result::<J::Key, J::Value>(key, value));
