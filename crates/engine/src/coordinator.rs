@@ -26,7 +26,8 @@ use gristmill_os::wake::poll;
 use gristmill_page::{Pages, Shape};
 use gristmill_ring::Futex;
 use std::os::fd::AsFd;
-use std::sync::atomic::AtomicU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
@@ -184,7 +185,7 @@ enum Taint {
 
 enum Body<'scope> {
     Process(Child),
-    Thread(Option<ScopedJoinHandle<'scope, ()>>),
+    Thread(Option<(ScopedJoinHandle<'scope, ()>, Arc<AtomicBool>)>),
     Gone,
 }
 
@@ -277,15 +278,21 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                     ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
                 })?)
             }
-            Isolation::Thread => Body::Thread(Some(
-                Builder::new()
+            Isolation::Thread => {
+                // Said by the worker itself and before the announcement: a thread that announces is not finished yet, and
+                // the coordinator that looks then and goes to sleep is not called again.
+                let ended = Arc::new(AtomicBool::new(false));
+                let has_ended = ended.clone();
+                let thread = Builder::new()
                     .name(format!("gristmill {}", role.slot))
                     .spawn_scoped(self.scope, move || {
                         run_worker(job, role);
+                        has_ended.store(true, Ordering::Release);
                         job.shared.announce();
                     })
-                    .asked("starting a worker thread")?,
-            )),
+                    .asked("starting a worker thread")?;
+                Body::Thread(Some((thread, ended)))
+            }
         };
         self.hands.push(Hand { role, body, reducer, timed_out: false });
         Ok(())
@@ -512,7 +519,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                     // The drop kills it if it has not ended, and reaps it.
                     drop(child);
                 }
-                Body::Thread(thread) => drop(thread.map(ScopedJoinHandle::join)),
+                Body::Thread(thread) => drop(thread.map(|(thread, _)| thread.join())),
                 Body::Gone => {}
             }
         }
@@ -524,8 +531,8 @@ impl Hand<'_> {
     fn ended(&mut self) -> Result<Option<String>> {
         match &mut self.body {
             Body::Process(child) => Ok(child.try_wait().asked("waiting for a worker")?.map(|death| death.to_string())),
-            Body::Thread(thread) if thread.as_ref().is_some_and(ScopedJoinHandle::is_finished) => {
-                drop(thread.take().map(ScopedJoinHandle::join));
+            Body::Thread(thread) if thread.as_ref().is_some_and(|(_, ended)| ended.load(Ordering::Acquire)) => {
+                drop(thread.take().map(|(thread, _)| thread.join()));
                 Ok(Some("its thread ended".to_owned()))
             }
             Body::Thread(_) | Body::Gone => Ok(None),

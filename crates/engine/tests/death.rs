@@ -33,6 +33,7 @@ fn main() {
             ("a_map_function_that_always_dies_is_one_clear_error", always),
             ("a_map_function_that_dies_once_is_tried_again", once),
             ("a_task_that_waits_for_others_does_not_run_out_of_time", waiting_task),
+            ("a_thread_that_takes_its_time_to_end_is_missed_at_once", slow_end),
             ("a_combine_function_that_panics_is_one_clear_error", combine_panics),
             ("a_killed_coordinator_leaves_nothing_behind", coordinator),
             ("few_file_descriptors_are_enough_or_an_error", few_descriptors),
@@ -341,6 +342,40 @@ fn waiting_task() {
         .expect("waiting is no reason to die");
     assert!(pairs == expected);
     assert!(began.elapsed() > Duration::from_millis(700), "the map worker had to wait: {:?}", began.elapsed());
+}
+
+thread_local! {
+    static SLOW_TO_DROP: SlowToDrop = const { SlowToDrop };
+}
+
+struct SlowToDrop;
+
+impl Drop for SlowToDrop {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Panics always, on a thread that is not finished for a while after that.
+struct SlowToEnd;
+
+impl MapReduce for SlowToEnd {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) {
+        SLOW_TO_DROP.with(|_| panic!("it ends slowly"));
+    }
+}
+
+/// The coordinator used to ask the thread that had announced its end whether it was finished, heard that it was not, and
+/// went to sleep for ever.
+fn slow_end() {
+    let (_dir, input) = input_of(&small_text());
+    let run = |job: gristmill::Job<'_, SlowToEnd>| job.isolation(gristmill::Isolation::Thread).run();
+    let job = gristmill::Job::new(&SlowToEnd, gristmill::Input::paths([&input])).workers(2);
+    let error = run(job).map(|_| ()).expect_err("it always panics").to_string();
+    assert!(error.contains("it panicked: it ends slowly"), "{error}");
 }
 
 struct PanicsInReduce;
