@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use gristmill_ring::sync::{AtomicU32, AtomicU64, Ordering};
-use gristmill_ring::{Cells, CommitWord, Consumer, Doorbell, Full, Futex, Producer};
+use gristmill_ring::{Cells, CommitWord, Consumer, Doorbell, Full, Futex, Latch, Producer};
 use loom::cell::UnsafeCell;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
@@ -431,5 +431,42 @@ fn two_workers_that_send_to_each_other_with_one_page_each_do_not_deadlock() {
         let other = thread::spawn(move || b.work(futex));
         a.work(futex);
         other.join().unwrap();
+    });
+}
+
+/// Three workers change one page. The third dies with the latch in its hand; the two others may both find out and both
+/// try to take over.
+#[test]
+fn a_latch_is_held_by_one_worker_at_a_time_and_taken_from_the_dead_by_one() {
+    loom::model(|| {
+        let word = share(AtomicU32::new(0));
+        let death = share(AtomicU32::new(0));
+        let page = share(Page::new());
+        let change = move |worker: u32| {
+            let latch = Latch::new(word);
+            // PAIRS WITH the store of the death below.
+            if latch.try_take(worker, |holder| holder == 3 && death.load(Ordering::Acquire) == 1) {
+                page.write(page.read() + 1);
+                latch.release();
+                1
+            } else {
+                0
+            }
+        };
+        let doomed = thread::spawn(move || {
+            if Latch::new(word).try_take(3, |_| false) {
+                page.write(page.read() + 1);
+                // The coordinator says that it is dead, which it certainly is by then.
+                death.store(1, Ordering::Release);
+                return 1;
+            }
+            0
+        });
+        let other = thread::spawn(move || change(1));
+        let changes = change(2) + other.join().unwrap() + doomed.join().unwrap();
+        // Whoever came in saw what everybody before did.
+        if Latch::new(word).try_take(4, |_| true) {
+            assert_eq!(page.read(), changes);
+        }
     });
 }
