@@ -4,6 +4,7 @@
 //! kernel makes. The rooms:
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
+//! - [`PrivateView`]: memory that a worker changes for itself alone, and which OS pages of it it has changed;
 //! - [`process`]: start a worker by fork, watch it, learn why it died;
 //! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
@@ -21,9 +22,12 @@ pub mod clock;
 pub mod futex;
 pub mod machine;
 pub mod memory;
+mod pagemap;
+mod private;
 pub mod process;
 mod region;
 pub mod usage;
 pub mod wake;
 
+pub use private::{PrivateView, Sealed};
 pub use region::Region;

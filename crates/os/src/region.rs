@@ -193,14 +193,11 @@ impl Region {
     ///
     /// When `range` does not lie inside the page area.
     pub fn populate(&self, range: Range<usize>) -> io::Result<()> {
-        self.assert_in_page_area(&range);
-        let os_page = os_page_bytes();
-        let whole = range.start / os_page * os_page..range.end.next_multiple_of(os_page);
-        // SAFETY: populating does not change what the memory holds.
-        match unsafe { self.advise(whole.clone(), Advice::LinuxPopulateWrite) } {
+        match self.prefault(range.clone()) {
             // The kernel is older than 5.14 and does not know this advice: touch every OS page.
             Err(Errno::INVAL) => {
-                for offset in whole.step_by(os_page) {
+                let os_page = os_page_bytes();
+                for offset in (range.start / os_page * os_page..range.end).step_by(os_page) {
                     // SAFETY: inside the page area, which is mapped. The users of `page_area` promise
                     // that nobody accesses the range meanwhile; and adding 0 changes nothing.
                     let byte = unsafe { AtomicU8::from_ptr(self.page_area().add(offset).as_ptr()) };
@@ -210,6 +207,24 @@ impl Region {
             }
             result => Ok(result?),
         }
+    }
+
+    /// Gives memory to `range` of the page area now, if the kernel has a call for that. Unlike [`Region::populate`] it does
+    /// not count as a write, so others may use the range meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory, or no such call (`EINVAL`).
+    ///
+    /// # Panics
+    ///
+    /// When `range` does not lie inside the page area.
+    pub fn prefault(&self, range: Range<usize>) -> rustix::io::Result<()> {
+        self.assert_in_page_area(&range);
+        let os_page = os_page_bytes();
+        let whole = range.start / os_page * os_page..range.end.next_multiple_of(os_page);
+        // SAFETY: populating does not change what the memory holds.
+        unsafe { self.advise(whole, Advice::LinuxPopulateWrite) }
     }
 
     /// Gives the memory of `range` of the page area back to the kernel, for all processes. It reads
