@@ -17,6 +17,8 @@
 //!    free list <---------collect()-----------  <==return ring== give_back(page)
 //! ```
 //!
+//! A [`Master`] is memory of another kind: it stays where it is, and whoever changes a part of it holds that part's latch.
+//!
 //! ```
 //! use gristmill_page::{Pages, Shape};
 //! let pages = Pages::new(Shape { slots: 2, pages_per_arena: 4, page_bytes: 4096, ..Shape::default() })?;
@@ -33,10 +35,12 @@
 
 mod channel;
 mod layout;
+mod master;
 mod prefetch;
 mod shelf;
 
 pub use channel::{PageMut, PageRef, Receiver, Reuse, Sender};
 pub use layout::{Pages, Shape};
+pub use master::Master;
 pub use prefetch::prefetch;
 pub use shelf::{Extent, Piece, Shelf, Shelver};
