@@ -40,6 +40,7 @@ use crate::output::{self, Summary};
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::results::Results;
 use crate::shared::{COORDINATOR, Failure, Room, Shared};
+use crate::shared_output::Scopes;
 use crate::split::Tasks;
 use crate::worker::{Role, Work, work};
 
@@ -73,7 +74,7 @@ fn supervise<J: MapReduce>(
     conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
-    let Job { program, input, settings, reduce, progress } = job;
+    let Job { program, input, settings, reduce, progress, outputs } = job;
     if settings.isolation == Isolation::Process {
         let threads = threads_in_this_process().asked("counting the threads of this process")?;
         if threads > 1 {
@@ -121,9 +122,22 @@ fn supervise<J: MapReduce>(
     shared.set_state(state.unwrap_or_default());
     let reduce = reduce.as_deref();
     let iterates = state.is_some();
-    let work =
-        Work { program, plan: &plan, tasks: &tasks, shared: &shared, reduce, settings: &settings, start_ns, iterates };
-    std::thread::scope(|scope| {
+    if iterates && !outputs.is_empty() {
+        return Err(Error::Setting("a job in steps cannot write shared outputs; run one job for each step".into()));
+    }
+    let outputs = Scopes::begin(outputs)?;
+    let work = Work {
+        program,
+        plan: &plan,
+        tasks: &tasks,
+        shared: &shared,
+        reduce,
+        settings: &settings,
+        outputs: &outputs,
+        start_ns,
+        iterates,
+    };
+    let outcome = std::thread::scope(|scope| {
         let mut coordinator = Coordinator {
             work: &work,
             scope,
@@ -164,7 +178,11 @@ fn supervise<J: MapReduce>(
                 .collect(),
             deaths: coordinator.deaths,
         })
-    })
+    });
+    if outcome.is_ok() {
+        outputs.keep();
+    }
+    outcome
 }
 
 /// A worker, seen from here.
@@ -491,6 +509,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 offset,
                 limit_bytes: self.work.settings.record_bytes_max,
             },
+            Failure::Conflict { task, what } => Error::Conflict { place: self.work.tasks.place(task), what },
             Failure::Rejected { source: at, offset, why } => {
                 Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
             }

@@ -13,6 +13,8 @@ pub enum Phase {
     Input,
     /// The map function, with appending to buffers and combining on the map side.
     Map,
+    /// Merging what a task changed into shared outputs.
+    Merge,
     /// Flushing the combining buffer into pages.
     Combine,
     /// Waiting for an empty page.
@@ -30,10 +32,11 @@ pub enum Phase {
 }
 
 /// All phases, in the order of the flow.
-pub const PHASES: [Phase; 10] = [
+pub const PHASES: [Phase; 11] = [
     Phase::Start,
     Phase::Input,
     Phase::Map,
+    Phase::Merge,
     Phase::Combine,
     Phase::SendWait,
     Phase::Receive,
@@ -50,6 +53,7 @@ impl Phase {
             Phase::Start => "start",
             Phase::Input => "input",
             Phase::Map => "map",
+            Phase::Merge => "merge",
             Phase::Combine => "combine",
             Phase::SendWait => "send_wait",
             Phase::Receive => "receive",
@@ -93,6 +97,8 @@ counts! {
     PairsSent: "pairs_sent",
     /// Bytes written into pages.
     BytesSent: "bytes_sent",
+    /// OS pages of shared outputs into which something was merged.
+    OsPagesMerged: "os_pages_merged",
     /// Pages begun whose memory had to be faulted in first.
     PagesFresh: "pages_fresh",
     /// Pages begun whose memory was there, written before or faulted in ahead.

@@ -59,6 +59,14 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// Two tasks changed one element of a [`SharedOutput`](crate::SharedOutput) to different values.
+    #[error("{what} (that on {place}). Let each element be changed by one task only, or by all to the same value")]
+    Conflict {
+        /// The input of the second task.
+        place: String,
+        /// The element, what it was, and what the tasks made of it.
+        what: String,
+    },
     /// A task failed as often as a task may.
     #[error("{last}. The task was tried {attempts} times and the job stopped")]
     TaskFailed {

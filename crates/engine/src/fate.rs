@@ -22,6 +22,10 @@ pub enum Moment {
     Ringing,
     /// A page was received and is not yet consumed.
     Received,
+    /// The latch of an OS page of a shared output was taken; nothing is merged yet.
+    Latched,
+    /// The OS page was merged; the latch is not released.
+    Merged,
     /// The last page of an epoch was sent; the epoch is not committed.
     Flushed,
     /// An epoch is committed; nobody was told.
@@ -36,13 +40,15 @@ pub enum Moment {
 
 /// Every moment.
 #[doc(hidden)]
-pub const MOMENTS: [Moment; 11] = [
+pub const MOMENTS: [Moment; 13] = [
     Moment::Drawn,
     Moment::Claimed,
     Moment::Pushed,
     Moment::Sent,
     Moment::Ringing,
     Moment::Received,
+    Moment::Latched,
+    Moment::Merged,
     Moment::Flushed,
     Moment::Committed,
     Moment::Drained,

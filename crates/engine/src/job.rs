@@ -11,6 +11,7 @@ use crate::input::Input;
 use crate::iterate::{Next, Step};
 use crate::map_reduce::{MapReduce, Reduce};
 use crate::output::{Outcome, Output, Summary};
+use crate::shared_output::{Plain, Scope, SharedOutput};
 use crate::split::Records;
 
 /// Whether workers share an address space.
@@ -177,6 +178,7 @@ pub struct Job<'j, J: MapReduce> {
     pub(crate) settings: Settings,
     pub(crate) reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
     pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
+    pub(crate) outputs: Vec<&'j Scope>,
 }
 
 impl<'j, J: MapReduce> Job<'j, J> {
@@ -203,7 +205,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             keep_bytes: None,
             fates: Vec::new(),
         };
-        Job { program, input, settings, reduce: None, progress: None }
+        Job { program, input, settings, reduce: None, progress: None, outputs: Vec::new() }
     }
 
     /// Workers that both map and reduce.
@@ -355,6 +357,12 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// that is available. It is address space until it is used.
     pub fn keep_bytes(mut self, bytes: u64) -> Self {
         self.settings.keep_bytes = Some(bytes);
+        self
+    }
+
+    /// The map function writes into this array; see [`SharedOutput`]. A job may write several.
+    pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
+        self.outputs.push(output.scope());
         self
     }
 

@@ -10,6 +10,7 @@ mod buffer;
 mod coordinator;
 mod counters;
 mod datum;
+mod diff;
 mod entry;
 mod error;
 mod exchange;
@@ -26,6 +27,7 @@ mod plan;
 mod reduction;
 mod results;
 mod shared;
+mod shared_output;
 mod split;
 mod worker;
 
@@ -39,6 +41,7 @@ pub use iterate::{Next, Pairs, Step};
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Outcome, Output, Summary, Worker};
+pub use shared_output::{Plain, SharedOutput};
 pub use split::{Records, Source, Split};
 
 /// The example of the README compiles.

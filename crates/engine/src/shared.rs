@@ -97,6 +97,11 @@ pub(crate) enum Failure {
     PairTooLarge {
         bytes: usize,
     },
+    /// The words travel as the slot's message.
+    Conflict {
+        task: usize,
+        what: String,
+    },
 }
 
 impl Failure {
@@ -108,6 +113,7 @@ impl Failure {
             Failure::Rejected { source, offset, .. } => [4, source as u64, offset],
             Failure::ShelfFull => [5, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64],
+            Failure::Conflict { task, .. } => [7, task as u64, 0],
         }
     }
 
@@ -121,6 +127,7 @@ impl Failure {
             4 => Some(Failure::Rejected { source, offset: number, why: message() }),
             5 => Some(Failure::ShelfFull),
             6 => Some(Failure::PairTooLarge { bytes: number as usize }),
+            7 => Some(Failure::Conflict { task: source, what: message() }),
             other => panic!("a failure of kind {other} was left"),
         }
     }
@@ -533,8 +540,8 @@ impl<'p> Shared<'p> {
 
     /// Leaves an error of the job (not a death) where the coordinator finds it.
     pub fn fail(&self, slot: usize, failure: &Failure) {
-        if let Failure::Rejected { why, .. } = failure {
-            self.set_message(slot, why);
+        if let Failure::Rejected { why: words, .. } | Failure::Conflict { what: words, .. } = failure {
+            self.set_message(slot, words);
         }
         let words = failure.encode();
         // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.

@@ -4,10 +4,11 @@ use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
 use gristmill_page::{Reuse, Shelver};
+use gristmill_ring::Latch;
 
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
-use crate::exchange::{Inbox, Lane, Outbox};
+use crate::exchange::{Inbox, JobIsOver, Lane, Outbox};
 use crate::fate::{Fate, Moment};
 use crate::iterate::Pairs;
 use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
@@ -17,6 +18,7 @@ use crate::partition::Partitioner;
 use crate::plan::Plan;
 use crate::reduction::Reduction;
 use crate::shared::{Failure, Shared};
+use crate::shared_output::Scopes;
 use crate::split::{Reader, Tasks};
 
 /// What a worker does, and in which slot.
@@ -36,6 +38,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     pub settings: &'w crate::job::Settings,
+    pub outputs: &'w Scopes<'w>,
     pub start_ns: u64,
     /// The job runs in steps: its result stays in the region.
     pub iterates: bool,
@@ -101,6 +104,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         inbox,
         meter: Meter::new(work.start_ns),
     };
+    if role.maps {
+        work.outputs.attach().expect("a worker maps its views of shared outputs");
+    }
     let mut mapper = role.maps.then(|| Mapper {
         reader: Reader::new(plan.chunk_bytes),
         kept: Kept::Nothing,
@@ -248,6 +254,7 @@ impl<J: MapReduce> Mapper<J> {
             Kept::Nothing => map_task(work, reader, task, &mut ArrayBuffer::new(lane, *partitioner))?,
         }
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
+        merge_outputs(work, lane, task)?;
         lane.meter.add(Count::InputBytes, work.task_bytes(task));
         work.shared.end_task(lane.slot);
         Ok(())
@@ -291,6 +298,28 @@ fn map_task<J: MapReduce>(
     for part in work.tasks.parts(task) {
         reader.for_each_chunk(work.tasks, part, |split| work.program.map(split, buffer))?;
     }
+    Ok(())
+}
+
+/// Merges what a task has changed in shared outputs.
+fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
+    if work.outputs.is_empty() {
+        return Ok(());
+    }
+    lane.meter.enter(Phase::Merge);
+    let Lane { shared, slot, ref outbox, .. } = *lane;
+    let take = |latch: Latch<'_>| {
+        while !latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize)) {
+            if shared.is_over() {
+                std::panic::resume_unwind(Box::new(JobIsOver));
+            }
+            // Its holder merges one OS page, or is dead and will be declared so.
+            std::thread::yield_now();
+        }
+        outbox.fate.passes(Moment::Latched);
+    };
+    let merged = work.outputs.merge(take, || outbox.fate.passes(Moment::Merged));
+    lane.meter.add(Count::OsPagesMerged, merged.map_err(|what| Failure::Conflict { task, what })?);
     Ok(())
 }
 

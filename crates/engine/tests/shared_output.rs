@@ -1,0 +1,415 @@
+//! Arrays that map functions write into: what a plain loop would have written stands in them, whoever dies meanwhile; two
+//! tasks that disagree are found out; what fails leaves no trace.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::{Random, input_of};
+use gristmill::{
+    Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Plain, Records, Result, SharedOutput, Split,
+    Summary,
+};
+
+fn main() {
+    common::run(
+        &[
+            ("several_outputs_of_every_type_hold_what_a_loop_would_write", several),
+            ("outputs_of_any_length_hold_all_their_elements", lengths),
+            ("a_further_job_sees_what_the_one_before_wrote", iterations),
+            ("a_job_begins_with_what_its_caller_wrote", filled),
+            ("a_task_sees_no_other_task", isolated),
+            ("a_job_that_emits_and_writes_does_both", emits),
+            ("tasks_that_disagree_end_the_job_and_the_place_is_named", conflicts),
+            ("tasks_that_agree_do_not", agreement),
+            ("neighbours_in_one_word_do_not_disagree", neighbours),
+            ("a_worker_killed_at_any_moment_leaves_the_same_array", killed),
+            ("all_workers_may_die_while_they_merge", all_killed),
+            ("lost_reduce_state_leaves_the_same_array", rounds),
+            ("a_task_that_panics_leaves_no_trace", panics),
+            ("a_job_that_fails_leaves_the_array_as_it_was", failures),
+            ("a_write_that_cannot_be_is_refused", refusals),
+            ("a_job_without_outputs_maps_no_view", no_cost),
+        ],
+        &[],
+    );
+}
+
+const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
+
+/// A program that is only a function of the numbers in its split; each record is a u64, its own index.
+struct Each<F>(F);
+
+impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
+    type Key = u64;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) {
+        let numbers: Vec<u64> =
+            split.bytes().as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
+        (self.0)(&numbers);
+    }
+}
+
+/// The numbers below `count` as an input, `per_task` of them in each task.
+fn numbers<J: MapReduce>(program: &J, count: u64, per_task: u64) -> Job<'_, J> {
+    let bytes: Vec<u8> = (0..count).flat_map(u64::to_le_bytes).collect();
+    let input = Input::bytes("numbers", &bytes).expect("in memory");
+    Job::new(program, input).records(Records::Fixed(8)).split_bytes(8 * per_task).page_bytes(4096)
+}
+
+fn output<T: Plain>(name: &str, len: usize) -> SharedOutput<T> {
+    SharedOutput::new(name, len).expect("mapped")
+}
+
+fn run<J: MapReduce>(job: Job<'_, J>, isolation: Isolation) -> Result<Summary> {
+    job.workers(3).mapping_at_once(3).isolation(isolation).run().map(|(_, summary)| summary)
+}
+
+/// Something else for each number, and never 0.
+fn scramble(number: u64) -> u64 {
+    Random(number).next() | 1
+}
+
+fn several() {
+    fn round<T: Plain + PartialEq>(isolation: Isolation, value: impl Fn(u64) -> T + Sync) {
+        // Two arrays of this type and one of bytes, in one job; tasks end in the middle of OS pages.
+        let (mut one, mut two) = (output::<T>("one", 5000), output::<T>("two", 9999));
+        let mut bytes = output::<u8>("bytes", 5000);
+        let program = Each(|numbers: &[u64]| {
+            for number in numbers {
+                one.write(|one| one[*number as usize] = value(*number));
+                two.write(|two| two[2 * *number as usize] = value(*number + 1));
+            }
+            bytes.write(|bytes| numbers.iter().for_each(|number| bytes[*number as usize] = *number as u8));
+        });
+        let summary =
+            run(numbers(&program, 5000, 77).writes(&one).writes(&bytes).writes(&two), isolation).expect("ran");
+        assert_eq!(summary.deaths, Vec::<String>::new());
+        for number in 0..5000 {
+            assert!(one.values()[number] == value(number as u64));
+            assert!(two.values()[2 * number] == value(number as u64 + 1));
+            assert_eq!(bytes.values()[number], number as u8);
+        }
+    }
+    for isolation in BOTH {
+        round(isolation, |number| scramble(number) as f64 / 7.0);
+        round(isolation, |number| scramble(number) as f32 / 7.0);
+        round(isolation, scramble);
+        round(isolation, |number| scramble(number) as i64);
+        round(isolation, |number| scramble(number) as u32);
+        round(isolation, |number| scramble(number) as i32);
+        round(isolation, |number| scramble(number) as u8);
+    }
+}
+
+fn lengths() {
+    for isolation in BOTH {
+        for len in [0, 1, 511, 512, 513, 1023, 1025, 300_000] {
+            let mut array = output::<f64>("array", len);
+            let program = Each(|numbers: &[u64]| {
+                array.write(|array| {
+                    assert_eq!(array.len(), len);
+                    numbers.iter().for_each(|number| array[*number as usize] = *number as f64 + 0.5);
+                });
+            });
+            run(numbers(&program, len as u64, 1000).writes(&array), isolation).expect("ran");
+            assert_eq!((array.len(), array.is_empty(), array.values().len()), (len, len == 0, len));
+            assert!(array.values().iter().enumerate().all(|(number, value)| *value == number as f64 + 0.5));
+        }
+    }
+}
+
+fn iterations() {
+    for isolation in BOTH {
+        let mut array = output::<u64>("array", 3000);
+        for round in 1..5u64 {
+            let program = Each(|numbers: &[u64]| {
+                array.write(|array| {
+                    // Only a part of the array each time, and no OS page as a whole.
+                    for number in numbers.iter().filter(|number| !number.is_multiple_of(round + 1)) {
+                        array[*number as usize] = 10 * array[*number as usize] + round;
+                    }
+                });
+            });
+            run(numbers(&program, 3000, 100).writes(&array), isolation).expect("ran");
+        }
+        let expected = |number: u64| {
+            (1..5).filter(|round| !number.is_multiple_of(round + 1)).fold(0, |value, round| 10 * value + round)
+        };
+        assert!((0..).zip(array.values()).all(|(number, value)| *value == expected(number)));
+    }
+}
+
+fn filled() {
+    for isolation in BOTH {
+        let mut array = output::<i32>("array", 2500);
+        array.values_mut().iter_mut().zip(0..).for_each(|(value, number)| *value = -number);
+        let program = Each(|numbers: &[u64]| {
+            array.write(|array| {
+                for number in numbers.iter().map(|number| *number as usize) {
+                    assert_eq!(array[number], -(number as i32));
+                    array[number] -= 1;
+                }
+            });
+        });
+        run(numbers(&program, 1200, 70).writes(&array), isolation).expect("ran");
+        let expected = |number: i32| if number < 1200 { -number - 1 } else { -number };
+        assert!((0..).zip(array.values()).all(|(number, value)| *value == expected(number)));
+    }
+}
+
+fn isolated() {
+    for isolation in BOTH {
+        let mut array = output::<u32>("array", 2000);
+        let program = Each(|numbers: &[u64]| {
+            array.write(|array| {
+                // One worker runs many tasks in one epoch: what the one before wrote must be gone.
+                assert!(array.iter().all(|value| *value == 0));
+                numbers.iter().for_each(|number| array[*number as usize] = 1);
+            });
+        });
+        let job = numbers(&program, 2000, 50).writes(&array).workers(1).isolation(isolation);
+        let (_, summary) = job.run().expect("ran");
+        assert!(summary.tasks == 40 && summary.workers[0].counters.get(Count::Epochs) == 1, "{summary:?}");
+        assert!(array.values().iter().all(|value| *value == 1));
+    }
+}
+
+/// Emits each number modulo 10, and writes its square.
+struct Both<'o>(&'o SharedOutput<u64>);
+
+impl MapReduce for Both<'_> {
+    type Key = u64;
+    type Value = u64;
+    const COMBINE: Option<gristmill::Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        for eight in split.bytes().as_chunks::<8>().0 {
+            let number = u64::from_le_bytes(*eight);
+            out.emit(number % 10, 1);
+            self.0.write(|squares| squares[number as usize] = number * number);
+        }
+    }
+}
+
+fn emits() {
+    for isolation in BOTH {
+        let mut squares = output("squares", 7000);
+        let program = Both(&squares);
+        let job = numbers(&program, 7000, 100).writes(&squares).workers(2).isolation(isolation);
+        let (counts, _) = job.run().expect("ran");
+        assert!((0..10).all(|digit| counts.get(digit) == Some(700)));
+        assert!((0..).zip(squares.values()).all(|(number, square)| *square == number * number));
+    }
+}
+
+fn conflicts() {
+    for isolation in BOTH {
+        for workers in [1, 3] {
+            let (other, mut array) = (output::<u8>("other", 10), output::<f64>("grain", 4000));
+            // Tasks 0 and 1 both write element 2222, each its own number.
+            let program = Each(|numbers: &[u64]| {
+                array.write(|array| array[2222] = if numbers[0] < 200 { numbers[0] as f64 - 0.5 } else { 0.0 });
+                other.write(|other| other[3] = 1);
+            });
+            let job = numbers(&program, 1000, 100).writes(&other).writes(&array).workers(workers).isolation(isolation);
+            let error = job.run().map(|_| ()).expect_err("they disagree");
+            assert!(matches!(error, Error::Conflict { .. }), "{error}");
+            let error = error.to_string();
+            let either = [
+                "one task made it -0.5, and another 99.5 (that on numbers bytes 800..1600)",
+                "one task made it 99.5, and another -0.5 (that on numbers bytes 0..800)",
+            ];
+            assert!(error.starts_with("element 2222 of the shared output grain was 0; "), "{error}");
+            assert!(either.iter().any(|words| error.contains(words)), "{error}");
+            assert!(array.values().iter().all(|value| *value == 0.0), "the array is as it was");
+        }
+    }
+}
+
+fn agreement() {
+    for isolation in BOTH {
+        let mut array = output::<f32>("array", 4000);
+        let program = Each(|_: &[u64]| array.write(|array| array[17..3000].fill(2.5)));
+        run(numbers(&program, 1000, 10).writes(&array), isolation).expect("all write the same");
+        assert!(
+            (0..).zip(array.values()).all(|(at, value)| *value == if (17..3000).contains(&at) { 2.5 } else { 0.0 })
+        );
+    }
+}
+
+fn neighbours() {
+    for isolation in BOTH {
+        let (mut bytes, mut halves) = (output::<u8>("bytes", 9000), output::<i32>("halves", 9000));
+        // Task n writes every element whose number is n modulo 8.
+        let program = Each(|numbers: &[u64]| {
+            for number in numbers {
+                bytes.write(|bytes| {
+                    bytes.iter_mut().skip(*number as usize).step_by(8).for_each(|byte| *byte = 1 + *number as u8)
+                });
+                halves.write(|halves| {
+                    halves.iter_mut().skip(*number as usize).step_by(8).for_each(|half| *half = -(*number as i32) - 1)
+                });
+            }
+        });
+        run(numbers(&program, 8, 1).writes(&bytes).writes(&halves), isolation).expect("nobody disagrees");
+        assert!((0..).zip(bytes.values()).all(|(at, byte)| *byte == 1 + (at % 8) as u8));
+        assert!((0..).zip(halves.values()).all(|(at, half)| *half == -(at % 8) - 1));
+    }
+}
+
+/// Every element of an array of 20 OS pages is written, OS pages by several tasks; the array held something before.
+/// `kills` says who dies.
+fn square_up(kills: &[(usize, Moment, u64)], split: bool) -> Summary {
+    let mut array = output::<u32>("array", 20_000);
+    array.values_mut().fill(7);
+    let program = Each(|numbers: &[u64]| {
+        array.write(|array| numbers.iter().for_each(|number| array[*number as usize] = scramble(*number) as u32));
+    });
+    let job = numbers(&program, 20_000, 1500).writes(&array).mapping_at_once(2);
+    let job = if split { job.map_workers(2).reduce_workers(1) } else { job.workers(2) };
+    let job = kills.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth));
+    let (_, summary) = job.run().unwrap_or_else(|error| panic!("{kills:?}: {error}"));
+    let wrong = (0..).zip(array.values()).find(|(number, value)| **value != scramble(*number) as u32);
+    assert_eq!(wrong, None, "{kills:?} {:?}", summary.deaths);
+    summary
+}
+
+const MOMENTS: [Moment; 6] =
+    [Moment::Drawn, Moment::Claimed, Moment::Latched, Moment::Merged, Moment::Flushed, Moment::Committed];
+
+fn killed() {
+    for moment in MOMENTS {
+        let mut died = 0;
+        for nth in 1.. {
+            let deaths = [false, true].map(|split| square_up(&[(1, moment, nth)], split).deaths.len());
+            died += deaths.iter().sum::<usize>();
+            if deaths == [0, 0] {
+                break;
+            }
+        }
+        println!("{died} deaths at {moment:?}");
+        assert!(died > 0, "nobody died at {moment:?}");
+    }
+}
+
+fn all_killed() {
+    let mut died = 0;
+    for moment in [Moment::Latched, Moment::Merged] {
+        for nth in 1..12 {
+            died += square_up(&[1, 2, 3, 4].map(|worker| (worker, moment, nth)), false).deaths.len();
+        }
+    }
+    assert!(died > 22, "only {died} died");
+}
+
+fn rounds() {
+    for nth in 1..4 {
+        let summary = square_up(&[(3, Moment::Drained, nth), (4, Moment::Latched, 2)], true);
+        if nth == 1 {
+            assert!(summary.rounds > 1, "the reducer died with its state: {:?}", summary.deaths);
+        }
+    }
+}
+
+/// A job that panics in the task that holds the number 700, after it has written; every time, or once.
+fn panicking(array: &SharedOutput<u64>, once: Option<PathBuf>, isolation: Isolation) -> Result<Summary> {
+    let program = Each(|numbers: &[u64]| {
+        array.write(|array| {
+            if numbers.contains(&700) {
+                array.fill(999);
+                if once.as_ref().is_none_or(|mark| fs::File::create_new(mark).is_ok()) {
+                    panic!("a stone in the mill");
+                }
+                array.fill(0);
+            }
+            numbers.iter().for_each(|number| array[*number as usize] = number + 1);
+        });
+    });
+    run(numbers(&program, 3000, 100).writes(array), isolation)
+}
+
+fn panics() {
+    for isolation in BOTH {
+        let (dir, _) = input_of(b"");
+        let mut array = output::<u64>("array", 3000);
+        let summary = panicking(&array, Some(dir.path().join("mark")), isolation).expect("it panics once");
+        assert_eq!(summary.deaths.len(), 1, "{:?}", summary.deaths);
+        assert!((1..).zip(array.values()).all(|(expected, value)| *value == expected));
+    }
+}
+
+fn failures() {
+    for isolation in BOTH {
+        let mut array = output::<u64>("array", 3000);
+        for round in 0..2 {
+            let error = panicking(&array, None, isolation).expect_err("it always panics").to_string();
+            assert!(error.contains("a stone in the mill"), "{error}");
+            // Zeros at first, and what the caller has written after that.
+            assert!((0..).zip(array.values()).all(|(number, value)| *value == round * number));
+            array.values_mut().iter_mut().zip(0..).for_each(|(value, number)| *value = number);
+        }
+        // It is ready for another job.
+        let program = Each(|numbers: &[u64]| array.write(|array| array[numbers[0] as usize] = 1));
+        run(numbers(&program, 3000, 100).writes(&array), isolation).expect("nothing is wrong with this one");
+        assert!((0..).zip(array.values()).all(|(number, value)| *value == if number % 100 == 0 { 1 } else { number }));
+    }
+}
+
+fn refusals() {
+    let error_of = |error: Result<Summary>| error.expect_err("refused").to_string();
+    for isolation in BOTH {
+        let (array, other) = (output::<u8>("array", 10), output::<u8>("other", 10));
+        let nested = Each(|_: &[u64]| array.write(|_| array.write(|inner| inner[0] = 1)));
+        let error = error_of(run(numbers(&nested, 10, 10).writes(&array), isolation));
+        assert!(error.contains("the shared output array is written inside another write to it"), "{error}");
+        let unnamed = Each(|_: &[u64]| other.write(|other| other[0] = 1));
+        let error = error_of(run(numbers(&unnamed, 10, 10).writes(&array), isolation));
+        assert!(error.contains("the shared output other is written where it has no view"), "{error}");
+        let twice = error_of(run(numbers(&unnamed, 10, 10).writes(&other).writes(&other), isolation));
+        assert!(twice.starts_with("the shared output other is named twice"), "{twice}");
+        let steps = numbers(&unnamed, 10, 10).writes(&other).isolation(isolation).iterate(&[], |_| Next::Stop);
+        assert!(error_of(steps).starts_with("a job in steps cannot write shared outputs"));
+        // Two arrays at once are no nested write.
+        let both = Each(|_: &[u64]| array.write(|array| other.write(|other| other[0] = array[0] + 1)));
+        run(numbers(&both, 10, 10).writes(&array).writes(&other), isolation).expect("two arrays");
+    }
+    let error = SharedOutput::<f64>::new("all", usize::MAX / 9).map(|_| ()).expect_err("too much").to_string();
+    assert!(error.starts_with("mapping a shared output: "), "{error}");
+}
+
+/// Emits how many mappings its worker has.
+struct Mappings;
+
+impl MapReduce for Mappings {
+    type Key = u64;
+    type Value = u64;
+
+    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        let maps = fs::read_to_string("/proc/self/maps").expect("read");
+        let originals = maps.lines().filter(|line| line.contains("gristmill original")).count();
+        out.emit(maps.lines().count() as u64, originals as u64);
+    }
+}
+
+fn no_cost() {
+    let (mut array, mut idle) = (output::<u64>("array", 100_000), output::<u64>("idle", 100_000));
+    array.values_mut()[1] = 1;
+    idle.values_mut()[1] = 1;
+    let count = |job: Job<'_, Mappings>| {
+        let (mappings, summary) = job.workers(1).run().expect("ran");
+        let pair = mappings.iter().next().expect("one task");
+        (
+            pair,
+            gristmill::Counters::sum(summary.workers.iter().map(|worker| &worker.counters)).get(Count::OsPagesMerged),
+        )
+    };
+    let ((without, originals), merged) = count(numbers(&Mappings, 10, 10));
+    assert_eq!((originals, merged), (0, 0));
+    // A view and its twin, for what is named and for nothing else; and nothing is written, so nothing is merged.
+    let ((with, originals), merged) = count(numbers(&Mappings, 10, 10).writes(&array));
+    assert_eq!((originals, merged), (2, 0));
+    assert!(with >= without + 2, "{with} mappings, {without} without the output");
+}
