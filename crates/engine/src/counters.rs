@@ -93,6 +93,8 @@ counts! {
     InputBytes: "input_bytes",
     /// Pairs emitted by the map function.
     PairsEmitted: "pairs_emitted",
+    /// Pairs that went past the combining table, because it had combined little.
+    PairsPassed: "pairs_passed",
     /// Pairs written into pages, after combining on the map side.
     PairsSent: "pairs_sent",
     /// Bytes written into pages.

@@ -66,6 +66,8 @@ pub(crate) struct Plan {
     pub split_bytes: u64,
     pub chunk_bytes: usize,
     pub buffer: Buffer,
+    /// The hash buffer's table may rest where it combines little: not when the user has named the buffer.
+    pub table_may_rest: bool,
     pub combine_in_reduce: bool,
     /// Map workers that run at the same time: no more than there are processors, because more would only push
     /// each other's tables out of the caches. The others reduce, and take over when one ends or dies.
@@ -176,6 +178,7 @@ impl Plan {
             split_bytes,
             chunk_bytes: CHUNK_BYTES,
             buffer,
+            table_may_rest: settings.buffer == Buffer::Auto,
             combine_in_reduce,
             mapping_at_once: settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers),
             epoch_pages: partitions as u64 / 2,

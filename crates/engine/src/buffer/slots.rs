@@ -18,7 +18,7 @@ use crate::entry::short_hash;
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 16;
 /// Keys at which the table counts as full: beyond this probing gets long.
-const KEYS_MAX: usize = SLOTS / 8 * 5;
+pub(super) const KEYS_MAX: usize = SLOTS / 8 * 5;
 /// Bytes of long keys at which it counts as full.
 const LONG_BYTES_MAX: usize = 512 << 10;
 
@@ -36,6 +36,12 @@ impl<O> Slot<O> {
     #[inline(always)]
     pub fn short(key: Short, value: O) -> Slot<O> {
         Slot { words: key.words, hash: short_hash(key.hash()), len_and_1: key.len + 1, value }
+    }
+
+    /// Hash, key and value of a slot that holds a short key.
+    #[inline(always)]
+    pub fn as_short(&self) -> (u32, Short, &O) {
+        (self.hash, Short { words: self.words, len: self.len_and_1 - 1 }, &self.value)
     }
 }
 
@@ -56,6 +62,11 @@ pub(crate) struct Slots<K: Key, V: Datum> {
 impl<K: Key, V: Datum> Slots<K, V> {
     pub fn new() -> Slots<K, V> {
         Slots { slots: HugeArray::filled(&Slot::default()), long: Vec::new(), keys: 0, kind: std::marker::PhantomData }
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys
     }
 
     /// True when `more` keys fit.
