@@ -55,6 +55,22 @@ pub struct JobOptions {
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
     page_bytes: Option<usize>,
 
+    /// Input bytes of one map task, about [default: by the size of the input and how long a byte takes]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
+    split_bytes: Option<usize>,
+
+    /// Input bytes that a map function sees at once, about [default: 256KiB]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
+    chunk_bytes: Option<usize>,
+
+    /// Plan without a sample: no piece of the input is mapped before the job begins
+    #[arg(long, help_heading = DATA_FLOW)]
+    no_sample: bool,
+
+    /// Say how the job is planned, and why, on standard error; then run it
+    #[arg(long, help_heading = REPORTS)]
+    pub explain: bool,
+
     /// Write time, calls and counts of every worker and phase to a .csv or .json file
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub stats: Option<PathBuf>,
@@ -143,10 +159,17 @@ impl JobOptions {
         if let Some(bytes) = self.page_bytes {
             job = job.page_bytes(bytes);
         }
+        if let Some(bytes) = self.split_bytes {
+            job = job.split_bytes(bytes as u64);
+        }
+        if let Some(bytes) = self.chunk_bytes {
+            job = job.chunk_bytes(bytes);
+        }
         if let Some(timeout) = self.task_timeout {
             job = job.task_timeout(timeout);
         }
         job.retries(self.retries)
+            .sample(!self.no_sample)
             .isolation(match self.isolation {
                 Isolation::Process => gristmill::Isolation::Process,
                 Isolation::Thread => gristmill::Isolation::Thread,

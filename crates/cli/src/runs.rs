@@ -1,8 +1,9 @@
 //! The jobs of a subcommand, with the options, progress and statistics that all subcommands share.
 
+use std::cell;
 use std::ops::ControlFlow;
 
-use gristmill::{Datum, Job, MapReduce, Outcome, Summary};
+use gristmill::{Choice, Datum, Job, MapReduce, Outcome, Summary};
 
 use crate::common::Common;
 use crate::failure::Failure;
@@ -16,13 +17,15 @@ pub struct Runs<'o> {
     options: &'o Common,
     terminal: Terminal,
     stats: Option<Stats>,
+    /// The plan has been told: jobs that follow have a similar one.
+    explained: cell::Cell<bool>,
 }
 
 impl<'o> Runs<'o> {
     /// Opens the statistics file, so that what cannot be written fails before the first job begins.
     pub fn new(options: &'o Common) -> Result<Runs<'o>, Failure> {
         let stats = options.job.stats.as_deref().map(Stats::open).transpose()?;
-        Ok(Runs { options, terminal: Terminal::new(options.job.quiet), stats })
+        Ok(Runs { options, terminal: Terminal::new(options.job.quiet), stats, explained: cell::Cell::new(false) })
     }
 
     /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
@@ -69,6 +72,14 @@ impl<'o> Runs<'o> {
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
         let job = self.options.job.apply(job).record_bytes_max(self.options.inputs.record_bytes_max);
+        let job = if self.options.job.explain && !self.explained.replace(true) { job.on_plan(explain) } else { job };
         if self.terminal.is_watched() { job.on_progress(|progress| self.terminal.show(progress)) } else { job }
+    }
+}
+
+/// Prints a plan: a line for each choice, with its reason.
+fn explain(choices: &[Choice]) {
+    for Choice { what, chosen, why } in choices {
+        eprintln!("plan: {what}: {chosen} ({why})");
     }
 }

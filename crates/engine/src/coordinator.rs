@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::exchange::JobIsOver;
+use crate::explain::explain;
 use crate::iterate::{Next, Step};
 use crate::job::{Isolation, Job, Order, Progress};
 use crate::keep::pair_bytes_max;
@@ -39,6 +40,7 @@ use crate::map_reduce::MapReduce;
 use crate::output::{self, Summary};
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::results::Results;
+use crate::sample::Sample;
 use crate::shared::{COORDINATOR, Failure, Room, Shared};
 use crate::shared_output::Scopes;
 use crate::split::Tasks;
@@ -74,7 +76,7 @@ fn supervise<J: MapReduce>(
     conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
-    let Job { program, input, settings, reduce, progress, outputs } = job;
+    let Job { program, input, settings, reduce, progress, outputs, on_plan } = job;
     if settings.isolation == Isolation::Process {
         let threads = threads_in_this_process().asked("counting the threads of this process")?;
         if threads > 1 {
@@ -88,8 +90,21 @@ fn supervise<J: MapReduce>(
     let opened = input.open()?;
     let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
     let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
-    let facts = plan::Program { combines: J::COMBINE.is_some(), keys: program.keys(), keys_max: J::Key::DENSE };
-    let plan = Plan::new(&settings, Machine { cpus }, input_bytes, facts)?;
+    let facts = plan::Program {
+        combines: J::COMBINE.is_some(),
+        keys: program.keys(),
+        keys_max: J::Key::DENSE,
+        iterates: state.is_some(),
+    };
+    // A look at the input must leave no trace in an output.
+    let sample = match outputs[..] {
+        [] => Sample::take(program, &settings, &opened.sources, state.unwrap_or_default()),
+        _ => None,
+    };
+    let plan = Plan::new(&settings, Machine { cpus }, input_bytes, facts, sample.as_ref())?;
+    if let Some(mut on_plan) = on_plan {
+        on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref()));
+    }
     let tasks = Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max);
     let keep_bytes = match (state, settings.keep_bytes) {
         (None, _) => 0,

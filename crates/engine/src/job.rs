@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::coordinator;
 use crate::datum::{Datum, Key};
 use crate::error::Result;
+use crate::explain::Choice;
 use crate::fate::Moment;
 use crate::input::Input;
 use crate::iterate::{Next, Step};
@@ -132,6 +133,7 @@ pub(crate) struct Settings {
     pub pages: PagePolicy,
     pub page_bytes: Option<usize>,
     pub split_bytes: Option<u64>,
+    pub chunk_bytes: Option<usize>,
     pub order: Order,
     pub limit: usize,
     pub records: Records,
@@ -140,8 +142,37 @@ pub(crate) struct Settings {
     pub task_timeout: Option<Duration>,
     pub mapping_at_once: Option<usize>,
     pub keep_bytes: Option<u64>,
+    pub sample: bool,
     /// For tests: the worker in this slot dies at the n-th of such moments.
     pub fates: Vec<(usize, Moment, u64)>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            workers: None,
+            map_workers: None,
+            reduce_workers: None,
+            isolation: Isolation::default(),
+            exchange: Exchange::default(),
+            buffer: Buffer::default(),
+            combine: Combining::default(),
+            pages: PagePolicy::default(),
+            page_bytes: None,
+            split_bytes: None,
+            chunk_bytes: None,
+            order: Order::default(),
+            limit: usize::MAX,
+            records: Records::Lines,
+            record_bytes_max: 64 << 20,
+            retries: 2,
+            task_timeout: None,
+            mapping_at_once: None,
+            keep_bytes: None,
+            sample: true,
+            fates: Vec::new(),
+        }
+    }
 }
 
 /// A MapReduce job.
@@ -179,33 +210,14 @@ pub struct Job<'j, J: MapReduce> {
     pub(crate) reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
     pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
     pub(crate) outputs: Vec<&'j Scope>,
+    pub(crate) on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
 }
 
 impl<'j, J: MapReduce> Job<'j, J> {
     /// A job that reads lines, with as many workers as the process may use processors.
     pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
-        let settings = Settings {
-            workers: None,
-            map_workers: None,
-            reduce_workers: None,
-            isolation: Isolation::default(),
-            exchange: Exchange::default(),
-            buffer: Buffer::default(),
-            combine: Combining::default(),
-            pages: PagePolicy::default(),
-            page_bytes: None,
-            split_bytes: None,
-            order: Order::default(),
-            limit: usize::MAX,
-            records: Records::Lines,
-            record_bytes_max: 64 << 20,
-            retries: 2,
-            task_timeout: None,
-            mapping_at_once: None,
-            keep_bytes: None,
-            fates: Vec::new(),
-        };
-        Job { program, input, settings, reduce: None, progress: None, outputs: Vec::new() }
+        let settings = Settings::default();
+        Job { program, input, settings, reduce: None, progress: None, outputs: Vec::new(), on_plan: None }
     }
 
     /// Workers that both map and reduce.
@@ -309,6 +321,12 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
+    /// Input bytes that the map function sees at once, about. 256 KiB by default.
+    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.settings.chunk_bytes = Some(bytes);
+        self
+    }
+
     /// The order of the result.
     pub fn order(mut self, order: Order) -> Self {
         self.settings.order = order;
@@ -369,6 +387,40 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Calls `progress` about ten times a second while the job runs.
     pub fn on_progress(mut self, progress: impl FnMut(Progress) + 'j) -> Self {
         self.progress = Some(Box::new(progress));
+        self
+    }
+
+    /// Whether a few small pieces of the input are mapped before the job is planned, by a process of their own: the plan
+    /// then knows how long a byte takes and what it becomes. True by default; false for a map function that must
+    /// not meet a record once more. Small inputs, and jobs whose workers are threads, are planned without.
+    pub fn sample(mut self, sample: bool) -> Self {
+        self.settings.sample = sample;
+        self
+    }
+
+    /// Calls `on_plan` with what was chosen for this job, and why, before it starts.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #     }
+    /// # }
+    /// let mut plan = Vec::new();
+    /// # // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Lines, Input::bytes("pond", b"a frog\nleaps in\n")?).isolation(Isolation::Thread);
+    /// job.on_plan(|choices| plan.extend_from_slice(choices)).run()?;
+    /// let workers = plan.iter().find(|choice| choice.what == "workers").expect("every plan says how many");
+    /// assert_eq!(workers.chosen, "1, which maps and reduces");
+    /// assert_eq!(workers.why, "the input is so small that one more would cost more than it brings");
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + 'j) -> Self {
+        self.on_plan = Some(Box::new(on_plan));
         self
     }
 

@@ -1,7 +1,8 @@
-//! The plan: a pure function of machine, settings and input. Everything below obeys it.
+//! The plan: a pure function of machine, settings, input and a sample of it. Everything below obeys it.
 
 use crate::error::{Error, Result};
 use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::sample::{Sample, WORTH_BYTES};
 
 /// Memory for pages in flight, all workers together: small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
@@ -12,6 +13,15 @@ const PAGE_BYTES_MIN: usize = 4 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 const SPLIT_BYTES_MIN: u64 = 256 << 10;
 const SPLIT_BYTES_MAX: u64 = 2 << 20;
+/// A task takes about this long at least, and at most, if the sample says how long a byte takes: shorter ones cost more to hand
+/// out than they balance, longer ones leave workers waiting for the last.
+const TASK_NS: [f64; 2] = [250e3, 50e6];
+/// The smallest split for a slow map function.
+const SLOW_SPLIT_BYTES_MIN: u64 = 4 << 10;
+/// Work that one more worker must find, to be worth its start and its share of pages and tables.
+const WORKER_NS: f64 = 2e6;
+/// What becomes of a pair behind the map function costs this much, about.
+const PAIR_NS: f64 = 25.0;
 /// Splits per map worker, so that the last ones to finish wait little for each other.
 const SPLITS_PER_WORKER: u64 = 16;
 /// Dead workers that are replaced before the job gives up.
@@ -41,6 +51,8 @@ pub(crate) struct Program {
     pub keys: Option<usize>,
     /// The largest domain that its key type allows, 0 if it is no unsigned integer.
     pub keys_max: u64,
+    /// The job runs in steps.
+    pub iterates: bool,
 }
 
 /// What the machine offers.
@@ -96,13 +108,48 @@ impl ShelfShape {
     }
 }
 
+/// Nanoseconds of one worker that the job will take, about.
+pub(crate) fn work_ns(sample: &Sample, input_bytes: u64) -> f64 {
+    sample.map_ns(input_bytes) + sample.pairs_of(input_bytes) * PAIR_NS
+}
+
+/// Workers that pay: no more than processors, nor than there is work for.
+fn workers_worth(settings: &Settings, machine: Machine, input_bytes: u64, sample: Option<&Sample>) -> usize {
+    let useful = match (sample, settings.split_bytes) {
+        (Some(sample), _) => work_ns(sample, input_bytes) / WORKER_NS,
+        // Whoever has cut the input finely knows why.
+        (None, Some(bytes)) => input_bytes as f64 / bytes.max(1) as f64,
+        (None, None) if input_bytes < WORTH_BYTES => 1.0,
+        (None, None) => f64::INFINITY,
+    };
+    machine.cpus.min(useful.ceil() as usize).max(1)
+}
+
+/// The smallest and the largest split.
+fn split_limits(sample: Option<&Sample>) -> [u64; 2] {
+    let Some(Sample { ns_per_byte, .. }) = sample.filter(|sample| sample.ns_per_byte > 0.0) else {
+        return [SPLIT_BYTES_MIN, SPLIT_BYTES_MAX];
+    };
+    let [least, most] = TASK_NS.map(|task_ns| (task_ns / ns_per_byte) as u64);
+    let least = least.clamp(SLOW_SPLIT_BYTES_MIN, SPLIT_BYTES_MIN);
+    [least, most.clamp(least, SPLIT_BYTES_MAX)]
+}
+
 impl Plan {
     /// Chooses what `settings` leaves open.
-    pub fn new(settings: &Settings, machine: Machine, input_bytes: u64, program: Program) -> Result<Plan> {
-        let Program { combines, keys, keys_max } = program;
+    pub fn new(
+        settings: &Settings,
+        machine: Machine,
+        input_bytes: u64,
+        program: Program,
+        sample: Option<&Sample>,
+    ) -> Result<Plan> {
+        let Program { combines, keys, keys_max, iterates } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
-                let workers = settings.workers.unwrap_or(machine.cpus);
+                let worth = || workers_worth(settings, machine, input_bytes, sample);
+                // What the steps of a job will map is not known; their workers are started once.
+                let workers = settings.workers.unwrap_or_else(|| if iterates { machine.cpus } else { worth() });
                 (workers, workers, true)
             }
             (map, reduce) => {
@@ -161,7 +208,8 @@ impl Plan {
             )));
         }
         let split_bytes = settings.split_bytes.unwrap_or_else(|| {
-            (input_bytes / (map_workers as u64 * SPLITS_PER_WORKER)).clamp(SPLIT_BYTES_MIN, SPLIT_BYTES_MAX)
+            let [least, most] = split_limits(sample);
+            (input_bytes / (map_workers as u64 * SPLITS_PER_WORKER)).clamp(least, most)
         });
         let split_bytes = split_bytes.max(input_bytes / TASKS_MAX).max(1);
         Ok(Plan {
@@ -176,7 +224,7 @@ impl Plan {
             pages_per_arena: pool_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots),
             split_bytes,
-            chunk_bytes: CHUNK_BYTES,
+            chunk_bytes: settings.chunk_bytes.unwrap_or(CHUNK_BYTES).max(1),
             buffer,
             table_may_rest: settings.buffer == Buffer::Auto,
             combine_in_reduce,
@@ -199,5 +247,51 @@ impl Plan {
     /// page per partition and one more stay with the producer, so that it can always finish its task.
     pub fn held_pages_max(&self) -> usize {
         (self.pages_per_arena - self.partitions - 1) / self.reduce_workers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The plan of a job that leaves everything open, on eight processors.
+    fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
+        let program = Program { combines: true, keys: None, keys_max: 0, iterates: false };
+        let plan = Plan::new(&Settings::default(), Machine { cpus: 8 }, input_bytes, program, sample.as_ref());
+        plan.expect("nothing was asked for that cannot be")
+    }
+
+    fn sample(ns_per_byte: f64) -> Option<Sample> {
+        Some(Sample { pieces: 3, bytes: 24 << 10, ns_per_byte, ..Sample::default() })
+    }
+
+    #[test]
+    fn a_small_input_gets_one_worker_and_a_large_one_all() {
+        assert_eq!(plan(100, None).map_workers, 1);
+        assert_eq!(plan(1 << 20, sample(1.0)).map_workers, 1);
+        assert_eq!(plan(5 << 20, sample(1.0)).map_workers, 3);
+        assert_eq!(plan(1 << 30, sample(1.0)).map_workers, 8);
+        assert_eq!(plan(1 << 30, None).map_workers, 8);
+    }
+
+    #[test]
+    fn a_slow_map_function_gets_all_workers_and_small_splits_for_little_input() {
+        let plan = plan(1 << 20, sample(1000.0));
+        assert_eq!((plan.map_workers, plan.split_bytes), (8, (1 << 20) / (8 * SPLITS_PER_WORKER)));
+        assert!(self::plan(1 << 30, sample(1000.0)).split_bytes <= 50_000);
+        assert_eq!(self::plan(1 << 30, sample(1.0)).split_bytes, SPLIT_BYTES_MAX);
+    }
+
+    #[test]
+    fn pairs_are_work_too() {
+        let many = Sample { pairs: 24 << 10, ..sample(0.1).expect("made above") };
+        assert!(plan(1 << 20, Some(many)).map_workers == 8);
+    }
+
+    #[test]
+    fn steps_get_all_workers_however_small_the_first_input_is() {
+        let program = Program { combines: true, keys: None, keys_max: 0, iterates: true };
+        let plan = Plan::new(&Settings::default(), Machine { cpus: 8 }, 8, program, None);
+        assert_eq!(plan.expect("nothing impossible was asked for").map_workers, 8);
     }
 }

@@ -1,0 +1,129 @@
+//! The plan: what it learns from a sample, and that neither the sample nor what is planned changes an answer.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::Test;
+use gristmill::{
+    Buffer, Choice, Combine, Combining, Count, Counters, Emit, Input, Isolation, Job, MapReduce, Records, Split,
+    Summary,
+};
+
+const TESTS: [Test; 5] = [
+    ("a_sample_is_taken_from_several_places_and_decides_how_many_workers_start", sampled),
+    ("no_sample_is_taken_where_it_is_of_no_use_or_of_no_good", not_sampled),
+    ("a_map_function_that_crashes_on_the_sample_is_planned_without", crashing),
+    ("a_map_function_that_never_ends_on_the_sample_is_planned_without", never_ending),
+    ("keys_that_hardly_repeat_go_past_the_table_and_are_combined_all_the_same", past_the_table),
+];
+
+fn main() {
+    common::run(&TESTS, &[]);
+}
+
+/// Numbers of eight bytes, and how often each occurs. On small chunks, which only a sample has, it does something else.
+struct Numbers {
+    on_sample: fn(),
+}
+
+impl MapReduce for Numbers {
+    type Key = u64;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        if split.bytes().len() < 16 << 10 {
+            (self.on_sample)();
+        }
+        split.bytes().as_chunks::<8>().0.iter().for_each(|number| out.emit(u64::from_le_bytes(*number), 1));
+    }
+}
+
+const NUMBERS: Numbers = Numbers { on_sample: || () };
+
+/// `count` numbers, of which each half has every one once, in different orders.
+fn numbers(count: u64) -> Vec<u8> {
+    let half = count / 2;
+    let first = (0..half).map(|n| n * 7919 % half);
+    first.chain(0..half).flat_map(u64::to_le_bytes).collect()
+}
+
+/// Runs a job over `bytes`; every number must occur twice. Returns its plan, too.
+fn run(
+    program: &Numbers,
+    bytes: &[u8],
+    change: impl Fn(Job<'_, Numbers>) -> Job<'_, Numbers>,
+) -> (Vec<Choice>, Summary) {
+    let input = Input::bytes("numbers", bytes).expect("memory");
+    let mut plan = Vec::new();
+    let job = change(Job::new(program, input).records(Records::Fixed(8)));
+    let (counts, summary) = job.on_plan(|choices| plan.extend_from_slice(choices)).run().expect("the job runs");
+    let expected: Vec<(u64, u64)> = (0..bytes.len() as u64 / 16).map(|number| (number, 2)).collect();
+    assert!(counts.iter().eq(expected), "every number occurs twice");
+    assert_eq!(summary.deaths, Vec::<String>::new());
+    (plan, summary)
+}
+
+fn chosen<'p>(plan: &'p [Choice], what: &str) -> &'p str {
+    &plan.iter().find(|choice| choice.what == what).expect("a choice of this name").chosen
+}
+
+fn sampled() {
+    let (plan, _) = run(&NUMBERS, &numbers(1 << 20), |job| job);
+    assert_eq!(chosen(&plan, "sample"), "3 pieces, 24 KiB");
+    // A sleep of a tenth of a millisecond in each piece makes little input a lot of work, on as many processors as there are.
+    let slow = Numbers { on_sample: || std::thread::sleep(Duration::from_micros(100)) };
+    let (plan, summary) = run(&slow, &numbers(1 << 17), |job| job);
+    let cpus = std::thread::available_parallelism().expect("known").get();
+    assert!(chosen(&plan, "workers").starts_with(&cpus.min(4).to_string()) || cpus > 4, "{plan:?}");
+    assert!(
+        summary.tasks > 4,
+        "1 MiB, which is no more than four splits of the usual size, was cut into {}",
+        summary.tasks
+    );
+}
+
+fn not_sampled() {
+    let bytes = numbers(1 << 14);
+    let none = |change: fn(Job<'_, Numbers>) -> Job<'_, Numbers>| {
+        let (plan, _) = run(&NUMBERS, &bytes, change);
+        assert_eq!(chosen(&plan, "sample"), "none");
+    };
+    none(|job| job.sample(false));
+    none(|job| job.workers(2).split_bytes(4096));
+    none(|job| job.isolation(Isolation::Thread));
+    let (plan, _) = run(&NUMBERS, &numbers(100), |job| job);
+    assert_eq!((chosen(&plan, "sample"), chosen(&plan, "workers")), ("none", "1, which maps and reduces"));
+}
+
+fn crashing() {
+    let crashes: [fn(); 3] = [|| std::process::abort(), || std::process::exit(0), || panic!("a piece is small")];
+    for on_sample in crashes {
+        let (plan, _) = run(&Numbers { on_sample }, &numbers(1 << 17), |job| job);
+        assert_eq!(chosen(&plan, "sample"), "none");
+    }
+}
+
+fn never_ending() {
+    let program = Numbers { on_sample: || std::thread::sleep(Duration::from_secs(1000)) };
+    let began = Instant::now();
+    let (plan, _) = run(&program, &numbers(1 << 17), |job| job.split_bytes(256 << 10));
+    assert_eq!(chosen(&plan, "sample"), "none");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+fn past_the_table() {
+    // Twenty times what the table holds, and no number comes twice before it is full.
+    let bytes = numbers(400_000);
+    let passed = |change: fn(Job<'_, Numbers>) -> Job<'_, Numbers>| {
+        let (_, summary) = run(&NUMBERS, &bytes, change);
+        let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
+        assert_eq!(counters.get(Count::PairsEmitted), 400_000);
+        counters.get(Count::PairsPassed)
+    };
+    assert!(passed(|job| job.workers(2)) > 200_000);
+    assert!(passed(|job| job.workers(1).combine(Combining::Map)) > 200_000);
+    // Who names a buffer gets it.
+    assert_eq!(passed(|job| job.workers(2).buffer(Buffer::Hash)), 0);
+}
