@@ -47,6 +47,10 @@ pub struct JobOptions {
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     combine: Combine,
 
+    /// With --combine map or off: combine in reduce all the same once one key has gathered more values than this
+    #[arg(long, value_name = "N", help_heading = DATA_FLOW)]
+    combine_after: Option<u32>,
+
     /// Where the memory of pages comes from
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     pages: Pages,
@@ -158,6 +162,9 @@ impl JobOptions {
         }
         if let Some(bytes) = self.page_bytes {
             job = job.page_bytes(bytes);
+        }
+        if let Some(values) = self.combine_after {
+            job = job.combine_after(values);
         }
         if let Some(bytes) = self.split_bytes {
             job = job.split_bytes(bytes as u64);

@@ -113,6 +113,8 @@ counts! {
     PagesCopied: "pages_copied",
     /// Pairs combined into partitions.
     PairsReduced: "pairs_reduced",
+    /// Times that a reducer began to combine because one key had gathered too many values.
+    SkewsFound: "skews_found",
     /// Keys at the end.
     Keys: "keys",
     /// Bytes of the tables or lists of partitions at the end.

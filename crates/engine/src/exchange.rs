@@ -365,7 +365,18 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             Kind::End => unreachable!("results go to the coordinator"),
         }
         meter.add(Count::PairsReduced, u64::from(header.pairs));
+        if self.reduction.is_skewed() {
+            self.combine_early(meter);
+        }
         meter.enter(before);
+    }
+
+    /// Combines what was kept until now, and what arrives from now on.
+    #[cold]
+    fn combine_early(&mut self, meter: &mut Meter) {
+        meter.add(Count::SkewsFound, 1);
+        let empty = Reduction::new(0, false);
+        self.reduction = std::mem::replace(&mut self.reduction, empty).combined();
     }
 }
 

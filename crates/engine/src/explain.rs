@@ -121,6 +121,9 @@ pub(crate) fn explain(
         Combining::Off => ("at the end", ASKED),
     };
     choose("combining", combine.to_owned(), why.to_owned());
+    if let Some(values) = settings.combine_after.filter(|_| !plan.combine_in_reduce) {
+        choose("skew", format!("combined in reduce once a key has more than {values} values"), ASKED.to_owned());
+    }
     // 4. The way, and reduce.
     let why = asked(settings.page_bytes.is_some(), "all pages together stay in the last-level cache");
     let pages = format!("{} of {} for each worker", plan.pages_per_arena, size(plan.page_bytes as u64));

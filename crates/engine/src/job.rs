@@ -130,6 +130,7 @@ pub(crate) struct Settings {
     pub exchange: Exchange,
     pub buffer: Buffer,
     pub combine: Combining,
+    pub combine_after: Option<u32>,
     pub pages: PagePolicy,
     pub page_bytes: Option<usize>,
     pub split_bytes: Option<u64>,
@@ -157,6 +158,7 @@ impl Default for Settings {
             exchange: Exchange::default(),
             buffer: Buffer::default(),
             combine: Combining::default(),
+            combine_after: None,
             pages: PagePolicy::default(),
             page_bytes: None,
             split_bytes: None,
@@ -300,6 +302,35 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Where values are combined.
     pub fn combine(mut self, combine: Combining) -> Self {
         self.settings.combine = combine;
+        self
+    }
+
+    /// With [`Combining::Map`] or [`Combining::Off`], a reducer keeps every value until the end, unless one key gathers more
+    /// than this many: then it combines what it has, and from then on what arrives. So a frequent key cannot fill the
+    /// memory. Keys are counted in a sketch, which may be early, and is never late.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Combine, Combining, Count, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # struct Words;
+    /// # impl MapReduce for Words {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #     }
+    /// # }
+    /// let text = "the ".repeat(100_000);
+    /// let job = Job::new(&Words, Input::bytes("text", text.trim_end().as_bytes())?).combine(Combining::Off);
+    /// # // This doctest runs beside others in one process, so its workers are threads.
+    /// # let job = job.isolation(Isolation::Thread);
+    /// let (counts, summary) = job.combine_after(10_000).run()?;
+    /// assert_eq!(counts.get(b"the"), Some(100_000));
+    /// assert!(summary.workers.iter().any(|worker| worker.counters.get(Count::SkewsFound) == 1));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn combine_after(mut self, values: u32) -> Self {
+        self.settings.combine_after = Some(values);
         self
     }
 

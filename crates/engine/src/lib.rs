@@ -30,6 +30,7 @@ mod results;
 mod sample;
 mod shared;
 mod shared_output;
+mod skew;
 mod split;
 mod worker;
 

@@ -164,6 +164,12 @@ impl Plan {
         if slots > 1024 {
             return Err(Error::Setting(format!("{slots} workers were asked for; a job has at most 1024")));
         }
+        if settings.combine_after.is_some() && !combines {
+            return Err(Error::Setting(
+                "values shall be combined when a key has gathered many (--combine-after), but the job has no combiner"
+                    .into(),
+            ));
+        }
         let (combine_in_map, combine_in_reduce) = match settings.combine {
             Combining::Both => (combines, combines),
             Combining::Map => (combines, false),

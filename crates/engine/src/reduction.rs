@@ -10,6 +10,7 @@ use crate::entry;
 use crate::gather::{Gathered, Scratch};
 use crate::job::Order;
 use crate::map_reduce::{MapReduce, Reduce, combiner};
+use crate::skew::Skew;
 
 /// Places of pairs are 32-bit.
 const PARTITION_BYTES_MAX: usize = u32::MAX as usize;
@@ -26,6 +27,8 @@ enum Partition<K: Key, V: Datum> {
 pub(crate) struct Reduction<J: MapReduce> {
     /// Combine pairs as they come; else keep them.
     combines: bool,
+    /// Watches what is kept, if somebody wants to know of keys with too many values.
+    skew: Option<Skew>,
     partitions: Vec<Partition<J::Key, J::Value>>,
     scratch: Scratch,
 }
@@ -34,15 +37,35 @@ impl<J: MapReduce> Reduction<J> {
     pub fn new(partitions: usize, combines: bool) -> Reduction<J> {
         Reduction {
             combines,
+            skew: None,
             partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect(),
             scratch: Scratch::default(),
         }
+    }
+
+    /// True when it combines pairs as they come.
+    pub fn combines(&self) -> bool {
+        self.combines
+    }
+
+    /// Notices, from now on, when one key has gathered more than `after` values, unless they are combined as they come.
+    pub fn watch_for_skew(&mut self, after: Option<u32>) {
+        self.skew = after.filter(|_| !self.combines).map(Skew::new);
+    }
+
+    /// True when what is kept should be combined now: it is full of one key.
+    #[inline]
+    pub fn is_skewed(&self) -> bool {
+        self.skew.as_ref().is_some_and(Skew::is_found)
     }
 
     /// Takes the pairs of one page.
     pub fn take(&mut self, partition: usize, pairs: u32, body: &[u8]) {
         let slot = &mut self.partitions[partition];
         if !self.combines {
+            if let Some(skew) = &mut self.skew {
+                skew.count::<J::Key, J::Value>(body);
+            }
             let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
             assert!(
                 list.len() + body.len() < PARTITION_BYTES_MAX,

@@ -92,7 +92,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     }
     let mut keeper = Keeper::new(shelver);
     let inbox = role.reduces.map(|_| {
-        let reduction = Reduction::new(plan.partitions, plan.combine_in_reduce);
+        let reduction = empty_reduction(work);
         Inbox::new(shared, receiver, plan.held_pages_max(), plan.exchange == Exchange::Barrier, reduction)
     });
     let fates = &work.settings.fates;
@@ -323,14 +323,20 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
     Ok(())
 }
 
+/// What a reducer begins with.
+fn empty_reduction<J: MapReduce>(work: &Work<'_, J>) -> Reduction<J> {
+    let mut reduction = Reduction::new(work.plan.partitions, work.plan.combine_in_reduce);
+    reduction.watch_for_skew(work.settings.combine_after);
+    reduction
+}
+
 /// What this worker has reduced, in the end; its inbox is left with nothing.
 fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
     lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
-    let empty = Reduction::new(work.plan.partitions, work.plan.combine_in_reduce);
-    let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
+    let mut reduction = std::mem::replace(&mut inbox.reduction, empty_reduction(work));
     reduction.combine();
-    if J::COMBINE.is_some() && !work.plan.combine_in_reduce {
+    if J::COMBINE.is_some() && !reduction.combines() {
         reduction = reduction.combined();
     }
     if let Some(reduce) = work.reduce {

@@ -10,12 +10,13 @@ use gristmill::{
     Summary,
 };
 
-const TESTS: [Test; 5] = [
+const TESTS: [Test; 6] = [
     ("a_sample_is_taken_from_several_places_and_decides_how_many_workers_start", sampled),
     ("no_sample_is_taken_where_it_is_of_no_use_or_of_no_good", not_sampled),
     ("a_map_function_that_crashes_on_the_sample_is_planned_without", crashing),
     ("a_map_function_that_never_ends_on_the_sample_is_planned_without", never_ending),
     ("keys_that_hardly_repeat_go_past_the_table_and_are_combined_all_the_same", past_the_table),
+    ("a_key_with_too_many_values_is_combined_early_and_other_jobs_are_left_alone", skewed),
 ];
 
 fn main() {
@@ -126,4 +127,41 @@ fn past_the_table() {
     assert!(passed(|job| job.workers(1).combine(Combining::Map)) > 200_000);
     // Who names a buffer gets it.
     assert_eq!(passed(|job| job.workers(2).buffer(Buffer::Hash)), 0);
+}
+
+fn skewed() {
+    /// Half of all pairs have one key; the others are all different.
+    struct Skewed;
+    impl MapReduce for Skewed {
+        type Key = u64;
+        type Value = u64;
+        const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+            for number in split.bytes().as_chunks::<8>().0 {
+                out.emit(u64::from_le_bytes(*number) + 1, 1);
+                out.emit(0, 1);
+            }
+        }
+    }
+    let bytes: Vec<u8> = (0..50_000u64).flat_map(u64::to_le_bytes).collect();
+    let skews = |after: Option<u32>, combine: Combining| {
+        let input = Input::bytes("numbers", &bytes).expect("memory");
+        let job = Job::new(&Skewed, input).records(Records::Fixed(8)).workers(2).page_bytes(4096).combine(combine);
+        let job = if let Some(after) = after { job.combine_after(after) } else { job };
+        let (counts, summary) = job.run().expect("the job runs");
+        let expected = std::iter::once((0, 50_000)).chain((1..=50_000).map(|key| (key, 1)));
+        assert!(counts.iter().eq(expected), "{after:?} {combine:?}");
+        let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
+        // What is counted as held at the end has no more than a pair for each key, however it came to that.
+        assert_eq!(counters.get(Count::Keys), 50_001);
+        counters.get(Count::SkewsFound)
+    };
+    // One reducer has the frequent key. It is found once, and then combined as it comes.
+    assert_eq!(skews(Some(1000), Combining::Off), 1);
+    assert_eq!(skews(Some(60_000), Combining::Off), 0);
+    assert_eq!(skews(None, Combining::Off), 0);
+    // Combined in map, the key comes a few times only; combined in reduce, nothing is kept.
+    assert_eq!(skews(Some(1000), Combining::Map), 0);
+    assert_eq!(skews(Some(1), Combining::Both), 0);
 }
