@@ -3,8 +3,7 @@
 //! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded first, each by one task.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
@@ -66,9 +65,9 @@ impl Histogram {
 fn look(source: &Source) -> Result<Image> {
     let wrong = |what: String| Error::file(&source.name, what);
     let mut start = Vec::new();
-    File::open(&source.path)
-        .and_then(|file| file.take(BMP_HEADER_BYTES as u64).read_to_end(&mut start))
-        .map_err(|error| wrong(error.to_string()))?;
+    let failed = |error: io::Error| wrong(error.to_string());
+    let mut file = source.open().map_err(failed)?;
+    file.by_ref().take(BMP_HEADER_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
     if start.starts_with(b"\x89PNG\r\n\x1a\n") || start.starts_with(b"\xff\xd8\xff") {
         if cfg!(feature = "images") {
             return Ok(Image::Encoded);
@@ -82,7 +81,12 @@ fn look(source: &Source) -> Result<Image> {
             false => format!("is no BMP, PNG or JPEG image: it begins with the bytes {}", shown.join(" ")),
         }));
     }
-    pixels(&start, source.bytes).map(Image::Bmp).map_err(wrong)
+    let bytes = match source.compression() {
+        None => source.bytes,
+        // Whether it is whole can only be known by reading it.
+        Some(_) => start.len() as u64 + io::copy(&mut file, &mut io::sink()).map_err(failed)?,
+    };
+    pixels(&start, bytes).map(Image::Bmp).map_err(wrong)
 }
 
 /// File header (14 bytes) and the part of the information header (40 bytes) that all later versions share.
@@ -162,9 +166,9 @@ impl MapReduce for Histogram {
 #[cfg(feature = "images")]
 fn decode(source: &Source) -> std::result::Result<Vec<u8>, String> {
     let explain = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
-    let reader = image::ImageReader::open(&source.path).map_err(|error| explain(&error))?;
-    let image =
-        reader.with_guessed_format().map_err(|error| explain(&error))?.decode().map_err(|error| explain(&error))?;
+    let mut file = Vec::new();
+    source.open().and_then(|mut content| content.read_to_end(&mut file)).map_err(|error| explain(&error))?;
+    let image = image::load_from_memory(&file).map_err(|error| explain(&error))?;
     let mut pixels = image.into_rgb8().into_raw();
     pixels.as_chunks_mut::<3>().0.iter_mut().for_each(|pixel| pixel.reverse());
     Ok(pixels)

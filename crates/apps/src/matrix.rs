@@ -1,6 +1,5 @@
 //! Tables of numbers: numpy's `.npy` and CSV.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -31,11 +30,11 @@ impl Matrix {
         let mut all = Matrix::default();
         for source in input.sources()? {
             let failed = |error: std::io::Error| Error::file(&source.name, error);
-            let mut file = File::open(&source.path).map_err(failed)?;
+            let mut file = source.open().map_err(failed)?;
             let mut start = Vec::new();
             file.by_ref().take(NPY_MAGIC.len() as u64).read_to_end(&mut start).map_err(failed)?;
             let matrix = if start == NPY_MAGIC {
-                read_npy(&source.name, file, source.bytes)?
+                read_npy(&source.name, file)?
             } else {
                 read_csv(&source.name, start.chain(BufReader::with_capacity(256 << 10, file)))?
             };
@@ -59,10 +58,10 @@ impl Matrix {
 }
 
 /// Reads what follows the magic. The format is described in numpy's `numpy.lib.format`.
-fn read_npy(path: &Path, mut file: File, file_bytes: u64) -> Result<Matrix> {
+fn read_npy(path: &Path, mut file: impl Read) -> Result<Matrix> {
     let wrong = |what: String| Error::file(path, what);
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => wrong(format!("is truncated: it ends after {file_bytes} bytes")),
+        std::io::ErrorKind::UnexpectedEof => wrong("is truncated: it ends within its header".into()),
         _ => wrong(error.to_string()),
     };
     let mut start = [0; 4];
@@ -86,20 +85,20 @@ fn read_npy(path: &Path, mut file: File, file_bytes: u64) -> Result<Matrix> {
     if columns == 0 {
         return Err(wrong(format!("has {rows} rows without columns")));
     }
-    let (before, wanted) = (10 + header.len() as u64, rows as u128 * columns as u128 * 8);
-    let found = u128::from(file_bytes.saturating_sub(before));
-    if found < wanted {
-        let what =
-            format!("is truncated: {rows} x {columns} numbers take {wanted} bytes, and {found} follow its header");
-        return Err(wrong(what));
-    }
-    let mut values = vec![0.0; rows * columns];
-    let mut bytes = vec![0; 64 << 10];
-    for values in values.chunks_mut(bytes.len() / 8) {
-        let bytes = &mut bytes[..values.len() * 8];
-        file.read_exact(bytes).map_err(failed)?;
-        for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *value = f64::from_le_bytes(*bytes);
+    let wanted = rows as u128 * columns as u128 * 8;
+    // As much memory as there are numbers, whatever the header says.
+    let (mut values, mut bytes) = (Vec::new(), Vec::new());
+    while wanted > values.len() as u128 * 8 {
+        let left = wanted - values.len() as u128 * 8;
+        bytes.clear();
+        file.by_ref().take(left.min(64 << 10) as u64).read_to_end(&mut bytes).map_err(failed)?;
+        let (eights, rest) = bytes.as_chunks::<8>();
+        values.extend(eights.iter().map(|bytes| f64::from_le_bytes(*bytes)));
+        if eights.is_empty() || !rest.is_empty() {
+            let found = values.len() * 8 + rest.len();
+            let what =
+                format!("is truncated: {rows} x {columns} numbers take {wanted} bytes, and {found} follow its header");
+            return Err(wrong(what));
         }
     }
     if let Some(at) = values.iter().position(|value| !value.is_finite()) {

@@ -1,6 +1,9 @@
 //! Which files a command reads.
 
-use std::io::IsTerminal;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,9 +16,14 @@ use crate::units;
 #[derive(Args)]
 pub struct Inputs {
     /// Files, directories (all files below them, but hidden ones), patterns such as 'logs/**/*.txt', or - for
-    /// standard input [default: standard input, when it is not a terminal]
+    /// standard input; plain, or compressed (gzip, zstd, bzip2, xz) [default: standard input, when it is not a terminal]
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
+
+    /// Also read the files named in this one, a name per line (or NUL-terminated, as find -print0 writes them); - for
+    /// standard input
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    files_from: Option<PathBuf>,
 
     /// The longest record (for words: the longest word), at most 16MiB; a longer one is an error that names
     /// its place
@@ -40,7 +48,7 @@ fn record_bytes(text: &str) -> Result<usize, String> {
 impl Inputs {
     /// The input of the job: patterns expanded, standard input when nothing is named.
     pub fn input(&self) -> Result<Input, Failure> {
-        if self.paths.is_empty() {
+        if self.paths.is_empty() && self.files_from.is_none() {
             if std::io::stdin().is_terminal() {
                 return Err(Failure::Usage(
                     "nothing to read: name files or directories, or pipe text into standard input".into(),
@@ -55,8 +63,30 @@ impl Inputs {
                 None => paths.push(path.clone()),
             }
         }
+        if let Some(list) = &self.files_from {
+            paths.extend(listed(list)?);
+        }
         Ok(Input::paths(paths))
     }
+}
+
+/// The paths that a list names, as they are: no patterns. No path has a NUL in it, so a list that does is one of
+/// NUL-terminated names.
+fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |source| Error::Input { path: list.to_owned(), source };
+    let mut names = Vec::new();
+    if list == Path::new("-") {
+        std::io::stdin().read_to_end(&mut names).map_err(failed)?;
+    } else {
+        File::open(list).and_then(|mut file| file.read_to_end(&mut names)).map_err(failed)?;
+    }
+    let end = if names.contains(&0) { 0 } else { b'\n' };
+    let names = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
+    let paths: Vec<_> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+    if paths.is_empty() {
+        return Err(Error::NoInput { what: format!("{} names no file", list.display()) }.into());
+    }
+    Ok(paths)
 }
 
 /// The path as a pattern, if it is one: a file of exactly this name goes first.

@@ -8,6 +8,7 @@
 //!    output       where the result goes
 //!  runs         the job itself         progress     what a terminal sees meanwhile
 //!  rows         how a row is written   aside        a file that appears whole or not at all
+//!  packer       a file that is compressed as it is written
 //!  stats        what it took           units        sizes and durations as people write them
 //!  generate     makes input            experiment   compares strategies
 //! ```
@@ -25,6 +26,7 @@ mod job_options;
 mod kmeans;
 mod linear_regression;
 mod output;
+mod packer;
 mod pca;
 mod progress;
 mod rows;

@@ -1,16 +1,16 @@
 //! Where the result goes: standard output, or a file that appears whole or not at all.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use gristmill::{Job, MapReduce};
+use gristmill::{Compression, Job, MapReduce};
 
 use crate::aside::Aside;
 use crate::failure::Failure;
+use crate::packer::Packer;
 use crate::rows::{Field, Format, Rows};
 
 /// Which rows are wanted, in which order.
@@ -28,8 +28,8 @@ pub struct Ranking {
 /// Where a result goes, and how its rows are written.
 #[derive(Args)]
 pub struct Destination {
-    /// Write to this file instead of standard output. It appears when it is whole: on any failure what
-    /// was there before stays
+    /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2 or .xz. It
+    /// appears when it is whole: on any failure what was there before stays
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
     output: Option<PathBuf>,
 
@@ -85,13 +85,16 @@ impl Destination {
             }
             None => (io::stdout().as_fd().try_clone_to_owned().map_err(failed)?.into(), None),
         };
-        let rows = Rows::begin(format, columns, BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(failed)?;
+        let packer = Packer::new(file, path.and_then(Compression::of_name)).map_err(failed)?;
+        let rows = Rows::begin(format, columns, packer).map_err(failed)?;
         Ok(Output { name, rows, aside })
     }
 }
 
+/// The format that the name of a file says; what it says about compression is left out.
 fn format_of(path: &Path) -> Result<Format, Failure> {
-    match path.extension().map(|extension| extension.to_ascii_lowercase()) {
+    let name = if Compression::of_name(path).is_some() { path.with_extension("") } else { path.to_owned() };
+    match name.extension().map(|extension| extension.to_ascii_lowercase()) {
         None => Ok(Format::Tsv),
         Some(extension) => match extension.to_str() {
             Some("tsv" | "tab" | "txt") => Ok(Format::Tsv),
@@ -105,12 +108,10 @@ fn format_of(path: &Path) -> Result<Format, Failure> {
     }
 }
 
-const BUFFER_BYTES: usize = 256 << 10;
-
 /// The result being written.
 pub struct Output {
     name: PathBuf,
-    rows: Rows<BufWriter<File>>,
+    rows: Rows<Packer>,
     aside: Option<Aside>,
 }
 
@@ -124,11 +125,8 @@ impl Output {
     /// reader that wants no more is no failure.
     pub fn finish(self, rows_written: io::Result<()>) -> Result<(), Failure> {
         let Output { name, rows, aside } = self;
-        // After a failure the writer must not try again when it is dropped.
-        let (mut file, rest) = rows.into_inner().into_parts();
-        let outcome = rows_written
-            .and_then(|()| file.write_all(&rest.unwrap_or_default()))
-            .and_then(|()| aside.map_or(Ok(()), Aside::publish));
+        let packed = rows.into_inner().finish(rows_written);
+        let outcome = packed.and_then(|()| aside.map_or(Ok(()), Aside::publish));
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome.map_err(|source| Failure::output(name, source)),

@@ -39,11 +39,12 @@ use crate::keep::pair_bytes_max;
 use crate::map_reduce::MapReduce;
 use crate::output::{self, Summary};
 use crate::plan::{self, Machine, Plan, ShelfShape};
+use crate::records::Records;
 use crate::results::Results;
 use crate::sample::Sample;
 use crate::shared::{COORDINATOR, Failure, Room, Shared};
 use crate::shared_output::Scopes;
-use crate::split::Tasks;
+use crate::tasks::Tasks;
 use crate::worker::{Role, Work, work};
 
 /// How long the coordinator sleeps at most when progress or a timeout is wanted.
@@ -105,7 +106,9 @@ fn supervise<J: MapReduce>(
     if let Some(mut on_plan) = on_plan {
         on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref()));
     }
-    let tasks = Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max);
+    let quotes = opened.quotes(&settings, plan.split_bytes)?;
+    let tasks =
+        Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
     let keep_bytes = match (state, settings.keep_bytes) {
         (None, _) => 0,
         (Some(_), Some(bytes)) => bytes,
@@ -525,6 +528,15 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 limit_bytes: self.work.settings.record_bytes_max,
             },
             Failure::Conflict { task, what } => Error::Conflict { place: self.work.tasks.place(task), what },
+            Failure::RecordCut { source: at, offset } => {
+                let Records::Fixed(record_bytes) = self.work.settings.records else {
+                    unreachable!("only records of a fixed size can be cut");
+                };
+                Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }
+            }
+            Failure::Compressed { source: at, offset, why } => {
+                Error::Compressed { path: source(at).name.clone(), offset, why }
+            }
             Failure::Rejected { source: at, offset, why } => {
                 Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
             }

@@ -21,6 +21,16 @@ pub enum Error {
         /// What was looked for, and where.
         what: String,
     },
+    /// A compressed file is damaged, or is none.
+    #[error("cannot read {}{}: {why}", path.display(), content(*offset))]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of its content that could be decompressed before.
+        offset: u64,
+        /// What is wrong.
+        why: String,
+    },
     /// A file is shorter than it was when the job began.
     #[error(
         "{} ends at byte {found}, but had {expected} bytes when the job began: it was truncated while it was read. Rerun when nothing writes to it",
@@ -46,6 +56,19 @@ pub enum Error {
         offset: u64,
         /// The limit.
         limit_bytes: usize,
+    },
+    /// A file of records of a fixed size ends inside of one.
+    #[error(
+        "{} ends within the record that starts at byte {offset}: its size is no multiple of {record_bytes} bytes. Check that it is whole, and the right kind of file",
+        path.display()
+    )]
+    RecordCut {
+        /// The file.
+        path: PathBuf,
+        /// Where the last record starts, in bytes.
+        offset: u64,
+        /// How long a record is.
+        record_bytes: usize,
     },
     /// The program cannot use what it read ([`Split::reject`](crate::Split::reject)).
     #[error("{}{}: {why}", path.display(), line.map(|line| format!(" line {line}")).unwrap_or_default())]
@@ -140,6 +163,10 @@ pub enum Error {
         /// What it says.
         source: io::Error,
     },
+}
+
+fn content(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!(" after byte {offset} of its content") }
 }
 
 /// A result whose error is [`enum@Error`].

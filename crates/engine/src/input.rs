@@ -4,6 +4,7 @@
 //! (a pipe, standard input) is first copied to an unnamed temporary file, because a task that is tried
 //! again must read the same bytes again.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -13,7 +14,10 @@ use std::sync::Arc;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::{Asked, Error, Result};
-use crate::split::Source;
+use crate::job::Settings;
+use crate::quotes::{self, State};
+use crate::records::Records;
+use crate::source::Source;
 
 /// The input of a job.
 #[derive(Clone, Debug)]
@@ -26,8 +30,8 @@ pub struct Input {
 /// The sources of a job, and the files without a name that must stay open as long as it runs.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub sources: Vec<Source>,
-    kept: Vec<File>,
+    pub sources: Arc<[Source]>,
+    _kept: Vec<File>,
 }
 
 impl Input {
@@ -45,8 +49,8 @@ impl Input {
         const WHAT: &str = "keeping the input of a job in memory";
         let mut file: File = memfd_create(c"gristmill input", MemfdFlags::CLOEXEC).asked(WHAT)?.into();
         file.write_all(bytes).asked(WHAT)?;
-        let source = Source { name: name.into(), path: in_proc(&file), bytes: bytes.len() as u64 };
-        let opened = Opened { sources: vec![source], kept: vec![file] };
+        let source = Source::plain(name.into(), in_proc(&file), bytes.len() as u64);
+        let opened = Opened { sources: [source].into(), _kept: vec![file] };
         Ok(Input { paths: Vec::new(), opened: Some(Arc::new(opened)) })
     }
 
@@ -69,22 +73,48 @@ impl Input {
                 what: "no input was named: give files, directories, or - for standard input".into(),
             });
         }
-        let mut opened = Opened { sources: Vec::new(), kept: Vec::new() };
+        let mut found = Found { sources: Vec::new(), kept: Vec::new() };
         for path in &self.paths {
             if path.as_os_str() == "-" {
-                opened.add_standard_input()?;
+                found.add_standard_input()?;
             } else {
-                opened.add(path)?;
+                found.add(path)?;
             }
         }
-        Ok(Arc::new(opened))
+        Ok(Arc::new(Opened { sources: found.sources.into(), _kept: found.kept }))
     }
 }
 
 impl Opened {
+    /// The states of CSV before all places where a job with these settings and splits of `split_bytes` cuts a file;
+    /// nothing for other records.
+    pub fn quotes(&self, settings: &Settings, split_bytes: u64) -> Result<HashMap<(usize, u64), State>> {
+        let Records::Csv(delimiter) = settings.records else { return Ok(HashMap::new()) };
+        let is_cut = |source: &Source| source.compression().is_none() && source.bytes > split_bytes;
+        if !self.sources.iter().any(is_cut) {
+            return Ok(HashMap::new());
+        }
+        // The others keep their numbers, and have nothing to read.
+        let bytes = |source: &Source| if is_cut(source) { source.bytes } else { 0 };
+        let sources = self.sources.iter();
+        let sources = sources.map(|source| Source::plain(source.name.clone(), source.path.clone(), bytes(source)));
+        let opened = Opened { sources: sources.collect(), _kept: Vec::new() };
+        let input = Input { paths: Vec::new(), opened: Some(Arc::new(opened)) };
+        quotes::states(input, settings, split_bytes, delimiter)
+    }
+}
+
+/// What the paths have led to so far.
+struct Found {
+    sources: Vec<Source>,
+    kept: Vec<File>,
+}
+
+impl Found {
     fn add(&mut self, path: &Path) -> Result<()> {
         let failed = |source| Error::Input { path: path.to_owned(), source };
-        let facts = fs::metadata(path).map_err(failed)?;
+        let mut file = File::open(path).map_err(failed)?;
+        let facts = file.metadata().map_err(failed)?;
         if facts.is_dir() {
             let before = self.sources.len();
             self.add_directory(path)?;
@@ -93,10 +123,9 @@ impl Opened {
             }
             return Ok(());
         }
-        let mut file = File::open(path).map_err(failed)?;
         // A file that says it is empty may still have something to read: those of /proc do.
         if facts.is_file() && (facts.len() > 0 || file.read(&mut [0]).map_err(failed)? == 0) {
-            self.sources.push(Source { name: path.to_owned(), path: path.to_owned(), bytes: facts.len() });
+            self.sources.push(Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file)?);
             return Ok(());
         }
         if facts.is_file() {
@@ -121,7 +150,7 @@ impl Opened {
             && file.stream_position().is_ok_and(|at| at == 0)
             && File::open(&path).is_ok()
         {
-            self.sources.push(Source { name, path, bytes: facts.len() });
+            self.sources.push(Source::recognised(name, path, facts.len(), &file)?);
             self.kept.push(file);
             return Ok(());
         }
@@ -130,16 +159,20 @@ impl Opened {
 
     fn add_directory(&mut self, directory: &Path) -> Result<()> {
         let failed = |source| Error::Input { path: directory.to_owned(), source };
-        let mut entries: Vec<PathBuf> = fs::read_dir(directory)
-            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-            .map_err(failed)?;
-        entries.sort();
-        for path in entries {
-            let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            let facts = fs::metadata(&path).map_err(|source| Error::Input { path: path.clone(), source })?;
-            if hidden {
+        let mut entries: Vec<fs::DirEntry> =
+            fs::read_dir(directory).and_then(Iterator::collect::<io::Result<_>>).map_err(failed)?;
+        entries.sort_by_cached_key(fs::DirEntry::file_name);
+        for entry in entries {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
                 continue;
-            } else if facts.is_dir() {
+            }
+            let path = entry.path();
+            // What is listed as a link, or as nothing in particular, is looked at.
+            let is_directory = match entry.file_type() {
+                Ok(kind) if kind.is_dir() || kind.is_file() => kind.is_dir(),
+                _ => fs::metadata(&path).map_err(|source| Error::Input { path: path.clone(), source })?.is_dir(),
+            };
+            if is_directory {
                 self.add_directory(&path)?;
             } else {
                 self.add(&path)?;
@@ -159,7 +192,7 @@ impl Opened {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => spooling(source),
             _ => Error::Input { path: name.clone(), source },
         })?;
-        self.sources.push(Source { name, path: in_proc(&file), bytes });
+        self.sources.push(Source::recognised(name, in_proc(&file), bytes, &file)?);
         self.kept.push(file);
         Ok(())
     }

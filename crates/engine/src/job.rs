@@ -12,8 +12,8 @@ use crate::input::Input;
 use crate::iterate::{Next, Step};
 use crate::map_reduce::{MapReduce, Reduce};
 use crate::output::{Outcome, Output, Summary};
+use crate::records::Records;
 use crate::shared_output::{Plain, Scope, SharedOutput};
-use crate::split::Records;
 
 /// Whether workers share an address space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,12 @@
 //! Start with the example at [`Job`].
 
 mod buffer;
+mod compression;
 mod coordinator;
 mod counters;
+mod cuts;
 mod datum;
+mod decoder;
 mod diff;
 mod entry;
 mod error;
@@ -25,15 +28,21 @@ mod map_reduce;
 mod output;
 mod partition;
 mod plan;
+mod quotes;
+mod reader;
+mod records;
 mod reduction;
 mod results;
 mod sample;
 mod shared;
 mod shared_output;
 mod skew;
+mod source;
 mod split;
+mod tasks;
 mod worker;
 
+pub use compression::Compression;
 pub use counters::{COUNTS, Count, Counters, PHASES, Phase};
 pub use datum::{Bytes, Combine, Datum, Key, SHORT_BYTES, Short};
 pub use error::{Error, Result};
@@ -45,8 +54,15 @@ pub use iterate::{Next, Pairs, Step};
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Outcome, Output, Summary, Worker};
+pub use records::Records;
 pub use shared_output::{Plain, SharedOutput};
-pub use split::{Records, Source, Split};
+pub use source::Source;
+pub use split::Split;
+
+/// Compressed files for tests.
+#[cfg(test)]
+#[path = "../tests/common/pack.rs"]
+mod pack;
 
 /// The example of the README compiles.
 #[cfg(doctest)]

@@ -6,8 +6,9 @@
 //!
 //! Measured: a quarter of a millisecond, which is why inputs below [`WORTH_BYTES`] are planned without.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::process::fork_worker;
@@ -17,7 +18,10 @@ use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::job::{Isolation, Settings};
 use crate::map_reduce::{Emit, MapReduce};
-use crate::split::{Reader, Records, Source, Tasks};
+use crate::reader::Reader;
+use crate::records::Records;
+use crate::source::Source;
+use crate::tasks::Tasks;
 
 /// Pieces, spread over the input.
 const PIECES: u64 = 3;
@@ -55,7 +59,12 @@ const WORDS: usize = 7;
 
 impl Sample {
     /// Maps pieces of `sources`, if it is worth it and safe: a process of several threads must not be forked.
-    pub fn take<J: MapReduce>(program: &J, settings: &Settings, sources: &[Source], state: &[u8]) -> Option<Sample> {
+    pub fn take<J: MapReduce>(
+        program: &J,
+        settings: &Settings,
+        sources: &Arc<[Source]>,
+        state: &[u8],
+    ) -> Option<Sample> {
         let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
         let open = settings.workers.is_none() && settings.map_workers.is_none() || settings.split_bytes.is_none();
         let first = sources.iter().find(|source| source.bytes > 0)?;
@@ -74,8 +83,13 @@ impl Sample {
             std::panic::set_hook(Box::new(|_| {}));
             let mut reader = Reader::new(PIECE_BYTES);
             reader.state.extend_from_slice(state);
-            let third = input_bytes.div_ceil(PIECES);
-            let tasks = Tasks::cut(sources.to_vec(), settings.records, third, settings.record_bytes_max);
+            let third = match settings.records {
+                // Whether a quoted field is open elsewhere than at the beginning is not known yet.
+                Records::Csv(_) => u64::MAX,
+                _ => input_bytes.div_ceil(PIECES),
+            };
+            let sources = sources.clone();
+            let tasks = Tasks::cut(sources, settings.records, third, settings.record_bytes_max, &HashMap::new());
             map_pieces(program, &tasks, reader, &mut to);
             0
         });

@@ -102,6 +102,16 @@ pub(crate) enum Failure {
         task: usize,
         what: String,
     },
+    RecordCut {
+        source: usize,
+        offset: u64,
+    },
+    /// As `Rejected`.
+    Compressed {
+        source: usize,
+        offset: u64,
+        why: String,
+    },
 }
 
 impl Failure {
@@ -114,6 +124,8 @@ impl Failure {
             Failure::ShelfFull => [5, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64],
             Failure::Conflict { task, .. } => [7, task as u64, 0],
+            Failure::RecordCut { source, offset } => [8, source as u64, offset],
+            Failure::Compressed { source, offset, .. } => [9, source as u64, offset],
         }
     }
 
@@ -128,6 +140,8 @@ impl Failure {
             5 => Some(Failure::ShelfFull),
             6 => Some(Failure::PairTooLarge { bytes: number as usize }),
             7 => Some(Failure::Conflict { task: source, what: message() }),
+            8 => Some(Failure::RecordCut { source, offset: number }),
+            9 => Some(Failure::Compressed { source, offset: number, why: message() }),
             other => panic!("a failure of kind {other} was left"),
         }
     }
@@ -540,7 +554,10 @@ impl<'p> Shared<'p> {
 
     /// Leaves an error of the job (not a death) where the coordinator finds it.
     pub fn fail(&self, slot: usize, failure: &Failure) {
-        if let Failure::Rejected { why: words, .. } | Failure::Conflict { what: words, .. } = failure {
+        if let Failure::Rejected { why: words, .. }
+        | Failure::Conflict { what: words, .. }
+        | Failure::Compressed { why: words, .. } = failure
+        {
             self.set_message(slot, words);
         }
         let words = failure.encode();

@@ -16,10 +16,11 @@ use crate::keep::{Keeper, NoRoom, pairs_of};
 use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::partition::Partitioner;
 use crate::plan::Plan;
+use crate::reader::Reader;
 use crate::reduction::Reduction;
 use crate::shared::{Failure, Shared};
 use crate::shared_output::Scopes;
-use crate::split::{Reader, Tasks};
+use crate::tasks::Tasks;
 
 /// What a worker does, and in which slot.
 #[derive(Clone, Copy, Debug)]

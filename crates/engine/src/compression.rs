@@ -1,0 +1,113 @@
+//! Compressed files, and how they are recognised.
+//!
+//! A file is what its first bytes say it is. One whose name claims a compression that its bytes deny is an
+//! error, not text.
+
+use std::path::Path;
+
+/// A format of compressed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// RFC 1952, of one member or many; bgzip's too.
+    Gzip,
+    /// RFC 8878, of one frame or many.
+    Zstd,
+    /// bzip2, of one stream or many.
+    Bzip2,
+    /// xz, of one stream or many.
+    Xz,
+}
+
+/// So many first bytes are enough to recognise a compression.
+pub(crate) const MAGIC_BYTES: usize = 10;
+
+impl Compression {
+    /// The compression of a file that begins with these bytes; ten are enough.
+    pub fn of_bytes(start: &[u8]) -> Option<Compression> {
+        match start {
+            // Three bits of the flags are reserved, and zero.
+            [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Some(Compression::Gzip),
+            // A frame, or a skippable frame, with which pzstd begins.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
+            // A block, or the end of a stream that has none.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Some(Compression::Bzip2),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            _ => None,
+        }
+    }
+
+    /// The compression that the name of a file claims.
+    pub fn of_name(name: &Path) -> Option<Compression> {
+        let extension = name.extension()?.to_str()?.to_ascii_lowercase();
+        match &extension[..] {
+            "gz" | "bgz" => Some(Compression::Gzip),
+            "zst" => Some(Compression::Zstd),
+            "bz2" => Some(Compression::Bzip2),
+            "xz" => Some(Compression::Xz),
+            _ => None,
+        }
+    }
+
+    /// The name of the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+            Compression::Bzip2 => "bzip2",
+            Compression::Xz => "xz",
+        }
+    }
+
+    /// True when `start` is all there is of a file, and too little to recognise this compression that it may be.
+    pub(crate) fn is_cut_off(self, start: &[u8]) -> bool {
+        let magic: &[u8] = match self {
+            Compression::Gzip => b"\x1f\x8b\x08",
+            Compression::Zstd => b"\x28\xb5\x2f\xfd",
+            Compression::Bzip2 => b"BZh",
+            Compression::Xz => b"\xfd7zXZ\0",
+        };
+        start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic))
+    }
+
+    /// What the file called `name` is, which begins with `start` (and ends with it, if that is shorter than
+    /// [`MAGIC_BYTES`]): `None` for one that is not compressed, a sentence for one that claims to be and is not.
+    pub(crate) fn recognise(name: &Path, start: &[u8]) -> Result<Option<Compression>, String> {
+        let found = Compression::of_bytes(start);
+        let Some(claimed) = Compression::of_name(name).filter(|_| found.is_none()) else { return Ok(found) };
+        Err(match start {
+            [] => format!("it is empty, and a {} file never is", claimed.name()),
+            _ if claimed.is_cut_off(start) => format!("it is truncated: it ends after {} bytes", start.len()),
+            _ => {
+                let shown: Vec<_> = start.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+                format!(
+                    "it is no {} file, as its name says: it begins with the bytes {}",
+                    claimed.name(),
+                    shown.join(" ")
+                )
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_claims_what_the_bytes_deny_is_an_error() {
+        let recognise = |name: &str, start: &[u8]| Compression::recognise(Path::new(name), start);
+        assert_eq!(recognise("a.txt", b"text"), Ok(None));
+        assert_eq!(recognise("a.txt", b""), Ok(None));
+        assert_eq!(recognise("a.txt", b"\x1f\x8b\x08\x00"), Ok(Some(Compression::Gzip)));
+        assert_eq!(recognise("a.gz", b"\x28\xb5\x2f\xfd"), Ok(Some(Compression::Zstd)));
+        for (name, start, expected) in [
+            ("a.gz", &b""[..], "it is empty, and a gzip file never is"),
+            ("a.XZ", b"\xfd7z", "it is truncated: it ends after 3 bytes"),
+            ("a.bz2", b"BZh9\x31\x41", "it is truncated: it ends after 6 bytes"),
+            ("a.zst", b"once upon a", "it is no zstd file, as its name says: it begins with the bytes 6f 6e 63 65"),
+        ] {
+            assert_eq!(recognise(name, start), Err(expected.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The content of a stretch of a compressed file, decoded as it is read: a window of the format's, and no more, is
+//! ever in memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
+use liblzma::bufread::XzDecoder;
+
+use crate::compression::{Compression, MAGIC_BYTES};
+
+/// Compressed bytes that are read at a time.
+const STORED_BYTES: usize = 64 << 10;
+/// Memory that decoding an xz file may take: what `xz -9` packs takes 65 MiB.
+const XZ_BYTES_MAX: u64 = 256 << 20;
+
+/// Decodes a stretch that consists of whole members (as gzip calls them; frames, or streams, of the others).
+pub(crate) struct Decoder {
+    compression: Compression,
+    /// `None` at the end of the stretch.
+    member: Option<Member>,
+}
+
+/// The decoder of one member, or of all that are left, where the library goes on to the next by itself.
+enum Member {
+    Gzip(GzDecoder<BufReader<Stored>>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Stored>>),
+    Bzip2(BzDecoder<BufReader<Stored>>),
+    Xz(XzDecoder<BufReader<Stored>>),
+}
+
+/// The bytes of a file in a range.
+struct Stored {
+    file: Arc<File>,
+    range: Range<u64>,
+}
+
+impl Decoder {
+    /// Decodes what lies in `range` of the file.
+    pub fn new(file: Arc<File>, compression: Compression, range: Range<u64>) -> io::Result<Decoder> {
+        let stored = BufReader::with_capacity(STORED_BYTES, Stored { file, range });
+        Ok(Decoder { compression, member: Some(Member::new(compression, stored)?) })
+    }
+
+    /// The decoder of the member that begins here; `None` where the stretch ends, padded with zeros or not.
+    fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
+        let at = stored.get_ref().range.start - stored.buffer().len() as u64;
+        let mut start = [0; MAGIC_BYTES];
+        let found = stored.get_ref().file.read_at(&mut start, at)?;
+        let start = &start[..found];
+        let goes_on = Compression::of_bytes(start) == Some(self.compression);
+        loop {
+            let bytes = stored.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(None);
+            } else if goes_on {
+                return Member::new(self.compression, stored).map(Some);
+            } else if self.compression.is_cut_off(start) {
+                return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
+            } else if bytes.iter().any(|byte| *byte != 0) {
+                let name = self.compression.name();
+                let what = format!("what follows from byte {at} of the file on is no {name} data");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            let zeros = bytes.len();
+            stored.consume(zeros);
+        }
+    }
+
+    /// Says in one way what the libraries say in four. What the system says stays as it is.
+    fn explain(&self, error: io::Error) -> io::Error {
+        let name = self.compression.name();
+        let what = match error.kind() {
+            _ if error.raw_os_error().is_some() => return error,
+            io::ErrorKind::Interrupted => return error,
+            io::ErrorKind::UnexpectedEof => format!("the file is truncated, its {name} data is not complete"),
+            _ => format!("its {name} data is damaged ({error})"),
+        };
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    }
+}
+
+impl Read for Decoder {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = match member {
+                Member::Gzip(decoder) => decoder.read(to),
+                Member::Zstd(decoder) => decoder.read(to),
+                Member::Bzip2(decoder) => decoder.read(to),
+                Member::Xz(decoder) => decoder.read(to),
+            };
+            let read = match read {
+                Ok(read) => read,
+                Err(error) => return Err(self.explain(error)),
+            };
+            if read > 0 || to.is_empty() {
+                return Ok(read);
+            }
+            self.member = match self.member.take().map(Member::into_stored) {
+                Some(stored) => self.next(stored)?,
+                None => None,
+            };
+        }
+        Ok(0)
+    }
+}
+
+impl Member {
+    fn new(compression: Compression, stored: BufReader<Stored>) -> io::Result<Member> {
+        Ok(match compression {
+            Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
+            Compression::Zstd => Member::Zstd(zstd::stream::read::Decoder::with_buffer(stored)?),
+            Compression::Bzip2 => Member::Bzip2(BzDecoder::new(stored)),
+            Compression::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_BYTES_MAX, liblzma::stream::CONCATENATED)?;
+                Member::Xz(XzDecoder::new_stream(stored, stream))
+            }
+        })
+    }
+
+    fn into_stored(self) -> BufReader<Stored> {
+        match self {
+            Member::Gzip(decoder) => decoder.into_inner(),
+            Member::Zstd(decoder) => decoder.finish(),
+            Member::Bzip2(decoder) => decoder.into_inner(),
+            Member::Xz(decoder) => decoder.into_inner(),
+        }
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let wanted = to.len().min((self.range.end - self.range.start) as usize);
+        let read = self.file.read_at(&mut to[..wanted], self.range.start)?;
+        self.range.start += read as u64;
+        Ok(read)
+    }
+}

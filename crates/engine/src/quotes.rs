@@ -1,0 +1,261 @@
+//! Where the records of a CSV file end: at line ends that no quotes enclose.
+//!
+//! The automaton is that of the csv crate, which reads the fields later: a quote opens a quoted field only where a
+//! field begins, two quotes inside one are one, and what follows the closing quote belongs to the field as it is.
+//! From one quote to the next no byte needs to be looked at.
+//!
+//! A file can be cut anywhere if the state of the automaton is known there. It depends on everything before, but
+//! what a piece of the file makes of *each* state ([`Transition`]) can be said of the piece alone, so all pieces are
+//! looked at by all workers ([`states`]), and what they say is chained.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+use crate::input::Input;
+use crate::job::{Job, Settings};
+use crate::map_reduce::{Emit, MapReduce};
+use crate::records::Records;
+use crate::split::Split;
+
+/// What the bytes so far mean for the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A record begins.
+    #[default]
+    Record,
+    /// A field begins.
+    Field,
+    /// Inside a field without quotes, or behind a closing quote.
+    Plain,
+    /// Inside a quoted field.
+    Quoted,
+    /// Behind a quote in a quoted field: the first of two, or the closing one.
+    Quote,
+}
+
+impl State {
+    /// The state behind one more byte.
+    fn next(self, byte: u8, delimiter: u8) -> State {
+        match (self, byte) {
+            (State::Quoted, b'"') => State::Quote,
+            (State::Quoted, _) | (State::Record | State::Field | State::Quote, b'"') => State::Quoted,
+            (_, b'\n') => State::Record,
+            (_, b'\r') => State::Field,
+            (_, byte) if byte == delimiter => State::Field,
+            _ => State::Plain,
+        }
+    }
+
+    /// Goes on over `bytes`, and calls `visit` with the place of each stretch without quotes, in which every line end
+    /// ends a record, until it breaks.
+    fn run(&mut self, bytes: &[u8], delimiter: u8, mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>) {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let stretch = &rest[..memchr::memchr(b'"', rest).unwrap_or(rest.len())];
+            if *self != State::Quoted
+                && let Some(last) = stretch.last()
+            {
+                // Whatever the state was, only the last byte counts now.
+                *self = State::Plain.next(*last, delimiter);
+                if visit(at, stretch).is_break() {
+                    return;
+                }
+            }
+            if stretch.len() < rest.len() {
+                *self = self.next(b'"', delimiter);
+            }
+            at += stretch.len() + 1;
+        }
+    }
+
+    /// Goes on to the end of the record; returns where that is, if it is in `bytes`.
+    pub fn first_end(&mut self, bytes: &[u8], delimiter: u8) -> Option<usize> {
+        let mut end = None;
+        self.run(bytes, delimiter, |at, stretch| {
+            end = memchr::memchr(b'\n', stretch).map(|found| at + found + 1);
+            if end.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if end.is_some() {
+            *self = State::Record;
+        }
+        end
+    }
+
+    /// Goes on to the end of `bytes`; returns where the last record in it ends.
+    pub fn last_end(&mut self, bytes: &[u8], delimiter: u8) -> Option<usize> {
+        let mut end = None;
+        self.run(bytes, delimiter, |at, stretch| {
+            end = memchr::memrchr(b'\n', stretch).map(|found| at + found + 1).or(end);
+            ControlFlow::Continue(())
+        });
+        end
+    }
+}
+
+/// The byte order mark in front of some UTF-8 files, which belongs to no field.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The state that a piece of a file makes of each state before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Transition([State; STATES.len()]);
+
+const STATES: [State; 5] = [State::Record, State::Field, State::Plain, State::Quoted, State::Quote];
+const STATE_BITS: u32 = 3;
+
+impl Transition {
+    fn of(bytes: &[u8], delimiter: u8) -> Transition {
+        let mut states = STATES;
+        let differ = |states: &[State; STATES.len()]| {
+            (0..states.len()).filter(|at| !states[..*at].contains(&states[*at])).count()
+        };
+        // 1. A few bytes bring all states together, but for whether a quoted field is open.
+        let mut bytes = bytes.iter();
+        while differ(&states) > 2
+            && let Some(byte) = bytes.next()
+        {
+            states = states.map(|state| state.next(*byte, delimiter));
+        }
+        // 2. Each that is left goes its own way.
+        let before = states;
+        for at in 0..states.len() {
+            match before[..at].iter().position(|state| *state == before[at]) {
+                Some(same) => states[at] = states[same],
+                None => states[at].run(bytes.as_slice(), delimiter, |_, _| ControlFlow::Continue(())),
+            }
+        }
+        Transition(states)
+    }
+
+    fn after(self, state: State) -> State {
+        self.0[state as usize]
+    }
+
+    fn encode(self) -> u64 {
+        self.0.iter().rev().fold(0, |word, state| word << STATE_BITS | *state as u64)
+    }
+
+    fn decode(word: u64) -> Transition {
+        Transition(std::array::from_fn(|at| STATES[(word >> (at as u32 * STATE_BITS)) as usize % (1 << STATE_BITS)]))
+    }
+}
+
+/// Says for each piece of each file what it makes of each state.
+struct Pieces {
+    delimiter: u8,
+}
+
+impl MapReduce for Pieces {
+    /// Number of the file, and where in it the piece begins.
+    type Key = (u32, u64);
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u64), u64>) {
+        let marked = split.bytes().strip_prefix(MARK).filter(|_| split.offset() == 0);
+        let mut transition = Transition::of(marked.unwrap_or(split.bytes()), self.delimiter);
+        if marked.is_some() {
+            // The mark has begun the first record.
+            transition.0[State::Record as usize] = transition.after(State::Field);
+        }
+        out.emit((split.index as u32, split.offset()), transition.encode());
+    }
+}
+
+/// The state before each piece of the files of `input` (by number and offset), among them all places where a job with
+/// these settings and splits of `split_bytes` cuts them. A job of its own finds out.
+pub(crate) fn states(
+    input: Input,
+    settings: &Settings,
+    split_bytes: u64,
+    delimiter: u8,
+) -> Result<HashMap<(usize, u64), State>> {
+    let pieces = Pieces { delimiter };
+    let mut job = Job::new(&pieces, input);
+    job.settings = Settings {
+        workers: settings.workers,
+        map_workers: settings.map_workers,
+        reduce_workers: settings.reduce_workers,
+        isolation: settings.isolation,
+        split_bytes: Some(split_bytes),
+        records: Records::Fixed(1),
+        retries: settings.retries,
+        ..job.settings
+    };
+    let (transitions, _) = job.run()?;
+    let mut states = HashMap::with_capacity(transitions.len());
+    let mut state = State::default();
+    for ((file, offset), transition) in transitions.iter() {
+        if offset == 0 {
+            state = State::default();
+        }
+        states.insert((file as usize, offset), state);
+        state = Transition::decode(transition).after(state);
+    }
+    Ok(states)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn csv_like(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop::sample::select(b"a\",\n\r".to_vec()), bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn records_end_where_those_of_the_csv_crate_end(content in csv_like(0..60)) {
+            // The csv crate also ends a record at a lone carriage return, and says nothing of empty lines.
+            let mut reader = csv_core::ReaderBuilder::new().terminator(csv_core::Terminator::Any(b'\n')).build();
+            let content: Vec<u8> = content.into_iter().filter(|byte| *byte != b'\r').collect();
+            let (mut theirs, mut at) = (Vec::new(), 0);
+            loop {
+                let (result, read, ..) = reader.read_record(&content[at..], &mut [0; 100], &mut [0; 100]);
+                at += read;
+                match result {
+                    csv_core::ReadRecordResult::Record => theirs.push(at),
+                    csv_core::ReadRecordResult::End => break,
+                    _ => {}
+                }
+            }
+            let (mut ours, mut at, mut state) = (Vec::new(), 0, State::default());
+            while let Some(end) = state.first_end(&content[at..], b',') {
+                // Empty lines are no records.
+                if content[at..at + end] != *b"\n" {
+                    ours.push(at + end);
+                }
+                at += end;
+            }
+            if content[at..].iter().any(|byte| *byte != b'\n') {
+                ours.push(content.len());
+            }
+            prop_assert_eq!(ours, theirs);
+        }
+
+        #[test]
+        fn transitions_chain(content in csv_like(0..60), cut in 0usize..60) {
+            let (first, second) = content.split_at(cut.min(content.len()));
+            let [whole, first, second] = [&content, first, second].map(|bytes| {
+                let transition = Transition::of(bytes, b',');
+                assert_eq!(Transition::decode(transition.encode()), transition);
+                transition
+            });
+            for state in STATES {
+                let by_byte = content.iter().fold(state, |state, byte| state.next(*byte, b','));
+                prop_assert_eq!(whole.after(state), by_byte);
+                prop_assert_eq!(second.after(first.after(state)), by_byte);
+            }
+        }
+
+        #[test]
+        fn the_last_end_is_that_of_looking_for_one_after_the_other(content in csv_like(0..60)) {
+            let (mut last, mut state) = (None, State::default());
+            while let Some(end) = state.first_end(&content[last.unwrap_or(0)..], b',') {
+                last = Some(last.unwrap_or(0) + end);
+            }
+            prop_assert_eq!(State::default().last_end(&content, b','), last);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Whatever a file is packed in, and wherever a worker dies while it reads, the answer is that of its content.
+
+mod common;
+#[path = "common/pack.rs"]
+mod pack;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use common::{Case, Count, Random, oracle, random_text};
+use gristmill::{Bytes, Combine, Emit, Error, Input, Job, MapReduce, Moment, Order, Records, Split};
+use pack::{COMPRESSED, Packing};
+
+fn main() {
+    common::run(
+        &[
+            ("the_answer_is_that_of_the_content", the_answer_is_that_of_the_content),
+            ("a_worker_may_die_while_it_reads", a_worker_may_die_while_it_reads),
+            (
+                "damage_is_an_error_that_names_the_file_and_the_place",
+                damage_is_an_error_that_names_the_file_and_the_place,
+            ),
+            ("rows_of_csv_are_never_cut", rows_of_csv_are_never_cut),
+            ("a_message_names_the_line_of_compressed_csv", a_message_names_the_line_of_compressed_csv),
+        ],
+        &[],
+    );
+}
+
+fn text() -> Vec<u8> {
+    random_text(&mut Random(7), 2_000_000, 5000, 8, false)
+}
+
+/// A file of `content` in a directory of its own.
+fn packed(packing: Packing, content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("file").with_extension(packing.extension());
+    fs::write(&path, packing.pack(content, 40_000)).expect("written");
+    (dir, path)
+}
+
+fn the_answer_is_that_of_the_content() {
+    let text = text();
+    let expected = oracle(&text, true, Order::ByKey, usize::MAX);
+    for packing in COMPRESSED {
+        let (_dir, path) = packed(packing, &text);
+        let case = Case { split_bytes: 100_000, ..Case::fused(3) };
+        let (pairs, summary) = case.run_with(&Count { pause: Default::default() }, &path, |job| job).expect("it runs");
+        assert!(pairs == expected, "{packing:?} gave another answer");
+        let is_cut = matches!(packing, Packing::Bgzip | Packing::SeekableZstd);
+        assert_eq!(summary.tasks > 4, is_cut, "{packing:?}: {} tasks", summary.tasks);
+    }
+}
+
+fn a_worker_may_die_while_it_reads() {
+    let text = text();
+    let expected = oracle(&text, true, Order::ByKey, usize::MAX);
+    for packing in COMPRESSED {
+        let (_dir, path) = packed(packing, &text);
+        for (moment, nth) in [(Moment::Claimed, 1), (Moment::Pushed, 1), (Moment::Pushed, 40), (Moment::Flushed, 1)] {
+            let case = Case { split_bytes: 100_000, ..Case::fused(2) };
+            // Both, so that whoever reads dies.
+            let ran = case.run_with(&Count { pause: Default::default() }, &path, |job| {
+                job.die_at(1, moment, nth).die_at(2, moment, nth)
+            });
+            let (pairs, summary) = ran.expect("it runs");
+            assert!(pairs == expected, "{packing:?} gave another answer");
+            assert!(!summary.deaths.is_empty(), "{packing:?}: nobody died at {moment:?} {nth}");
+        }
+    }
+}
+
+fn damage_is_an_error_that_names_the_file_and_the_place() {
+    let text = text();
+    for packing in COMPRESSED {
+        let (_dir, path) = packed(packing, &text);
+        let whole = fs::read(&path).expect("read");
+        let complaint = |file: &[u8]| {
+            fs::write(&path, file).expect("written");
+            let error =
+                Case::fused(2).run_with(&Count { pause: Default::default() }, &path, |job| job).expect_err("damaged");
+            assert!(matches!(error, Error::Compressed { .. }), "{packing:?}: {error}");
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("cannot read {}", path.display())), "{text}");
+            text
+        };
+        let truncated = complaint(&whole[..whole.len() / 2]);
+        assert!(truncated.contains(" after byte ") && truncated.contains("truncated"), "{truncated}");
+        let mut damaged = whole.clone();
+        let middle = whole.len() / 2;
+        damaged[middle..middle + 100].fill(0x5a);
+        let damaged = complaint(&damaged);
+        assert!(damaged.contains(" after byte "), "{damaged}");
+        assert!(complaint(b"").contains("it is empty"));
+        assert!(complaint(b"once upon a time").contains("as its name says"));
+        let garbage = complaint(&[&whole[..], b"garbage"].concat());
+        assert!(garbage.contains(" after byte 2000"), "{garbage}");
+    }
+}
+
+/// How often each first field occurs.
+struct FirstFields;
+
+impl MapReduce for FirstFields {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(split.bytes());
+        let mut row = csv::ByteRecord::new();
+        while rows.read_byte_record(&mut row).expect("bytes in memory") {
+            out.emit(&row[0], 1);
+        }
+    }
+}
+
+/// Rows with commas, quotes and line ends inside quotes, stray quotes outside, and no line end at the end.
+fn csv_text(random: &mut Random) -> Vec<u8> {
+    let mut text = b"\xef\xbb\xbf".to_vec();
+    for row in 0..3000 {
+        let word = random.below(50);
+        let first = match random.below(6) {
+            0 => format!("\"a\n{word}\n\n\""),
+            1 => format!("\"say \"\"{word}\"\",\r\nplease\""),
+            2 => format!("5\" by {word}"),
+            3 => format!("\"{}\"", "long\n".repeat(word as usize)),
+            4 => format!("\"closed\"and open {word}"),
+            _ => format!("{word}"),
+        };
+        let end = if row == 2999 { "" } else { random.pick(&["\n", "\r\n", "\n\n"]) };
+        text.extend_from_slice(format!("{first},{row},\"{{\n}}\"{end}").as_bytes());
+    }
+    text
+}
+
+fn rows_of_csv_are_never_cut() {
+    for seed in 0..20 {
+        let random = &mut Random(seed);
+        let text = csv_text(random);
+        let mut expected = BTreeMap::<Vec<u8>, u64>::new();
+        let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&text[..]);
+        rows.byte_records().for_each(|row| *expected.entry(row.expect("a row")[0].to_vec()).or_default() += 1);
+        for packing in [Packing::Plain, random.pick(&COMPRESSED)] {
+            let (_dir, path) = packed(packing, &text);
+            let job = Job::new(&FirstFields, Input::paths([&path])).records(Records::Csv(b','));
+            let job = job.workers(1 + random.below(3) as usize).split_bytes(1 + random.below(3000));
+            let (counts, summary) = job.run().expect("it runs");
+            let found: BTreeMap<_, _> = counts.iter().map(|(first, count)| (first.to_vec(), count)).collect();
+            assert!(found == expected, "{packing:?} seed {seed}");
+            assert_eq!(summary.tasks > 10, packing == Packing::Plain, "{packing:?}: {} tasks", summary.tasks);
+        }
+    }
+}
+
+/// Complains about a word.
+struct Complains;
+
+impl MapReduce for Complains {
+    type Key = u8;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u8, u64>) {
+        let wrong = split.records().find(|(_, row)| row.ends_with(b"wrong")).map(|(at, _)| at);
+        if let Some(at) = wrong {
+            split.reject(at, "this is wrong");
+        }
+    }
+}
+
+fn a_message_names_the_line_of_compressed_csv() {
+    let mut text = b"\"two\nlines\",right\r\n".repeat(30_000);
+    text.extend_from_slice(b"\"two\nlines\",wrong\r\n");
+    for packing in [Packing::Plain, Packing::Gzip, Packing::Bgzip, Packing::Xz] {
+        let (_dir, path) = packed(packing, &text);
+        let job =
+            Job::new(&Complains, Input::paths([&path])).records(Records::Csv(b',')).workers(2).split_bytes(50_000);
+        let error = job.run().map(|_| ()).expect_err("rejected").to_string();
+        assert_eq!(error, format!("{} line 60001: this is wrong", path.display()));
+    }
+}
