@@ -1,10 +1,11 @@
 //! K-means: `k` centres such that each point is near one, by Lloyd's iteration.
 //!
-//! Each step is a job. Its map finds the nearest centre of every point and adds the points of a chunk up per centre;
-//! what remains for the engine is k sums per chunk. Points lie in memory in groups of sixteen, coordinate by coordinate,
-//! so that sixteen distances are computed at once.
+//! Each of Lloyd's steps is a step of one job, whose state is the centres. Map finds the nearest centre of every point and
+//! adds the points of a block up per centre; what remains for the engine is k sums per block. Workers see the points through
+//! the memory that they share with the process that started them: in groups of sixteen, coordinate by coordinate, so that
+//! sixteen distances are computed at once.
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Order, Outcome, Output, Records, Split};
+use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Records, Split, Step, Summary};
 use pulp::{Arch, NullaryFnOnce};
 
 use crate::error::{Error, Result};
@@ -12,6 +13,9 @@ use crate::matrix::Matrix;
 
 /// Points in a group.
 const LANES: usize = 16;
+
+/// Groups in a block, which is one map task: some hundred microseconds with a hundred centres.
+const BLOCK: usize = 256;
 
 /// Where the first centres come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub struct KMeans {
     pub k: usize,
     /// Where they start.
     pub start: Start,
-    /// Steps at most.
+    /// Steps at most; there is always one.
     pub iterations_max: usize,
     /// The iteration ends when no centre moves by more than this part of the largest coordinate. Sums of different order
     /// differ in the last digits, so 0 may never be reached.
@@ -62,25 +66,16 @@ pub struct Clusters {
     pub settled: bool,
 }
 
-/// Points as the map function reads them.
-pub struct Points {
-    input: Input,
-    count: usize,
-    dimensions: usize,
-    largest: f64,
-    first: Matrix,
-}
-
 impl KMeans {
-    /// Finds the centres of `points`, one row each; `run` runs each step.
+    /// Finds the centres of `points`, one row each; `run` runs the job in steps: [`Job::iterate`].
     ///
     /// # Errors
     /// No points, `k` zero or larger than the number of points; or what `run` gives.
     pub fn find<E: From<Error>>(
         &self,
         points: &Matrix,
-        mut run: impl for<'s> FnMut(Job<'s, Step<'s>>) -> std::result::Result<Outcome<Step<'s>>, E>,
-    ) -> std::result::Result<Clusters, E> {
+        run: impl FnOnce(Job<'_, Points>, &[u8], &mut Control<'_, Points>) -> std::result::Result<Summary, E>,
+    ) -> std::result::Result<(Clusters, Summary), E> {
         let k = self.k;
         if points.rows == 0 {
             return Err(Error::Question("there are no points".into()).into());
@@ -89,33 +84,36 @@ impl KMeans {
             let n = points.rows;
             return Err(Error::Question(format!("{k} centres were asked for; {n} points can have 1 to {n}")).into());
         }
-        let prepared = Points::new(points, first_centres(points, k, self.start))?;
-        let mut clusters = Clusters {
-            centres: prepared.first.clone(),
-            sizes: vec![0; k],
-            inertia: 0.0,
-            iterations: 0,
-            settled: false,
-        };
-        while !clusters.settled && clusters.iterations < self.iterations_max {
-            let step = Step { points: &prepared, centres: &clusters.centres.values };
-            let job = Job::new(&step, prepared.input.clone());
-            let (sums, _) = run(job.records(Records::Fixed(prepared.group_bytes())).order(Order::Unordered))?;
-            let moved = clusters.take(&sums);
+        let first = first_centres(points, k, self.start);
+        let largest = points.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        let state = bytes_of(&first.values);
+        let mut clusters = Clusters { centres: first, sizes: vec![0; k], inertia: 0.0, iterations: 0, settled: false };
+        let program = Points::new(points, k);
+        let mut control = |step: &mut Step<'_, Points>| {
+            let moved = clusters.take(step);
             clusters.iterations += 1;
-            clusters.settled = moved <= self.tolerance * prepared.largest;
-        }
-        Ok(clusters)
+            clusters.settled = moved <= self.tolerance * largest;
+            step.set_state(&bytes_of(&clusters.centres.values));
+            let over = clusters.settled || clusters.iterations >= self.iterations_max;
+            if over { Next::Stop } else { Next::Input }
+        };
+        let summary = run(program.job()?, &state, &mut control)?;
+        Ok((clusters, summary))
     }
+}
+
+/// Numbers as the state of a step.
+fn bytes_of(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 impl Clusters {
     /// Moves every centre to the mean of its points; returns the longest way along one dimension. A centre that lost all
     /// its points stays where it is.
-    fn take(&mut self, sums: &Output<u32, f64>) -> f64 {
+    fn take(&mut self, step: &Step<'_, Points>) -> f64 {
         let d = self.centres.columns;
         let mut table = vec![0.0; self.sizes.len() * (d + 2)];
-        sums.iter().for_each(|(key, sum)| table[key as usize] = sum);
+        step.for_each(|key, sum| table[key as usize] = sum);
         let mut moved: f64 = 0.0;
         self.inertia = 0.0;
         let rows = table.chunks_exact(d + 2).zip(self.centres.values.chunks_exact_mut(d));
@@ -135,61 +133,76 @@ impl Clusters {
     }
 }
 
+/// Points as the workers see them.
+pub struct Points {
+    /// Group after group; in a group all first coordinates, then all second ones. The last group is filled up with zeros.
+    groups: Vec<[f64; LANES]>,
+    count: usize,
+    dimensions: usize,
+    /// Number of centres.
+    k: usize,
+}
+
 impl Points {
-    /// Puts the points into groups, the last one filled up with zeros.
-    fn new(points: &Matrix, first: Matrix) -> Result<Points> {
+    fn new(points: &Matrix, k: usize) -> Points {
         let (count, dimensions) = (points.rows, points.columns);
-        let mut bytes = vec![0; count.next_multiple_of(LANES) * dimensions * 8];
+        let mut groups = vec![[0.0; LANES]; count.div_ceil(LANES) * dimensions];
         for (number, row) in points.values.chunks_exact(dimensions).enumerate() {
-            for (dimension, value) in row.iter().enumerate() {
-                let at = (number / LANES * dimensions + dimension) * LANES + number % LANES;
-                bytes[at * 8..][..8].copy_from_slice(&value.to_le_bytes());
-            }
+            let group = &mut groups[number / LANES * dimensions..][..dimensions];
+            group.iter_mut().zip(row).for_each(|(coordinates, value)| coordinates[number % LANES] = *value);
         }
-        let input = Input::bytes("the points", &bytes)?;
-        let largest = points.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        Ok(Points { input, count, dimensions, largest, first })
+        Points { groups, count, dimensions, k }
     }
 
-    fn group_bytes(&self) -> usize {
-        LANES * self.dimensions * 8
+    /// One record, and one task, for each block: the number of its first group.
+    fn job(&self) -> Result<Job<'_, Points>> {
+        let groups = self.count.div_ceil(LANES) as u64;
+        let blocks: Vec<u8> = (0..groups).step_by(BLOCK).flat_map(u64::to_le_bytes).collect();
+        let input = Input::bytes("the points", &blocks)?;
+        Ok(Job::new(self, input).records(Records::Fixed(8)).split_bytes(8))
+    }
+
+    /// Sums of a centre: its coordinates, the number of its points, and their squared distances.
+    fn sums(&self) -> usize {
+        self.dimensions + 2
     }
 }
 
-/// One step: the sums, the number, and the squared distances of the points nearest to each centre.
-pub struct Step<'p> {
-    points: &'p Points,
-    /// Row after row.
-    centres: &'p [f64],
-}
-
-impl MapReduce for Step<'_> {
-    /// Centre * (dimensions + 2) + dimension; then the number of points, and the sum of their squared distances.
+impl MapReduce for Points {
+    /// Centre * (dimensions + 2) + dimension; then the number of points nearest to it, and the sum of their squared
+    /// distances.
     type Key = u32;
     type Value = f64;
     const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
 
     fn keys(&self) -> Option<usize> {
-        Some(self.centres.len() / self.points.dimensions * (self.points.dimensions + 2))
+        Some(self.k * self.sums())
     }
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) {
-        let d = self.points.dimensions;
-        let mut sums = vec![0.0; self.centres.len() / d * (d + 2)];
-        Arch::new().dispatch(AddPoints { step: self, split, sums: &mut sums });
-        for (first, sums) in (0..).step_by(d + 2).zip(sums.chunks_exact(d + 2)) {
-            if sums[d] > 0.0 {
+        let centres: Vec<f64> =
+            split.state().as_chunks::<8>().0.iter().map(|place| f64::from_le_bytes(*place)).collect();
+        let mut sums = vec![0.0; self.k * self.sums()];
+        for block in split.bytes().as_chunks::<8>().0 {
+            let first = u64::from_le_bytes(*block) as usize;
+            Arch::new().dispatch(AddPoints { points: self, first, centres: &centres, sums: &mut sums });
+        }
+        for (first, sums) in (0..).step_by(self.sums()).zip(sums.chunks_exact(self.sums())) {
+            if sums[self.dimensions] > 0.0 {
                 (first..).zip(sums).for_each(|(key, sum)| out.emit(key, *sum));
             }
         }
     }
 }
 
-/// Adds the points of a split to the sums of their nearest centres, compiled for the processor at hand. No closure in it:
+/// Adds the points of a block to the sums of their nearest centres, compiled for the processor at hand. No closure in it:
 /// one would be compiled once, for every processor.
 struct AddPoints<'a> {
-    step: &'a Step<'a>,
-    split: &'a Split<'a>,
+    points: &'a Points,
+    /// The first group of the block.
+    first: usize,
+    /// Row after row.
+    centres: &'a [f64],
     sums: &'a mut [f64],
 }
 
@@ -198,23 +211,18 @@ impl NullaryFnOnce for AddPoints<'_> {
 
     #[inline(always)]
     fn call(self) {
-        let AddPoints { step, split, sums } = self;
-        let Points { count, dimensions: d, .. } = *step.points;
-        let mut group = vec![[0.0; LANES]; d];
-        let mut start = split.offset() as usize / step.points.group_bytes() * LANES;
-        for bytes in split.bytes().chunks_exact(step.points.group_bytes()) {
-            for (value, bytes) in group.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
-                *value = f64::from_le_bytes(*bytes);
-            }
+        let AddPoints { points, first, centres, sums } = self;
+        let Points { count, dimensions: d, .. } = *points;
+        let groups = points.groups[first * d..].chunks_exact(d).take(BLOCK);
+        for (start, group) in (first * LANES..).step_by(LANES).zip(groups) {
             let nearest = match d {
-                1 => nearest::<1>(&group, step.centres),
-                2 => nearest::<2>(&group, step.centres),
-                3 => nearest::<3>(&group, step.centres),
-                4 => nearest::<4>(&group, step.centres),
-                _ => nearest_any(&group, step.centres),
+                1 => nearest::<1>(group, centres),
+                2 => nearest::<2>(group, centres),
+                3 => nearest::<3>(group, centres),
+                4 => nearest::<4>(group, centres),
+                _ => nearest_any(group, centres),
             };
-            nearest.add(LANES.min(count - start), &group, sums);
-            start += LANES;
+            nearest.add(LANES.min(count - start), group, sums);
         }
     }
 }

@@ -29,7 +29,7 @@ mod word_count;
 
 pub use error::{Error, Result};
 pub use histogram::{CHANNELS, Counts, Histogram};
-pub use kmeans::{Clusters, KMeans, Start, Step};
+pub use kmeans::{Clusters, KMeans, Points, Start};
 pub use linear_regression::{BytePairs, Column, Columns, Line};
 pub use matrix::Matrix;
 pub use pca::{Component, Covariances, Pca};

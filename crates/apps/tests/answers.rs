@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Input, Isolation, Job, MapReduce, Outcome};
+use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome, Summary};
 use gristmill_apps::{BytePairs, Column, Columns, Counts, Error, Histogram, KMeans, Keys, Matrix, Pca, Start};
 
 fn main() {
@@ -47,6 +47,16 @@ impl Runs {
     /// Small splits, so that every job has many tasks.
     fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Error> {
         Ok(job.workers(2).isolation(self.isolation).split_bytes(3001).run()?)
+    }
+
+    /// The same for a job in steps.
+    fn iterate<J: MapReduce>(
+        &self,
+        job: Job<'_, J>,
+        state: &[u8],
+        control: &mut Control<'_, J>,
+    ) -> Result<Summary, Error> {
+        Ok(job.workers(2).isolation(self.isolation).keep_bytes(64 << 20).iterate(state, control)?)
     }
 
     fn file(&self, name: &str, content: &[u8]) -> PathBuf {
@@ -324,10 +334,13 @@ fn lloyd(points: &Matrix, k: usize) -> (Vec<Vec<f64>>, usize) {
 }
 
 fn centres_are_those_of_plain_lloyd_steps(runs: &Runs) {
-    for (count, columns, k) in [(2, 1, 1), (300, 1, 5), (331, 2, 4), (500, 3, 7), (200, 4, 3), (160, 7, 5)] {
+    for (count, columns, k) in
+        [(2, 1, 1), (300, 1, 5), (331, 2, 4), (500, 3, 7), (200, 4, 3), (160, 7, 5), (9001, 2, 4)]
+    {
         let points = points(count, columns);
         let question = KMeans { start: Start::First, ..KMeans::new(k) };
-        let clusters = question.find(&points, |job| runs.run(job)).expect("centres");
+        let (clusters, _) =
+            question.find(&points, |job, state, control| runs.iterate(job, state, control)).expect("centres");
         let (expected, steps) = lloyd(&points, k);
         for (row, centre) in expected.iter().enumerate() {
             assert!(
@@ -357,15 +370,18 @@ fn k_means_plus_plus_finds_separate_clouds(runs: &Runs) {
     let points = Matrix { rows: 600, columns: 2, values: values.collect() };
     for seed in 0..5 {
         let question = KMeans { start: Start::PlusPlus { seed }, ..KMeans::new(6) };
-        let clusters = question.find(&points, |job| runs.run(job)).expect("centres");
+        let (clusters, _) =
+            question.find(&points, |job, state, control| runs.iterate(job, state, control)).expect("centres");
         assert_eq!(clusters.sizes, [100; 6], "seed {seed}");
         // The same seed, the same centres; but sums of another schedule differ in their last digits.
-        let again = question.find(&points, |job| runs.run(job)).expect("centres");
+        let (again, _) =
+            question.find(&points, |job, state, control| runs.iterate(job, state, control)).expect("centres");
         assert!(clusters.centres.values.iter().zip(&again.centres.values).all(|(a, b)| near(*a, *b)));
     }
     // Fewer different points than centres.
     let same = Matrix { rows: 5, columns: 2, values: vec![3.0; 10] };
-    let clusters = KMeans::new(3).find(&same, |job| runs.run(job)).expect("centres");
+    let (clusters, _) =
+        KMeans::new(3).find(&same, |job, state, control| runs.iterate(job, state, control)).expect("centres");
     assert_eq!(clusters.centres.values, [3.0; 6]);
 }
 
@@ -401,7 +417,9 @@ fn covariances_are_those_of_three_loops_and_components_their_eigenvectors(runs: 
 }
 
 fn questions_without_an_answer_are_refused(runs: &Runs) {
-    let find = |points: &Matrix, k| fails(KMeans::new(k).find(points, |job| runs.run(job)));
+    let find = |points: &Matrix, k| {
+        fails(KMeans::new(k).find(points, |job, state, control| runs.iterate(job, state, control)))
+    };
     assert_eq!(find(&Matrix::default(), 1), "there are no points");
     assert_eq!(find(&points(3, 2), 4), "4 centres were asked for; 3 points can have 1 to 3");
     assert_eq!(find(&points(3, 2), 0), "0 centres were asked for; 3 points can have 1 to 3");

@@ -69,12 +69,7 @@ impl KMeans {
             iterations_max: self.iterations.get(),
             ..gristmill_apps::KMeans::new(self.k.get())
         };
-        let mut last = None;
-        let clusters = question.find(&points, |job| {
-            let (sums, summary) = runs.run(job)?;
-            last = Some(summary.clone());
-            Ok::<_, Failure>((sums, summary))
-        })?;
+        let (clusters, summary) = question.find(&points, |job, state, control| runs.iterate(job, state, control))?;
         let written = (1..).zip(&clusters.sizes).enumerate().try_for_each(|(row, (number, size))| {
             let mut fields = vec![Field::Integer(number), Field::Integer(*size)];
             fields.extend(clusters.centres.row(row).iter().map(|value| Field::Number(*value)));
@@ -87,9 +82,6 @@ impl KMeans {
                 clusters.iterations
             );
         }
-        match last {
-            Some(summary) => runs.finish(&summary, "partial sums in the last step", "sums"),
-            None => Ok(()),
-        }
+        runs.finish(&summary, "partial sums", "sums")
     }
 }

@@ -3,7 +3,7 @@
 use std::cell;
 use std::ops::ControlFlow;
 
-use gristmill::{Choice, Datum, Job, MapReduce, Outcome, Summary};
+use gristmill::{Choice, Datum, Job, MapReduce, Next, Outcome, Step, Summary};
 
 use crate::common::Common;
 use crate::failure::Failure;
@@ -31,6 +31,16 @@ impl<'o> Runs<'o> {
     /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
     pub fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Failure> {
         Ok(self.prepared(job).run()?)
+    }
+
+    /// Runs one job in steps.
+    pub fn iterate<J: MapReduce>(
+        &self,
+        job: Job<'_, J>,
+        state: &[u8],
+        control: impl FnMut(&mut Step<'_, J>) -> Next,
+    ) -> Result<Summary, Failure> {
+        Ok(self.prepared(job).iterate(state, control)?)
     }
 
     /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.

@@ -22,6 +22,9 @@ pub enum Next {
     Pairs,
 }
 
+/// What decides between two steps: see [`Job::iterate`](crate::Job::iterate).
+pub type Control<'c, J> = dyn FnMut(&mut Step<'_, J>) -> Next + 'c;
+
 /// A step of an iterated job that is complete. Its pairs lie in the region, where the workers have left them.
 pub struct Step<'s, J: MapReduce> {
     shared: &'s Shared<'s>,

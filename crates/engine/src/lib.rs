@@ -50,7 +50,7 @@ pub use explain::Choice;
 #[doc(hidden)]
 pub use fate::{MOMENTS, Moment};
 pub use input::Input;
-pub use iterate::{Next, Pairs, Step};
+pub use iterate::{Control, Next, Pairs, Step};
 pub use job::{Buffer, Combining, Exchange, Isolation, Job, Order, PagePolicy, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{Outcome, Output, Summary, Worker};
