@@ -24,6 +24,7 @@ mod linear_regression;
 mod matrix;
 mod pca;
 mod string_match;
+mod tile_search;
 mod tokens;
 mod word_count;
 
@@ -34,4 +35,5 @@ pub use linear_regression::{BytePairs, Column, Columns, Line};
 pub use matrix::Matrix;
 pub use pca::{Component, Covariances, Pca};
 pub use string_match::{Counts as Matches, Keys};
+pub use tile_search::{Board, Found, TileSearch};
 pub use word_count::{Words, alpha_words, space_words};

@@ -3,13 +3,16 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome, Summary};
-use gristmill_apps::{BytePairs, Column, Columns, Counts, Error, Histogram, KMeans, Keys, Matrix, Pca, Start};
+use gristmill_apps::{
+    BytePairs, Column, Columns, Counts, Error, Found, Histogram, KMeans, Keys, Matrix, Pca, Start, TileSearch,
+};
 
 fn main() {
-    let tests: [Test; 12] = [
+    let tests: [Test; 15] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
@@ -24,6 +27,9 @@ fn main() {
             "covariances_are_those_of_three_loops_and_components_their_eigenvectors",
             covariances_are_those_of_three_loops_and_components_their_eigenvectors,
         ),
+        ("states_at_each_depth_are_the_published_ones", states_at_each_depth_are_the_published_ones),
+        ("a_goal_is_found_at_its_distance", a_goal_is_found_at_its_distance),
+        ("puzzles_without_an_answer_are_refused", puzzles_without_an_answer_are_refused),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
     ];
     for isolation in [Isolation::Process, Isolation::Thread] {
@@ -383,6 +389,66 @@ fn k_means_plus_plus_finds_separate_clouds(runs: &Runs) {
     let (clusters, _) =
         KMeans::new(3).find(&same, |job, state, control| runs.iterate(job, state, control)).expect("centres");
     assert_eq!(clusters.centres.values, [3.0; 6]);
+}
+
+// sliding tiles
+
+/// States at each depth, and what the search found.
+fn search(runs: &Runs, question: &TileSearch) -> Result<(Vec<u64>, Found), Error> {
+    let mut counts = Vec::new();
+    let run = |job: Job<'_, _>, state: &[u8], control: &mut Control<'_, _>| runs.iterate(job, state, control);
+    let (found, _) = question.run(run, |depth, states| {
+        assert_eq!(depth as usize, counts.len());
+        counts.push(states);
+        ControlFlow::Continue(())
+    })?;
+    Ok((counts, found))
+}
+
+fn states_at_each_depth_are_the_published_ones(runs: &Runs) {
+    // The 8-puzzle: Reinefeld, 1993. The 15-puzzle: sequence A089484 of the On-Line Encyclopedia of Integer Sequences.
+    let eight = [
+        1, 2, 4, 8, 16, 20, 39, 62, 116, 152, 286, 396, 748, 1024, 1893, 2512, 4485, 5638, 9529, 10878, 16993, 17110,
+        23952, 20224, 24047, 15578, 14560, 6274, 3910, 760, 221, 2,
+    ];
+    let fifteen = [1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842];
+    let (counts, found) = search(runs, &TileSearch::new(3, 3)).expect("the 8-puzzle");
+    assert_eq!((&counts[..], found.complete), (&eight[..], true));
+    assert_eq!(counts.iter().sum::<u64>(), 181_440);
+    let question = TileSearch { depth_max: Some(15), ..TileSearch::new(4, 4) };
+    let (counts, found) = search(runs, &question).expect("the 15-puzzle");
+    assert_eq!((&counts[..], found.complete), (&fifteen[..], false));
+    // Half of all arrangements, whatever the shape; all of them on one row.
+    for (rows, columns, states) in [(2, 2, 12), (2, 3, 360), (3, 2, 360), (2, 4, 20_160), (1, 5, 5), (5, 1, 5)] {
+        let (counts, _) = search(runs, &TileSearch::new(rows, columns)).expect("a small puzzle");
+        assert_eq!(counts.iter().sum::<u64>(), states, "{rows} x {columns}");
+    }
+}
+
+fn a_goal_is_found_at_its_distance(runs: &Runs) {
+    // One of the two farthest arrangements of the 8-puzzle.
+    let far = TileSearch { goal: Some(vec![8, 6, 7, 2, 5, 4, 3, 0, 1]), ..TileSearch::new(3, 3) };
+    let (counts, found) = search(runs, &far).expect("the 8-puzzle");
+    assert_eq!((counts.len(), found.goal_depth), (32, Some(31)));
+    let same = TileSearch { goal: Some(far.start.clone()), ..far.clone() };
+    assert_eq!(search(runs, &same).expect("the start").1, Found { goal_depth: Some(0), complete: false });
+    let near = TileSearch { depth_max: Some(10), ..far };
+    assert_eq!(search(runs, &near).expect("ten steps").1, Found { goal_depth: None, complete: false });
+}
+
+fn puzzles_without_an_answer_are_refused(runs: &Runs) {
+    let refused = |question: TileSearch| fails(search(runs, &question));
+    let eight = TileSearch::new(3, 3);
+    let swapped = TileSearch { goal: Some(vec![2, 1, 3, 4, 5, 6, 7, 8, 0]), ..eight.clone() };
+    assert!(refused(swapped).contains("half of all others are out of reach"));
+    let twice = refused(TileSearch { start: vec![1, 1, 3, 4, 5, 6, 7, 8, 0], ..eight.clone() });
+    assert!(twice.contains("the start is 1,1,3,4,5,6,7,8,0; it needs each of the numbers 0 to 8 once"), "{twice}");
+    let short = refused(TileSearch { goal: Some(vec![0, 1]), ..eight });
+    assert!(short.contains("the goal is 0,1; it needs each of the numbers 0 to 8 once"), "{short}");
+    for (rows, columns) in [(1, 1), (0, 3), (3, 6), (usize::MAX, 2)] {
+        let text = refused(TileSearch { rows, columns, ..TileSearch::new(3, 3) });
+        assert!(text.contains("squares was asked for; there can be 2 to 16"), "{text}");
+    }
 }
 
 // principal components

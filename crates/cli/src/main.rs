@@ -33,6 +33,7 @@ mod rows;
 mod runs;
 mod stats;
 mod string_match;
+mod tile_search;
 mod units;
 mod word_count;
 
@@ -58,6 +59,7 @@ enum Program {
     #[command(name = "kmeans")]
     KMeans(kmeans::KMeans),
     Pca(pca::Pca),
+    TileSearch(tile_search::TileSearch),
     Generate(generate::Generate),
     Experiment(experiment::Experiment),
     #[command(hide = true)]
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Program::StringMatch(string_match) => string_match.run(),
         Program::KMeans(kmeans) => kmeans.run(),
         Program::Pca(pca) => pca.run(),
+        Program::TileSearch(search) => search.run(),
         Program::Generate(generate) => generate.run(),
         Program::Experiment(experiment) => experiment.run(),
         Program::HandOver(hand_over) => hand_over.run(),

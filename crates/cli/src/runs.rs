@@ -7,6 +7,7 @@ use gristmill::{Choice, Datum, Job, MapReduce, Next, Outcome, Step, Summary};
 
 use crate::common::Common;
 use crate::failure::Failure;
+use crate::job_options::JobOptions;
 use crate::output::{Output, Ranking};
 use crate::progress::Terminal;
 use crate::rows::Cell;
@@ -14,7 +15,9 @@ use crate::stats::Stats;
 
 /// Runs the jobs of one subcommand, and tells what the last one took.
 pub struct Runs<'o> {
-    options: &'o Common,
+    options: &'o JobOptions,
+    /// The longest record, where there is input from outside.
+    record_bytes_max: Option<usize>,
     terminal: Terminal,
     stats: Option<Stats>,
     /// The plan has been told: jobs that follow have a similar one.
@@ -24,8 +27,20 @@ pub struct Runs<'o> {
 impl<'o> Runs<'o> {
     /// Opens the statistics file, so that what cannot be written fails before the first job begins.
     pub fn new(options: &'o Common) -> Result<Runs<'o>, Failure> {
-        let stats = options.job.stats.as_deref().map(Stats::open).transpose()?;
-        Ok(Runs { options, terminal: Terminal::new(options.job.quiet), stats, explained: cell::Cell::new(false) })
+        let runs = Runs::without_input(&options.job)?;
+        Ok(Runs { record_bytes_max: Some(options.inputs.record_bytes_max), ..runs })
+    }
+
+    /// The same for a subcommand that reads nothing.
+    pub fn without_input(options: &'o JobOptions) -> Result<Runs<'o>, Failure> {
+        let stats = options.stats.as_deref().map(Stats::open).transpose()?;
+        Ok(Runs {
+            options,
+            record_bytes_max: None,
+            terminal: Terminal::new(options.quiet),
+            stats,
+            explained: cell::Cell::new(false),
+        })
     }
 
     /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
@@ -81,8 +96,13 @@ impl<'o> Runs<'o> {
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
-        let job = self.options.job.apply(job).record_bytes_max(self.options.inputs.record_bytes_max);
-        let job = if self.options.job.explain && !self.explained.replace(true) { job.on_plan(explain) } else { job };
+        let mut job = self.options.apply(job);
+        if let Some(bytes) = self.record_bytes_max {
+            job = job.record_bytes_max(bytes);
+        }
+        if self.options.explain && !self.explained.replace(true) {
+            job = job.on_plan(explain);
+        }
         if self.terminal.is_watched() { job.on_progress(|progress| self.terminal.show(progress)) } else { job }
     }
 }

@@ -74,6 +74,33 @@ fn components_covariances_and_means_are_printed() {
 }
 
 #[test]
+fn depths_have_their_states() {
+    let expected = ["0\t1", "1\t2", "2\t4", "3\t10", "4\t24"];
+    assert_eq!(rows(&["tile-search", "--rows", "4", "--columns", "4", "--depth", "4"], &[]), expected);
+    let goal = ["tile-search", "--start", "1,2,3,4,5,6,0,7,8", "--goal", "1,2,3,4,5,6,7,8,0", "--format", "csv"];
+    assert_eq!(rows(&goal, &[]), ["depth,states", "0,1", "1,2", "2,4"].map(str::to_owned)[..]);
+    let far = gristmill(["tile-search", "--goal", "8,6,7,2,5,4,3,0,1", "--depth", "3"]).output().expect("it starts");
+    let complaint = String::from_utf8_lossy(&far.stderr).into_owned();
+    assert!(far.status.success() && complaint.contains("the goal is more than 3 moves away"), "{complaint}");
+}
+
+#[test]
+fn puzzles_that_make_no_sense_are_one_error() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["--goal", "2,1,3,4,5,6,7,8,0"], "half of all others are out of reach"),
+        (&["--start", "1,2,3"], "the start is 1,2,3; it needs each of the numbers 0 to 8 once"),
+        (&["--rows", "5", "--columns", "4"], "a board of 5 x 4 squares was asked for"),
+        (&["--rows", "4", "--columns", "4", "--keep-bytes", "2MiB"], "did not fit"),
+    ];
+    for (arguments, expected) in cases {
+        let mut command = gristmill(["tile-search"]);
+        let complaint = complaint(command.args(arguments).args(["-o", "/dev/null"]), 1);
+        assert!(complaint.starts_with("gristmill: ") && complaint.contains(expected), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    }
+}
+
+#[test]
 fn bad_input_is_one_error_that_names_it() {
     let dir = files(&[
         ("gif", b"GIF89a"),
