@@ -139,7 +139,12 @@ pub(crate) fn explain(
         Exchange::Barrier => ("barrier", ASKED),
     };
     choose("exchange", exchange.to_owned(), why.to_owned());
-    let why = "so many that the table of one stays in the cache for millions of keys, and several for each reducer";
+    let why = match plan.buffer {
+        Buffer::Dense => "several for each reducer, and no more than the keys can fill",
+        _ => {
+            "so many that what is reduced of one stays in the cache for millions of keys, and several for each reducer"
+        }
+    };
     choose("partitions", plan.partitions.to_string(), why.to_owned());
     choices
 }

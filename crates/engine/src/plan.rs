@@ -39,6 +39,10 @@ const EXTENTS_PER_WORKER: u64 = 16;
 /// Extents at most: each may be a task.
 const EXTENTS_MAX: u64 = TASKS_MAX / 2;
 
+/// Keys of a dense buffer to a partition at least: each flush sends a page for every partition, and should not send
+/// nearly empty ones.
+const DENSE_KEYS_PER_PARTITION: usize = 64;
+
 /// Most keys of a domain that the plan chooses a dense buffer for by itself: its array then fits the second-level cache.
 const DENSE_KEYS_MAX: usize = 1 << 16;
 
@@ -202,7 +206,11 @@ impl Plan {
                 _ => format!("the job declares the keys 0..{keys}, but its key type has only {keys_max}"),
             }));
         }
-        let partitions = PARTITIONS_MIN.max(reduce_workers * 2).next_power_of_two();
+        let partitions = match (buffer, keys) {
+            (Buffer::Dense, Some(keys)) => PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)),
+            _ => PARTITIONS_MIN,
+        };
+        let partitions = partitions.max(reduce_workers * 2).next_power_of_two();
         let pool_pages = partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
             let fair = POOL_BYTES / (map_workers * pool_pages);

@@ -4,7 +4,7 @@
 //! without them. The child is given [`PATIENCE_MS`]; a piece that it has finished by then counts. Nothing of what it emits is
 //! kept but numbers, which come back through a pipe.
 //!
-//! Measured: a quarter of a millisecond, which is why inputs below [`WORTH_BYTES`] are planned without.
+//! Measured: 0.3 ms of CPU time for the fork, the child and the count, which is why inputs below [`WORTH_BYTES`] are planned without.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
