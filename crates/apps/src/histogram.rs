@@ -244,3 +244,37 @@ impl Tables {
         }
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::nearly::{fuzz, mutate};
+
+    #[test]
+    fn any_header_is_refused_or_says_where_the_pixels_are() {
+        let mut header = vec![0; BMP_HEADER_BYTES];
+        header[..2].copy_from_slice(b"BM");
+        for (at, word) in [(10, 54u32), (14, 40), (18, 3), (22, 2), (26, 1), (28, 24)] {
+            header[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        fuzz(|random| {
+            let mut file = header.clone();
+            file.extend((0..24).map(|_| random.u8(..)));
+            mutate(random, &mut file);
+            let Ok(found) = pixels(&file[..file.len().min(BMP_HEADER_BYTES)], file.len() as u64) else { return };
+            assert!(found.row <= found.stride && found.end <= file.len() as u64, "{found:?}");
+            // In one piece and in two, the same bytes are counted, all of them within the file.
+            let counted = |cut: usize| {
+                let mut tables = Tables([[0; 256]; 3 * LANES]);
+                tables.count_rows(found, 0, &file[..cut]);
+                tables.count_rows(found, cut as u64, &file[cut..]);
+                let mut counts = [[0u64; 256]; 3];
+                for (table, counted) in tables.0.iter().enumerate() {
+                    counts[table % 3].iter_mut().zip(counted).for_each(|(sum, count)| *sum += u64::from(*count));
+                }
+                counts
+            };
+            assert_eq!(counted(random.usize(..=file.len())), counted(file.len()));
+        });
+    }
+}

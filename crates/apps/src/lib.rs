@@ -37,3 +37,8 @@ pub use pca::{Component, Covariances, Pca};
 pub use string_match::{Counts as Matches, Keys};
 pub use tile_search::{Board, Found, TileSearch};
 pub use word_count::{Words, alpha_words, space_words};
+
+/// Input that is nearly right, for tests.
+#[cfg(test)]
+#[path = "../../engine/tests/common/nearly.rs"]
+mod nearly;

@@ -131,7 +131,7 @@ pub enum Column {
 }
 
 /// Sums over two columns of CSV files, which all have the same columns. Numbers are summed about the first pair, so that
-/// columns far from zero lose no digits. A quoted field may not hold a line end.
+/// columns far from zero lose no digits.
 pub struct Columns {
     /// Places of x and y, from 0.
     places: [usize; 2],
@@ -153,7 +153,7 @@ impl Columns {
         run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<Outcome<Columns>, E>,
     ) -> std::result::Result<(Line, Summary), E> {
         let columns = Columns::look(input.sources().map_err(Error::from)?, [x, y])?;
-        let (pairs, summary) = run(Job::new(&columns, input).records(Records::Lines))?;
+        let (pairs, summary) = run(Job::new(&columns, input).records(Records::Csv(b',')))?;
         let mut sums = [0.0; SUMS];
         pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
         let [n, x, y, xx, yy, xy] = sums;
@@ -248,7 +248,7 @@ impl MapReduce for Columns {
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, f64>) {
         let text = split.bytes();
         let header = self.header && split.offset() == 0;
-        let skip = if header { memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1) } else { 0 };
+        let skip = if header { split.records().nth(1).map_or(text.len(), |(at, _)| at) } else { 0 };
         match self.sum(text, skip) {
             Ok(sums) => (0..).zip(sums).for_each(|(key, sum)| out.emit(key, sum)),
             Err((at, why)) => split.reject(at, why),

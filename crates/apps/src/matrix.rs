@@ -216,3 +216,25 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::nearly::{fuzz, mutate};
+
+    #[test]
+    fn any_table_is_refused_or_has_rows_of_one_length() {
+        let header = b"\x93NUMPY\x01\x00\x3e\x00{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}    \n";
+        let npy = [&header[..], &[0; 32]].concat();
+        let csv = b"a,b\r\n1,-2.5\n\"3\",4e2\n".to_vec();
+        fuzz(|random| {
+            let mut file = if random.bool() { npy.clone() } else { csv.clone() };
+            mutate(random, &mut file);
+            let mut input = Input::bytes("numbers", &file).expect("in memory");
+            if let Ok(matrix) = Matrix::read(&mut input) {
+                assert_eq!(matrix.values.len(), matrix.rows * matrix.columns);
+                assert!(matrix.values.iter().all(|value| value.is_finite()));
+            }
+        });
+    }
+}

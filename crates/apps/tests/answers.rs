@@ -229,11 +229,12 @@ fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
     // Far from zero, where plain sums of squares would lose the digits that matter.
     let pairs: Vec<_> =
         noise(8000).chunks_exact(2).map(|two| (1e9 + f64::from(two[0]), f64::from(two[1]) / 8.0)).collect();
-    let rows: Vec<String> = pairs.iter().map(|(x, y)| format!("\"a, b\",{y},{x}\n")).collect();
+    // A quoted field may hold anything, line ends too.
+    let rows: Vec<String> = pairs.iter().map(|(x, y)| format!("\"a,\nb\",{y},{x}\n")).collect();
     let (slope, intercept, r) = textbook(&pairs);
     let text = rows.concat();
     for (text, columns) in
-        [(text.clone(), numbered(3, 2)), (format!("name,height,time\n{text}"), named("time", "height"))]
+        [(text.clone(), numbered(3, 2)), (format!("\"full\nname\",height,time\n{text}"), named("time", "height"))]
     {
         let line = fit(runs, &text, columns).expect("a line");
         assert_eq!(line.n, 4000);

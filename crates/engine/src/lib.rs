@@ -64,6 +64,11 @@ pub use split::Split;
 #[path = "../tests/common/pack.rs"]
 mod pack;
 
+/// Input that is nearly right, for tests.
+#[cfg(test)]
+#[path = "../tests/common/nearly.rs"]
+mod nearly;
+
 /// The example of the README compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -180,6 +180,7 @@ pub(crate) fn states(
         split_bytes: Some(split_bytes),
         records: Records::Fixed(1),
         retries: settings.retries,
+        sample: false,
         ..job.settings
     };
     let (transitions, _) = job.run()?;
