@@ -4,9 +4,8 @@
 //! of the (symmetric) covariance matrix is one map task, a product of two sets of columns. Workers see the data through
 //! the memory that they share with the process that started them, so only results travel.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par, Side};
 use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, Split, Summary};
+use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricEigen};
 use pulp::Arch;
 
 use crate::error::{Error, Result};
@@ -102,20 +101,22 @@ fn leading(covariance: &Matrix, components: usize) -> Result<Vec<Component>> {
     }
     let n = covariance.columns;
     let whole: f64 = covariance.values.iter().step_by(n + 1).sum();
-    let parts = MatRef::from_row_major_slice(&covariance.values, n, n)
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|error| Error::Question(format!("the eigenvectors of the covariances were not found: {error:?}")))?;
+    // Each eigenvalue takes two or three iterations; what is not finite takes no end of them.
+    let parts = SymmetricEigen::try_new(DMatrix::from_row_slice(n, n, &covariance.values), f64::EPSILON, 100 * n)
+        .filter(|parts| parts.eigenvalues.iter().all(|variance| variance.is_finite()))
+        .ok_or_else(|| Error::Question("the eigenvectors of the covariances were not found: they overflow".into()))?;
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|a, b| parts.eigenvalues[*b].total_cmp(&parts.eigenvalues[*a]));
     let component = |column: usize| {
-        let mut direction: Vec<f64> = parts.U().col(column).iter().copied().collect();
+        let mut direction: Vec<f64> = parts.eigenvectors.column(column).iter().copied().collect();
         let largest = direction.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
         if largest < 0.0 {
             direction.iter_mut().for_each(|entry| *entry = -*entry);
         }
-        let variance = parts.S()[column];
+        let variance = parts.eigenvalues[column];
         Component { variance, share: if whole > 0.0 { variance / whole } else { 0.0 }, direction }
     };
-    // Eigenvalues come in ascending order.
-    Ok((n - components..n).rev().map(component).collect())
+    Ok(order.into_iter().take(components).map(component).collect())
 }
 
 /// Computes the covariances of the columns of data whose means are 0.
@@ -145,7 +146,8 @@ impl MapReduce for Covariances {
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u32), Bytes>) {
         let (rows, columns) = (self.centred.rows, self.centred.columns);
-        let data = MatRef::from_row_major_slice(&self.centred.values, rows, columns);
+        // Rows of ours are columns of a library that stores matrices the other way round.
+        let data = DMatrixView::from_slice(&self.centred.values, columns, rows);
         let mut product = Vec::new();
         let mut piece = Vec::new();
         for block in split.bytes().as_chunks::<8>().0 {
@@ -153,13 +155,18 @@ impl MapReduce for Covariances {
                 [0, 4].map(|at| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) as usize);
             let (height, width) = (BLOCK.min(columns - i), BLOCK.min(columns - j));
             product.resize(height * width, 0.0);
-            matmul(
-                MatMut::from_row_major_slice_mut(&mut product, height, width),
-                Accum::Replace,
-                data.subcols(i, height).transpose(),
-                data.subcols(j, width),
+            let transposed = MatrixView::<_, Dyn, Dyn, Dyn, Dyn>::from_slice_with_strides(
+                &self.centred.values[i..],
+                rows,
+                height,
+                columns,
+                1,
+            );
+            DMatrixViewMut::from_slice(&mut product, width, height).gemm(
                 1.0 / (rows - 1) as f64,
-                Par::Seq,
+                &data.rows(j, width),
+                &transposed,
+                0.0,
             );
             for (row, values) in (i..).zip(product.chunks_exact(width)) {
                 piece.clear();
