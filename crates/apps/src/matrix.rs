@@ -112,6 +112,25 @@ fn read_npy(path: &Path, mut file: impl Read) -> Result<Matrix> {
     Ok(Matrix { rows, columns, values })
 }
 
+/// What stands before the little-endian numbers of a `.npy` file, row after row.
+///
+/// ```
+/// let header = gristmill_apps::npy_header(2, 3);
+/// assert!(header.starts_with(b"\x93NUMPY\x01\x00") && header.len() % 64 == 0);
+/// ```
+pub fn npy_header(rows: usize, columns: usize) -> Vec<u8> {
+    let facts = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    // Magic, version and length take ten bytes; the numbers begin at a multiple of 64.
+    let whole = (10 + facts.len() + 1).next_multiple_of(64);
+    let mut header = NPY_MAGIC.to_vec();
+    header.extend([1, 0]);
+    header.extend((whole as u16 - 10).to_le_bytes());
+    header.extend(facts.bytes());
+    header.resize(whole - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
 fn read_csv(path: &Path, text: impl Read) -> Result<Matrix> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
     let mut record = csv::ByteRecord::new();
@@ -187,6 +206,8 @@ mod tests {
         assert_eq!(read(b"a,b,c\n1,-2.5,300\n4,5,6\n"), expected);
         let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n";
         assert_eq!(read(&npy(header, &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])), expected);
+        let ours = [npy_header(2, 3), npy("", &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])[10..].to_vec()].concat();
+        assert_eq!(read(&ours), expected);
     }
 
     #[test]

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome, Summary};
 use gristmill_apps::{
-    BytePairs, Column, Columns, Counts, Error, Found, Histogram, KMeans, Keys, Matrix, Pca, Start, TileSearch,
+    BytePairs, Column, Columns, Counts, Error, Found, Histogram, KMeans, Keys, Matrix, Pca, Product, Start, TileSearch,
+    Way,
 };
 
 fn main() {
-    let tests: [Test; 15] = [
+    let tests: [Test; 16] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
@@ -30,6 +31,7 @@ fn main() {
         ("states_at_each_depth_are_the_published_ones", states_at_each_depth_are_the_published_ones),
         ("a_goal_is_found_at_its_distance", a_goal_is_found_at_its_distance),
         ("puzzles_without_an_answer_are_refused", puzzles_without_an_answer_are_refused),
+        ("products_are_those_of_three_loops", products_are_those_of_three_loops),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
     ];
     for isolation in [Isolation::Process, Isolation::Thread] {
@@ -483,7 +485,30 @@ fn covariances_are_those_of_three_loops_and_components_their_eigenvectors(runs: 
     }
 }
 
+// matrix product
+
+fn products_are_those_of_three_loops(runs: &Runs) {
+    for (rows, inner, columns) in [(1, 1, 1), (3, 2, 5), (40, 70, 1), (1, 300, 40), (97, 33, 61), (300, 20, 100)] {
+        // Whole numbers, so that no order of the sums matters.
+        let (a, b) = (points(rows, inner), points(inner, columns));
+        let expected: Vec<f64> = (0..rows * columns)
+            .map(|at| (0..inner).map(|i| a.row(at / columns)[i] * b.row(i)[at % columns]).sum())
+            .collect();
+        for way in [Way::SharedOutput, Way::Pairs] {
+            let (mut product, _) = Product::of(&a, &b, way, |job| runs.run(job)).expect("a product");
+            assert_eq!((product.rows, product.columns), (rows, columns));
+            assert_eq!(product.values(), expected, "{rows} x {inner} x {columns}, {way:?}");
+        }
+    }
+}
+
 fn questions_without_an_answer_are_refused(runs: &Runs) {
+    let multiply = |a: &Matrix, b: &Matrix| fails(Product::of(a, b, Way::SharedOutput, |job| runs.run(job)));
+    assert_eq!(
+        multiply(&points(2, 3), &points(4, 5)),
+        "2 x 3 times 4 x 5 is no product: the first factor needs as many columns as the second has rows"
+    );
+    assert_eq!(multiply(&Matrix::default(), &Matrix::default()), "a factor without numbers has no product");
     let find = |points: &Matrix, k| {
         fails(KMeans::new(k).find(points, |job, state, control| runs.iterate(job, state, control)))
     };

@@ -25,8 +25,10 @@ mod inputs;
 mod job_options;
 mod kmeans;
 mod linear_regression;
+mod matrix_multiply;
 mod output;
 mod packer;
+mod palindromes;
 mod pca;
 mod progress;
 mod rows;
@@ -60,6 +62,8 @@ enum Program {
     KMeans(kmeans::KMeans),
     Pca(pca::Pca),
     TileSearch(tile_search::TileSearch),
+    MatrixMultiply(matrix_multiply::MatrixMultiply),
+    Palindromes(palindromes::Palindromes),
     Generate(generate::Generate),
     Experiment(experiment::Experiment),
     #[command(hide = true)]
@@ -79,6 +83,8 @@ fn main() -> ExitCode {
         Program::KMeans(kmeans) => kmeans.run(),
         Program::Pca(pca) => pca.run(),
         Program::TileSearch(search) => search.run(),
+        Program::MatrixMultiply(product) => product.run(),
+        Program::Palindromes(palindromes) => palindromes.run(),
         Program::Generate(generate) => generate.run(),
         Program::Experiment(experiment) => experiment.run(),
         Program::HandOver(hand_over) => hand_over.run(),

@@ -68,6 +68,12 @@ impl Ranking {
 }
 
 impl Destination {
+    /// The file, if its name says that it shall be an array of numpy's: for subcommands whose result is one.
+    pub fn npy(&self) -> Option<&Path> {
+        let path = self.output.as_deref().filter(|_| self.format.is_none());
+        path.filter(|path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")))
+    }
+
     /// Opens the place for the result, so that what cannot be written fails before the job begins.
     pub fn open(&self, columns: &[&str]) -> Result<Output, Failure> {
         let path = self.output.as_deref().filter(|path| *path != Path::new("-"));

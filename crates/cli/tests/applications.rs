@@ -101,6 +101,41 @@ fn puzzles_that_make_no_sense_are_one_error() {
 }
 
 #[test]
+fn a_product_is_printed_summed_up_or_written_for_numpy() {
+    let dir = files(&[("a.csv", b"1,2\n3,4\n5,6\n"), ("b.csv", b"x,y\n1,0.5\n-1,2\n")]);
+    let [a, b, product] = ["a.csv", "b.csv", "product.npy"].map(|name| dir.path().join(name));
+    let left = |more: &[&'static str]| {
+        let a = a.to_str().expect("text");
+        rows(&[&["matrix-multiply", "--left", a], more].concat(), &[&b])
+    };
+    let expected = ["-1\t4.5", "-1\t9.5", "-1\t14.5"];
+    assert_eq!(left(&[]), expected);
+    assert_eq!(left(&["--way", "pairs"]), expected);
+    assert_eq!(left(&["--print", "summary"]), ["trace\t8.5", "sum\t25.5", "corner\t14.5"]);
+    // What is written for numpy can be read again; times the identity it is itself.
+    fs::write(dir.path().join("one.csv"), "1,0\n0,1\n").expect("written");
+    let mut write = gristmill(["matrix-multiply", "--left"]);
+    assert!(answer(write.args([&a, &b]).arg("--output").arg(&product)).is_empty());
+    let mut again = gristmill(["matrix-multiply", "--left"]);
+    let again = answer(again.args([&product, &dir.path().join("one.csv")]));
+    assert_eq!(String::from_utf8(again).expect("text"), expected.join("\n") + "\n");
+    let complaint = complaint(gristmill(["matrix-multiply", "--left"]).args([&b, &a]), 1);
+    assert!(complaint.starts_with("gristmill: 2 x 2 times 3 x 2 is no product"), "{complaint}");
+}
+
+#[test]
+fn palindromes_are_counted_by_file() {
+    let dir = files(&[("a", b"abba\r\naaa"), ("b", b"abc\n\nx\n"), ("empty", b"")]);
+    let [a, b] = ["a", "b"].map(|name| dir.path().join(name).to_str().expect("text").to_owned());
+    for algorithm in ["tree", "brute"] {
+        let options = ["palindromes", "--chunk-bytes", "3", "--split-bytes", "3", "--algorithm", algorithm];
+        assert_eq!(rows(&options, &[dir.path()]), [format!("{a}\t12"), format!("{b}\t4")]);
+        assert_eq!(rows(&[&options[..], &["--print", "total"]].concat(), &[dir.path()]), ["total\t16"]);
+        assert_eq!(rows(&[&options[..], &["--top", "1"]].concat(), &[dir.path()]), [format!("{a}\t12")]);
+    }
+}
+
+#[test]
 fn bad_input_is_one_error_that_names_it() {
     let dir = files(&[
         ("gif", b"GIF89a"),

@@ -1,0 +1,203 @@
+//! Palindromes: how many substrings of the lines of each file read the same backwards (papers/thread-bottlenecks).
+//!
+//! Occurrences are counted, of bytes: `aaa` has six (three of one byte, two of two, one of three). The end of a line, LF or
+//! CRLF, is no part of it.
+
+use std::path::Path;
+
+use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
+
+/// How palindromes are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// A palindromic tree: time in proportion to the length of the line.
+    #[default]
+    Tree,
+    /// From every centre outwards: time in proportion to the number of palindromes, up to the square of the length.
+    Brute,
+}
+
+/// Counts palindromes by file.
+///
+/// ```
+/// use gristmill_apps::{Algorithm, Palindromes};
+///
+/// assert_eq!(Palindromes::new(Algorithm::Tree).in_line(b"abba"), 6);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Palindromes {
+    algorithm: Algorithm,
+}
+
+impl Palindromes {
+    /// Counts with this algorithm.
+    pub fn new(algorithm: Algorithm) -> Palindromes {
+        Palindromes { algorithm }
+    }
+
+    /// The job: the name of each file that has a line, and its number of palindromes.
+    pub fn job(&self, input: Input) -> Job<'_, Palindromes> {
+        Job::new(self, input).records(Records::Lines)
+    }
+
+    /// The number of palindromic substrings of one line.
+    pub fn in_line(&self, line: &[u8]) -> u64 {
+        self.in_lines([line].into_iter())
+    }
+
+    fn in_lines<'l>(&self, lines: impl Iterator<Item = &'l [u8]>) -> u64 {
+        match self.algorithm {
+            Algorithm::Tree => {
+                let mut tree = Tree::default();
+                lines.map(|line| tree.count(line)).sum()
+            }
+            Algorithm::Brute => lines.map(from_centres).sum(),
+        }
+    }
+}
+
+impl MapReduce for Palindromes {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        let count = self.in_lines(split.lines().map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
+        let name: &Path = &split.source().name;
+        out.emit(name.as_os_str().as_encoded_bytes(), count);
+    }
+}
+
+fn from_centres(line: &[u8]) -> u64 {
+    // A centre lies on a byte or between two: the ends are as far from it on both sides.
+    let count = |centre: usize| -> u64 {
+        let (before, after) = (line[..centre.div_ceil(2)].iter().rev(), &line[centre / 2 + 1..]);
+        let around = before.zip(after).take_while(|(a, b)| a == b).count() as u64;
+        around + u64::from(centre.is_multiple_of(2))
+    };
+    (0..(2 * line.len()).saturating_sub(1)).map(count).sum()
+}
+
+/// The distinct palindromes of a line (Rubinchik and Shur, 2015). A node is one of them; its link is its longest proper suffix
+/// that is a palindrome too, and an edge puts one byte at both of its ends.
+#[derive(Default)]
+struct Tree {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    /// Its length; that of the node before the empty one is -1, so that a byte at both ends makes one byte.
+    len: i64,
+    link: u32,
+    /// Palindromes among its suffixes: as many end where it ends.
+    suffixes: u32,
+    /// The first of its edges, which are a list: lines have few different palindromes that one byte extends.
+    first_child: u32,
+    /// The next edge of its parent.
+    sibling: u32,
+    /// The byte of the edge that leads here.
+    byte: u8,
+}
+
+/// The two nodes that are no palindromes: what a single byte extends, and what two equal bytes extend.
+const BEFORE_EMPTY: u32 = 0;
+const EMPTY: u32 = 1;
+/// No node: the first is nobody's child.
+const NONE: u32 = 0;
+
+impl Tree {
+    fn count(&mut self, line: &[u8]) -> u64 {
+        let root = Node { len: -1, link: BEFORE_EMPTY, suffixes: 0, first_child: NONE, sibling: NONE, byte: 0 };
+        self.nodes.clear();
+        self.nodes.extend([root, Node { len: 0, ..root }]);
+        let mut longest = EMPTY;
+        let mut count = 0;
+        for (end, byte) in line.iter().enumerate() {
+            longest = self.extend(longest, line, end, *byte);
+            count += u64::from(self.nodes[longest as usize].suffixes);
+        }
+        count
+    }
+
+    /// The longest palindrome that ends with `line[end]`, given the one that ends before it.
+    fn extend(&mut self, longest: u32, line: &[u8], end: usize, byte: u8) -> u32 {
+        let inner = self.extensible(longest, line, end);
+        if let Some(child) = self.child(inner, byte) {
+            return child;
+        }
+        let len = self.nodes[inner as usize].len + 2;
+        let link = if len == 1 {
+            EMPTY
+        } else {
+            let inner = self.extensible(self.nodes[inner as usize].link, line, end);
+            self.child(inner, byte).unwrap_or(EMPTY)
+        };
+        let suffixes = self.nodes[link as usize].suffixes + 1;
+        let sibling = self.nodes[inner as usize].first_child;
+        let node = self.nodes.len() as u32;
+        self.nodes.push(Node { len, link, suffixes, first_child: NONE, sibling, byte });
+        self.nodes[inner as usize].first_child = node;
+        node
+    }
+
+    /// The longest of `node` and its palindromic suffixes that has `line[end]` before it as well as behind it.
+    fn extensible(&self, mut node: u32, line: &[u8], end: usize) -> u32 {
+        loop {
+            let Node { len, link, .. } = self.nodes[node as usize];
+            // The node before the empty one has the byte itself there.
+            let before = end as i64 - len - 1;
+            if before >= 0 && line[before as usize] == line[end] {
+                return node;
+            }
+            node = link;
+        }
+    }
+
+    fn child(&self, node: u32, byte: u8) -> Option<u32> {
+        let mut child = self.nodes[node as usize].first_child;
+        while child != NONE && self.nodes[child as usize].byte != byte {
+            child = self.nodes[child as usize].sibling;
+        }
+        (child != NONE).then_some(child)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every substring, read both ways.
+    fn oracle(line: &[u8]) -> u64 {
+        let substrings = (0..line.len()).flat_map(|start| (start + 1..=line.len()).map(move |end| &line[start..end]));
+        substrings.filter(|substring| substring.iter().eq(substring.iter().rev())).count() as u64
+    }
+
+    #[test]
+    fn lines_that_can_be_counted_by_hand() {
+        for (line, expected) in [("", 0), ("a", 1), ("abc", 3), ("aaa", 6), ("abba", 6), ("abacaba", 12), ("aab", 4)] {
+            for algorithm in [Algorithm::Tree, Algorithm::Brute] {
+                assert_eq!(Palindromes::new(algorithm).in_line(line.as_bytes()), expected, "{line} {algorithm:?}");
+            }
+        }
+        let long = vec![b'a'; 10_000];
+        assert_eq!(Palindromes::new(Algorithm::Tree).in_line(&long), 10_000 * 10_001 / 2);
+    }
+
+    proptest! {
+        #[test]
+        fn both_algorithms_agree_with_every_substring_read_both_ways(
+            line in prop_oneof![
+                proptest::collection::vec(0u8..2, 0..60),
+                proptest::collection::vec(0u8..4, 0..60),
+                proptest::collection::vec(any::<u8>(), 0..60),
+            ],
+        ) {
+            let expected = oracle(&line);
+            prop_assert_eq!(Palindromes::new(Algorithm::Tree).in_line(&line), expected);
+            prop_assert_eq!(Palindromes::new(Algorithm::Brute).in_line(&line), expected);
+        }
+    }
+}
