@@ -1,0 +1,96 @@
+//! The applications answer what numpy and scikit-learn answered when `golden/make.py` was run.
+
+// The closures are not redundant: for a function the lifetimes of a job are not general enough.
+#![allow(clippy::redundant_closure)]
+
+use std::path::PathBuf;
+
+use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome};
+use gristmill_apps::{BytePairs, Column, Columns, Error, Histogram, KMeans, Line, Matrix, Pca, Product, Start, Way};
+
+fn golden(name: &str) -> Input {
+    Input::paths([PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")).join(name)])
+}
+
+fn table(name: &str) -> Matrix {
+    Matrix::read(&mut golden(name)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The tests of this file share a process, so workers are threads.
+fn run<J: MapReduce>(job: Job<'_, J>) -> Result<Outcome<J>, Error> {
+    Ok(job.workers(3).isolation(Isolation::Thread).run()?)
+}
+
+/// The same to twelve digits of the largest number that comes into it.
+fn assert_near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!((found - expected).abs() <= 1e-12 * largest, "number {at}: {found}, not {expected}");
+    }
+}
+
+#[test]
+fn a_product_is_that_of_numpy() {
+    let (a, b, expected) = (table("matrix-a.npy"), table("matrix-b.npy"), table("matrix-product.npy"));
+    for way in [Way::SharedOutput, Way::Pairs] {
+        let (mut product, _) = Product::of(&a, &b, way, |job| run(job)).expect("a product");
+        assert_eq!((product.rows, product.columns), (expected.rows, expected.columns));
+        assert_near(product.values(), &expected.values);
+    }
+}
+
+#[test]
+fn components_are_those_of_scikit_learn() {
+    let (pca, _) = Pca::of(table("pca-data.csv"), 8, run).expect("an analysis");
+    assert_near(&pca.means, &table("pca-means.csv").values);
+    assert_near(&pca.covariance.values, &table("pca-covariance.csv").values);
+    let expected = table("pca-components.csv");
+    for (number, component) in pca.components.iter().enumerate() {
+        let [variance, share, direction @ ..] = expected.row(number) else { panic!("ten columns") };
+        assert_near(&[component.variance, component.share], &[*variance, *share]);
+        // The directions of components with similar variances depend on the last digits.
+        assert!(component.direction.iter().zip(direction).all(|(a, b)| (a - b).abs() < 1e-9), "component {number}");
+    }
+}
+
+#[test]
+fn centres_are_those_of_scikit_learn() {
+    let (points, expected) = (table("kmeans-points.csv"), table("kmeans-centres.csv"));
+    let question = KMeans { start: Start::First, ..KMeans::new(expected.rows) };
+    let run = |job: Job<'_, _>, state: &[u8], control: &mut Control<'_, _>| {
+        Ok::<_, Error>(job.workers(3).isolation(Isolation::Thread).iterate(state, control)?)
+    };
+    let (clusters, _) = question.find(&points, run).expect("centres");
+    assert!(clusters.settled);
+    for number in 0..expected.rows {
+        let [size, centre @ ..] = expected.row(number) else { panic!("four columns") };
+        assert_eq!(clusters.sizes[number] as f64, *size);
+        assert_near(clusters.centres.row(number), centre);
+    }
+    assert_near(&[clusters.inertia], &table("kmeans-inertia.csv").values);
+}
+
+#[test]
+fn a_line_is_that_of_scikit_learn() {
+    let expected = table("regression-line.csv").values;
+    let columns = [Column::Number(1), Column::Number(2)];
+    for line in [
+        BytePairs::fit(golden("regression.bin"), run).expect("a line").0,
+        Columns::fit(golden("regression-pairs.csv"), columns, run).expect("a line").0,
+    ] {
+        let Line { n, slope, intercept, r, .. } = line;
+        assert_eq!(n, 500);
+        assert_near(&[slope, intercept, r.expect("y varies")], &expected);
+    }
+}
+
+#[test]
+fn counts_of_colours_are_those_of_numpy() {
+    let expected = table("histogram-counts.csv");
+    let (counts, _) = Histogram::count(golden("histogram.bmp"), run).expect("counted");
+    for value in 0..256 {
+        let found: Vec<f64> = counts.iter().map(|channel| channel[value] as f64).collect();
+        assert_eq!(found, expected.row(value), "value {value}");
+    }
+}
