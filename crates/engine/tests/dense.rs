@@ -1,9 +1,25 @@
-//! The dense buffer gives the answer of ten sequential lines, however the job runs. One process without threads, because
-//! its workers are forked.
+//! The dense buffer gives the answer of ten sequential lines, however the job runs and whoever dies in it.
+
+mod common;
+
+use std::time::Duration;
 
 use gristmill::{
-    Buffer, Combine, Combining, Emit, Exchange, Input, Isolation, Job, MapReduce, PagePolicy, Records, Split,
+    Buffer, Combine, Combining, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, PagePolicy, Records,
+    Split,
 };
+
+fn main() {
+    common::run(
+        &[
+            ("any_plan_gives_the_same_answer", plans),
+            ("a_worker_killed_at_any_moment_changes_nothing", deaths),
+            ("what_cannot_be_honoured_is_refused", refusals),
+            ("a_key_outside_the_domain_is_named", outside),
+        ],
+        &[],
+    );
+}
 
 /// How often each byte occurs; declares `keys` as its domain.
 struct ByteCounts {
@@ -52,20 +68,18 @@ fn refusal<J: MapReduce>(job: Job<'_, J>) -> String {
     job.run().map(|_| ()).expect_err("a setting that cannot be honoured").to_string()
 }
 
-fn main() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("bytes");
-    // Some bytes never occur: 200 and those above.
-    let content: Vec<u8> = (0..100_003u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 200).collect();
-    std::fs::write(&path, &content).expect("written");
-    let mut expected = [0u64; 256];
-    for byte in &content {
-        expected[usize::from(*byte)] += 1;
-    }
-    let expected: Vec<(u16, u64)> =
-        (0..256).map(|key| (key, expected[usize::from(key)])).filter(|pair| pair.1 > 0).collect();
+/// So many bytes, of which some never occur: 200 and those above; and how often each occurs.
+fn input(bytes: u32) -> (tempfile::TempDir, std::path::PathBuf, Vec<(u16, u64)>) {
+    let content: Vec<u8> = (0..bytes).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 200).collect();
+    let (dir, path) = common::input_of(&content);
+    let mut counts = [0u64; 256];
+    content.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let expected = (0..256).map(|key| (key, counts[usize::from(key)])).filter(|pair| pair.1 > 0).collect();
+    (dir, path, expected)
+}
 
-    // Any plan gives the answer of the lines above.
+fn plans() {
+    let (_dir, path, expected) = input(100_003);
     for isolation in [Isolation::Process, Isolation::Thread] {
         for exchange in [Exchange::Pipelined, Exchange::Barrier] {
             for combine in [Combining::Both, Combining::Map] {
@@ -89,8 +103,56 @@ fn main() {
             }
         }
     }
+}
 
-    // What cannot be honoured is refused, with the way out.
+/// Each worker of both topologies dies at its first, second, third ... moment of each kind, until it does not come to
+/// that any more.
+fn deaths() {
+    let (_dir, path, expected) = input(12_003);
+    let mut died_at = Vec::new();
+    for (separate, worker) in [(false, 1), (true, 1), (true, 3)] {
+        for moment in MOMENTS {
+            let mut survived = 0;
+            for nth in 1.. {
+                let mut job = job(&SlowDomain, &path).buffer(Buffer::Dense).die_at(worker, moment, nth);
+                job = if separate { job.map_workers(2).reduce_workers(2) } else { job.workers(2) };
+                let (counts, summary) = job.run().expect("somebody takes its place");
+                assert_eq!(counts.iter().collect::<Vec<_>>(), expected, "worker {worker} at its {nth}. {moment:?}");
+                died_at.extend(summary.deaths.iter().map(|_| moment));
+                // Which worker gets which task is a matter of luck, so one survival may be luck too.
+                survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
+                if survived == 2 {
+                    break;
+                }
+            }
+        }
+    }
+    for moment in [Moment::Claimed, Moment::Sent, Moment::Received, Moment::Flushed, Moment::Committed, Moment::Drained]
+    {
+        assert!(died_at.contains(&moment), "nobody died at {moment:?}");
+    }
+}
+
+/// The same as `DOMAIN`, so slow that every worker gets a task.
+struct SlowDomain;
+
+impl MapReduce for SlowDomain {
+    type Key = u16;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = ByteCounts::COMBINE;
+
+    fn keys(&self) -> Option<usize> {
+        DOMAIN.keys()
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) {
+        std::thread::sleep(Duration::from_micros(300));
+        DOMAIN.map(split, out);
+    }
+}
+
+fn refusals() {
+    let (_dir, path, _) = input(1000);
     let refused = refusal(job(&ByteCounts { keys: None }, &path).buffer(Buffer::Dense));
     assert!(refused.contains("declares no domain of keys") && refused.contains("--buffer hash"), "{refused}");
     let refused = refusal(job(&DOMAIN, &path).buffer(Buffer::Dense).combine(Combining::Reduce));
@@ -99,8 +161,10 @@ fn main() {
     assert!(refused.contains("0..70000") && refused.contains("65536"), "{refused}");
     let refused = refusal(job(&Signed, &path));
     assert!(refused.contains("no unsigned integer"), "{refused}");
+}
 
-    // A key outside the domain is named.
+fn outside() {
+    let (_dir, path, _) = input(1000);
     let outside = job(&ByteCounts { keys: Some(10) }, &path).run().map(|_| ()).expect_err("keys above 9").to_string();
     assert!(outside.contains("all keys are below 10"), "{outside}");
 }

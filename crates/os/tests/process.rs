@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         println!("{name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
         if outcome.is_ok() { passed += 1 } else { failed += 1 }
     }
-    println!("{passed} passed, {failed} failed");
+    println!("{passed} claims passed, {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
