@@ -5,22 +5,21 @@
 //! block, and pairing has none at all, which is what makes this several times faster than looking at each
 //! byte.
 
-use std::ops::Range;
-
 use wide::i8x16;
 
 pub(crate) const BLOCK_BYTES: usize = 64;
 /// Edges are listed for this much text at a time, so that the list stays in the first-level cache.
-const STRETCH_BYTES: usize = 32 * BLOCK_BYTES;
+const STRETCH_BYTES: usize = 64 * BLOCK_BYTES;
 
-/// Calls `visit` with the place of every maximal run of bytes for which `belongs` has a bit set.
+/// Calls `visit` with the places, from start to end, of every maximal run of bytes for which `belongs` has a bit set, some
+/// hundred at a time.
 ///
 /// `belongs` is also told whether the byte before the block belongs to a token (1) or not (0).
 #[inline(always)]
-pub(crate) fn for_each_token(
+pub(crate) fn for_tokens(
     text: &[u8],
     belongs: impl Fn(&[u8; BLOCK_BYTES], u64) -> u64,
-    mut visit: impl FnMut(Range<usize>),
+    mut visit: impl FnMut(&[[u32; 2]]),
 ) {
     // Room for the start of a token that has not ended with its stretch, and for one block's surplus.
     let mut edges = [0_u32; 1 + STRETCH_BYTES + BLOCK_BYTES];
@@ -51,9 +50,7 @@ pub(crate) fn for_each_token(
         }
         // 2. Pair.
         let (pairs, unfinished) = edges[..found].as_chunks::<2>();
-        for [start, end] in pairs {
-            visit(*start as usize..*end as usize);
-        }
+        visit(pairs);
         found = unfinished.len();
         if let Some(start) = unfinished.first() {
             edges[0] = *start;
@@ -123,7 +120,9 @@ mod tests {
 
     fn tokens(text: &[u8], belongs: impl Fn(&[u8; BLOCK_BYTES], u64) -> u64) -> Vec<&[u8]> {
         let mut found = Vec::new();
-        for_each_token(text, belongs, |token| found.push(&text[token]));
+        for_tokens(text, belongs, |places| {
+            found.extend(places.iter().map(|[start, end]| &text[*start as usize..*end as usize]));
+        });
         found
     }
 

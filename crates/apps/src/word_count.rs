@@ -2,7 +2,7 @@
 
 use gristmill::{Bytes, Combine, Emit, MapReduce, Records, Split};
 
-use crate::tokens::{for_each_token, not_space, upper_letters};
+use crate::tokens::{for_tokens, not_space, upper_letters};
 
 /// What counts as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl MapReduce for SpaceWords {
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
         let text = split.bytes();
-        for_each_token(text, not_space, |word| out.emit_within(text, word, 1));
+        for_tokens(text, not_space, |words| out.emit_each(text, words, 1));
     }
 }
 
@@ -48,6 +48,6 @@ impl MapReduce for AlphaWords {
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
         split.bytes_mut().make_ascii_uppercase();
         let text = split.bytes();
-        for_each_token(text, upper_letters, |word| out.emit_within(text, word, 1));
+        for_tokens(text, upper_letters, |words| out.emit_each(text, words, 1));
     }
 }

@@ -1,7 +1,5 @@
 //! What a user writes: the map function, and how values combine.
 
-use std::ops::Range;
-
 use crate::datum::{Combine, Datum, Key};
 use crate::iterate::Pairs;
 use crate::split::Split;
@@ -75,11 +73,14 @@ pub trait Emit<K: Key, V: Datum> {
     /// Emits one pair.
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>);
 
-    /// Emits a pair whose key is the bytes of `text` in `range`. The same as `emit(&text[range], value)`, and
-    /// faster where more text follows, because a short key can be read without asking how short.
+    /// Emits a pair for each of `places`, with the bytes of `text` from the first number to before the second as its key.
+    /// The same as `emit(&text[start..end], value)` for each, and faster: a short key can be read without asking how short
+    /// where more text follows, and many keys are looked up together.
     #[inline(always)]
-    fn emit_within(&mut self, text: &[u8], range: Range<usize>, value: V::Ref<'_>) {
-        self.emit(K::read(&text[range]), value);
+    fn emit_each(&mut self, text: &[u8], places: &[[u32; 2]], value: V::Ref<'_>) {
+        for [start, end] in places {
+            self.emit(K::read(&text[*start as usize..*end as usize]), value);
+        }
     }
 }
 

@@ -8,8 +8,6 @@
 //! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, and the
 //! table is tried again later ([`Trial`]).
 
-use std::ops::Range;
-
 use crate::buffer::slots::{KEYS_MAX, Slot, Slots};
 use crate::counters::{Count, Phase};
 use crate::datum::{Datum, Key, Short};
@@ -107,12 +105,9 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         }
     }
 
-    /// Combines what is queued into the table.
+    /// Combines what is queued into the table, which has room for another queue afterwards.
     #[inline(never)]
     fn combine_queue(&mut self) {
-        if !self.table.slots.has_room(QUEUE) {
-            self.table_is_full();
-        }
         let HashTable { slots, queue, queued, trial } = &mut *self.table;
         self.emitted += *queued as u64;
         if trial.rests(*queued) {
@@ -128,6 +123,9 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
             }
         }
         *queued = 0;
+        if !slots.has_room(QUEUE) {
+            self.table_is_full();
+        }
     }
 
     #[cold]
@@ -200,10 +198,23 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
     }
 
     #[inline(always)]
-    fn emit_within(&mut self, text: &[u8], range: Range<usize>, value: <J::Value as Datum>::Ref<'_>) {
-        match Short::within(text, range.clone()) {
-            Some(short) => self.queue(short, value),
-            None => self.emit(J::Key::read(&text[range]), value),
+    fn emit_each(&mut self, text: &[u8], places: &[[u32; 2]], value: <J::Value as Datum>::Ref<'_>) {
+        for places in places.chunks(QUEUE) {
+            self.combine_queue();
+            let mut queued = 0;
+            for [start, end] in places {
+                let range = *start as usize..*end as usize;
+                match Short::within(text, range.clone()) {
+                    Some(key) => {
+                        let pair = Slot::short(key, J::Value::own(value));
+                        self.table.slots.prefetch(&pair);
+                        self.table.queue[queued % QUEUE] = pair;
+                        queued += 1;
+                    }
+                    None => self.emit_long(J::Key::read(&text[range]), value),
+                }
+            }
+            self.table.queued = queued;
         }
     }
 }
