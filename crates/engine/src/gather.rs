@@ -13,6 +13,7 @@
 
 use std::marker::PhantomData;
 
+use gristmill_os::memory::populate;
 use gristmill_page::prefetch;
 
 use crate::datum::{Combine, Datum, Key};
@@ -20,6 +21,8 @@ use crate::entry;
 
 /// Bytes of pairs that wait at least.
 const WAITING_BYTES_MIN: usize = 512 << 10;
+/// Memory that the kernel is asked for at a time, bytes.
+const POPULATED_BYTES: usize = 64 << 10;
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
 /// Places of pairs are 32-bit.
@@ -52,6 +55,8 @@ impl Scratch {
 
 pub(crate) struct Gathered<K, V> {
     list: Vec<u8>,
+    /// Bytes of its memory that the kernel has given already.
+    populated_bytes: usize,
     /// Bytes and pairs of the list that are combined.
     combined_bytes: usize,
     combined_pairs: usize,
@@ -66,7 +71,14 @@ impl<K: Key, V: Datum> Gathered<K, V> {
 
     /// No pairs.
     pub fn new() -> Self {
-        Gathered { list: Vec::new(), combined_bytes: 0, combined_pairs: 0, waiting_pairs: 0, kind: PhantomData }
+        Gathered {
+            list: Vec::new(),
+            populated_bytes: 0,
+            combined_bytes: 0,
+            combined_pairs: 0,
+            waiting_pairs: 0,
+            kind: PhantomData,
+        }
     }
 
     /// Takes so many pairs that lie one behind the other.
@@ -78,6 +90,13 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         assert!(self.list.len() + body.len() < LIST_BYTES_MAX, "a partition holds less than 4 GiB");
         if self.list.capacity() == 0 {
             self.list.reserve_exact(WAITING_BYTES_MIN);
+        }
+        if self.list.len() + body.len() > self.populated_bytes {
+            self.list.reserve(body.len());
+            let spare = self.list.spare_capacity_mut();
+            let bytes = spare.len().min(POPULATED_BYTES.max(body.len()));
+            populate(&mut spare[..bytes]);
+            self.populated_bytes = self.list.len() + bytes;
         }
         self.list.extend_from_slice(body);
         self.waiting_pairs += pairs;
