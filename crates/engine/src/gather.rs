@@ -20,7 +20,7 @@ use crate::datum::{Combine, Datum, Key};
 use crate::entry;
 
 /// Bytes of pairs that wait at least.
-const WAITING_BYTES_MIN: usize = 512 << 10;
+const WAITING_BYTES_MIN: usize = 1 << 20;
 /// Memory that the kernel is asked for at a time, bytes.
 const POPULATED_BYTES: usize = 64 << 10;
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
