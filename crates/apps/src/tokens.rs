@@ -28,21 +28,19 @@ pub(crate) fn for_tokens(
     let stretches = text.len().div_ceil(STRETCH_BYTES);
     for (number, stretch) in text.chunks(STRETCH_BYTES).enumerate() {
         // 1. List.
-        let base = number * STRETCH_BYTES;
-        let mut list = |at: usize, block: &[u8; BLOCK_BYTES]| {
-            let bits = belongs(block, inside);
-            let changes = bits ^ (bits << 1 | inside);
-            inside = bits >> 63;
-            found += list_ones(changes, (base + at) as u32, &mut edges[found..]);
-        };
         let (blocks, rest) = stretch.as_chunks::<BLOCK_BYTES>();
-        for (number, block) in blocks.iter().enumerate() {
-            list(number * BLOCK_BYTES, block);
-        }
-        if !rest.is_empty() {
-            let mut padded = [b' '; BLOCK_BYTES];
-            padded[..rest.len()].copy_from_slice(rest);
-            list(blocks.len() * BLOCK_BYTES, &padded);
+        let mut padded = [[b' '; BLOCK_BYTES]];
+        padded[0][..rest.len()].copy_from_slice(rest);
+        let last = &padded[..usize::from(!rest.is_empty())];
+        let mut at = (number * STRETCH_BYTES) as u32;
+        for blocks in [blocks, last] {
+            for block in blocks {
+                let bits = belongs(block, inside);
+                let changes = bits ^ (bits << 1 | inside);
+                inside = bits >> 63;
+                found += list_ones(changes, at, &mut edges[found..]);
+                at += BLOCK_BYTES as u32;
+            }
         }
         if number + 1 == stretches && found % 2 == 1 {
             edges[found] = text.len() as u32;
