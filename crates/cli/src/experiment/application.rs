@@ -2,22 +2,40 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+
 use crate::generate::{Kind, Size};
 
+/// An application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    WordCount,
+    Histogram,
+    LinearRegression,
+    StringMatch,
+    #[value(name = "kmeans")]
+    KMeans,
+    Pca,
+    TileSearch,
+    /// Word count of many small files
+    SmallFiles,
+}
+
 /// Every application, in the order of the report.
-pub const KINDS: [Kind; 7] = [
-    Kind::WordCount,
-    Kind::Histogram,
-    Kind::LinearRegression,
-    Kind::StringMatch,
-    Kind::KMeans,
-    Kind::Pca,
-    Kind::SmallFiles,
+pub const SUBJECTS: [Subject; 8] = [
+    Subject::WordCount,
+    Subject::Histogram,
+    Subject::LinearRegression,
+    Subject::StringMatch,
+    Subject::KMeans,
+    Subject::Pca,
+    Subject::TileSearch,
+    Subject::SmallFiles,
 ];
 
 /// One application and its input.
 pub struct Application {
-    pub kind: Kind,
+    pub subject: Subject,
     pub name: &'static str,
     /// What it reads.
     pub input: String,
@@ -29,42 +47,72 @@ pub struct Application {
     pub is_dense: bool,
 }
 
+impl Subject {
+    /// What must be generated for it, if it reads anything.
+    pub fn kind(self) -> Option<Kind> {
+        Some(match self {
+            Subject::WordCount => Kind::WordCount,
+            Subject::Histogram => Kind::Histogram,
+            Subject::LinearRegression => Kind::LinearRegression,
+            Subject::StringMatch => Kind::StringMatch,
+            Subject::KMeans => Kind::KMeans,
+            Subject::Pca => Kind::Pca,
+            Subject::SmallFiles => Kind::SmallFiles,
+            Subject::TileSearch => return None,
+        })
+    }
+}
+
 /// What the report calls it.
-pub fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::WordCount => "word count",
-        Kind::Histogram => "histogram",
-        Kind::LinearRegression => "linear regression",
-        Kind::StringMatch => "string match",
-        Kind::KMeans => "k-means",
-        Kind::Pca => "principal components",
-        Kind::SmallFiles => "word count of small files",
+pub fn name(subject: Subject) -> &'static str {
+    match subject {
+        Subject::WordCount => "word count",
+        Subject::Histogram => "histogram",
+        Subject::LinearRegression => "linear regression",
+        Subject::StringMatch => "string match",
+        Subject::KMeans => "k-means",
+        Subject::Pca => "principal components",
+        Subject::TileSearch => "tile search",
+        Subject::SmallFiles => "word count of small files",
     }
 }
 
 impl Application {
-    /// With these input files, as [`Generator::make`](crate::generate::Generator::make) made them.
-    pub fn new(kind: Kind, size: Size, paths: &[PathBuf]) -> Application {
+    /// With these input files, as [`Generator::make`](crate::generate::Generator::make) made them, or none.
+    pub fn new(subject: Subject, size: Size, paths: &[PathBuf]) -> Application {
         let path = |at: usize| paths[at].display().to_string();
         let centres = if size == Size::Small { "20" } else { "100" };
-        let (subcommand, input): (&[&str], _) = match kind {
-            Kind::WordCount => (&["word-count", "--tokens", "alpha", "--top", "10"], "text"),
-            Kind::Histogram => (&["histogram"], "a BMP picture"),
-            Kind::LinearRegression => (&["linear-regression"], "byte pairs"),
-            Kind::StringMatch => (&["string-match", "--keys"], "four keys, and words, one per line"),
-            Kind::KMeans => (&["kmeans", "--start", "first", "--iterations", "5", "-k", centres], "points, five steps"),
-            Kind::Pca => (&["pca", "--print", "means"], "a square matrix: means and covariances"),
-            Kind::SmallFiles => (&["word-count", "--tokens", "alpha", "--top", "10"], "files of 1 KiB"),
+        let depth = if size == Size::Large { "22" } else { "18" };
+        let (subcommand, input): (&[&str], _) = match subject {
+            Subject::WordCount => (&["word-count", "--tokens", "alpha", "--top", "10"], "text"),
+            Subject::Histogram => (&["histogram"], "a BMP picture"),
+            Subject::LinearRegression => (&["linear-regression"], "byte pairs"),
+            Subject::StringMatch => (&["string-match", "--keys"], "four keys, and words, one per line"),
+            Subject::KMeans => {
+                (&["kmeans", "--start", "first", "--iterations", "5", "-k", centres], "points, five steps")
+            }
+            Subject::Pca => (&["pca", "--print", "means"], "a square matrix: means and covariances"),
+            Subject::TileSearch if size == Size::Small => (&["tile-search"], "the 8-puzzle, all of it"),
+            Subject::TileSearch => {
+                (&["tile-search", "--rows", "4", "--columns", "4", "--depth", depth], "the 15-puzzle, to a depth")
+            }
+            Subject::SmallFiles => (&["word-count", "--tokens", "alpha", "--top", "10"], "files of 1 KiB"),
         };
         let mut arguments: Vec<String> = subcommand.iter().map(|word| (*word).to_owned()).collect();
         arguments.extend((0..paths.len()).map(path));
         Application {
-            kind,
-            name: name(kind),
-            input: format!("{input}, {}", indicatif::DecimalBytes(paths.iter().map(bytes).sum())),
+            subject,
+            name: name(subject),
+            input: match paths {
+                [] => input.to_owned(),
+                _ => format!("{input}, {}", indicatif::DecimalBytes(paths.iter().map(bytes).sum())),
+            },
             arguments,
-            combines: kind != Kind::Pca,
-            is_dense: matches!(kind, Kind::Histogram | Kind::LinearRegression | Kind::StringMatch | Kind::KMeans),
+            combines: subject != Subject::Pca,
+            is_dense: matches!(
+                subject,
+                Subject::Histogram | Subject::LinearRegression | Subject::StringMatch | Subject::KMeans
+            ),
         }
     }
 }

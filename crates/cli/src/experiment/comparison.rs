@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::allocator::ALLOCATORS;
-use super::application::Application;
-use crate::generate::Kind;
+use super::application::{Application, Subject};
 
 /// A choice of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -217,8 +216,8 @@ impl Comparison {
     pub fn asks(&self, application: &Application) -> bool {
         match self.topic {
             Topic::Workers | Topic::Plan => true,
-            Topic::HandOver => application.kind == Kind::WordCount,
-            _ => application.kind != Kind::SmallFiles,
+            Topic::HandOver => application.subject == Subject::WordCount,
+            _ => application.subject != Subject::SmallFiles,
         }
     }
 

@@ -26,8 +26,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::generate::{Generator, Kind, Size};
-use application::Application;
+use crate::generate::{Generator, Size};
+use application::{Application, Subject};
 use comparison::{Comparison, Topic};
 pub use hand_over::HandOver;
 use trial::Trial;
@@ -49,7 +49,7 @@ pub struct Experiment {
 
     /// Only these applications, separated by commas
     #[arg(long, value_enum, value_name = "APPLICATION", value_delimiter = ',')]
-    apps: Vec<Kind>,
+    apps: Vec<Subject>,
 
     /// Size of the input [default: medium, with --quick small]
     #[arg(long, value_enum)]
@@ -114,11 +114,18 @@ impl Experiment {
         let directory = directory.expect("one of the two was chosen above");
         let generator = Generator { size, seed: SEED, directory, keeps: true };
         let mut applications = Vec::new();
-        for kind in application::KINDS {
-            if self.apps.is_empty() || self.apps.contains(&kind) {
-                eprintln!("gristmill: input of {}", application::name(kind));
-                applications.push(Application::new(kind, size, &generator.make(kind)?));
+        for subject in application::SUBJECTS {
+            if !self.apps.is_empty() && !self.apps.contains(&subject) {
+                continue;
             }
+            let paths = match subject.kind() {
+                Some(kind) => {
+                    eprintln!("gristmill: input of {}", application::name(subject));
+                    generator.make(kind)?
+                }
+                None => Vec::new(),
+            };
+            applications.push(Application::new(subject, size, &paths));
         }
         // 3. The runs.
         let mut trials: Vec<Trial> = comparisons

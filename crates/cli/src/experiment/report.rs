@@ -187,7 +187,7 @@ fn overview(about: &About<'_>, comparisons: &[Comparison], judged: &[Judged<'_>]
                 .map(|application| {
                     let here = judged.iter().find(|judged| {
                         judged.trial.comparison.topic == comparison.topic
-                            && judged.trial.application.kind == application.kind
+                            && judged.trial.application.subject == application.subject
                     });
                     match here {
                         None => "<td></td>".to_owned(),
