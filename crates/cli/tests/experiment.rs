@@ -16,10 +16,11 @@ fn attribute<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
 fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
     let dir = tempfile::tempdir().expect("a directory");
     let output = dir.path().join("report");
-    let experiment = gristmill(["experiment", "--quick", "--rounds", "3", "--apps", "word-count,tile-search", "--output"])
-        .arg(&output)
-        .output()
-        .expect("the command starts");
+    let experiment =
+        gristmill(["experiment", "--quick", "--rounds", "3", "--apps", "word-count,tile-search", "--output"])
+            .arg(&output)
+            .output()
+            .expect("the command starts");
     let progress = String::from_utf8_lossy(&experiment.stderr);
     assert!(experiment.status.success(), "{progress}");
     assert!(progress.contains("gristmill: 1 of "), "{progress}");
