@@ -75,6 +75,21 @@ pub struct JobOptions {
     #[arg(long, help_heading = REPORTS)]
     pub explain: bool,
 
+    /// Memory of all processes of the job together, e.g. 2GiB; what does not fit is spilled to disk [default: half of
+    /// what is available]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = MEMORY)]
+    memory: Option<usize>,
+
+    /// A folder to spill to; give several, best on different disks, and they are used in turns [default: that for
+    /// temporary files]
+    #[arg(long = "spill-dir", value_name = "DIR", help_heading = MEMORY)]
+    spill_dirs: Vec<PathBuf>,
+
+    /// The same bytes for any number of workers and any schedule, sums of floating-point numbers included; values
+    /// are then combined within a task, and once more at the end
+    #[arg(long, help_heading = DATA_FLOW)]
+    deterministic: bool,
+
     /// Write time, calls and counts of every worker and phase to a .csv or .json file
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub stats: Option<PathBuf>,
@@ -86,6 +101,7 @@ pub struct JobOptions {
 
 const WORKERS: &str = "Workers";
 const DATA_FLOW: &str = "Data flow (each strategy can be switched on its own)";
+const MEMORY: &str = "Memory";
 const REPORTS: &str = "Reports";
 
 fn workers() -> impl clap::builder::TypedValueParser<Value = usize> {
@@ -172,11 +188,18 @@ impl JobOptions {
         if let Some(bytes) = self.chunk_bytes {
             job = job.chunk_bytes(bytes);
         }
+        if let Some(bytes) = self.memory {
+            job = job.memory(bytes);
+        }
+        if !self.spill_dirs.is_empty() {
+            job = job.spill_dirs(&self.spill_dirs);
+        }
         if let Some(timeout) = self.task_timeout {
             job = job.task_timeout(timeout);
         }
         job.retries(self.retries)
             .sample(!self.no_sample)
+            .deterministic(self.deterministic)
             .isolation(match self.isolation {
                 Isolation::Process => gristmill::Isolation::Process,
                 Isolation::Thread => gristmill::Isolation::Thread,

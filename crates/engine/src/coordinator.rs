@@ -29,6 +29,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::buffer::HashTable;
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::exchange::JobIsOver;
@@ -42,7 +43,7 @@ use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::records::Records;
 use crate::results::Results;
 use crate::sample::Sample;
-use crate::shared::{COORDINATOR, Failure, Room, Shared};
+use crate::shared::{COORDINATOR, Doing, Failure, Room, Shared};
 use crate::shared_output::Scopes;
 use crate::tasks::Tasks;
 use crate::worker::{Role, Work, work};
@@ -91,10 +92,19 @@ fn supervise<J: MapReduce>(
     let opened = input.open()?;
     let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
     let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
+    let available_bytes =
+        gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
+    for dir in &settings.spill_dirs {
+        if !dir.is_dir() {
+            return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
+        }
+    }
     let facts = plan::Program {
         combines: J::COMBINE.is_some(),
         keys: program.keys(),
         keys_max: J::Key::DENSE,
+        hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
+        place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
         iterates: state.is_some(),
     };
     // A look at the input must leave no trace in an output.
@@ -102,7 +112,7 @@ fn supervise<J: MapReduce>(
         [] => Sample::take(program, &settings, &opened.sources, state.unwrap_or_default()),
         _ => None,
     };
-    let plan = Plan::new(&settings, Machine { cpus }, input_bytes, facts, sample.as_ref())?;
+    let plan = Plan::new(&settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
     if let Some(mut on_plan) = on_plan {
         on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref()));
     }
@@ -112,9 +122,7 @@ fn supervise<J: MapReduce>(
     let keep_bytes = match (state, settings.keep_bytes) {
         (None, _) => 0,
         (Some(_), Some(bytes)) => bytes,
-        (Some(_), None) => {
-            gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")? / 2
-        }
+        (Some(_), None) => available_bytes / 2,
     };
     let shelf = ShelfShape::of(keep_bytes, plan.reduce_workers);
     // A partition has a piece, and one more for each extent that it begins anew in.
@@ -181,6 +189,7 @@ fn supervise<J: MapReduce>(
             start_ns: started_ns - start_ns,
             input_bytes,
             tasks: coordinator.tasks,
+            memory_bytes: plan.budget.total_bytes as u64,
             pairs,
             rounds: shared.round() + 1,
             steps: shared.step() + 1,
@@ -257,7 +266,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let started_ns = self.start_all()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
-        let mut results = Results::<J>::new(shared, receiver, plan.reduce_workers);
+        let mut results = Results::<J>::new(shared, receiver, plan, settings);
         let ordered = settings.order != Order::Unordered;
         let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
             // Counted before the look, so that what is announced during it is not slept through.
@@ -546,6 +555,20 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 bytes,
                 limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
             },
+            Failure::Spill { folder, doing, errno, bytes } => {
+                let path = self.work.settings.spill_dirs[folder].clone();
+                let doing = match doing {
+                    Doing::Open => "make a file",
+                    Doing::Write => "write",
+                    Doing::Read => "read",
+                    Doing::Check => return Error::SpillDamaged { path, offset: bytes },
+                };
+                let source = match errno {
+                    0 => std::io::ErrorKind::UnexpectedEof.into(),
+                    errno => std::io::Error::from_raw_os_error(errno),
+                };
+                Error::Spill { path, doing, spilled_bytes: bytes, source }
+            }
         }
     }
 

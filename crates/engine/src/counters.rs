@@ -23,7 +23,9 @@ pub enum Phase {
     Receive,
     /// Combining received pages into partitions.
     Reduce,
-    /// Sorting finished partitions.
+    /// Sorting pairs that outgrew memory, and writing them to disk.
+    Spill,
+    /// Sorting finished partitions, and merging runs from disk.
     Sort,
     /// Writing results into pages for the coordinator.
     Output,
@@ -32,7 +34,7 @@ pub enum Phase {
 }
 
 /// All phases, in the order of the flow.
-pub const PHASES: [Phase; 11] = [
+pub const PHASES: [Phase; 12] = [
     Phase::Start,
     Phase::Input,
     Phase::Map,
@@ -41,6 +43,7 @@ pub const PHASES: [Phase; 11] = [
     Phase::SendWait,
     Phase::Receive,
     Phase::Reduce,
+    Phase::Spill,
     Phase::Sort,
     Phase::Output,
     Phase::Idle,
@@ -58,6 +61,7 @@ impl Phase {
             Phase::SendWait => "send_wait",
             Phase::Receive => "receive",
             Phase::Reduce => "reduce",
+            Phase::Spill => "spill",
             Phase::Sort => "sort",
             Phase::Output => "output",
             Phase::Idle => "idle",
@@ -119,6 +123,16 @@ counts! {
     Keys: "keys",
     /// Bytes of the tables or lists of partitions at the end.
     PartitionBytes: "partition_bytes",
+    /// The most bytes that pairs waiting for the end of map took, those included that sorting them takes.
+    MemoryPeak: "memory_peak_bytes",
+    /// The same now.
+    MemoryNow: "memory_now_bytes",
+    /// Runs written to disk because pairs outgrew memory.
+    Runs: "runs",
+    /// Runs merged into one because there were too many to merge at once.
+    RunsMerged: "runs_merged",
+    /// Bytes written to spill files.
+    SpilledBytes: "spilled_bytes",
     /// Times a combining buffer was flushed.
     Flushes: "flushes",
     /// Times the worker slept.

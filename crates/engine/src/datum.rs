@@ -186,8 +186,11 @@ impl Datum for Bytes {
     }
     #[inline]
     fn prefix(value: &[u8]) -> u64 {
+        if let Some(first) = value.first_chunk() {
+            return u64::from_be_bytes(*first);
+        }
         let mut first = [0; 8];
-        let bytes = value.len().min(8);
+        let bytes = value.len();
         first[..bytes].copy_from_slice(&value[..bytes]);
         u64::from_be_bytes(first)
     }
@@ -353,6 +356,31 @@ fn integer_text(value: i128, to: &mut Vec<u8>) {
 fn float_text(value: f64, to: &mut Vec<u8>) {
     use std::io::Write;
     write!(to, "{value}").expect("writing to a Vec cannot fail");
+}
+
+/// Nothing: the value of pairs that are all key. As text it is empty.
+impl Datum for () {
+    type Ref<'a> = ();
+    type Owned = ();
+    const WIDTH: Option<usize> = Some(0);
+
+    #[inline(always)]
+    fn width((): ()) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn write((): (), _: &mut [u8]) {}
+    #[inline(always)]
+    fn read(_: &[u8]) {}
+    fn own((): ()) {}
+    fn lend((): &()) {}
+    fn compare((): (), (): ()) -> Ordering {
+        Ordering::Equal
+    }
+    fn prefix((): ()) -> u64 {
+        0
+    }
+    fn to_text((): (), _: &mut Vec<u8>) {}
 }
 
 /// Pairs of fixed-width data; as text, the two with a tab between.

@@ -155,6 +155,32 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// What did not fit memory cannot be spilled to disk.
+    #[error(
+        "cannot {doing} in the spill folder {}: {source} (this worker had spilled {spilled_bytes} bytes). Make room there, name another folder with --spill-dir (Job::spill_dirs), or give the job more memory with --memory (Job::memory)",
+        path.display()
+    )]
+    Spill {
+        /// The folder.
+        path: PathBuf,
+        /// What was being done there.
+        doing: &'static str,
+        /// Bytes that the worker had written to its spill files before.
+        spilled_bytes: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A spill file does not hold what was written to it. Nothing of the damaged block was used.
+    #[error(
+        "a block at byte {offset} of a spill file in {} is not what was written there: the disk, its driver or the memory damaged it. The job was stopped before it could use it; rerun it with another --spill-dir (Job::spill_dirs)",
+        path.display()
+    )]
+    SpillDamaged {
+        /// The folder.
+        path: PathBuf,
+        /// Where the block lies, in bytes.
+        offset: u64,
+    },
     /// The operating system refused something that the engine needs.
     #[error("{what}: {source}")]
     System {

@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
@@ -18,8 +19,11 @@ use gristmill_page::{PageMut, PageRef, Receiver, Sender};
 use crate::counters::{Count, Meter, Phase};
 use crate::entry;
 use crate::fate::{Fate, Moment};
+use crate::job::Exchange;
+use crate::plan::Plan;
 use crate::reduction::Reduction;
-use crate::shared::{COORDINATOR, Shared};
+use crate::shared::{COORDINATOR, Failure, Shared};
+use crate::spill::{Extent, Spill};
 use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
 
 /// Bytes in front of the pairs of a page.
@@ -226,13 +230,20 @@ enum Verdict {
 enum Held<'r> {
     Page(PageRef<'r>),
     Copy(Vec<u8>),
+    /// Too many were copied already. The checksum is that of the whole.
+    Spilled {
+        header: Header,
+        extent: Extent,
+        checksum: u32,
+    },
 }
 
 impl Held<'_> {
-    fn bytes(&self) -> &[u8] {
+    fn header(&self) -> Header {
         match self {
-            Held::Page(page) => page.bytes(),
-            Held::Copy(bytes) => bytes,
+            Held::Page(page) => Header::read(page.bytes()),
+            Held::Copy(bytes) => Header::read(bytes),
+            Held::Spilled { header, .. } => *header,
         }
     }
 }
@@ -240,12 +251,17 @@ impl Held<'_> {
 /// The way in: pages of every producer, in the order they were sent, and the partitions they make up.
 pub(crate) struct Inbox<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
+    slot: usize,
     receiver: Receiver<'r>,
     /// For each producer, its pages whose epoch is open (or, behind a barrier, all its pages).
     held: Vec<VecDeque<Held<'r>>>,
     /// For each producer, how many of `held` are still pages of the region.
     held_pages: Vec<usize>,
     held_pages_max: usize,
+    /// Bytes of copies, of all producers.
+    copied_bytes: usize,
+    copied_bytes_max: usize,
+    pub spill: Rc<Spill>,
     /// For each producer, the pieces so far of a pair larger than a page.
     pieces: Vec<Vec<u8>>,
     /// Reduce nothing before everything is mapped.
@@ -256,20 +272,25 @@ pub(crate) struct Inbox<'r, J: MapReduce> {
 impl<'r, J: MapReduce> Inbox<'r, J> {
     pub fn new(
         shared: &'r Shared<'r>,
+        slot: usize,
         receiver: Receiver<'r>,
-        held_pages_max: usize,
-        barrier: bool,
+        plan: &Plan,
+        spill: Rc<Spill>,
         reduction: Reduction<J>,
     ) -> Self {
         let slots = shared.slots();
         Inbox {
             shared,
+            slot,
             receiver,
             held: (0..slots).map(|_| VecDeque::new()).collect(),
             held_pages: vec![0; slots],
-            held_pages_max,
+            held_pages_max: plan.held_pages_max(),
+            copied_bytes: 0,
+            copied_bytes_max: plan.room.held_bytes,
+            spill,
             pieces: vec![Vec::new(); slots],
-            barrier,
+            barrier: plan.exchange == Exchange::Barrier,
             reduction,
         }
     }
@@ -278,12 +299,11 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     pub fn has_work(&self) -> bool {
         (1..self.shared.slots_born()).any(|producer| {
             !self.receiver.is_empty(producer)
-                || self.held[producer].front().is_some_and(|page| self.judge(producer, page.bytes()) != Verdict::Hold)
+                || self.held[producer].front().is_some_and(|held| self.judge(producer, held.header()) != Verdict::Hold)
         })
     }
 
-    fn judge(&self, producer: usize, page: &[u8]) -> Verdict {
-        let header = Header::read(page);
+    fn judge(&self, producer: usize, header: Header) -> Verdict {
         if header.round != self.shared.since(header.partition as usize) {
             return Verdict::Drop;
         }
@@ -305,18 +325,12 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         for producer in 1..self.shared.slots_born() {
             // 1. Pages that waited, oldest first.
             while let Some(front) = self.held[producer].front() {
-                let verdict = self.judge(producer, front.bytes());
+                let verdict = self.judge(producer, front.header());
                 if verdict == Verdict::Hold {
                     break;
                 }
                 let held = self.held[producer].pop_front().expect("there is a front");
-                if verdict == Verdict::Consume {
-                    self.consume(producer, held.bytes(), meter);
-                }
-                if let Held::Page(page) = held {
-                    self.held_pages[producer] -= 1;
-                    give_back(self.shared, &mut self.receiver, page);
-                }
+                self.let_go(producer, held, verdict == Verdict::Consume, meter, fate);
                 work += 1;
             }
             // 2. New arrivals.
@@ -324,12 +338,12 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
                 meter.add(Count::PagesReceived, 1);
                 fate.passes(Moment::Received);
                 work += 1;
-                let verdict = self.judge(producer, page.bytes());
+                let verdict = self.judge(producer, Header::read(page.bytes()));
                 if verdict == Verdict::Hold || !self.held[producer].is_empty() {
                     self.hold(producer, page, meter);
                 } else {
                     if verdict == Verdict::Consume {
-                        self.consume(producer, page.bytes(), meter);
+                        self.consume(producer, page.bytes(), meter, fate);
                     }
                     give_back(self.shared, &mut self.receiver, page);
                 }
@@ -342,15 +356,63 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         if self.held_pages[producer] < self.held_pages_max {
             self.held_pages[producer] += 1;
             self.held[producer].push_back(Held::Page(page));
+            return;
+        }
+        let header = Header::read(page.bytes());
+        let used = &page.bytes()[..HEADER_BYTES + header.bytes as usize];
+        let held = if self.copied_bytes + used.len() <= self.copied_bytes_max {
+            self.copied_bytes += used.len();
+            Held::Copy(used.to_vec())
         } else {
-            let used = HEADER_BYTES + Header::read(page.bytes()).bytes as usize;
-            self.held[producer].push_back(Held::Copy(page.bytes()[..used].to_vec()));
-            meter.add(Count::PagesCopied, 1);
-            give_back(self.shared, &mut self.receiver, page);
+            match self.spill.append(self.spill.next_folder(), used) {
+                Ok(extent) => Held::Spilled { header, extent, checksum: crc32fast::hash(used) },
+                Err(failure) => self.stop(&failure),
+            }
+        };
+        self.held[producer].push_back(held);
+        meter.add(Count::PagesCopied, 1);
+        give_back(self.shared, &mut self.receiver, page);
+    }
+
+    /// Consumes or drops a page that was held.
+    fn let_go(&mut self, producer: usize, held: Held<'r>, consume: bool, meter: &mut Meter, fate: &Fate) {
+        match held {
+            Held::Page(page) => {
+                if consume {
+                    self.consume(producer, page.bytes(), meter, fate);
+                }
+                self.held_pages[producer] -= 1;
+                give_back(self.shared, &mut self.receiver, page);
+            }
+            Held::Copy(bytes) => {
+                self.copied_bytes -= bytes.len();
+                if consume {
+                    self.consume(producer, &bytes, meter, fate);
+                }
+            }
+            Held::Spilled { extent, checksum, .. } => {
+                if consume {
+                    let mut page = vec![0; extent.bytes as usize];
+                    if let Err(failure) = self.spill.read(extent.folder, extent.start, &mut page) {
+                        self.stop(&failure);
+                    }
+                    if crc32fast::hash(&page) != checksum {
+                        self.stop(&self.spill.damaged(extent.folder, extent.start));
+                    }
+                    self.consume(producer, &page, meter, fate);
+                }
+                self.spill.free(extent);
+            }
         }
     }
 
-    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter) {
+    /// Ends the worker, and with it the job.
+    fn stop(&self, failure: &Failure) -> ! {
+        self.shared.fail(self.slot, failure);
+        std::panic::resume_unwind(Box::new(JobIsOver));
+    }
+
+    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, fate: &Fate) {
         let before = meter.enter(Phase::Reduce);
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
@@ -360,23 +422,40 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             Kind::LastPiece => {
                 let mut pair = std::mem::take(&mut self.pieces[producer]);
                 pair.extend_from_slice(body);
-                self.reduction.take(header.partition as usize, 1, &pair);
+                self.reduction.take(header.partition as usize, header.pairs, &pair);
             }
             Kind::End => unreachable!("results go to the coordinator"),
         }
         meter.add(Count::PairsReduced, u64::from(header.pairs));
-        if self.reduction.is_skewed() {
+        if self.reduction.is_full() {
+            self.make_room(meter, fate);
+        } else if self.reduction.is_skewed() {
             self.combine_early(meter);
         }
         meter.enter(before);
+    }
+
+    #[cold]
+    fn make_room(&mut self, meter: &mut Meter, fate: &Fate) {
+        meter.enter(Phase::Spill);
+        self.reduction.count_memory(&mut meter.counters);
+        let runs = self.spill.tally().runs;
+        if let Err(failure) = self.reduction.make_room() {
+            self.stop(&failure);
+        }
+        if self.spill.tally().runs > runs {
+            fate.passes(Moment::Spilled);
+        }
+        meter.enter(Phase::Reduce);
     }
 
     /// Combines what was kept until now, and what arrives from now on.
     #[cold]
     fn combine_early(&mut self, meter: &mut Meter) {
         meter.add(Count::SkewsFound, 1);
-        let empty = Reduction::new(0, false);
-        self.reduction = std::mem::replace(&mut self.reduction, empty).combined();
+        if let Err(failure) = self.reduction.begin_to_combine() {
+            self.stop(&failure);
+        }
     }
 }
 

@@ -36,11 +36,15 @@ pub enum Moment {
     Keeping,
     /// It is published; nobody was told.
     Kept,
+    /// A run was written.
+    Spilled,
+    /// Runs were merged as far as it takes to merge the rest at once; nothing of the result has been sent.
+    RunsMerged,
 }
 
 /// Every moment.
 #[doc(hidden)]
-pub const MOMENTS: [Moment; 13] = [
+pub const MOMENTS: [Moment; 15] = [
     Moment::Drawn,
     Moment::Claimed,
     Moment::Pushed,
@@ -54,6 +58,8 @@ pub const MOMENTS: [Moment; 13] = [
     Moment::Drained,
     Moment::Keeping,
     Moment::Kept,
+    Moment::Spilled,
+    Moment::RunsMerged,
 ];
 
 /// When a worker dies: the n-th time it comes to a moment, or never.

@@ -193,6 +193,18 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         }
     }
 
+    /// True when the list comes near to what a place can say.
+    pub fn is_crowded(&self) -> bool {
+        self.list.len() > LIST_BYTES_MAX / 2
+    }
+
+    /// Gives memory back that nothing waits for.
+    pub fn trim(&mut self) {
+        if self.list.len() < self.list.capacity() / 2 {
+            self.list.shrink_to_fit();
+        }
+    }
+
     /// Forgets all pairs and keeps the memory.
     pub fn clear(&mut self) {
         self.list.clear();

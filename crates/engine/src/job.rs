@@ -1,6 +1,7 @@
 //! A job: a program, its input, and how it shall run.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::coordinator;
@@ -14,6 +15,7 @@ use crate::map_reduce::{MapReduce, Reduce};
 use crate::output::{Outcome, Output, Summary};
 use crate::records::Records;
 use crate::shared_output::{Plain, Scope, SharedOutput};
+use crate::values::Values;
 
 /// Whether workers share an address space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +90,16 @@ pub enum Order {
 }
 
 impl Order {
+    /// A number that decides most comparisons: a smaller one means that the pair comes earlier.
+    #[inline(always)]
+    pub(crate) fn prefix<K: Key, V: Datum>(self, key: K::Ref<'_>, value: V::Ref<'_>) -> u64 {
+        match self {
+            Order::Unordered => 0,
+            Order::ByKey => K::prefix(key),
+            Order::ByValueDescending => !V::prefix(value),
+        }
+    }
+
     pub(crate) fn compare<K: Key, V: Datum>(
         self,
         a: (K::Ref<'_>, V::Ref<'_>),
@@ -144,6 +156,10 @@ pub(crate) struct Settings {
     pub mapping_at_once: Option<usize>,
     pub keep_bytes: Option<u64>,
     pub sample: bool,
+    pub memory_bytes: Option<usize>,
+    /// At least one.
+    pub spill_dirs: Vec<PathBuf>,
+    pub deterministic: bool,
     /// For tests: the worker in this slot dies at the n-th of such moments.
     pub fates: Vec<(usize, Moment, u64)>,
 }
@@ -172,6 +188,9 @@ impl Default for Settings {
             mapping_at_once: None,
             keep_bytes: None,
             sample: true,
+            memory_bytes: None,
+            spill_dirs: vec![std::env::temp_dir()],
+            deterministic: false,
             fates: Vec::new(),
         }
     }
@@ -240,8 +259,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Calls `reduce` once for each key with all its values (one, if the program combines), when they have all
-    /// arrived; what it emits is the result. Without it, the result is every pair.
+    /// Calls `reduce` once for each key with all its [`Values`] in ascending order (one, if the program combines), when they
+    /// have all arrived; what it emits is the result. Without it, the result is every pair.
     ///
     /// ```
     /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
@@ -264,7 +283,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # let path = dir.path().join("haiku.txt");
     /// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
     /// let job = Job::new(&LineLengths, Input::paths([&path])).workers(2).isolation(Isolation::Thread);
-    /// let longest = job.reduce(|word, lengths, emit| emit(word, lengths.max().unwrap_or(0)));
+    /// let longest = job.reduce(|word, lengths, emit| emit(word, lengths.owned().max().unwrap_or(0)));
     /// assert_eq!(longest.run()?.0.get(b"pond"), Some(15));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -272,7 +291,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
         mut self,
         reduce: impl for<'a> Fn(
             <J::Key as Datum>::Ref<'a>,
-            &mut dyn Iterator<Item = <J::Value as Datum>::Ref<'a>>,
+            &mut Values<'_, J::Key, J::Value>,
             &mut dyn FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
         ) + Sync
         + 'j,
@@ -412,6 +431,55 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// The map function writes into this array; see [`SharedOutput`]. A job may write several.
     pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
         self.outputs.push(output.scope());
+        self
+    }
+
+    /// Memory of all workers and the coordinator together, in bytes: what does not fit is spilled to disk. By default half
+    /// of what is available, to the machine and to the process's cgroup.
+    ///
+    /// It covers pages, tables, buffers, and the sorting of the result; not what the map function and the
+    /// receiver of the result allocate themselves. One pair, and one record, must fit.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.settings.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Folders to spill to, in turns: best on different disks. By default one, that for temporary files (`TMPDIR`).
+    /// What is spilled has no name there, and vanishes with the job however that ends.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #     }
+    /// # }
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("lines.txt");
+    /// # std::fs::write(&path, (0..100_000).map(|n| format!("{}\n", n * 7919 % 100_000)).collect::<String>())?;
+    /// # let job = Job::new(&Lines, Input::paths([&path])).workers(1).isolation(Isolation::Thread);
+    /// let mut before = Vec::new();
+    /// job.memory(8 << 20).spill_dirs([dir.path()]).run_each(|line, _| {
+    ///     assert!(before < line.to_vec());
+    ///     before = line.to_vec();
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spill_dirs<P: Into<PathBuf>>(mut self, dirs: impl IntoIterator<Item = P>) -> Self {
+        self.settings.spill_dirs = dirs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The same answer, byte by byte, for any number of workers and any schedule, sums of floating-point numbers included.
+    /// Values are combined within a map task and at the end only, in ascending order: this takes more
+    /// memory, as [`Combining::Map`] does, and the time to sort all pairs by key.
+    ///
+    /// Splits and chunks are then cut the same way whatever the number of workers.
+    pub fn deterministic(mut self, deterministic: bool) -> Self {
+        self.settings.deterministic = deterministic;
         self
     }
 

@@ -6,6 +6,7 @@
 //!
 //! Start with the example at [`Job`].
 
+mod budget;
 mod buffer;
 mod compression;
 mod coordinator;
@@ -13,6 +14,7 @@ mod counters;
 mod cuts;
 mod datum;
 mod decoder;
+mod delivery;
 mod diff;
 mod entry;
 mod error;
@@ -25,6 +27,7 @@ mod iterate;
 mod job;
 mod keep;
 mod map_reduce;
+mod merge;
 mod output;
 mod partition;
 mod plan;
@@ -33,13 +36,18 @@ mod reader;
 mod records;
 mod reduction;
 mod results;
+mod run;
 mod sample;
 mod shared;
 mod shared_output;
 mod skew;
+mod sorter;
 mod source;
+mod spill;
 mod split;
+mod store;
 mod tasks;
+mod values;
 mod worker;
 
 pub use compression::Compression;
@@ -58,6 +66,7 @@ pub use records::Records;
 pub use shared_output::{Plain, SharedOutput};
 pub use source::Source;
 pub use split::Split;
+pub use values::Values;
 
 /// Compressed files for tests.
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::datum::{Combine, Datum, Key};
 use crate::iterate::Pairs;
 use crate::split::Split;
+use crate::values::Values;
 
 /// A MapReduce program.
 ///
@@ -63,7 +64,7 @@ pub type Partition<K> = for<'a> fn(<K as Datum>::Ref<'a>, usize) -> usize;
 /// Makes the pairs of the result out of a key and all its values: see [`Job::reduce`](crate::Job::reduce).
 pub type Reduce<'f, K, V> = dyn for<'a> Fn(
         <K as Datum>::Ref<'a>,
-        &mut dyn Iterator<Item = <V as Datum>::Ref<'a>>,
+        &mut Values<'_, K, V>,
         &mut dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>),
     ) + Sync
     + 'f;

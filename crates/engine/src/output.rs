@@ -68,6 +68,8 @@ pub struct Summary {
     pub start_ns: u64,
     /// Bytes of input.
     pub input_bytes: u64,
+    /// The memory that the job was given, bytes.
+    pub memory_bytes: u64,
     /// Map tasks.
     pub tasks: usize,
     /// Pairs in the result.

@@ -1,5 +1,6 @@
 //! The plan: a pure function of machine, settings, input and a sample of it. Everything below obeys it.
 
+use crate::budget::{Budget, Needs, Room};
 use crate::error::{Error, Result};
 use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::sample::{Sample, WORTH_BYTES};
@@ -57,12 +58,17 @@ pub(crate) struct Program {
     pub keys_max: u64,
     /// The job runs in steps.
     pub iterates: bool,
+    /// Bytes of a hash buffer, and of a place in a dense one.
+    pub hash_bytes: usize,
+    pub place_bytes: usize,
 }
 
 /// What the machine offers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
     pub cpus: usize,
+    /// Memory that could be filled without swapping or being killed.
+    pub available_bytes: u64,
 }
 
 /// How the job runs.
@@ -85,11 +91,16 @@ pub(crate) struct Plan {
     /// The hash buffer's table may rest where it combines little: not when the user has named the buffer.
     pub table_may_rest: bool,
     pub combine_in_reduce: bool,
+    /// Map-side buffers are emptied after each task, not only at the end of an epoch.
+    pub flush_each_task: bool,
     /// Map workers that run at the same time: no more than there are processors, because more would only push
     /// each other's tables out of the caches. The others reduce, and take over when one ends or dies.
     pub mapping_at_once: usize,
     /// An epoch ends with the task in which it has sent this many pages.
     pub epoch_pages: u64,
+    pub budget: Budget,
+    /// The share of a reducer.
+    pub room: Room,
 }
 
 /// The shelf of an iterated job.
@@ -148,7 +159,7 @@ impl Plan {
         program: Program,
         sample: Option<&Sample>,
     ) -> Result<Plan> {
-        let Program { combines, keys, keys_max, iterates } = program;
+        let Program { combines, keys, keys_max, iterates, hash_bytes, place_bytes } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
@@ -213,7 +224,9 @@ impl Plan {
         let partitions = partitions.max(reduce_workers * 2).next_power_of_two();
         let pool_pages = partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
-            let fair = POOL_BYTES / (map_workers * pool_pages);
+            // Of a small budget, pages take an eighth.
+            let pool_bytes = POOL_BYTES.min(settings.memory_bytes.map_or(POOL_BYTES, |bytes| bytes / 8));
+            let fair = pool_bytes / (map_workers * pool_pages);
             fair.clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX) / 4096 * 4096
         });
         if page_bytes == 0 || !page_bytes.is_multiple_of(4096) || page_bytes > 64 << 20 {
@@ -221,11 +234,28 @@ impl Plan {
                 "a page of {page_bytes} bytes was asked for; page sizes are multiples of 4096 up to 64 MiB"
             )));
         }
-        let split_bytes = settings.split_bytes.unwrap_or_else(|| {
-            let [least, most] = split_limits(sample);
-            (input_bytes / (map_workers as u64 * SPLITS_PER_WORKER)).clamp(least, most)
+        let split_bytes = settings.split_bytes.unwrap_or_else(|| match settings.deterministic {
+            // Values combine within a task: where it ends must not depend on the workers.
+            true => SPLIT_BYTES_MAX,
+            false => {
+                let [least, most] = split_limits(sample);
+                (input_bytes / (map_workers as u64 * SPLITS_PER_WORKER)).clamp(least, most)
+            }
         });
         let split_bytes = split_bytes.max(input_bytes / TASKS_MAX).max(1);
+        let mapping_at_once = settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
+        let buffer_bytes = match buffer {
+            Buffer::Hash => hash_bytes,
+            Buffer::Dense => keys.unwrap_or(0) * place_bytes,
+            Buffer::Auto | Buffer::Array => 0,
+        };
+        let needs = Needs {
+            workers: slots,
+            reduce_workers,
+            pages_bytes: slots * pool_pages * page_bytes,
+            maps_bytes: mapping_at_once * (buffer_bytes + CHUNK_BYTES),
+        };
+        let budget = Budget::divide(settings.memory_bytes, machine.available_bytes, needs)?;
         Ok(Plan {
             isolation: settings.isolation,
             exchange: settings.exchange,
@@ -240,10 +270,13 @@ impl Plan {
             split_bytes,
             chunk_bytes: settings.chunk_bytes.unwrap_or(CHUNK_BYTES).max(1),
             buffer,
-            table_may_rest: settings.buffer == Buffer::Auto,
-            combine_in_reduce,
-            mapping_at_once: settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers),
+            table_may_rest: settings.buffer == Buffer::Auto && !settings.deterministic,
+            combine_in_reduce: combine_in_reduce && !settings.deterministic,
+            flush_each_task: settings.deterministic,
+            mapping_at_once,
             epoch_pages: partitions as u64 / 2,
+            room: budget.room(),
+            budget,
         })
     }
 
@@ -270,8 +303,15 @@ mod tests {
 
     /// The plan of a job that leaves everything open, on eight processors.
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
-        let program = Program { combines: true, keys: None, keys_max: 0, iterates: false };
-        let plan = Plan::new(&Settings::default(), Machine { cpus: 8 }, input_bytes, program, sample.as_ref());
+        let program =
+            Program { combines: true, keys: None, keys_max: 0, iterates: false, hash_bytes: 0, place_bytes: 0 };
+        let plan = Plan::new(
+            &Settings::default(),
+            Machine { cpus: 8, available_bytes: 1 << 30 },
+            input_bytes,
+            program,
+            sample.as_ref(),
+        );
         plan.expect("nothing was asked for that cannot be")
     }
 
@@ -304,8 +344,9 @@ mod tests {
 
     #[test]
     fn steps_get_all_workers_however_small_the_first_input_is() {
-        let program = Program { combines: true, keys: None, keys_max: 0, iterates: true };
-        let plan = Plan::new(&Settings::default(), Machine { cpus: 8 }, 8, program, None);
+        let program =
+            Program { combines: true, keys: None, keys_max: 0, iterates: true, hash_bytes: 0, place_bytes: 0 };
+        let plan = Plan::new(&Settings::default(), Machine { cpus: 8, available_bytes: 1 << 30 }, 8, program, None);
         assert_eq!(plan.expect("nothing impossible was asked for").map_workers, 8);
     }
 }

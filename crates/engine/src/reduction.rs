@@ -1,56 +1,48 @@
-//! The partitions of one reduce worker, from the first page to the sorted result.
+//! The partitions of one reduce worker, from the first page to the last.
 //!
-//! While map still runs, the pairs of each page are added to their partition, which combines them when there are enough
-//! (or keeps them, when values do not combine). When all has arrived the worker sorts what it has, over all its partitions, and hands it on.
+//! While map still runs, pairs are gathered by partition and combined when there are enough (or kept, when values do not
+//! combine). What outgrows the worker's share of memory is spilled as a sorted run (`sorter`). When all has arrived,
+//! `delivery` makes the result of it.
 
-use std::cmp::Ordering;
+use std::rc::Rc;
 
+use crate::budget::Room;
+use crate::counters::{Count, Counters};
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::gather::{Gathered, Scratch};
 use crate::job::Order;
-use crate::map_reduce::{MapReduce, Reduce, combiner};
+use crate::map_reduce::{MapReduce, combiner};
+use crate::shared::Failure;
 use crate::skew::Skew;
-
-/// Places of pairs are 32-bit.
-const PARTITION_BYTES_MAX: usize = u32::MAX as usize;
-
-/// One partition.
-enum Partition<K: Key, V: Datum> {
-    /// Values are combined.
-    Combined(Gathered<K, V>),
-    /// Pairs as they lie in pages, one after the other.
-    List(Vec<u8>),
-}
+use crate::sorter::Sorter;
+use crate::spill::Spill;
+use crate::store::{Chunk, Pile, Store};
 
 /// All partitions of one reduce worker; those it does not own stay empty.
 pub(crate) struct Reduction<J: MapReduce> {
-    /// Combine pairs as they come; else keep them.
-    combines: bool,
+    pub sorter: Sorter<J::Key, J::Value>,
+    scratch: Scratch,
     /// Watches what is kept, if somebody wants to know of keys with too many values.
     skew: Option<Skew>,
-    partitions: Vec<Partition<J::Key, J::Value>>,
-    scratch: Scratch,
 }
 
 impl<J: MapReduce> Reduction<J> {
-    pub fn new(partitions: usize, combines: bool) -> Reduction<J> {
-        Reduction {
-            combines,
-            skew: None,
-            partitions: (0..partitions).map(|_| Partition::List(Vec::new())).collect(),
-            scratch: Scratch::default(),
-        }
-    }
-
-    /// True when it combines pairs as they come.
-    pub fn combines(&self) -> bool {
-        self.combines
+    /// Combines pairs as they come, or keeps them. Runs are in `order`, and hold `limit` pairs at most; what will be
+    /// grouped by key wants the order of keys, and no limit.
+    pub fn new(partitions: usize, combines: bool, order: Order, limit: usize, room: Room, spill: Rc<Spill>) -> Self {
+        let store = match combines {
+            true => gathered(partitions),
+            false => Store::Pile(Pile::new(partitions)),
+        };
+        let combine = combines.then_some(const { combiner::<J>() });
+        let sorter = Sorter::new(store, order, limit, combine, room, spill);
+        Reduction { sorter, scratch: Scratch::default(), skew: None }
     }
 
     /// Notices, from now on, when one key has gathered more than `after` values, unless they are combined as they come.
     pub fn watch_for_skew(&mut self, after: Option<u32>) {
-        self.skew = after.filter(|_| !self.combines).map(Skew::new);
+        self.skew = after.filter(|_| !self.combines()).map(Skew::new);
     }
 
     /// True when what is kept should be combined now: it is full of one key.
@@ -59,204 +51,91 @@ impl<J: MapReduce> Reduction<J> {
         self.skew.as_ref().is_some_and(Skew::is_found)
     }
 
-    /// Takes the pairs of one page.
+    /// Takes the pairs of one page, so many of them.
     pub fn take(&mut self, partition: usize, pairs: u32, body: &[u8]) {
-        let slot = &mut self.partitions[partition];
-        if !self.combines {
-            if let Some(skew) = &mut self.skew {
-                skew.count::<J::Key, J::Value>(body);
+        match &mut self.sorter.store {
+            Store::Gathered(partitions) => {
+                let gathered = &mut partitions[partition];
+                self.sorter.held_bytes -= Store::gathered_bytes(gathered);
+                gathered.take(pairs as usize, body, &mut self.scratch, const { combiner::<J>() });
+                self.sorter.held_bytes += Store::gathered_bytes(gathered);
+                self.sorter.is_crowded |= gathered.is_crowded();
             }
-            let Partition::List(list) = slot else { unreachable!("lists stay lists without a combiner") };
-            assert!(
-                list.len() + body.len() < PARTITION_BYTES_MAX,
-                "a partition that is not combined holds less than 4 GiB"
-            );
-            return list.extend_from_slice(body);
+            Store::Pile(pile) => {
+                if let Some(skew) = &mut self.skew {
+                    skew.count::<J::Key, J::Value>(body);
+                }
+                pile.append(partition, pairs, body);
+                self.sorter.held_bytes = pile.bytes();
+            }
         }
-        let combine = const { combiner::<J>() };
-        if let Partition::List(_) = slot {
-            *slot = Partition::Combined(Gathered::new());
-        }
-        let Partition::Combined(gathered) = slot else { unreachable!("made above") };
-        gathered.take(pairs as usize, body, &mut self.scratch, combine);
     }
 
     /// Combines what still waits.
     pub fn combine(&mut self) {
-        for partition in &mut self.partitions {
-            if let Partition::Combined(gathered) = partition {
+        if let Store::Gathered(partitions) = &mut self.sorter.store {
+            for gathered in partitions {
                 gathered.combine(&mut self.scratch, const { combiner::<J>() });
             }
+            self.sorter.held_bytes = self.sorter.store.bytes();
         }
     }
 
-    /// Number of keys (of pairs, without a combiner).
-    pub fn len(&self) -> usize {
-        self.partitions.iter().map(Partition::len).sum()
-    }
-
-    /// Calls `visit` with every pair of a partition until it fails.
-    pub fn try_for_each<E>(
-        &self,
-        partition: usize,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let (partition, mut outcome) = (&self.partitions[partition], Ok(()));
-        partition.for_each_place(|place| {
-            if outcome.is_ok() {
-                let (key, value) = partition.pair(place);
-                outcome = visit(key, value);
-            }
-        });
-        outcome
-    }
-
-    /// Forgets all pairs and keeps the memory.
-    pub fn clear(&mut self) {
-        for partition in &mut self.partitions {
-            match partition {
-                Partition::Combined(gathered) => gathered.clear(),
-                Partition::List(list) => list.clear(),
-            }
+    /// Makes room for more: combines what waits, and spills if that was not enough.
+    pub fn make_room(&mut self) -> Result<(), Failure> {
+        self.combine();
+        self.scratch = Scratch::default();
+        if self.sorter.held_bytes > self.sorter.room.pairs_bytes / 4 * 3 || self.sorter.is_crowded {
+            return self.sorter.spill();
         }
-    }
-
-    /// Bytes of memory in use.
-    pub fn bytes(&self) -> usize {
-        self.partitions
-            .iter()
-            .map(|partition| match partition {
-                Partition::Combined(gathered) => gathered.bytes(),
-                Partition::List(list) => list.len(),
-            })
-            .sum()
-    }
-
-    /// The same pairs, combined now: for a job that did not combine them as they came.
-    pub fn combined(self) -> Reduction<J> {
-        let mut combined = Reduction::new(self.partitions.len(), true);
-        for (number, partition) in self.partitions.into_iter().enumerate() {
-            if let Partition::List(list) = partition {
-                let pairs = entry::count::<J::Key, J::Value>(&list);
-                combined.take(number, pairs, &list);
-            }
+        if let Store::Gathered(partitions) = &mut self.sorter.store {
+            partitions.iter_mut().for_each(Gathered::trim);
         }
-        combined.combine();
-        combined
+        Ok(())
     }
 
-    /// What `reduce` makes of each key and all its values: keys in order within their partition, the values
-    /// of a key in the order in which they arrived.
-    pub fn reduced(self, reduce: &Reduce<'_, J::Key, J::Value>) -> Reduction<J> {
-        let mut reduced = Reduction::new(self.partitions.len(), false);
-        for (number, partition) in self.partitions.iter().enumerate() {
-            let mut places = Vec::with_capacity(partition.len());
-            partition.for_each_place(|place| places.push(place));
-            let key = |place: &usize| partition.pair(*place).0;
-            places.sort_by(|a, b| J::Key::compare(key(a), key(b)));
-            let Partition::List(made) = &mut reduced.partitions[number] else { unreachable!("made empty above") };
-            for group in places.chunk_by(|a, b| J::Key::equal(key(a), key(b))) {
-                let mut values = group.iter().map(|place| partition.pair(*place).1);
-                reduce(key(&group[0]), &mut values, &mut |key, value| {
-                    let start = made.len();
-                    made.resize(start + entry::width::<J::Key, J::Value>(key, value), 0);
-                    entry::write::<J::Key, J::Value>(0, key, value, &mut made[start..]);
-                });
-            }
-        }
-        reduced
+    /// True when something must be spilled before more is taken.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.sorter.is_full()
     }
 
-    /// Where the pairs lie, in `order`, at most `limit` of them.
-    pub fn rows(&self, order: Order, limit: usize) -> Vec<Row> {
-        let compare = |a: &Row, b: &Row| -> Ordering {
-            a.prefix.cmp(&b.prefix).then_with(|| order.compare::<J::Key, J::Value>(self.pair(a), self.pair(b)))
+    /// Notes how much memory pairs take.
+    pub fn count_memory(&self, counters: &mut Counters) {
+        let now = self.sorter.held_bytes as u64;
+        counters.set(Count::MemoryNow, now);
+        counters.set(Count::MemoryPeak, now.max(counters.get(Count::MemoryPeak)));
+    }
+
+    /// True when it combines pairs as they come.
+    pub fn combines(&self) -> bool {
+        matches!(self.sorter.store, Store::Gathered(_))
+    }
+
+    /// Combines what was kept until now, and what comes from now on. What was spilled is combined when it is merged.
+    pub fn begin_to_combine(&mut self) -> Result<(), Failure> {
+        self.skew = None;
+        self.sorter.combine = Some(const { combiner::<J>() });
+        let gathered = gathered(self.sorter.store.partitions());
+        let Store::Pile(pile) = std::mem::replace(&mut self.sorter.store, gathered) else {
+            unreachable!("what was gathered is combined already")
         };
-        // With a limit, twice as many rows are gathered before the worse half is dropped; what is worse than
-        // the worst that was kept is not even gathered.
-        let gathered_max = limit.saturating_mul(2).max(1024);
-        let mut rows: Vec<Row> = Vec::with_capacity(self.len().min(gathered_max));
-        let mut worst = u64::MAX;
-        for (number, partition) in self.partitions.iter().enumerate() {
-            partition.for_each_place(|place| {
-                let (key, value) = partition.pair(place);
-                let prefix = match order {
-                    Order::Unordered => 0,
-                    Order::ByKey => J::Key::prefix(key),
-                    Order::ByValueDescending => !J::Value::prefix(value),
-                };
-                if prefix > worst {
-                    return;
-                }
-                rows.push(Row { prefix, partition: number as u32, place: place as u32 });
-                if order != Order::Unordered && rows.len() == gathered_max {
-                    rows.select_nth_unstable_by(limit, compare);
-                    rows.truncate(limit);
-                    worst = rows.iter().map(|row| row.prefix).max().unwrap_or(u64::MAX);
-                }
-            });
+        let pairs_bytes = self.sorter.room.pairs_bytes;
+        let mut left_bytes = std::mem::take(&mut self.sorter.held_bytes);
+        for Chunk { partition, bytes } in pile.into_chunks() {
+            self.take(partition, entry::count::<J::Key, J::Value>(&bytes), &bytes);
+            // What has been taken gives its memory to what is gathered.
+            left_bytes = left_bytes.saturating_sub(bytes.len());
+            drop(bytes);
+            if self.sorter.held_bytes + left_bytes > pairs_bytes.saturating_add(pairs_bytes / 4) {
+                self.make_room()?;
+            }
         }
-        if order != Order::Unordered {
-            rows.sort_unstable_by(compare);
-        }
-        rows.truncate(limit);
-        rows
-    }
-
-    /// Calls `visit` with the pairs at `rows`.
-    pub fn visit(&self, rows: &[Row], mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>)) {
-        for row in rows {
-            let (key, value) = self.pair(row);
-            visit(key, value);
-        }
-    }
-
-    fn pair(&self, row: &Row) -> (<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) {
-        self.partitions[row.partition as usize].pair(row.place as usize)
+        self.combine();
+        Ok(())
     }
 }
 
-/// Where a pair lies, with what decides most comparisons beside it.
-#[derive(Clone, Copy)]
-pub(crate) struct Row {
-    prefix: u64,
-    partition: u32,
-    place: u32,
-}
-
-impl<K: Key, V: Datum> Partition<K, V> {
-    fn len(&self) -> usize {
-        match self {
-            Partition::Combined(gathered) => gathered.len(),
-            Partition::List(_) => {
-                let mut pairs = 0;
-                self.for_each_place(|_| pairs += 1);
-                pairs
-            }
-        }
-    }
-
-    fn for_each_place(&self, mut visit: impl FnMut(usize)) {
-        match self {
-            Partition::Combined(gathered) => gathered.places().for_each(visit),
-            Partition::List(list) => {
-                let mut at = 0;
-                while at < list.len() {
-                    visit(at);
-                    at += entry::read::<K, V>(&list[at..]).bytes;
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn pair(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {
-        match self {
-            Partition::Combined(gathered) => gathered.entry(place),
-            Partition::List(list) => {
-                let pair = entry::read::<K, V>(&list[place..]);
-                (pair.key, pair.value)
-            }
-        }
-    }
+fn gathered<K: Key, V: Datum>(partitions: usize) -> Store<K, V> {
+    Store::Gathered((0..partitions).map(|_| Gathered::new()).collect())
 }

@@ -2,18 +2,22 @@
 //!
 //! A reducer that dies while it delivers is replaced by one that makes the same stream again; what had
 //! been taken from the old one is skipped in the new. A stream without order cannot be made again in the
-//! same order, so it is held back until it is complete.
+//! same order, so it is held back until it is complete: on disk, when it is large.
 
+use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use gristmill_page::{PageRef, Receiver};
+use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use crate::datum::Datum;
 use crate::entry::{self, Entry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exchange::{HEADER_BYTES, Header, Kind, give_back};
-use crate::job::Order;
+use crate::job::{Order, Settings};
 use crate::map_reduce::MapReduce;
+use crate::plan::Plan;
 use crate::shared::Shared;
 
 /// The streams of all reducers.
@@ -23,6 +27,9 @@ pub(crate) struct Results<'r, J: MapReduce> {
     streams: Vec<Stream<'r>>,
     /// The stream whose next page is waited for.
     awaited: usize,
+    /// Bytes of a stream without order that are held back in memory.
+    held_bytes_max: usize,
+    spill_dir: &'r Path,
     kind: std::marker::PhantomData<J>,
 }
 
@@ -64,10 +71,55 @@ impl Stream<'_> {
     }
 }
 
+/// A stream without order until it is whole: in memory, or in a file without a name.
+struct HeldBack<'r> {
+    file: SpooledTempFile,
+    /// Pieces that are in it and were not asked for again.
+    pieces: usize,
+    spill_dir: &'r Path,
+}
+
+impl HeldBack<'_> {
+    /// Holds back some whole pairs.
+    fn push(&mut self, pairs: &[u8]) -> Result<()> {
+        let length = (pairs.len() as u64).to_le_bytes();
+        self.pieces += 1;
+        let written = self.file.write_all(&length).and_then(|()| self.file.write_all(pairs));
+        written.map_err(|source| self.failed("write", source))
+    }
+
+    /// Nothing more comes: goes back to the beginning.
+    fn rewind(&mut self) -> Result<()> {
+        self.file.rewind().map_err(|source| self.failed("read", source))
+    }
+
+    /// Fills `pairs` with what was pushed next; false when that was all.
+    fn next(&mut self, pairs: &mut Vec<u8>) -> Result<bool> {
+        let mut length = [0; 8];
+        let Some(left) = self.pieces.checked_sub(1) else { return Ok(false) };
+        self.pieces = left;
+        self.file.read_exact(&mut length).map_err(|source| self.failed("read", source))?;
+        pairs.resize(u64::from_le_bytes(length) as usize, 0);
+        self.file.read_exact(pairs).map_err(|source| self.failed("read", source))?;
+        Ok(true)
+    }
+
+    fn failed(&self, doing: &'static str, source: std::io::Error) -> Error {
+        Error::Spill { path: self.spill_dir.to_owned(), doing, spilled_bytes: 0, source }
+    }
+}
+
 impl<'r, J: MapReduce> Results<'r, J> {
-    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, reducers: usize) -> Self {
-        let streams = (0..reducers).map(|_| Stream::default()).collect();
-        Results { shared, receiver, streams, awaited: 0, kind: std::marker::PhantomData }
+    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &Plan, settings: &'r Settings) -> Self {
+        let streams = (0..plan.reduce_workers).map(|_| Stream::default()).collect();
+        let (held_bytes_max, spill_dir) = (plan.budget.result_bytes, &settings.spill_dirs[0]);
+        Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dir, kind: std::marker::PhantomData }
+    }
+
+    fn hold_back(&self) -> HeldBack<'r> {
+        // In memory it grows by doubling.
+        let file = spooled_tempfile_in(self.held_bytes_max / 2, self.spill_dir);
+        HeldBack { file, pieces: 0, spill_dir: self.spill_dir }
     }
 
     /// Says in which slot each reducer is now.
@@ -107,24 +159,30 @@ impl<'r, J: MapReduce> Results<'r, J> {
         let mut visited = 0;
         if !ordered {
             for number in 0..self.streams.len() {
-                let (mut whole, mut life) = (Vec::new(), 0);
+                let (mut whole, mut life) = (self.hold_back(), 0);
                 while self.fill(number, &mut wait)? {
-                    let stream = &mut self.streams[number];
-                    if stream.lives != life {
-                        whole.clear();
-                        life = stream.lives;
+                    if self.streams[number].lives != life {
+                        (whole, life) = (self.hold_back(), self.streams[number].lives);
                     }
-                    whole.extend_from_slice(stream.bytes());
+                    let stream = &mut self.streams[number];
+                    whole.push(stream.bytes())?;
                     (stream.at, stream.left) = (stream.end, 0);
                 }
-                let mut at = 0;
-                while at < whole.len() && visited < limit as u64 {
-                    let pair = entry::read::<J::Key, J::Value>(&whole[at..]);
-                    visited += 1;
-                    if visit(pair.key, pair.value).is_break() {
-                        return Ok(visited);
+                let mut pairs = Vec::new();
+                whole.rewind()?;
+                while whole.next(&mut pairs)? {
+                    let mut at = 0;
+                    while at < pairs.len() {
+                        if visited == limit as u64 {
+                            return Ok(visited);
+                        }
+                        let pair = entry::read::<J::Key, J::Value>(&pairs[at..]);
+                        visited += 1;
+                        if visit(pair.key, pair.value).is_break() {
+                            return Ok(visited);
+                        }
+                        at += pair.bytes;
                     }
-                    at += pair.bytes;
                 }
             }
             return Ok(visited);

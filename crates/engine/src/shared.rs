@@ -67,10 +67,10 @@ enum Slot {
     Failure,
 }
 
-const FAILURE_WORDS: usize = 3;
+const FAILURE_WORDS: usize = 4;
 
 /// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
-/// source, and two numbers.
+/// source, and more numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Read {
@@ -112,24 +112,44 @@ pub(crate) enum Failure {
         offset: u64,
         why: String,
     },
+    Spill {
+        folder: usize,
+        doing: Doing,
+        errno: i32,
+        /// Spilled until then; of a block that is not what was written, where it lies.
+        bytes: u64,
+    },
 }
+
+/// What was being done with a spill file when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Open,
+    Write,
+    Read,
+    /// What was read is not what was written.
+    Check,
+}
+
+const DOINGS: [Doing; 4] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check];
 
 impl Failure {
     fn encode(&self) -> [u64; FAILURE_WORDS] {
         match *self {
-            Failure::Read { source, errno } => [1, source as u64, errno as u64],
-            Failure::Truncated { source, found } => [2, source as u64, found],
-            Failure::RecordTooLong { source, offset } => [3, source as u64, offset],
-            Failure::Rejected { source, offset, .. } => [4, source as u64, offset],
-            Failure::ShelfFull => [5, 0, 0],
-            Failure::PairTooLarge { bytes } => [6, 0, bytes as u64],
-            Failure::Conflict { task, .. } => [7, task as u64, 0],
-            Failure::RecordCut { source, offset } => [8, source as u64, offset],
-            Failure::Compressed { source, offset, .. } => [9, source as u64, offset],
+            Failure::Read { source, errno } => [1, source as u64, errno as u64, 0],
+            Failure::Truncated { source, found } => [2, source as u64, found, 0],
+            Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
+            Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
+            Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
+            Failure::ShelfFull => [5, 0, 0, 0],
+            Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
+            Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
+            Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
+            Failure::Compressed { source, offset, .. } => [9, source as u64, offset, 0],
         }
     }
 
-    fn decode([kind, source, number]: [u64; FAILURE_WORDS], message: impl FnOnce() -> String) -> Option<Failure> {
+    fn decode([kind, source, number, more]: [u64; FAILURE_WORDS], message: impl FnOnce() -> String) -> Option<Failure> {
         let source = source as usize;
         match kind {
             0 => None,
@@ -142,6 +162,10 @@ impl Failure {
             7 => Some(Failure::Conflict { task: source, what: message() }),
             8 => Some(Failure::RecordCut { source, offset: number }),
             9 => Some(Failure::Compressed { source, offset: number, why: message() }),
+            spill @ 10..14 => {
+                let doing = DOINGS[spill as usize - 10];
+                Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
+            }
             other => panic!("a failure of kind {other} was left"),
         }
     }

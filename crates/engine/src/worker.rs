@@ -1,5 +1,7 @@
 //! The life of one worker: map what it can claim, reduce what arrives, sleep when there is neither.
 
+use std::rc::Rc;
+
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
@@ -8,10 +10,11 @@ use gristmill_ring::Latch;
 
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable};
 use crate::counters::{Count, Meter, Phase};
+use crate::delivery::{Delivery, in_partitions, run_order};
 use crate::exchange::{Inbox, JobIsOver, Lane, Outbox};
 use crate::fate::{Fate, Moment};
 use crate::iterate::Pairs;
-use crate::job::{Buffer, Exchange, Isolation, PagePolicy};
+use crate::job::{Buffer, Isolation, PagePolicy};
 use crate::keep::{Keeper, NoRoom, pairs_of};
 use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::partition::Partitioner;
@@ -20,6 +23,7 @@ use crate::reader::Reader;
 use crate::reduction::Reduction;
 use crate::shared::{Failure, Shared};
 use crate::shared_output::Scopes;
+use crate::spill::{Spill, Tally};
 use crate::tasks::Tasks;
 
 /// What a worker does, and in which slot.
@@ -93,8 +97,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     }
     let mut keeper = Keeper::new(shelver);
     let inbox = role.reduces.map(|_| {
-        let reduction = empty_reduction(work);
-        Inbox::new(shared, receiver, plan.held_pages_max(), plan.exchange == Exchange::Barrier, reduction)
+        let spill = Rc::new(Spill::new(&work.settings.spill_dirs));
+        let reduction = empty_reduction(work, spill.clone());
+        Inbox::new(shared, role.slot, receiver, plan, spill, reduction)
     });
     let fates = &work.settings.fates;
     let fate = fates.iter().find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth)| (*moment, *nth));
@@ -151,6 +156,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
                     shared.fail(role.slot, &error);
                     break;
                 }
+                if plan.flush_each_task {
+                    mapper.flush(&mut lane);
+                }
                 if lane.meter.counters.get(Count::PagesSent) - mapper.pages_before >= plan.epoch_pages {
                     mapper.commit(work, &mut lane);
                 }
@@ -199,7 +207,10 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 4. The result.
         if may_finish(round) && !finished {
             finished = true;
-            finish(work, &mut lane);
+            if let Err(failure) = finish(work, &mut lane) {
+                shared.fail(role.slot, &failure);
+                break;
+            }
             publish(&mut lane, usage_before, usage());
             continue;
         }
@@ -230,6 +241,13 @@ fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: Usage, now: Usage) {
     counters.set(Count::MajorFaults, now.major_faults - before.major_faults);
     counters.set(Count::VoluntarySwitches, now.voluntary_switches - before.voluntary_switches);
     counters.set(Count::InvoluntarySwitches, now.involuntary_switches - before.involuntary_switches);
+    if let Some(inbox) = &lane.inbox {
+        let Tally { written_bytes, runs, runs_merged } = inbox.spill.tally();
+        counters.set(Count::SpilledBytes, written_bytes);
+        counters.set(Count::Runs, runs);
+        counters.set(Count::RunsMerged, runs_merged);
+        inbox.reduction.count_memory(counters);
+    }
     lane.shared.set_counters(lane.slot, counters);
 }
 
@@ -261,13 +279,18 @@ impl<J: MapReduce> Mapper<J> {
         Ok(())
     }
 
-    /// Ends the epoch: everything that its tasks emitted leaves, and then counts.
-    fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
+    /// Empties the buffer into pages.
+    fn flush(&mut self, lane: &mut Lane<'_, J>) {
         match &mut self.kept {
             Kept::Table(table) => HashBuffer::new(lane, table, self.partitioner).flush(),
             Kept::Array(array) => DenseBuffer::new(lane, array, self.partitioner).flush(),
             Kept::Nothing => {}
         }
+    }
+
+    /// Ends the epoch: everything that its tasks emitted leaves, and then counts.
+    fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
+        self.flush(lane);
         lane.send_all();
         lane.outbox.fate.passes(Moment::Flushed);
         // After the last page was pushed, and by one store.
@@ -324,27 +347,25 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
     Ok(())
 }
 
-/// What a reducer begins with.
-fn empty_reduction<J: MapReduce>(work: &Work<'_, J>) -> Reduction<J> {
-    let mut reduction = Reduction::new(work.plan.partitions, work.plan.combine_in_reduce);
-    reduction.watch_for_skew(work.settings.combine_after);
+fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
+    let Work { plan, settings, reduce, .. } = *work;
+    let (order, limit) = run_order::<J>(settings, reduce.is_some());
+    // What a step leaves stays in memory, and is limited there.
+    let room = if work.iterates { plan.room.without_limit() } else { plan.room };
+    let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, order, limit, room, spill);
+    reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.deterministic));
     reduction
 }
 
-/// What this worker has reduced, in the end; its inbox is left with nothing.
+/// What this worker has gathered, in the end; its inbox is left with nothing.
 fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
     lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
-    let mut reduction = std::mem::replace(&mut inbox.reduction, empty_reduction(work));
+    let empty = empty_reduction(work, inbox.spill.clone());
+    let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
     reduction.combine();
-    if J::COMBINE.is_some() && !reduction.combines() {
-        reduction = reduction.combined();
-    }
-    if let Some(reduce) = work.reduce {
-        reduction = reduction.reduced(reduce);
-    }
-    lane.meter.add(Count::Keys, reduction.len() as u64);
-    lane.meter.add(Count::PartitionBytes, reduction.bytes() as u64);
+    reduction.count_memory(&mut lane.meter.counters);
+    lane.meter.add(Count::PartitionBytes, reduction.sorter.held_bytes as u64);
     reduction
 }
 
@@ -357,8 +378,9 @@ fn keep<J: MapReduce>(
 ) -> Result<(), Failure> {
     let Work { plan, shared, .. } = *work;
     let before = lane.meter.enter(Phase::Reduce);
-    let mut reduction = reduced(work, lane);
+    let mut reduction = in_partitions(reduced(work, lane), work.settings, work.reduce)?;
     lane.meter.enter(Phase::Output);
+    lane.meter.add(Count::Keys, reduction.sorter.store.len() as u64);
     let step = shared.step();
     let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;
     // What a dead predecessor has kept stays as it is.
@@ -366,6 +388,8 @@ fn keep<J: MapReduce>(
         // Generations count from 1.
         let mut writer = keeper.begin(step + 1);
         let written = reduction
+            .sorter
+            .store
             .try_for_each(partition, |key, value| writer.append::<J::Key, J::Value>(key, value))
             .map(|()| writer.end());
         let kept = written.map_err(|why| match why {
@@ -379,7 +403,7 @@ fn keep<J: MapReduce>(
     keeper.end_generation();
     let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combine_in_reduce);
     if as_it_came && plan.pages != PagePolicy::Fresh {
-        reduction.clear();
+        reduction.sorter.clear();
         lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;
     }
     lane.meter.enter(before);
@@ -387,11 +411,17 @@ fn keep<J: MapReduce>(
 }
 
 /// Sorts what this worker has reduced and sends it to the coordinator.
-fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
+fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Result<(), Failure> {
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Sort);
-    let rows = reduction.rows(work.settings.order, work.settings.limit);
+    let spilled = reduction.sorter.has_runs();
+    let delivery = Delivery::prepare(reduction, work.settings, work.reduce)?;
+    if spilled {
+        lane.outbox.fate.passes(Moment::RunsMerged);
+    }
     lane.meter.enter(Phase::Output);
-    reduction.visit(&rows, |key, value| lane.append_result::<J::Key, J::Value>(key, value));
+    let keys = delivery.for_each(|key, value| lane.append_result::<J::Key, J::Value>(key, value))?;
+    lane.meter.add(Count::Keys, keys);
     lane.end_result();
+    Ok(())
 }

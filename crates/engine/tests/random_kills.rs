@@ -99,6 +99,8 @@ fn random_case(seed: u64) -> (Case, Vec<u8>) {
         // Progress makes the coordinator look ten times a second, which would hide a wake-up that it lost.
         progress: random.below(4) == 0,
         steps: if random.below(3) == 0 { 1 + random.below(7) as u32 } else { 0 },
+        least_memory: random.below(3) == 0,
+        deterministic: random.below(6) == 0,
     };
     (case, text)
 }

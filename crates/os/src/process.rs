@@ -79,8 +79,8 @@ impl std::error::Error for ForkError {
 /// - never comes back from this call, nor runs destructors of the caller's values;
 /// - is killed when the thread that called this ends, and with it when this process ends in any way;
 /// - ends with [`PANICKED`] when `body` panics, after the usual message;
-/// - dies of SIGINT and SIGTERM, whatever handlers this process has; a write to a closed pipe gives
-///   it an error, not a signal; no signal is blocked.
+/// - dies of SIGINT and SIGTERM, whatever handlers this process has; a write to a closed pipe, or
+///   beyond the limit of a file's size, gives it an error, not a signal; no signal is blocked.
 ///
 /// What was printed to standard output before is flushed first, so that it does not appear twice.
 ///
@@ -148,9 +148,12 @@ fn work(parent: Pid, body: impl FnOnce() -> i32) -> ! {
     if bound_to_parent.is_err() || getppid() != Some(parent) {
         exit_at_once(1);
     }
-    for (signal, disposition) in
-        [(libc::SIGINT, libc::SIG_DFL), (libc::SIGTERM, libc::SIG_DFL), (libc::SIGPIPE, libc::SIG_IGN)]
-    {
+    for (signal, disposition) in [
+        (libc::SIGINT, libc::SIG_DFL),
+        (libc::SIGTERM, libc::SIG_DFL),
+        (libc::SIGPIPE, libc::SIG_IGN),
+        (libc::SIGXFSZ, libc::SIG_IGN),
+    ] {
         // SAFETY: neither disposition runs code of ours. It cannot fail for these signals.
         unsafe { libc::signal(signal, disposition) };
     }

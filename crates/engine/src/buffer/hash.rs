@@ -28,6 +28,9 @@ pub(crate) struct HashTable<K: Key, V: Datum> {
 }
 
 impl<K: Key, V: Datum> HashTable<K, V> {
+    /// What a table takes at most.
+    pub const BYTES: usize = Slots::<K, V>::BYTES + size_of::<HashTable<K, V>>();
+
     /// An empty table, which may rest when it combines little.
     pub fn new(may_rest: bool) -> Self {
         let queue = std::array::from_fn(|_| Slot::default());

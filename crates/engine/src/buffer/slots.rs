@@ -60,6 +60,9 @@ pub(crate) struct Slots<K: Key, V: Datum> {
 }
 
 impl<K: Key, V: Datum> Slots<K, V> {
+    /// What a table takes at most; one long key more is of no account.
+    pub const BYTES: usize = SLOTS * size_of::<Slot<V::Owned>>() + LONG_BYTES_MAX;
+
     pub fn new() -> Slots<K, V> {
         Slots { slots: HugeArray::filled(&Slot::default()), long: Vec::new(), keys: 0, kind: std::marker::PhantomData }
     }

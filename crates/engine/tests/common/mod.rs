@@ -376,6 +376,9 @@ pub struct Case {
     pub progress: bool,
     /// Steps of an iterated job; 0 for a job that is none.
     pub steps: u32,
+    /// With as little memory as the job can do with.
+    pub least_memory: bool,
+    pub deterministic: bool,
 }
 
 impl Case {
@@ -398,6 +401,8 @@ impl Case {
             take_pause: Duration::ZERO,
             progress: false,
             steps: 0,
+            least_memory: false,
+            deterministic: false,
         }
     }
 
@@ -414,6 +419,7 @@ impl Case {
             .pages(self.pages)
             .page_bytes(self.page_bytes)
             .split_bytes(self.split_bytes)
+            .deterministic(self.deterministic)
             .retries(self.retries);
         job = match self.split {
             Some((map, reduce)) => job.map_workers(map).reduce_workers(reduce),
@@ -470,7 +476,8 @@ impl Case {
     where
         J: MapReduce<Key = Bytes, Value = u64>,
     {
-        let mut job = change(self.settle(program, input));
+        let job = || self.settle(program, input);
+        let mut job = change(if self.least_memory { job().memory(least_memory(job())) } else { job() });
         if self.progress {
             job = job.on_progress(|_| {});
         }
@@ -518,6 +525,17 @@ impl Case {
 
 fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Moment, u64)]) -> Job<'j, J> {
     fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
+}
+
+/// The least memory that `job` can do with: it says so when it is given less.
+pub fn least_memory<J: MapReduce>(job: Job<J>) -> usize {
+    let why = match job.memory(1).run() {
+        Ok(_) => panic!("one byte is enough for no job"),
+        Err(why) => why.to_string(),
+    };
+    let (_, least) = why.split_once("needs at least ").unwrap_or_else(|| panic!("it should name the least: {why}"));
+    let mib: usize = least.split(' ').next().and_then(|mib| mib.parse().ok()).expect("a number of MiB");
+    mib << 20
 }
 
 /// Text of `bytes` bytes, about: words of `vocabulary`, and now and then one that is longer than a page.

@@ -1,0 +1,146 @@
+//! The memory of a job, divided once before it starts.
+//!
+//! ```text
+//!  budget = pages of the region + tables and read buffers of the workers that map at once
+//!         + what a process takes anyway + results that the coordinator holds back
+//!         + a share for each reducer:  5/8 pairs, with the rows that sort them
+//!                                      1/4 blocks of runs, when they are written and merged
+//!                                      1/8 pages copied because their epoch is still open
+//! ```
+//!
+//! The kernel's own memory (page tables, page cache, pipes) is no part of it, and neither is what the map function
+//! or the receiver of the result allocates.
+
+use crate::error::{Error, Result};
+
+/// Without a word from the user a job takes this part of the memory that is available: 1 / 2. The page cache has the other
+/// half, which spilling writes through and reading comes from.
+const DEFAULT_PART: u64 = 2;
+/// Stack, heap and touched data of a worker that has nothing to do yet.
+const PROCESS_BYTES: usize = 1 << 20;
+/// The least that a reducer can sort and merge in.
+const SHARE_BYTES_MIN: usize = 64 << 10;
+/// Blocks of a run are so large that a disk with heads would not mind, and small enough that many fit.
+const BLOCK_BYTES_MAX: usize = 256 << 10;
+const BLOCK_BYTES_MIN: usize = 1 << 10;
+/// Streams that can be merged at once even with the smallest share.
+const STREAMS_MIN: usize = 8;
+
+/// What a job needs before its reducers keep the first pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs {
+    pub workers: usize,
+    pub reduce_workers: usize,
+    /// All pages of all workers at the start.
+    pub pages_bytes: usize,
+    /// Tables and read buffers of those that map at once.
+    pub maps_bytes: usize,
+}
+
+/// How the memory of a job is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    pub total_bytes: usize,
+    /// What the coordinator may hold back of a result that has no order.
+    pub result_bytes: usize,
+    /// What each reducer may use.
+    pub share_bytes: usize,
+}
+
+impl Budget {
+    /// Divides what was `asked` for, or a part of what is `available`.
+    pub fn divide(asked: Option<usize>, available_bytes: u64, needs: Needs) -> Result<Budget> {
+        let Needs { workers, reduce_workers, pages_bytes, maps_bytes } = needs;
+        let processes_bytes = (workers + 1) * PROCESS_BYTES;
+        let fixed = pages_bytes + maps_bytes + processes_bytes;
+        // The coordinator holds back an eighth of what a reducer has, or of what all have when they are few.
+        let least = fixed + SHARE_BYTES_MIN * reduce_workers / 8 * 9 + SHARE_BYTES_MIN / 8;
+        let total_bytes = match asked {
+            None => least.max((available_bytes / DEFAULT_PART) as usize),
+            Some(asked) if asked >= least => asked,
+            Some(asked) => {
+                let mib = |bytes: usize| bytes.div_ceil(1 << 20);
+                return Err(Error::Setting(format!(
+                    "a memory of {} MiB is too little for this job, which needs at least {} MiB: {} for pages, {} for \
+                     tables and buffers of the workers that map at once, {} for {workers} workers and their coordinator, \
+                     and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
+                    asked >> 20,
+                    mib(least),
+                    mib(pages_bytes),
+                    mib(maps_bytes),
+                    mib(processes_bytes),
+                )));
+            }
+        };
+        let left = total_bytes - fixed;
+        let result_bytes = left / 9;
+        Ok(Budget { total_bytes, result_bytes, share_bytes: (left - result_bytes) / reduce_workers })
+    }
+
+    /// The share of a reducer, divided.
+    pub fn room(self) -> Room {
+        let blocks_bytes = self.share_bytes / 4;
+        // A stream that is read has a block as stored and a block unpacked; so has the run that is written.
+        let block_bytes = (blocks_bytes / 2 / (2 * STREAMS_MIN)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        Room {
+            pairs_bytes: self.share_bytes / 8 * 5,
+            held_bytes: self.share_bytes / 8,
+            block_bytes,
+            streams_max: (blocks_bytes / (2 * block_bytes)).max(STREAMS_MIN),
+        }
+    }
+}
+
+/// How much of what a reducer may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Pairs, and the rows that sort them.
+    pub pairs_bytes: usize,
+    /// Copies of pages whose epoch is still open.
+    pub held_bytes: usize,
+    /// A block of a run.
+    pub block_bytes: usize,
+    /// Streams that are merged at once, memory being one of them.
+    pub streams_max: usize,
+}
+
+impl Room {
+    /// The same for a reducer that keeps all pairs in memory.
+    pub fn without_limit(self) -> Room {
+        Room { pairs_bytes: usize::MAX, ..self }
+    }
+
+    pub fn is_limited(self) -> bool {
+        self.pairs_bytes < usize::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_more_is_given_away_than_there_is(
+            asked in 1usize..1 << 40, workers in 1usize..1024, pages_bytes in 0usize..1 << 30, maps_bytes in 0usize..1 << 30,
+        ) {
+            let needs = Needs { workers, reduce_workers: workers, pages_bytes, maps_bytes };
+            if let Ok(budget) = Budget::divide(Some(asked), 0, needs) {
+                let Room { pairs_bytes, held_bytes, block_bytes, streams_max } = budget.room();
+                let reducers = workers * (pairs_bytes + held_bytes + 2 * block_bytes * streams_max);
+                prop_assert!(pages_bytes + maps_bytes + reducers + budget.result_bytes <= asked);
+                prop_assert_eq!(budget.total_bytes, asked);
+            }
+        }
+    }
+
+    #[test]
+    fn a_memory_that_is_too_small_is_an_error_that_says_the_least() {
+        let needs = Needs { workers: 4, reduce_workers: 4, pages_bytes: 4 << 20, maps_bytes: 2 << 20 };
+        let why = Budget::divide(Some(8 << 20), 0, needs).expect_err("too little").to_string();
+        assert!(why.starts_with("a memory of 8 MiB is too little for this job, which needs at least 12 MiB"), "{why}");
+        Budget::divide(Some(12 << 20), 0, needs).expect("what was named as the least is enough");
+        Budget::divide(None, 0, needs).expect("unasked, the least is taken whatever is available");
+    }
+}

@@ -1,0 +1,171 @@
+//! Many sorted streams become one: runs on disk, and what is still in memory.
+//!
+//! A tournament: each inner node of a tree of streams remembers who lost there, so the next pair costs one comparison per
+//! level on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs.
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use crate::datum::{Datum, Key};
+use crate::job::Order;
+use crate::run::{Run, RunReader};
+use crate::shared::Failure;
+use crate::spill::Spill;
+use crate::store::{Row, Store};
+
+/// One sorted stream.
+enum Stream<K: Key, V: Datum> {
+    Run(RunReader<K, V>),
+    Memory { store: Store<K, V>, rows: Vec<Row>, at: usize },
+}
+
+impl<K: Key, V: Datum> Stream<K, V> {
+    #[inline(always)]
+    fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
+        match self {
+            Stream::Run(reader) => reader.pair(),
+            Stream::Memory { store, rows, at } => rows.get(*at).map(|row| store.pair(*row)),
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self) -> Result<(), Failure> {
+        match self {
+            Stream::Run(reader) => reader.advance(),
+            Stream::Memory { at, .. } => {
+                *at += 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What of a stream's next pair decides most comparisons; a stream that has ended comes after all others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Head {
+    ended: bool,
+    prefix: u64,
+}
+
+/// The merged stream.
+pub(crate) struct Merge<K: Key, V: Datum> {
+    order: Order,
+    streams: Vec<Stream<K, V>>,
+    heads: Vec<Head>,
+    /// `losers[0]` is the stream whose pair is next; node n has the nodes 2n and 2n + 1 below it, and stream s is
+    /// node s + the number of streams.
+    losers: Vec<u32>,
+    failure: Option<Failure>,
+}
+
+impl<K: Key, V: Datum> Merge<K, V> {
+    /// Merges `runs`, and the pairs of `store` at `rows`, all of them in `order`.
+    pub fn new(
+        order: Order,
+        spill: &Rc<Spill>,
+        runs: impl IntoIterator<Item = Run>,
+        memory: Option<(Store<K, V>, Vec<Row>)>,
+    ) -> Result<Merge<K, V>, Failure> {
+        let mut streams = Vec::new();
+        for run in runs {
+            streams.push(Stream::Run(RunReader::new(spill.clone(), run)?));
+        }
+        streams.extend(memory.map(|(store, rows)| Stream::Memory { store, rows, at: 0 }));
+        let heads = streams.iter().map(|stream| head(order, stream)).collect();
+        let mut merge = Merge { order, streams, heads, losers: Vec::new(), failure: None };
+        merge.losers = vec![0; merge.streams.len()];
+        if merge.streams.len() > 1 {
+            merge.losers[0] = merge.play(1);
+        }
+        Ok(merge)
+    }
+
+    /// Who wins below `node`; the losers are written down on the way.
+    fn play(&mut self, node: usize) -> u32 {
+        let streams = self.streams.len();
+        if node >= streams {
+            return (node - streams) as u32;
+        }
+        let (left, right) = (self.play(node * 2), self.play(node * 2 + 1));
+        let (winner, loser) = if self.beats(left, right) { (left, right) } else { (right, left) };
+        self.losers[node] = loser;
+        winner
+    }
+
+    #[inline(always)]
+    fn beats(&self, a: u32, b: u32) -> bool {
+        let (head_a, head_b) = (self.heads[a as usize], self.heads[b as usize]);
+        if head_a != head_b {
+            return head_a < head_b;
+        }
+        let (Some(pair_a), Some(pair_b)) = (self.streams[a as usize].pair(), self.streams[b as usize].pair()) else {
+            return a < b;
+        };
+        self.order.compare::<K, V>(pair_a, pair_b).then(a.cmp(&b)).is_lt()
+    }
+
+    /// The next pair; none at the end, and after a failure.
+    #[inline(always)]
+    pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
+        let winner = *self.losers.first()?;
+        self.streams[winner as usize].pair()
+    }
+
+    /// Goes on to the pair after it.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        let Some(winner) = self.losers.first() else { return };
+        let mut winner = *winner;
+        if let Err(failure) = self.streams[winner as usize].advance() {
+            self.failure = Some(failure);
+            self.losers.clear();
+            return;
+        }
+        if self.streams.len() == 1 {
+            return;
+        }
+        self.heads[winner as usize] = head(self.order, &self.streams[winner as usize]);
+        let mut node = (winner as usize + self.streams.len()) / 2;
+        while node > 0 {
+            let other = self.losers[node];
+            if self.beats(other, winner) {
+                self.losers[node] = winner;
+                winner = other;
+            }
+            node /= 2;
+        }
+        self.losers[0] = winner;
+    }
+
+    /// Calls `visit` with every pair until it breaks.
+    pub fn for_each(mut self, mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>) -> ControlFlow<()>) -> Result<(), Failure> {
+        if let [Stream::Memory { store, rows, .. }] = &self.streams[..] {
+            // Nothing was spilled: no stream to choose, and nothing that can fail.
+            let _ = rows.iter().try_for_each(|row| {
+                let (key, value) = store.pair(*row);
+                visit(key, value)
+            });
+            return Ok(());
+        }
+        while let Some((key, value)) = self.pair() {
+            if visit(key, value).is_break() {
+                return Ok(());
+            }
+            self.advance();
+        }
+        self.failure()
+    }
+
+    /// What ended the stream before its time.
+    pub fn failure(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+#[inline(always)]
+fn head<K: Key, V: Datum>(order: Order, stream: &Stream<K, V>) -> Head {
+    match stream.pair() {
+        Some((key, value)) => Head { ended: false, prefix: order.prefix::<K, V>(key, value) },
+        None => Head { ended: true, prefix: 0 },
+    }
+}

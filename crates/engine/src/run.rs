@@ -1,0 +1,300 @@
+//! A run: sorted pairs on disk, in blocks that are checked before a pair of them is believed.
+//!
+//! ```text
+//!  block:  | magic, 4 | bytes of pairs, 4 | bytes stored, 4 | checksum, 4 | pairs, packed or as they are |
+//! ```
+//!
+//! The checksum is the CRC-32 of what precedes it and of what follows it. Pairs lie one behind the other as in a page
+//! (`entry`). A block holds whole pairs; one that is larger than a block has a block of its own. Blocks are packed with
+//! LZ4 when that saves an eighth: a block that saves less leaves the next ones unpacked for a while, so that data
+//! that cannot be packed costs little.
+
+use std::rc::Rc;
+
+use crate::datum::{Datum, Key};
+use crate::entry;
+use crate::shared::Failure;
+use crate::spill::{Extent, Spill};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"grun");
+const HEADER_BYTES: usize = 16;
+/// Blocks that are not even tried after one that did not pack well.
+const UNTRIED: u32 = 15;
+
+/// A finished run.
+pub(crate) struct Run {
+    extent: Extent,
+    /// The bytes of each block as it lies in the file, so that one read fetches it whole.
+    blocks: Vec<u32>,
+}
+
+/// Writes a run.
+pub(crate) struct RunWriter<'s> {
+    spill: &'s Spill,
+    extent: Extent,
+    blocks: Vec<u32>,
+    block_bytes: usize,
+    /// Room for a header, and the pairs of the open block.
+    open: Vec<u8>,
+    packed: Vec<u8>,
+    /// Blocks until packing is tried again.
+    untried: u32,
+}
+
+impl<'s> RunWriter<'s> {
+    /// Begins a run whose blocks have about `block_bytes`. Until it is finished nothing else is written there.
+    pub fn new(spill: &'s Spill, block_bytes: usize) -> RunWriter<'s> {
+        let extent = Extent { folder: spill.next_folder(), start: 0, bytes: 0 };
+        let open = vec![0; HEADER_BYTES];
+        RunWriter { spill, extent, blocks: Vec::new(), block_bytes, open, packed: Vec::new(), untried: 0 }
+    }
+
+    /// Appends a pair.
+    pub fn push<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), Failure> {
+        let (at, bytes) = (self.open.len(), entry::width::<K, V>(key, value));
+        if at + bytes > self.block_bytes && at > HEADER_BYTES {
+            self.write()?;
+            return self.push::<K, V>(key, value);
+        }
+        self.open.resize(at + bytes, 0);
+        entry::write::<K, V>(0, key, value, &mut self.open[at..]);
+        Ok(())
+    }
+
+    /// Ends the run.
+    pub fn finish(mut self) -> Result<Run, Failure> {
+        if self.open.len() > HEADER_BYTES {
+            self.write()?;
+        }
+        Ok(Run { extent: self.extent, blocks: self.blocks })
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        let bytes = self.open.len() - HEADER_BYTES;
+        let packed_bytes = self.pack();
+        let block = match packed_bytes {
+            Some(packed_bytes) => &mut self.packed[..HEADER_BYTES + packed_bytes],
+            None => &mut self.open[..],
+        };
+        let stored = packed_bytes.unwrap_or(bytes);
+        for (at, word) in [MAGIC, bytes as u32, stored as u32].iter().enumerate() {
+            block[at * 4..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+        let checksum = checksum(block);
+        block[12..16].copy_from_slice(&checksum.to_le_bytes());
+        let extent = self.spill.append(self.extent.folder, block)?;
+        if self.blocks.is_empty() {
+            self.extent.start = extent.start;
+        }
+        self.extent.bytes += extent.bytes;
+        assert_eq!(self.extent.start + self.extent.bytes, extent.start + extent.bytes, "a run is written in one go");
+        self.blocks.push(extent.bytes as u32);
+        self.open.truncate(HEADER_BYTES);
+        Ok(())
+    }
+
+    /// Packs the open block; the bytes it takes then, if that is worth it.
+    fn pack(&mut self) -> Option<usize> {
+        if self.untried > 0 {
+            self.untried -= 1;
+            return None;
+        }
+        let pairs = &self.open[HEADER_BYTES..];
+        let room = HEADER_BYTES + lz4_flex::block::get_maximum_output_size(pairs.len());
+        if self.packed.len() < room {
+            self.packed.resize(room, 0);
+        }
+        let packed = lz4_flex::block::compress_into(pairs, &mut self.packed[HEADER_BYTES..])
+            .expect("there is room for what cannot be packed");
+        let pays = packed <= pairs.len() / 8 * 7;
+        self.untried = if pays { 0 } else { UNTRIED };
+        pays.then_some(packed)
+    }
+}
+
+fn checksum(block: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&block[..12]);
+    hasher.update(&block[HEADER_BYTES..]);
+    hasher.finalize()
+}
+
+/// Reads a run, pair by pair, and gives its room back.
+pub(crate) struct RunReader<K, V> {
+    spill: Rc<Spill>,
+    run: Run,
+    /// The next block to be read, and where in the file it begins.
+    next: usize,
+    next_at: u64,
+    stored: Vec<u8>,
+    pairs: Vec<u8>,
+    /// Where the pair at hand begins and ends in `pairs`.
+    at: usize,
+    end: usize,
+    kind: std::marker::PhantomData<(K, V)>,
+}
+
+impl<K: Key, V: Datum> RunReader<K, V> {
+    /// Begins with the first pair, if there is one.
+    pub fn new(spill: Rc<Spill>, run: Run) -> Result<RunReader<K, V>, Failure> {
+        let next_at = run.extent.start;
+        let (stored, pairs) = (Vec::new(), Vec::new());
+        let kind = std::marker::PhantomData;
+        let mut reader = RunReader { spill, run, next: 0, next_at, stored, pairs, at: 0, end: 0, kind };
+        reader.advance()?;
+        Ok(reader)
+    }
+
+    /// The pair at hand, until the run has ended.
+    #[inline(always)]
+    pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
+        if self.at == self.end {
+            return None;
+        }
+        let pair = entry::read::<K, V>(&self.pairs[self.at..self.end]);
+        Some((pair.key, pair.value))
+    }
+
+    /// Goes on to the next pair.
+    #[inline(always)]
+    pub fn advance(&mut self) -> Result<(), Failure> {
+        self.at = self.end;
+        if self.at == self.pairs.len() {
+            self.read_block()?;
+            if self.pairs.is_empty() {
+                return Ok(());
+            }
+        }
+        self.end = self.at + entry::read::<K, V>(&self.pairs[self.at..]).bytes;
+        Ok(())
+    }
+
+    #[cold]
+    fn read_block(&mut self) -> Result<(), Failure> {
+        self.pairs.clear();
+        (self.at, self.end) = (0, 0);
+        let Some(bytes) = self.run.blocks.get(self.next).map(|bytes| *bytes as usize) else { return Ok(()) };
+        let folder = self.run.extent.folder;
+        // What was zeroed once is overwritten from then on.
+        if self.stored.len() < bytes {
+            self.stored.resize(bytes, 0);
+        }
+        let block = &mut self.stored[..bytes];
+        self.spill.read(folder, self.next_at, block)?;
+        unpack(block, &mut self.pairs).ok_or_else(|| self.spill.damaged(folder, self.next_at))?;
+        self.spill.free(Extent { folder, start: self.next_at, bytes: bytes as u64 });
+        self.next += 1;
+        self.next_at += bytes as u64;
+        Ok(())
+    }
+}
+
+/// The pairs of `block`, if it is what was written.
+fn unpack(block: &[u8], pairs: &mut Vec<u8>) -> Option<()> {
+    let word = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
+    let (bytes, stored) = (word(4)? as usize, word(8)? as usize);
+    let intact =
+        word(0)? == MAGIC && block.len() == HEADER_BYTES + stored && word(12)? == checksum(block) && stored <= bytes;
+    if !intact {
+        return None;
+    }
+    let body = &block[HEADER_BYTES..];
+    if stored == bytes {
+        pairs.extend_from_slice(body);
+    } else {
+        pairs.resize(bytes, 0);
+        let unpacked = lz4_flex::block::decompress_into(body, pairs).ok()?;
+        (unpacked == bytes).then_some(())?;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::Bytes;
+    use crate::shared::Doing;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    type Pairs = Vec<(Vec<u8>, u64)>;
+
+    fn written(spill: &Spill, pairs: &Pairs, block_bytes: usize) -> Run {
+        let mut writer = RunWriter::new(spill, block_bytes);
+        for (key, value) in pairs {
+            writer.push::<Bytes, u64>(key, *value).expect("written");
+        }
+        writer.finish().expect("written")
+    }
+
+    fn spill() -> (tempfile::TempDir, Rc<Spill>) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let spill = Rc::new(Spill::new(&[dir.path().to_owned()]));
+        (dir, spill)
+    }
+
+    fn read(spill: &Rc<Spill>, run: Run) -> Result<Pairs, Failure> {
+        let mut reader = RunReader::<Bytes, u64>::new(spill.clone(), run)?;
+        let mut pairs = Vec::new();
+        while let Some((key, value)) = reader.pair() {
+            pairs.push((key.to_vec(), value));
+            reader.advance()?;
+        }
+        Ok(pairs)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn runs_are_read_as_they_were_written(
+            first in prop::collection::vec((prop::collection::vec(0u8..4, 0..300), any::<u64>()), 0..200),
+            second in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..3000), any::<u64>()), 0..20),
+            block_bytes in 1usize..5000,
+        ) {
+            let (_dir, spill) = spill();
+            let runs = [written(&spill, &first, block_bytes), written(&spill, &second, block_bytes)];
+            let [one, two] = runs.map(|run| read(&spill, run).expect("read"));
+            prop_assert_eq!(one, first);
+            prop_assert_eq!(two, second);
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_anywhere_is_noticed_and_no_pair_of_its_block_is_given() {
+        let pairs: Pairs = (0..40u64).map(|n| (format!("key {n}").into_bytes(), n)).collect();
+        for block_bytes in [100, 4096] {
+            let (_dir, spill) = spill();
+            let whole = written(&spill, &pairs, block_bytes).extent.bytes;
+            for bit in 0..whole * 8 {
+                let spill = Rc::new(Spill::new(&[PathBuf::from(_dir.path())]));
+                let run = written(&spill, &pairs, block_bytes);
+                let mut byte = [0];
+                spill.read(0, bit / 8, &mut byte).expect("read");
+                spill.overwrite(bit / 8, byte[0] ^ 1 << (bit % 8));
+                match read(&spill, run) {
+                    Err(Failure::Spill { doing: Doing::Check, .. }) => {}
+                    other => panic!("bit {bit} was flipped, and the answer was {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_packs_well_is_packed_and_noise_is_left_as_it_is() {
+        let (_dir, spill) = spill();
+        let text: Pairs = (0..2000).map(|n| (b"always the same words".to_vec(), n)).collect();
+        let mut state = 1u64;
+        let noise: Pairs = (0..2000)
+            .map(|_| {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                (state.to_be_bytes().to_vec(), state.rotate_left(32))
+            })
+            .collect();
+        let bytes = |pairs: &Pairs| {
+            pairs.iter().map(|(key, value)| entry::width::<Bytes, u64>(key, *value) as u64).sum::<u64>()
+        };
+        assert!(written(&spill, &text, 4096).extent.bytes < bytes(&text) / 2);
+        let run = written(&spill, &noise, 4096);
+        assert_eq!(run.extent.bytes, bytes(&noise) + run.blocks.len() as u64 * HEADER_BYTES as u64);
+    }
+}

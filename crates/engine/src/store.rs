@@ -1,0 +1,303 @@
+//! Pairs in memory, before they are sorted: gathered by partition where values combine, and a pile of what came where
+//! they do not.
+
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+
+use crate::datum::{Datum, Key};
+use crate::entry::{self, Entry};
+use crate::gather::Gathered;
+use crate::job::Order;
+
+/// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
+pub(crate) const ROW_BYTES: usize = size_of::<Row>();
+/// A chunk has at least so much room, for the bodies of pages that are almost empty.
+const CHUNK_BYTES_MIN: usize = 256;
+/// Room of a chunk that is filled pair by pair.
+const CHUNK_BYTES: usize = 32 << 10;
+/// What an allocation costs beside its bytes.
+const CHUNK_COST: usize = 64;
+
+/// Where a pair lies, with what decides most comparisons beside it.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    pub prefix: u64,
+    /// The number of a chunk or partition, and where in it.
+    place: u64,
+}
+
+impl Row {
+    fn new(prefix: u64, part: usize, at: usize) -> Row {
+        Row { prefix, place: (part as u64) << 32 | at as u64 }
+    }
+
+    fn part(self) -> usize {
+        (self.place >> 32) as usize
+    }
+
+    fn at(self) -> usize {
+        self.place as u32 as usize
+    }
+}
+
+/// The pairs of one worker.
+pub(crate) enum Store<K: Key, V: Datum> {
+    /// For each partition, pairs that are combined when there are enough.
+    Gathered(Vec<Gathered<K, V>>),
+    /// Pairs as they came.
+    Pile(Pile<K, V>),
+}
+
+impl<K: Key, V: Datum> Store<K, V> {
+    /// Number of keys (of pairs, in a pile).
+    pub fn len(&self) -> usize {
+        match self {
+            Store::Gathered(partitions) => partitions.iter().map(Gathered::len).sum(),
+            Store::Pile(pile) => pile.pairs,
+        }
+    }
+
+    /// Bytes of memory in use, those that sorting will need included.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Store::Gathered(partitions) => partitions.iter().map(Store::gathered_bytes).sum(),
+            Store::Pile(pile) => pile.bytes(),
+        }
+    }
+
+    /// The same of one partition. The slots by which it is combined take no more than its rows, and never at the same time.
+    #[inline]
+    pub fn gathered_bytes(gathered: &Gathered<K, V>) -> usize {
+        gathered.bytes() + gathered.len() * ROW_BYTES
+    }
+
+    pub fn partitions(&self) -> usize {
+        match self {
+            Store::Gathered(partitions) => partitions.len(),
+            Store::Pile(pile) => pile.open.len(),
+        }
+    }
+
+    /// Takes out the pairs of one partition.
+    pub fn take(&mut self, partition: usize) -> Store<K, V> {
+        match self {
+            Store::Gathered(partitions) => {
+                Store::Gathered(vec![std::mem::replace(&mut partitions[partition], Gathered::new())])
+            }
+            Store::Pile(pile) => {
+                let mut taken = Pile::new(1);
+                for chunk in pile.chunks.extract_if(.., |chunk| chunk.partition == partition) {
+                    taken.pairs += chunk.pairs::<K, V>().count();
+                    taken.chunks.push(chunk);
+                }
+                pile.open.fill(0);
+                Store::Pile(taken)
+            }
+        }
+    }
+
+    /// Calls `visit` with every pair of a partition until it fails.
+    pub fn try_for_each<E>(
+        &self,
+        partition: usize,
+        mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Store::Gathered(partitions) => partitions[partition].places().try_for_each(|place| {
+                let (key, value) = partitions[partition].entry(place);
+                visit(key, value)
+            }),
+            Store::Pile(pile) => {
+                let mut chunks = pile.chunks.iter().filter(|chunk| chunk.partition == partition);
+                chunks.try_for_each(|chunk| chunk.pairs::<K, V>().try_for_each(|(_, pair)| visit(pair.key, pair.value)))
+            }
+        }
+    }
+
+    /// Forgets all pairs.
+    pub fn clear(&mut self) {
+        match self {
+            // A list that was well used will be so again, and keeps its memory. One that was not gives it back: the keys
+            // that it waits for may have gone by.
+            Store::Gathered(partitions) => {
+                let used = partitions.iter().filter(|gathered| gathered.len() > 0).count().max(1);
+                let average = partitions.iter().map(Gathered::len).sum::<usize>() / used;
+                for gathered in partitions {
+                    match gathered.len() >= average / 2 {
+                        true => gathered.clear(),
+                        false => *gathered = Gathered::new(),
+                    }
+                }
+            }
+            Store::Pile(pile) => *pile = Pile::new(pile.open.len()),
+        }
+    }
+
+    /// Where the pairs lie, in `order`, at most `limit` of them.
+    pub fn rows(&self, order: Order, limit: usize) -> Vec<Row> {
+        let compare = |a: &Row, b: &Row| -> Ordering {
+            a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(*a), self.pair(*b)))
+        };
+        // With a limit, twice as many rows are gathered before the worse half is dropped; what is worse than
+        // the worst that was kept is not even gathered.
+        let gathered_max = limit.saturating_mul(2).max(1024);
+        let mut rows: Vec<Row> = Vec::with_capacity(self.len().min(gathered_max));
+        let mut worst = u64::MAX;
+        self.for_each(|part, at, key, value| {
+            let prefix = order.prefix::<K, V>(key, value);
+            if prefix > worst {
+                return;
+            }
+            rows.push(Row::new(prefix, part, at));
+            if order != Order::Unordered && rows.len() == gathered_max {
+                rows.select_nth_unstable_by(limit, compare);
+                rows.truncate(limit);
+                worst = rows.iter().map(|row| row.prefix).max().unwrap_or(u64::MAX);
+            }
+        });
+        if order != Order::Unordered {
+            rows.sort_unstable_by(compare);
+        }
+        rows.truncate(limit);
+        rows
+    }
+
+    /// Calls `visit` with every pair and where it lies.
+    fn for_each(&self, mut visit: impl FnMut(usize, usize, K::Ref<'_>, V::Ref<'_>)) {
+        match self {
+            Store::Gathered(partitions) => {
+                for (number, gathered) in partitions.iter().enumerate() {
+                    gathered.places().for_each(|place| {
+                        let (key, value) = gathered.entry(place);
+                        visit(number, place, key, value);
+                    });
+                }
+            }
+            Store::Pile(pile) => {
+                for (number, chunk) in pile.chunks.iter().enumerate() {
+                    chunk.pairs::<K, V>().for_each(|(at, pair)| visit(number, at, pair.key, pair.value));
+                }
+            }
+        }
+    }
+
+    /// The pair at a row.
+    #[inline(always)]
+    pub fn pair(&self, row: Row) -> (K::Ref<'_>, V::Ref<'_>) {
+        match self {
+            Store::Gathered(partitions) => partitions[row.part()].entry(row.at()),
+            Store::Pile(pile) => {
+                let pair = entry::read::<K, V>(&pile.chunks[row.part()].bytes[row.at()..]);
+                (pair.key, pair.value)
+            }
+        }
+    }
+}
+
+/// Pairs as they came, in chunks that are never moved.
+pub(crate) struct Pile<K, V> {
+    chunks: Vec<Chunk>,
+    /// For each partition, its last chunk + 1.
+    open: Vec<u32>,
+    room_bytes: usize,
+    pairs: usize,
+    kind: PhantomData<(K, V)>,
+}
+
+/// Pairs of one partition, one behind the other.
+pub(crate) struct Chunk {
+    pub partition: usize,
+    pub bytes: Vec<u8>,
+}
+
+impl Chunk {
+    /// The pairs, each with the place where it begins.
+    fn pairs<K: Key, V: Datum>(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let at = next;
+            (at < self.bytes.len()).then(|| {
+                let pair = entry::read::<K, V>(&self.bytes[at..]);
+                next = at + pair.bytes;
+                (at, pair)
+            })
+        })
+    }
+}
+
+impl<K: Key, V: Datum> Pile<K, V> {
+    pub fn new(partitions: usize) -> Pile<K, V> {
+        Pile { chunks: Vec::new(), open: vec![0; partitions], room_bytes: 0, pairs: 0, kind: PhantomData }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.room_bytes + self.pairs * ROW_BYTES
+    }
+
+    /// Takes so many pairs that lie one behind the other.
+    pub fn append(&mut self, partition: usize, pairs: u32, body: &[u8]) {
+        self.pairs += pairs as usize;
+        self.room(partition, body.len(), CHUNK_BYTES_MIN).extend_from_slice(body);
+    }
+
+    /// Takes one pair.
+    pub fn push(&mut self, partition: usize, key: K::Ref<'_>, value: V::Ref<'_>) {
+        self.pairs += 1;
+        let bytes = entry::width::<K, V>(key, value);
+        let to = self.room(partition, bytes, CHUNK_BYTES);
+        let at = to.len();
+        to.resize(at + bytes, 0);
+        entry::write::<K, V>(0, key, value, &mut to[at..]);
+    }
+
+    /// A chunk of `partition` with room for so many bytes, made with at least `room_min` when there is none.
+    fn room(&mut self, partition: usize, bytes: usize, room_min: usize) -> &mut Vec<u8> {
+        let last = self.open[partition] as usize;
+        let fits = last > 0 && {
+            let chunk = &self.chunks[last - 1].bytes;
+            chunk.capacity() - chunk.len() >= bytes
+        };
+        if !fits {
+            let room = bytes.max(room_min);
+            self.room_bytes += room + CHUNK_COST;
+            self.chunks.push(Chunk { partition, bytes: Vec::with_capacity(room) });
+            self.open[partition] = u32::try_from(self.chunks.len()).expect("a pile has fewer than 2^32 chunks");
+        }
+        &mut self.chunks[self.open[partition] as usize - 1].bytes
+    }
+
+    /// The chunks, partition by partition.
+    pub fn into_chunks(mut self) -> impl Iterator<Item = Chunk> {
+        self.chunks.sort_by_key(|chunk| chunk.partition);
+        self.chunks.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::Bytes;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rows_are_the_pairs_in_order_and_no_more_than_wanted(
+            pairs in prop::collection::vec((prop::collection::vec(0u8..3, 0..12), 0u64..5), 0..300),
+            limit in 0usize..400,
+        ) {
+            let mut pile = Pile::<Bytes, u64>::new(1);
+            pairs.iter().for_each(|(key, value)| pile.push(0, key, *value));
+            let store = Store::Pile(pile);
+            prop_assert_eq!(store.len(), pairs.len());
+            for order in [Order::ByKey, Order::ByValueDescending] {
+                let mut expected = pairs.clone();
+                expected.sort_by(|a, b| order.compare::<Bytes, u64>((&a.0, a.1), (&b.0, b.1)));
+                expected.truncate(limit);
+                let rows = store.rows(order, limit);
+                let found: Vec<_> =
+                    rows.iter().map(|row| store.pair(*row)).map(|(key, value)| (key.to_vec(), value)).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}
