@@ -33,8 +33,10 @@ mod pca;
 mod progress;
 mod rows;
 mod runs;
+mod sort;
 mod stats;
 mod string_match;
+mod terasort;
 mod tile_search;
 mod units;
 mod word_count;
@@ -64,6 +66,8 @@ enum Program {
     TileSearch(tile_search::TileSearch),
     MatrixMultiply(matrix_multiply::MatrixMultiply),
     Palindromes(palindromes::Palindromes),
+    Sort(sort::Sort),
+    Terasort(terasort::Terasort),
     Generate(generate::Generate),
     Experiment(experiment::Experiment),
     #[command(hide = true)]
@@ -85,6 +89,8 @@ fn main() -> ExitCode {
         Program::TileSearch(search) => search.run(),
         Program::MatrixMultiply(product) => product.run(),
         Program::Palindromes(palindromes) => palindromes.run(),
+        Program::Sort(sort) => sort.run(),
+        Program::Terasort(terasort) => terasort.run(),
         Program::Generate(generate) => generate.run(),
         Program::Experiment(experiment) => experiment.run(),
         Program::HandOver(hand_over) => hand_over.run(),

@@ -76,12 +76,28 @@ impl Destination {
 
     /// Opens the place for the result, so that what cannot be written fails before the job begins.
     pub fn open(&self, columns: &[&str]) -> Result<Output, Failure> {
-        let path = self.output.as_deref().filter(|path| *path != Path::new("-"));
-        let format = match (self.format, path) {
+        let format = match (self.format, self.path()) {
             (Some(format), _) => format,
             (None, Some(path)) => format_of(path)?,
             (None, None) => Format::Tsv,
         };
+        self.open_as(format, columns)
+    }
+
+    /// The same for a result that has no rows: only [`Output::bytes`] are written, and the name may be any.
+    pub fn open_plain(&self) -> Result<Output, Failure> {
+        match self.format {
+            None => self.open_as(Format::Tsv, &[]),
+            Some(_) => Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into())),
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    fn open_as(&self, format: Format, columns: &[&str]) -> Result<Output, Failure> {
+        let path = self.path();
         let name = path.unwrap_or(Path::new("standard output")).to_owned();
         let failed = |source| Failure::output(name.clone(), source);
         let (file, aside) = match path {
@@ -125,6 +141,11 @@ impl Output {
     /// Writes one row.
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
         self.rows.row(fields)
+    }
+
+    /// Writes bytes as they are.
+    pub fn bytes(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+        pieces.iter().try_for_each(|piece| self.rows.bytes(piece))
     }
 
     /// Ends the result, given how its rows were written: flushes it, and gives the file its name. A

@@ -85,6 +85,11 @@ impl<W: Write> Rows<W> {
         }
     }
 
+    /// Writes bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.to.write_all(bytes)
+    }
+
     /// Everything written so far, on its way to wherever it goes.
     pub fn into_inner(self) -> W {
         self.to

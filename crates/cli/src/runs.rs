@@ -58,6 +58,21 @@ impl<'o> Runs<'o> {
         Ok(self.prepared(job).iterate(state, control)?)
     }
 
+    /// Runs one job and visits its result, for a subcommand that writes it in its own way.
+    pub fn run_while<J: MapReduce>(
+        &self,
+        job: Job<'_, J>,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> Result<Summary, Failure> {
+        let mut is_first = true;
+        Ok(self.prepared(job).run_while(|key, value| {
+            if std::mem::take(&mut is_first) {
+                self.terminal.clear();
+            }
+            visit(key, value)
+        })?)
+    }
+
     /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.
     pub fn write<J: MapReduce<Key: Cell, Value: Cell>>(
         &self,

@@ -1,0 +1,98 @@
+//! `gristmill sort` gives what a sequential sort gives, with memory for all of it or for a fraction.
+
+mod command;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use command::{answer, complaint, gristmill};
+
+/// Lines that look random, many of them equal, some of them empty or long.
+fn lines(count: u64) -> Vec<Vec<u8>> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        state >> 33
+    };
+    (0..count)
+        .map(|_| match next() % 50 {
+            0 => Vec::new(),
+            1 => vec![b'a' + (next() % 26) as u8; 500 + (next() % 20_000) as usize],
+            _ => format!("{:x} {}", next() % 100_000, "filling".repeat((next() % 5) as usize)).into_bytes(),
+        })
+        .collect()
+}
+
+fn file_of(dir: &Path, lines: &[Vec<u8>]) -> PathBuf {
+    let path = dir.join("lines");
+    let mut file = std::io::BufWriter::new(fs::File::create(&path).expect("made"));
+    for line in lines {
+        file.write_all(line).and_then(|()| file.write_all(b"\n")).expect("written");
+    }
+    path
+}
+
+/// Once with memory for everything, once with little.
+const MEMORIES: [&[&str]; 2] = [&[], &["--memory", "8MiB"]];
+
+#[test]
+fn lines_come_out_in_the_order_of_their_bytes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut lines = lines(60_000);
+    let path = file_of(dir.path(), &lines);
+    lines.sort();
+    let mut expected = lines.join(&b"\n"[..]);
+    expected.push(b'\n');
+    for memory in MEMORIES {
+        assert!(answer(gristmill(["sort", "--workers", "2"]).args(memory).arg(&path)) == expected, "{memory:?}");
+    }
+}
+
+#[test]
+fn a_key_is_a_range_of_bytes_and_the_line_decides_where_keys_agree() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut lines = lines(60_000);
+    let path = file_of(dir.path(), &lines);
+    let key = |line: &[u8]| line[1.min(line.len())..4.min(line.len())].to_vec();
+    lines.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.cmp(b)));
+    let mut expected = lines.join(&b"\n"[..]);
+    expected.push(b'\n');
+    for memory in MEMORIES {
+        let mut sort = gristmill(["sort", "--workers", "2", "--key-bytes", "1..4"]);
+        assert!(answer(sort.args(memory).arg(&path)) == expected, "{memory:?}");
+    }
+    let complaint = complaint(gristmill(["sort", "--key-bytes", "4..4"]).arg(&path), 2);
+    assert!(complaint.contains("no byte lies in 4..4"), "{complaint}");
+}
+
+#[test]
+fn terasort_records_pass_their_validator_when_they_are_sorted_and_not_before() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (made, sorted, stats) = (dir.path().join("made"), dir.path().join("sorted"), dir.path().join("stats.json"));
+    answer(gristmill(["terasort", "generate", "200000", "--seed", "3", "-o"]).arg(&made));
+    let complaint_before = complaint(gristmill(["terasort", "validate"]).arg(&made), 1);
+    assert!(complaint_before.contains("has a smaller key than the one before it"), "{complaint_before}");
+    let mut sort = gristmill(["sort", "--records", "terasort", "--workers", "2", "--memory", "12MiB"]);
+    answer(sort.arg(&made).arg("-o").arg(&sorted).arg("--stats").arg(&stats));
+    assert!(fs::read_to_string(&stats).expect("read").contains("\"spilled_bytes\""));
+    let said = answer(gristmill(["terasort", "validate"]).arg(&sorted));
+    let said = String::from_utf8(said).expect("text");
+    assert!(said.starts_with("200000 records, checksum "), "{said}");
+    let mut records: Vec<_> = fs::read(&made).expect("read").as_chunks::<100>().0.to_vec();
+    records.sort();
+    assert!(fs::read(&sorted).expect("read") == records.as_flattened());
+    fs::write(&made, vec![b'x'; 150]).expect("written");
+    let torn = complaint(gristmill(["sort", "--records", "terasort", "--workers", "1"]).arg(&made), 1);
+    assert!(torn.contains("ends within the record that starts at byte 100"), "{torn}");
+}
+
+#[test]
+fn a_memory_that_is_too_small_and_a_spill_folder_that_is_not_there_are_told() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = file_of(dir.path(), &lines(60_000));
+    let small = complaint(gristmill(["sort", "--workers", "2", "--memory", "1MiB"]).arg(&path), 2);
+    assert!(small.contains("a memory of 1 MiB is too little for this job, which needs at least "), "{small}");
+    let gone = complaint(gristmill(["sort", "--spill-dir", "/no/such/folder"]).arg(&path), 2);
+    assert!(gone.contains("the spill folder /no/such/folder is no directory"), "{gone}");
+}
