@@ -21,8 +21,8 @@ use crate::entry;
 
 /// Bytes of pairs that wait at least.
 const WAITING_BYTES_MIN: usize = 1 << 20;
-/// Memory that the kernel is asked for at a time, bytes.
-const POPULATED_BYTES: usize = 64 << 10;
+/// Memory that the kernel is asked for at a time, bytes; a quarter of the list when that is more.
+const POPULATED_BYTES_MIN: usize = 16 << 10;
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
 /// Places of pairs are 32-bit.
@@ -93,10 +93,11 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         }
         if self.list.len() + body.len() > self.populated_bytes {
             self.list.reserve(body.len());
+            let listed = self.list.len();
             let spare = self.list.spare_capacity_mut();
-            let bytes = spare.len().min(POPULATED_BYTES.max(body.len()));
+            let bytes = spare.len().min(POPULATED_BYTES_MIN.max(listed / 4).max(body.len()));
             populate(&mut spare[..bytes]);
-            self.populated_bytes = self.list.len() + bytes;
+            self.populated_bytes = listed + bytes;
         }
         self.list.extend_from_slice(body);
         self.waiting_pairs += pairs;
