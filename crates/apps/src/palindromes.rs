@@ -80,9 +80,16 @@ fn from_centres(line: &[u8]) -> u64 {
 
 /// The distinct palindromes of a line (Rubinchik and Shur, 2015). A node is one of them; its link is its longest proper suffix
 /// that is a palindrome too, and an edge puts one byte at both of its ends.
-#[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
+    /// The palindromes of one byte: every other byte of a line asks for one, and a list of them would be long.
+    single: [u32; 256],
+}
+
+impl Default for Tree {
+    fn default() -> Tree {
+        Tree { nodes: Vec::new(), single: [NONE; 256] }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -111,6 +118,7 @@ impl Tree {
         let root = Node { len: -1, link: BEFORE_EMPTY, suffixes: 0, first_child: NONE, sibling: NONE, byte: 0 };
         self.nodes.clear();
         self.nodes.extend([root, Node { len: 0, ..root }]);
+        self.single.fill(NONE);
         let mut longest = EMPTY;
         let mut count = 0;
         for (end, byte) in line.iter().enumerate() {
@@ -134,10 +142,13 @@ impl Tree {
             self.child(inner, byte).unwrap_or(EMPTY)
         };
         let suffixes = self.nodes[link as usize].suffixes + 1;
-        let sibling = self.nodes[inner as usize].first_child;
         let node = self.nodes.len() as u32;
+        let first = match inner {
+            BEFORE_EMPTY => &mut self.single[usize::from(byte)],
+            _ => &mut self.nodes[inner as usize].first_child,
+        };
+        let sibling = std::mem::replace(first, node);
         self.nodes.push(Node { len, link, suffixes, first_child: NONE, sibling, byte });
-        self.nodes[inner as usize].first_child = node;
         node
     }
 
@@ -155,7 +166,10 @@ impl Tree {
     }
 
     fn child(&self, node: u32, byte: u8) -> Option<u32> {
-        let mut child = self.nodes[node as usize].first_child;
+        let mut child = match node {
+            BEFORE_EMPTY => self.single[usize::from(byte)],
+            _ => self.nodes[node as usize].first_child,
+        };
         while child != NONE && self.nodes[child as usize].byte != byte {
             child = self.nodes[child as usize].sibling;
         }
