@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Its owner writes a partition from the first pair to the last and then publishes it with one store
-//! ([`Shared::publish`]). Until then nobody knows of it, and if the owner dies it is made again.
+//! ([`publish`](crate::shared::Shared::publish)). Until then nobody knows of it, and if the owner dies it is made again.
 
 use gristmill_page::{Extent, Piece, Shelf, Shelver};
 
