@@ -176,7 +176,7 @@ impl Reader {
                 None => unreachable!("opened above"),
             };
             match read {
-                Ok(0) if plain => return Err(Failure::Truncated { source: index, found: at }),
+                Ok(0) if plain => return Err(Failure::Truncated { source: index, found: self.end_before(at) }),
                 Ok(0) => break,
                 Ok(read) => done += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -185,6 +185,14 @@ impl Reader {
         }
         self.read_ns += monotonic_ns() - began_ns;
         Ok((done, if plain { position + done as u64 == source.bytes } else { done < wanted }))
+    }
+
+    /// Where the open file ends, which has nothing at byte `at`: perhaps long before it.
+    fn end_before(&self, at: u64) -> u64 {
+        match &self.open {
+            Some((_, Open::Plain(file))) => file.metadata().map_or(at, |facts| facts.len().min(at)),
+            _ => at,
+        }
     }
 }
 
