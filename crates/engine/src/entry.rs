@@ -84,14 +84,16 @@ pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
     Entry { hash, key, value: V::read(&from[at..at + value_bytes]), bytes: at + value_bytes }
 }
 
-/// Number of pairs that lie one behind the other in `from`.
-pub(crate) fn count<K: Key, V: Datum>(from: &[u8]) -> u32 {
-    let (mut pairs, mut at) = (0, 0);
-    while at < from.len() {
-        at += read::<K, V>(&from[at..]).bytes;
-        pairs += 1;
-    }
-    pairs
+/// The pairs that lie one behind the other in `from`, each with the place where it begins.
+#[inline(always)]
+pub(crate) fn pairs<K: Key, V: Datum>(from: &[u8]) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let place = next;
+        let pair = (place < from.len()).then(|| read::<K, V>(&from[place..]))?;
+        next = place + pair.bytes;
+        Some((place, pair))
+    })
 }
 
 /// Bytes that a length takes.

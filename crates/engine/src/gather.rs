@@ -17,7 +17,7 @@ use gristmill_os::memory::populate;
 use gristmill_page::prefetch;
 
 use crate::datum::{Combine, Datum, Key};
-use crate::entry;
+use crate::entry::{self, Entry};
 
 /// Bytes of pairs that wait at least.
 const WAITING_BYTES_MIN: usize = 1 << 20;
@@ -203,6 +203,7 @@ impl<K: Key, V: Datum> Gathered<K, V> {
     pub fn trim(&mut self) {
         if self.list.len() < self.list.capacity() / 2 {
             self.list.shrink_to_fit();
+            self.populated_bytes = self.populated_bytes.min(self.list.capacity());
         }
     }
 
@@ -222,17 +223,9 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         self.list.len()
     }
 
-    /// Places of all pairs, to be read with [`Gathered::entry`].
-    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
-        let mut next = 0;
-        std::iter::from_fn(move || {
-            let place = next;
-            if place == self.list.len() {
-                return None;
-            }
-            next += entry::read::<K, V>(&self.list[place..]).bytes;
-            Some(place)
-        })
+    /// All pairs with their places.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
+        entry::pairs(&self.list)
     }
 
     /// Key and value at a place.
@@ -277,9 +270,8 @@ mod tests {
             }
             gathered.combine(&mut scratch, |a, b| a + b);
             let mut counted = BTreeMap::new();
-            for place in gathered.places() {
-                let (key, value) = gathered.entry(place);
-                counted.insert(key.to_vec(), value);
+            for (_, pair) in gathered.pairs() {
+                counted.insert(pair.key.to_vec(), pair.value);
             }
             prop_assert_eq!(gathered.len(), expected.len());
             prop_assert_eq!(counted, expected);

@@ -96,15 +96,7 @@ impl<'a, K: Key, V: Datum> Pairs<'a, K, V> {
     /// The pairs.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (K::Ref<'a>, V::Ref<'a>)> + use<'a, K, V> {
-        let mut rest = self.bytes;
-        std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
-            }
-            let pair = entry::read::<K, V>(rest);
-            rest = &rest[pair.bytes..];
-            Some((pair.key, pair.value))
-        })
+        entry::pairs::<K, V>(self.bytes).map(|(_, pair)| (pair.key, pair.value))
     }
 
     /// The state of this step, as the caller of [`Job::iterate`](crate::Job::iterate) has set it.

@@ -123,7 +123,8 @@ impl<J: MapReduce> Reduction<J> {
         let pairs_bytes = self.sorter.room.pairs_bytes;
         let mut left_bytes = std::mem::take(&mut self.sorter.held_bytes);
         for Chunk { partition, bytes } in pile.into_chunks() {
-            self.take(partition, entry::count::<J::Key, J::Value>(&bytes), &bytes);
+            let pairs = entry::pairs::<J::Key, J::Value>(&bytes).count();
+            self.take(partition, pairs as u32, &bytes);
             // What has been taken gives its memory to what is gathered.
             left_bytes = left_bytes.saturating_sub(bytes.len());
             drop(bytes);

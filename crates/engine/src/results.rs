@@ -171,17 +171,14 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 let mut pairs = Vec::new();
                 whole.rewind()?;
                 while whole.next(&mut pairs)? {
-                    let mut at = 0;
-                    while at < pairs.len() {
+                    for (_, pair) in entry::pairs::<J::Key, J::Value>(&pairs) {
                         if visited == limit as u64 {
                             return Ok(visited);
                         }
-                        let pair = entry::read::<J::Key, J::Value>(&pairs[at..]);
                         visited += 1;
                         if visit(pair.key, pair.value).is_break() {
                             return Ok(visited);
                         }
-                        at += pair.bytes;
                     }
                 }
             }

@@ -24,9 +24,8 @@ impl Skew {
     }
 
     /// Counts pairs as they lie in a page.
-    pub fn count<K: Key, V: Datum>(&mut self, mut pairs: &[u8]) {
-        while !pairs.is_empty() {
-            let pair = entry::read::<K, V>(pairs);
+    pub fn count<K: Key, V: Datum>(&mut self, pairs: &[u8]) {
+        for (_, pair) in entry::pairs::<K, V>(pairs) {
             // All pairs of a partition share the high bits.
             let places = [pair.hash as usize % COUNTERS, (pair.hash >> 12) as usize % COUNTERS];
             let counts = [0, 1].map(|row| {
@@ -35,7 +34,6 @@ impl Skew {
                 *count
             });
             self.is_found |= counts[0].min(counts[1]) > self.after;
-            pairs = &pairs[pair.bytes..];
         }
     }
 

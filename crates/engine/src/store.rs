@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 use crate::datum::{Datum, Key};
-use crate::entry::{self, Entry};
+use crate::entry;
 use crate::gather::Gathered;
 use crate::job::Order;
 
@@ -87,7 +87,7 @@ impl<K: Key, V: Datum> Store<K, V> {
             Store::Pile(pile) => {
                 let mut taken = Pile::new(1);
                 for chunk in pile.chunks.extract_if(.., |chunk| chunk.partition == partition) {
-                    taken.pairs += chunk.pairs::<K, V>().count();
+                    taken.pairs += entry::pairs::<K, V>(&chunk.bytes).count();
                     taken.chunks.push(chunk);
                 }
                 pile.open.fill(0);
@@ -103,13 +103,14 @@ impl<K: Key, V: Datum> Store<K, V> {
         mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Store::Gathered(partitions) => partitions[partition].places().try_for_each(|place| {
-                let (key, value) = partitions[partition].entry(place);
-                visit(key, value)
-            }),
+            Store::Gathered(partitions) => {
+                partitions[partition].pairs().try_for_each(|(_, pair)| visit(pair.key, pair.value))
+            }
             Store::Pile(pile) => {
                 let mut chunks = pile.chunks.iter().filter(|chunk| chunk.partition == partition);
-                chunks.try_for_each(|chunk| chunk.pairs::<K, V>().try_for_each(|(_, pair)| visit(pair.key, pair.value)))
+                chunks.try_for_each(|chunk| {
+                    entry::pairs::<K, V>(&chunk.bytes).try_for_each(|(_, pair)| visit(pair.key, pair.value))
+                })
             }
         }
     }
@@ -167,15 +168,13 @@ impl<K: Key, V: Datum> Store<K, V> {
         match self {
             Store::Gathered(partitions) => {
                 for (number, gathered) in partitions.iter().enumerate() {
-                    gathered.places().for_each(|place| {
-                        let (key, value) = gathered.entry(place);
-                        visit(number, place, key, value);
-                    });
+                    gathered.pairs().for_each(|(place, pair)| visit(number, place, pair.key, pair.value));
                 }
             }
             Store::Pile(pile) => {
                 for (number, chunk) in pile.chunks.iter().enumerate() {
-                    chunk.pairs::<K, V>().for_each(|(at, pair)| visit(number, at, pair.key, pair.value));
+                    entry::pairs::<K, V>(&chunk.bytes)
+                        .for_each(|(place, pair)| visit(number, place, pair.key, pair.value));
                 }
             }
         }
@@ -208,21 +207,6 @@ pub(crate) struct Pile<K, V> {
 pub(crate) struct Chunk {
     pub partition: usize,
     pub bytes: Vec<u8>,
-}
-
-impl Chunk {
-    /// The pairs, each with the place where it begins.
-    fn pairs<K: Key, V: Datum>(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
-        let mut next = 0;
-        std::iter::from_fn(move || {
-            let at = next;
-            (at < self.bytes.len()).then(|| {
-                let pair = entry::read::<K, V>(&self.bytes[at..]);
-                next = at + pair.bytes;
-                (at, pair)
-            })
-        })
-    }
 }
 
 impl<K: Key, V: Datum> Pile<K, V> {
