@@ -83,7 +83,7 @@ impl Header {
 
 /// A page being filled.
 struct Open<'r> {
-    page: Option<PageMut<'r>>,
+    page: PageMut<'r>,
     used: usize,
     pairs: u32,
 }
@@ -92,7 +92,7 @@ struct Open<'r> {
 pub(crate) struct Outbox<'r> {
     shared: &'r Shared<'r>,
     sender: Sender<'r>,
-    open: Vec<Open<'r>>,
+    open: Vec<Option<Open<'r>>>,
     page_bytes: usize,
     /// The epoch that pages now belong to.
     pub epoch: u64,
@@ -109,7 +109,7 @@ pub(crate) struct Outbox<'r> {
 
 impl<'r> Outbox<'r> {
     pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, fate: Fate) -> Outbox<'r> {
-        let open = (0..shared.partitions()).map(|_| Open { page: None, used: 0, pairs: 0 }).collect();
+        let open = (0..shared.partitions()).map(|_| None).collect();
         let page_bytes = shared.pages.shape().page_bytes;
         let (reclaimed, unrung) = (vec![false; shared.slots()], vec![false; shared.slots()]);
         Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, fate }
@@ -129,30 +129,26 @@ impl<'r> Outbox<'r> {
     /// Room for a pair of `bytes`, with `more` bytes behind it that may be scribbled on.
     #[inline(always)]
     fn room_and_more(&mut self, partition: usize, bytes: usize, more: usize) -> Option<&mut [u8]> {
-        let open = &mut self.open[partition];
+        let open = self.open[partition].as_mut()?;
         let (start, end) = (open.used, open.used + bytes + more);
-        match &mut open.page {
-            Some(page) if end <= self.page_bytes => {
-                open.used = start + bytes;
-                open.pairs += 1;
-                Some(&mut page.bytes_mut()[start..end])
-            }
-            _ => None,
+        if end > self.page_bytes {
+            return None;
         }
+        open.used = start + bytes;
+        open.pairs += 1;
+        Some(&mut open.page.bytes_mut()[start..end])
     }
 
     fn open_page(&mut self, partition: usize, page: PageMut<'r>) {
-        self.open[partition] = Open { page: Some(page), used: HEADER_BYTES, pairs: 0 };
+        self.open[partition] = Some(Open { page, used: HEADER_BYTES, pairs: 0 });
     }
 
     /// Seals the open page of `partition`, if any, and sends it to the partition's owner.
     fn send_open(&mut self, partition: usize, meter: &mut Meter) {
-        let Open { page, used, pairs } =
-            std::mem::replace(&mut self.open[partition], Open { page: None, used: 0, pairs: 0 });
-        if let Some(page) = page {
+        if let Some(open) = self.open[partition].take() {
             match self.owner(partition) {
-                Some(owner) => self.send(owner, page, partition, used, pairs, Kind::Pairs, meter),
-                None => self.sender.keep(page),
+                Some(owner) => self.send(owner, open, partition, Kind::Pairs, meter),
+                None => self.sender.keep(open.page),
             }
         }
     }
@@ -165,17 +161,8 @@ impl<'r> Outbox<'r> {
         (self.shared.since(partition) == self.round).then_some(owner)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn send(
-        &mut self,
-        consumer: usize,
-        mut page: PageMut<'r>,
-        partition: usize,
-        used: usize,
-        pairs: u32,
-        kind: Kind,
-        meter: &mut Meter,
-    ) {
+    fn send(&mut self, consumer: usize, open: Open<'r>, partition: usize, kind: Kind, meter: &mut Meter) {
+        let Open { mut page, used, pairs } = open;
         if self.shared.pages.is_dead(consumer) {
             return self.sender.keep(page); // Its partitions are tainted, or soon will be.
         }
@@ -552,7 +539,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             let mut page = self.wait_for_page();
             let used = HEADER_BYTES + piece.len();
             page.bytes_mut()[HEADER_BYTES..used].copy_from_slice(piece);
-            self.outbox.send(consumer, page, partition, used, pairs, kind, &mut self.meter);
+            self.outbox.send(consumer, Open { page, used, pairs }, partition, kind, &mut self.meter);
         }
     }
 
@@ -625,10 +612,8 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     }
 
     fn send_result(&mut self) {
-        let Open { page, used, pairs } =
-            std::mem::replace(&mut self.outbox.open[RESULT], Open { page: None, used: 0, pairs: 0 });
-        if let Some(page) = page {
-            self.outbox.send(COORDINATOR, page, RESULT, used, pairs, Kind::Pairs, &mut self.meter);
+        if let Some(open) = self.outbox.open[RESULT].take() {
+            self.outbox.send(COORDINATOR, open, RESULT, Kind::Pairs, &mut self.meter);
         }
     }
 
@@ -636,7 +621,8 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     pub fn end_result(&mut self) {
         self.send_result();
         let page = self.wait_for_page();
-        self.outbox.send(COORDINATOR, page, RESULT, HEADER_BYTES, 0, Kind::End, &mut self.meter);
+        let empty = Open { page, used: HEADER_BYTES, pairs: 0 };
+        self.outbox.send(COORDINATOR, empty, RESULT, Kind::End, &mut self.meter);
     }
 }
 
