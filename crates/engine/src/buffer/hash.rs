@@ -8,7 +8,7 @@
 //! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, and the
 //! table is tried again later ([`Trial`]).
 
-use crate::buffer::slots::{KEYS_MAX, Slot, Slots};
+use crate::buffer::slots::{KEYS_MAX, Slot, Slots, Stored};
 use crate::counters::{Count, Phase};
 use crate::datum::{Datum, Key, Short};
 use crate::entry::short_hash;
@@ -141,14 +141,11 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     fn empty_table(&mut self) {
         let before = self.lane.meter.enter(Phase::Combine);
         self.lane.meter.add(Count::Flushes, 1);
-        let (lane, partitioner) = (std::cell::RefCell::new(&mut *self.lane), self.partitioner);
-        self.table.slots.empty(
-            |hash, key, value| append_short(*lane.borrow_mut(), partitioner, hash, key, value),
-            |hash, key, value| {
-                let partition = partitioner.of::<J>(hash, key);
-                lane.borrow_mut().append::<J::Key, J::Value>(partition, hash, key, value);
-            },
-        );
+        let HashBuffer { lane, table, partitioner, .. } = self;
+        table.slots.empty(|hash, key, value| match key {
+            Stored::Short(key) => append_short(lane, *partitioner, hash, key, value),
+            Stored::Long(key) => lane.append::<J::Key, J::Value>(partitioner.of::<J>(hash, key), hash, key, value),
+        });
         self.table.trial.combined = 0;
         self.lane.meter.enter(before);
     }

@@ -45,6 +45,12 @@ impl<O> Slot<O> {
     }
 }
 
+/// A key as the table holds it.
+pub(super) enum Stored<R> {
+    Short(Short),
+    Long(R),
+}
+
 /// The slot where the search for a key begins. By the high bits of the hash, which also choose the partition: so the
 /// table is emptied one partition after the other, and only one page is written at a time.
 #[inline(always)]
@@ -135,21 +141,17 @@ impl<K: Key, V: Datum> Slots<K, V> {
         }
     }
 
-    /// Calls `short` or `long` with hash, key and value of every entry, and empties the table.
+    /// Calls `take` with hash, key and value of every entry, and empties the table.
     #[inline(always)]
-    pub fn empty(
-        &mut self,
-        mut short: impl FnMut(u32, Short, V::Ref<'_>),
-        mut long: impl FnMut(u32, K::Ref<'_>, V::Ref<'_>),
-    ) {
+    pub fn empty(&mut self, mut take: impl FnMut(u32, Stored<K::Ref<'_>>, V::Ref<'_>)) {
         for slot in self.slots.iter_mut().filter(|slot| slot.len_and_1 != 0) {
             let len = slot.len_and_1 as usize - 1;
             let value = V::lend(&slot.value);
             if len <= SHORT_BYTES {
-                short(slot.hash, Short { words: slot.words, len: len as u32 }, value);
+                take(slot.hash, Stored::Short(Short { words: slot.words, len: len as u32 }), value);
             } else {
                 let place = slot.words[0] as usize;
-                long(slot.hash, K::read(&self.long[place..place + len]), value);
+                take(slot.hash, Stored::Long(K::read(&self.long[place..place + len])), value);
             }
             slot.len_and_1 = 0;
         }
@@ -180,14 +182,15 @@ mod tests {
                 *expected.entry(word.clone().into_bytes()).or_default() += 1;
             }
             let mut counted = BTreeMap::new();
-            let mut long = BTreeMap::new();
-            table.empty(
-                |_, key, value| { counted.insert(key.bytes()[..key.len as usize].to_vec(), value); },
-                |_, key, value| { long.insert(key.to_vec(), value); },
-            );
-            counted.append(&mut long);
+            table.empty(|_, key, value| {
+                let key = match key {
+                    Stored::Short(short) => short.bytes()[..short.len as usize].to_vec(),
+                    Stored::Long(long) => long.to_vec(),
+                };
+                counted.insert(key, value);
+            });
             prop_assert_eq!(counted, expected);
-            table.empty(|_, _, _| panic!("an emptied table holds nothing"), |_, _, _| panic!("nor long keys"));
+            table.empty(|_, _, _| panic!("an emptied table holds nothing"));
         }
     }
 }
