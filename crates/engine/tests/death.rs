@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{Case, Count, Places, Random, input_of, random_text};
+use common::{Case, Count, Places, Random, die_at_every, input_of, random_text};
 use gristmill::{
     Buffer, Bytes, Combine, Combining, Emit, Error, Exchange, MOMENTS, MapReduce, Moment, Order, PagePolicy, Split,
 };
@@ -42,24 +42,6 @@ fn main() {
     );
 }
 
-/// Runs `case` again and again with `worker` dying at its first, second, third ... `moment`, until it does not
-/// come to that any more. Returns how many died.
-fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment) -> usize {
-    let (mut died, mut survived) = (0, 0);
-    for nth in 1.. {
-        let summary = case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
-            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
-        });
-        died += summary.deaths.len();
-        // Which worker gets which task is a matter of luck, so one survival may be luck too.
-        survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
-        if survived == 2 {
-            return died;
-        }
-    }
-    unreachable!()
-}
-
 fn small_text() -> Vec<u8> {
     random_text(&mut Random(1), 12_000, 300, 8, false)
 }
@@ -69,7 +51,7 @@ fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
     let (_dir, input) = input_of(&small_text());
     let case = Case { map_pause: Duration::from_micros(300), ..case.clone() };
     for moment in MOMENTS {
-        let died = die_at_every(&case, &input, worker, moment);
+        let died = die_at_every(&case, &input, worker, moment, |nth| nth + 1);
         println!("worker {worker}: {died} deaths at {moment:?}");
         assert!(died > 0 || !comes_to.contains(&moment), "worker {worker} never died at {moment:?}");
     }
@@ -97,7 +79,7 @@ fn variants(change: impl Fn(Case) -> Case, text: &[u8]) {
     for (case, worker) in [(Case::fused(2), 2), (Case::split(2, 2), 2), (Case::split(2, 2), 4)] {
         let case = Case { map_pause: Duration::from_micros(300), ..change(case) };
         for moment in [Moment::Sent, Moment::Received, Moment::Committed] {
-            let died = die_at_every(&case, &input, worker, moment);
+            let died = die_at_every(&case, &input, worker, moment, |nth| nth + 1);
             println!("worker {worker}: {died} deaths at {moment:?}");
         }
     }

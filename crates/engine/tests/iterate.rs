@@ -3,10 +3,9 @@
 
 mod common;
 
-use std::path::Path;
 use std::time::Duration;
 
-use common::{Case, Random, input_of, random_text};
+use common::{Case, Random, die_at_every, input_of, random_text};
 use gristmill::{
     Buffer, Combine, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
     PagePolicy, Pairs, Records, Split, Summary,
@@ -55,29 +54,14 @@ fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
     let (_dir, input) = input_of(&small_text());
     let case = Case { steps: 5, map_pause: Duration::from_micros(200), ..case.clone() };
     for moment in MOMENTS {
-        let died = die_at_every(&case, &input, worker, moment);
+        let died = die_at_every(&case, &input, worker, moment, SPARSER);
         println!("worker {worker}: {died} deaths at {moment:?}");
         assert!(died > 0 || !comes_to.contains(&moment), "worker {worker} never died at {moment:?}");
     }
 }
 
-/// Runs `case` with `worker` dying at its first, second, third ... `moment`, until it does not come to that any more;
-/// there are many hand-overs, so from the tenth on not each of them.
-fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment) -> usize {
-    let (mut died, mut survived, mut nth) = (0, 0, 1);
-    loop {
-        let summary = case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
-            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
-        });
-        died += summary.deaths.len();
-        // Which worker gets which task is a matter of luck, so one survival may be luck too.
-        survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
-        if survived == 2 {
-            return died;
-        }
-        nth += 1 + nth / 10 * 3;
-    }
-}
+/// There are many hand-overs: from the tenth on not each of them.
+const SPARSER: fn(u64) -> u64 = |nth| nth + 1 + nth / 10 * 3;
 
 const MAPS: [Moment; 5] = [Moment::Drawn, Moment::Claimed, Moment::Sent, Moment::Flushed, Moment::Committed];
 const REDUCES: [Moment; 4] = [Moment::Received, Moment::Drained, Moment::Keeping, Moment::Kept];
@@ -101,7 +85,7 @@ fn variants(change: impl Fn(Case) -> Case) {
     for (case, worker) in [(Case::fused(2), 2), (Case::split(2, 2), 2), (Case::split(2, 2), 4)] {
         let case = Case { steps: 4, map_pause: Duration::from_micros(200), ..change(case) };
         for moment in [Moment::Sent, Moment::Committed, Moment::Kept] {
-            let died = die_at_every(&case, &input, worker, moment);
+            let died = die_at_every(&case, &input, worker, moment, SPARSER);
             println!("worker {worker}: {died} deaths at {moment:?}");
         }
     }

@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill::{
-    Buffer, Bytes, Combine, Combining, Emit, Exchange, Input, Job, MapReduce, Next, Order, PagePolicy, Pairs, Split,
-    Summary,
+    Buffer, Bytes, Combine, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs,
+    Split, Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -525,6 +525,24 @@ impl Case {
 
 fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Moment, u64)]) -> Job<'j, J> {
     fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
+}
+
+/// Runs `case` again and again with `worker` dying at its first ... `moment`, then at the one that `next` says, until it
+/// does not come to that any more. Returns how many died.
+pub fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment, next: impl Fn(u64) -> u64) -> usize {
+    let (mut died, mut survived, mut nth) = (0, 0, 1);
+    loop {
+        let summary = case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
+            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
+        });
+        died += summary.deaths.len();
+        // Which worker gets which task is a matter of luck, so one survival may be luck too.
+        survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
+        if survived == 2 {
+            return died;
+        }
+        nth = next(nth);
+    }
 }
 
 /// The least memory that `job` can do with: it says so when it is given less.
