@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use crate::generate::{Kind, Size};
 
-/// An application.
+/// An application; in the order of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
     WordCount,
@@ -20,18 +20,6 @@ pub enum Subject {
     /// Word count of many small files
     SmallFiles,
 }
-
-/// Every application, in the order of the report.
-pub const SUBJECTS: [Subject; 8] = [
-    Subject::WordCount,
-    Subject::Histogram,
-    Subject::LinearRegression,
-    Subject::StringMatch,
-    Subject::KMeans,
-    Subject::Pca,
-    Subject::TileSearch,
-    Subject::SmallFiles,
-];
 
 /// One application and its input.
 pub struct Application {

@@ -114,7 +114,7 @@ impl Experiment {
         let directory = directory.expect("one of the two was chosen above");
         let generator = Generator { size, seed: SEED, directory, keeps: true };
         let mut applications = Vec::new();
-        for subject in application::SUBJECTS {
+        for &subject in Subject::value_variants() {
             if !self.apps.is_empty() && !self.apps.contains(&subject) {
                 continue;
             }
