@@ -52,10 +52,7 @@ pub fn each_of_lines<S: Send>(
                 }
                 file.read_exact_at(&mut buffer[have..want], (from + have) as u64)?;
                 have = want;
-                match buffer[block.end - from - 1..have]
-                    .iter()
-                    .position(|&byte| byte == b'\n')
-                {
+                match buffer[block.end - from - 1..have].iter().position(|&byte| byte == b'\n') {
                     Some(at) => break block.end - from + at,
                     None if from + have == size => {
                         buffer[have] = b'\n';
@@ -66,10 +63,7 @@ pub fn each_of_lines<S: Send>(
             };
             let first = match block.start {
                 0 => 0,
-                _ => buffer[..end]
-                    .iter()
-                    .position(|&byte| byte == b'\n')
-                    .map_or(end, |at| at + 1),
+                _ => buffer[..end].iter().position(|&byte| byte == b'\n').map_or(end, |at| at + 1),
             };
             work(&mut state, &buffer[first..end]);
         }
@@ -82,18 +76,10 @@ fn claim(next: &AtomicUsize, bytes: Range<usize>, block_bytes: usize) -> Option<
     (start < bytes.end).then(|| start..(start + block_bytes).min(bytes.end))
 }
 
-fn run<S: Send>(
-    threads: usize,
-    thread: impl Fn(&AtomicUsize) -> std::io::Result<S> + Sync,
-) -> std::io::Result<Vec<S>> {
+fn run<S: Send>(threads: usize, thread: impl Fn(&AtomicUsize) -> std::io::Result<S> + Sync) -> std::io::Result<Vec<S>> {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| thread(&next)))
-            .collect();
-        running
-            .into_iter()
-            .map(|thread| thread.join().expect("no thread panics"))
-            .collect()
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(|| thread(&next))).collect();
+        running.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
     })
 }

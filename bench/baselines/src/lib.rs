@@ -19,17 +19,11 @@ pub fn arguments<const N: usize, const M: usize>(
     };
     while let Some(word) = words.next() {
         match options.iter().position(|(name, _)| *name == word) {
-            Some(index) => {
-                values[index] = words
-                    .next()
-                    .unwrap_or_else(|| fail(format!("{word} needs a value")))
-            }
+            Some(index) => values[index] = words.next().unwrap_or_else(|| fail(format!("{word} needs a value"))),
             None => found.push(word),
         }
     }
-    let found = found
-        .try_into()
-        .unwrap_or_else(|found: Vec<_>| fail(format!("{} arguments, not {N}", found.len())));
+    let found = found.try_into().unwrap_or_else(|found: Vec<_>| fail(format!("{} arguments, not {N}", found.len())));
     (found, values)
 }
 

@@ -26,21 +26,14 @@ impl Args {
         match Self::from_words(std::env::args().skip(1)) {
             Ok(args) => args,
             Err(what) => {
-                eprintln!(
-                    "{what}\nusage: PROGRAM FILE [--tokens alpha|space] [--threads N] [--top K]"
-                );
+                eprintln!("{what}\nusage: PROGRAM FILE [--tokens alpha|space] [--threads N] [--top K]");
                 std::process::exit(2)
             }
         }
     }
 
     fn from_words(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut args = Args {
-            path: PathBuf::new(),
-            tokens: Tokens::Alpha,
-            threads: 2,
-            top: 10,
-        };
+        let mut args = Args { path: PathBuf::new(), tokens: Tokens::Alpha, threads: 2, top: 10 };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
             match word.as_str() {
@@ -52,22 +45,14 @@ impl Args {
                     }
                 }
                 "--threads" => {
-                    args.threads = value()?
-                        .parse()
-                        .ok()
-                        .filter(|&n| n > 0)
-                        .ok_or("--threads needs 1 or more")?
+                    args.threads = value()?.parse().ok().filter(|&n| n > 0).ok_or("--threads needs 1 or more")?
                 }
                 "--top" => args.top = value()?.parse().map_err(|e| format!("--top: {e}"))?,
                 _ if args.path.as_os_str().is_empty() => args.path = word.into(),
                 _ => return Err(format!("unexpected {word}")),
             }
         }
-        if args.path.as_os_str().is_empty() {
-            Err("no FILE given".into())
-        } else {
-            Ok(args)
-        }
+        if args.path.as_os_str().is_empty() { Err("no FILE given".into()) } else { Ok(args) }
     }
 }
 

@@ -39,7 +39,9 @@ fn main() {
             // Each run in a process of its own: threads of one must not forbid the forks of the next.
             let run = fork_worker(|| {
                 let line = run(way, count);
-                println!("{{\"way\": \"{way}\", \"read\": \"{read}\", \"round\": {round}, \"pages\": {count}, {line}}}");
+                println!(
+                    "{{\"way\": \"{way}\", \"read\": \"{read}\", \"round\": {round}, \"pages\": {count}, {line}}}"
+                );
                 0
             });
             run.expect("forked").wait().expect("waited for");
@@ -64,11 +66,7 @@ fn run(way: &str, count: usize) -> String {
             let (sender, _) = pages.claim(0);
             let (_, receiver) = pages.claim(1);
             let memory = Remapped::new();
-            apart(
-                way,
-                || memory.send(&pages, sender, count),
-                || memory.receive(&pages, receiver, count),
-            )
+            apart(way, || memory.send(&pages, sender, count), || memory.receive(&pages, receiver, count))
         }
         "socket" => {
             let (out, into) = pair();
@@ -226,7 +224,8 @@ impl Remapped {
     /// A buffer's worth of address space.
     fn buffer(&self) -> *mut u8 {
         // SAFETY: a new private mapping aliases nothing.
-        let at = unsafe { libc::mmap(null_mut(), PAGE, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+        let at =
+            unsafe { libc::mmap(null_mut(), PAGE, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
         assert!(at != libc::MAP_FAILED, "address space for a buffer");
         at.cast()
     }

@@ -31,8 +31,7 @@ fn count(counts: &mut Counts, block: &[u8]) {
     for turn in turns {
         // Three words of eight bytes each cost fewer loads than 24 bytes.
         for word in 0..3 {
-            let mut bytes =
-                u64::from_le_bytes(turn[8 * word..][..8].try_into().expect("eight bytes"));
+            let mut bytes = u64::from_le_bytes(turn[8 * word..][..8].try_into().expect("eight bytes"));
             for byte in 0..8 {
                 counts.small[8 * word + byte][usize::from(bytes as u8)] += 1;
                 bytes >>= 8;
@@ -49,41 +48,22 @@ fn count(counts: &mut Counts, block: &[u8]) {
 }
 
 fn main() -> std::io::Result<()> {
-    let ([path], [threads]) = arguments(
-        "histogram_hand FILE.bmp [--threads N]",
-        [("--threads", "2")],
-    );
+    let ([path], [threads]) = arguments("histogram_hand FILE.bmp [--threads N]", [("--threads", "2")]);
     let mut header = [0; 54];
-    std::fs::File::open(&path)
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut header))?;
-    let number =
-        |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes")) as usize;
+    std::fs::File::open(&path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut header))?;
+    let number = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes")) as usize;
     let (start, width, bits) = (number(10), number(18), number(28) & 0xffff);
     if &header[..2] != b"BM" || bits != 24 || width * 3 % 4 != 0 {
-        fail(format!(
-            "{path}: needs a 24-bit BMP whose rows have no padding"
-        ));
+        fail(format!("{path}: needs a 24-bit BMP whose rows have no padding"));
     }
-    let new = || Counts {
-        small: Box::new([[0; 256]; 3 * LANES]),
-        pixels: 0,
-        total: [[0; 256]; 3],
-    };
-    let threads = threads
-        .parse()
-        .unwrap_or_else(|_| fail("--threads needs a number"));
+    let new = || Counts { small: Box::new([[0; 256]; 3 * LANES]), pixels: 0, total: [[0; 256]; 3] };
+    let threads = threads.parse().unwrap_or_else(|_| fail("--threads needs a number"));
     let mut all = blocks::each(&path, start, BLOCK, threads, new, count)?;
     all.iter_mut().for_each(Counts::add);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for (channel, name) in ["blue", "green", "red"].iter().enumerate() {
         for value in 0..256 {
-            writeln!(
-                out,
-                "{name}\t{value}\t{}",
-                all.iter()
-                    .map(|counts| counts.total[channel][value])
-                    .sum::<u64>()
-            )?;
+            writeln!(out, "{name}\t{value}\t{}", all.iter().map(|counts| counts.total[channel][value]).sum::<u64>())?;
         }
     }
     Ok(())

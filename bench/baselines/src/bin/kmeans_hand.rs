@@ -22,16 +22,15 @@ impl Points {
         for (number, line) in text.lines().enumerate() {
             let before = rows.len();
             for field in line.split(',') {
-                rows.push(field.trim().parse::<f64>().unwrap_or_else(|_| {
-                    fail(format!("{path}:{}: not a number: {field}", number + 1))
-                }));
+                rows.push(
+                    field
+                        .trim()
+                        .parse::<f64>()
+                        .unwrap_or_else(|_| fail(format!("{path}:{}: not a number: {field}", number + 1))),
+                );
             }
             if number > 0 && rows.len() - before != dimensions {
-                fail(format!(
-                    "{path}:{}: {} fields, not {dimensions}",
-                    number + 1,
-                    rows.len() - before
-                ));
+                fail(format!("{path}:{}: {} fields, not {dimensions}", number + 1, rows.len() - before));
             }
             dimensions = rows.len() - before;
         }
@@ -46,11 +45,7 @@ impl Points {
                     rows[point * dimensions + dimension];
             }
         }
-        Self {
-            groups,
-            count,
-            dimensions,
-        }
+        Self { groups, count, dimensions }
     }
 
     fn group(&self, index: usize) -> &[[f64; LANES]] {
@@ -86,11 +81,7 @@ fn assign_inlined(points: &Points, centres: &[f64], share: &mut Share) {
             for (number, centre) in centres.as_chunks::<3>().0.iter().enumerate() {
                 let mut distance = [0.0; LANES];
                 for lane in 0..LANES {
-                    let (a, b, c) = (
-                        x[lane] - centre[0],
-                        y[lane] - centre[1],
-                        z[lane] - centre[2],
-                    );
+                    let (a, b, c) = (x[lane] - centre[0], y[lane] - centre[1], z[lane] - centre[2]);
                     distance[lane] = a * a + b * b + c * c;
                 }
                 keep_nearer(&distance, number, &mut least, &mut nearest);
@@ -100,8 +91,7 @@ fn assign_inlined(points: &Points, centres: &[f64], share: &mut Share) {
                 let mut distance = [0.0; LANES];
                 for (coordinates, &centre) in group.iter().zip(centre) {
                     for lane in 0..LANES {
-                        distance[lane] +=
-                            (coordinates[lane] - centre) * (coordinates[lane] - centre);
+                        distance[lane] += (coordinates[lane] - centre) * (coordinates[lane] - centre);
                     }
                 }
                 keep_nearer(&distance, number, &mut least, &mut nearest);
@@ -112,10 +102,7 @@ fn assign_inlined(points: &Points, centres: &[f64], share: &mut Share) {
             share.changed += u64::from(nearest_before[lane] != centre as u32);
             nearest_before[lane] = centre as u32;
             share.counts[centre] += 1;
-            for (sum, coordinates) in share.sums[centre * dimensions..][..dimensions]
-                .iter_mut()
-                .zip(group)
-            {
+            for (sum, coordinates) in share.sums[centre * dimensions..][..dimensions].iter_mut().zip(group) {
                 *sum += coordinates[lane];
             }
         }
@@ -123,12 +110,7 @@ fn assign_inlined(points: &Points, centres: &[f64], share: &mut Share) {
 }
 
 #[inline(always)]
-fn keep_nearer(
-    distance: &[f64; LANES],
-    number: usize,
-    least: &mut [f64; LANES],
-    nearest: &mut [u64; LANES],
-) {
+fn keep_nearer(distance: &[f64; LANES], number: usize, least: &mut [f64; LANES], nearest: &mut [u64; LANES]) {
     for lane in 0..LANES {
         let nearer = distance[lane] < least[lane];
         least[lane] = if nearer { distance[lane] } else { least[lane] };
@@ -138,56 +120,31 @@ fn keep_nearer(
 
 fn main() {
     let usage = "kmeans_hand FILE.csv [--k N] [--threads N] [--iterations MAX]";
-    let ([path], [k, threads, most]) = arguments(
-        usage,
-        [
-            ("--k", "100"),
-            ("--threads", "2"),
-            ("--iterations", "1000000"),
-        ],
-    );
-    let number = |text: &str| {
-        text.parse::<usize>()
-            .ok()
-            .filter(|&n| n > 0)
-            .unwrap_or_else(|| fail(usage))
-    };
+    let ([path], [k, threads, most]) =
+        arguments(usage, [("--k", "100"), ("--threads", "2"), ("--iterations", "1000000")]);
+    let number = |text: &str| text.parse::<usize>().ok().filter(|&n| n > 0).unwrap_or_else(|| fail(usage));
     let (k, threads, most) = (number(&k), number(&threads), number(&most));
-    let text =
-        std::fs::read_to_string(&path).unwrap_or_else(|error| fail(format!("{path}: {error}")));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| fail(format!("{path}: {error}")));
     let points = Points::parse(&text, &path);
     if k > points.count {
-        fail(format!(
-            "{path}: {k} centres need as many points, and there are {}",
-            points.count
-        ));
+        fail(format!("{path}: {k} centres need as many points, and there are {}", points.count));
     }
     let dimensions = points.dimensions;
-    let first = (0..k * dimensions)
-        .map(|at| points.group(at / dimensions / LANES)[at % dimensions][at / dimensions % LANES]);
+    let first =
+        (0..k * dimensions).map(|at| points.group(at / dimensions / LANES)[at % dimensions][at / dimensions % LANES]);
     let centres = RwLock::new(first.collect::<Vec<f64>>());
     let groups = points.count.div_ceil(LANES);
     let shares: Vec<Mutex<Share>> = (0..threads)
         .map(|me| {
             let groups = groups * me / threads..groups * (me + 1) / threads;
             let nearest = vec![[u32::MAX; LANES]; groups.len()];
-            Mutex::new(Share {
-                groups,
-                nearest,
-                sums: vec![0.0; k * dimensions],
-                counts: vec![0; k],
-                changed: 0,
-            })
+            Mutex::new(Share { groups, nearest, sums: vec![0.0; k * dimensions], counts: vec![0; k], changed: 0 })
         })
         .collect();
     let (begin, end) = (Barrier::new(threads), Barrier::new(threads));
     let done = AtomicBool::new(false);
     let round = |me: usize| {
-        assign(
-            &points,
-            &centres.read().expect("no panics"),
-            &mut shares[me].lock().expect("no panics"),
-        );
+        assign(&points, &centres.read().expect("no panics"), &mut shares[me].lock().expect("no panics"));
         end.wait();
     };
     let iterations = std::thread::scope(|scope| {
@@ -208,17 +165,13 @@ fn main() {
             begin.wait();
             round(0);
             iterations += 1;
-            let shares: Vec<_> = shares
-                .iter()
-                .map(|share| share.lock().expect("no panics"))
-                .collect();
+            let shares: Vec<_> = shares.iter().map(|share| share.lock().expect("no panics")).collect();
             let mut centres = centres.write().expect("no panics");
             for centre in 0..k {
                 // A centre that lost all its points stays where it is.
                 let count: u64 = shares.iter().map(|share| share.counts[centre]).sum();
                 for at in (centre * dimensions..(centre + 1) * dimensions).filter(|_| count > 0) {
-                    centres[at] =
-                        shares.iter().map(|share| share.sums[at]).sum::<f64>() / count as f64;
+                    centres[at] = shares.iter().map(|share| share.sums[at]).sum::<f64>() / count as f64;
                 }
             }
             if shares.iter().all(|share| share.changed == 0) || iterations == most {
@@ -230,14 +183,7 @@ fn main() {
         iterations
     });
     for centre in centres.into_inner().expect("no panics").chunks(dimensions) {
-        println!(
-            "{}",
-            centre
-                .iter()
-                .map(|value| format!("{value:.6}"))
-                .collect::<Vec<_>>()
-                .join("\t")
-        );
+        println!("{}", centre.iter().map(|value| format!("{value:.6}")).collect::<Vec<_>>().join("\t"));
     }
     eprintln!("iterations {iterations}");
 }

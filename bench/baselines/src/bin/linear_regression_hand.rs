@@ -43,13 +43,8 @@ fn add_inlined(sums: &mut Sums, block: &[u8]) {
 }
 
 fn main() -> std::io::Result<()> {
-    let ([path], [threads]) = arguments(
-        "linear_regression_hand FILE [--threads N]",
-        [("--threads", "2")],
-    );
-    let threads = threads
-        .parse()
-        .unwrap_or_else(|_| fail("--threads needs a number"));
+    let ([path], [threads]) = arguments("linear_regression_hand FILE [--threads N]", [("--threads", "2")]);
+    let threads = threads.parse().unwrap_or_else(|_| fail("--threads needs a number"));
     let all = blocks::each(&path, 0, 256 << 10, threads, Sums::default, add)?;
     let sum = |of: fn(&Sums) -> u64| all.iter().map(of).sum::<u64>() as f64;
     let (n, x, y) = (sum(|s| s.n), sum(|s| s.x), sum(|s| s.y));
@@ -58,9 +53,6 @@ fn main() -> std::io::Result<()> {
     println!("n\t{n}");
     println!("slope\t{slope:.6}");
     println!("intercept\t{:.6}", (y - slope * x) / n);
-    println!(
-        "r\t{:.6}",
-        (n * xy - x * y) / ((n * xx - x * x) * (n * yy - y * y)).sqrt()
-    );
+    println!("r\t{:.6}", (n * xy - x * y) / ((n * xx - x * x) * (n * yy - y * y)).sqrt());
     Ok(())
 }

@@ -4,24 +4,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use baselines::matrix::Matrix;
-use baselines::{arguments, fail};
+use baselines::fail;
+use baselines::matrix::{factors, print_product};
 
 fn main() {
-    let ([a, b], [workers]) = arguments(
-        "matrix_multiply_direct A.npy B.npy [--workers N]",
-        [("--workers", "2")],
-    );
-    let workers: usize = workers
-        .parse()
-        .unwrap_or_else(|_| fail("--workers needs a number"));
-    let (a, b) = (Matrix::read(&a), Matrix::read(&b));
-    if a.columns != b.rows {
-        fail(format!(
-            "{} x {} times {} x {} is no product",
-            a.rows, a.columns, b.rows, b.columns
-        ));
-    }
+    let (a, b, workers) = factors("matrix_multiply_direct A.npy B.npy [--workers N]", "--workers");
     let (inner, columns) = (b.rows, b.columns);
     let numbers = a.rows * columns;
     // One OS page for the counter of blocks, then the product.
@@ -38,10 +25,7 @@ fn main() {
         if memory == libc::MAP_FAILED {
             fail(std::io::Error::last_os_error());
         }
-        (
-            &*memory.cast::<AtomicUsize>(),
-            memory.add(4096).cast::<f64>(),
-        )
+        (&*memory.cast::<AtomicUsize>(), memory.add(4096).cast::<f64>())
     };
     let block = a.rows.div_ceil(2 * workers).clamp(16, 256);
     for _ in 0..workers {
@@ -85,10 +69,5 @@ fn main() {
     }
     // SAFETY: so many numbers, which nobody writes any more.
     let product = unsafe { std::slice::from_raw_parts(product, numbers) };
-    println!(
-        "trace\t{:.3}",
-        product.iter().step_by(columns + 1).sum::<f64>()
-    );
-    println!("sum\t{:.3}", product.iter().sum::<f64>());
-    println!("corner\t{:.3}", product.last().copied().unwrap_or(0.0));
+    print_product(product, columns);
 }

@@ -23,30 +23,22 @@ fn add_row_inlined(sums: &mut [f64], row: &[f64]) {
 
 fn main() {
     let ([path], [threads]) = arguments("pca_hand FILE.npy [--threads N]", [("--threads", "2")]);
-    let threads: usize = threads
-        .parse()
-        .unwrap_or_else(|_| fail("--threads needs a number"));
+    let threads: usize = threads.parse().unwrap_or_else(|_| fail("--threads needs a number"));
     let mut data = Matrix::read(&path);
     let (n, columns) = (data.rows, data.columns);
     if n < 2 {
         fail(format!("{path}: a covariance needs two rows or more"));
     }
     let mut means = vec![0.0; columns];
-    data.values
-        .chunks_exact(columns)
-        .for_each(|row| add_row(&mut means, row));
+    data.values.chunks_exact(columns).for_each(|row| add_row(&mut means, row));
     means.iter_mut().for_each(|mean| *mean /= n as f64);
     for row in data.values.chunks_exact_mut(columns) {
-        row.iter_mut()
-            .zip(&means)
-            .for_each(|(value, mean)| *value -= mean);
+        row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
     }
 
     // The matrix is symmetric: threads claim the blocks on and above the diagonal.
     let side = columns.div_ceil(BLOCK);
-    let pairs: Vec<(usize, usize)> = (0..side)
-        .flat_map(|i| (i..side).map(move |j| (i, j)))
-        .collect();
+    let pairs: Vec<(usize, usize)> = (0..side).flat_map(|i| (i..side).map(move |j| (i, j))).collect();
     let next = AtomicUsize::new(0);
     struct Shared(*mut f64);
     // SAFETY: threads write different blocks only.
@@ -96,13 +88,7 @@ fn main() {
         }
     }
     println!("means\t{:.6}", means.iter().sum::<f64>());
-    println!(
-        "trace\t{:.6}",
-        covariance.iter().step_by(columns + 1).sum::<f64>()
-    );
+    println!("trace\t{:.6}", covariance.iter().step_by(columns + 1).sum::<f64>());
     println!("sum\t{:.6}", covariance.iter().sum::<f64>());
-    println!(
-        "corner\t{:.6}",
-        covariance[columns * columns - 2.min(columns)]
-    );
+    println!("corner\t{:.6}", covariance[columns * columns - 2.min(columns)]);
 }

@@ -14,13 +14,8 @@ const SIEVE_BITS: usize = 1 << 16;
 /// Where a word's bit is: `start` has its first eight bytes at least.
 #[inline(always)]
 fn sieve_bit(start: [u8; 8], len: usize) -> usize {
-    let mask = if len >= 8 {
-        u64::MAX
-    } else {
-        (1 << (8 * len)) - 1
-    };
-    let mixed = ((u64::from_le_bytes(start) & mask) ^ (len as u64) << 59)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mask = if len >= 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
+    let mixed = ((u64::from_le_bytes(start) & mask) ^ (len as u64) << 59).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (64 - SIEVE_BITS.ilog2())) as usize
 }
 
@@ -64,28 +59,20 @@ fn line_ends(block: &[u8; 64]) -> u64 {
         use std::arch::x86_64::*;
         let row = |at: usize| {
             let bytes = _mm_loadu_si128(block.as_ptr().add(at).cast());
-            u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8))) as u32)
-                << at
+            u64::from(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8))) as u32) << at
         };
         row(0) | row(16) | row(32) | row(48)
     }
     #[cfg(not(target_arch = "x86_64"))]
-    block.iter().enumerate().fold(0, |mask, (bit, &byte)| {
-        mask | u64::from(byte == b'\n') << bit
-    })
+    block.iter().enumerate().fold(0, |mask, (bit, &byte)| mask | u64::from(byte == b'\n') << bit)
 }
 
 #[inline(always)]
 fn test(found: &mut Found<'_>, text: &[u8], start: usize, end: usize) {
-    let first = text[start..]
-        .first_chunk::<8>()
-        .copied()
-        .unwrap_or_else(|| padded(&text[start..]));
+    let first = text[start..].first_chunk::<8>().copied().unwrap_or_else(|| padded(&text[start..]));
     let bit = sieve_bit(first, end - start);
     if found.keys.sieve[bit / 64] >> (bit % 64) & 1 == 1 {
-        let word = text[start..end]
-            .strip_suffix(b"\r")
-            .unwrap_or(&text[start..end]);
+        let word = text[start..end].strip_suffix(b"\r").unwrap_or(&text[start..end]);
         if let Some(&place) = found.keys.places.get(word) {
             found.counts[place] += 1;
         }
@@ -98,23 +85,16 @@ fn padded(bytes: &[u8]) -> [u8; 8] {
 }
 
 fn main() -> std::io::Result<()> {
-    let ([keys_path, words_path], [threads]) = arguments(
-        "string_match_hand KEYS WORDS [--threads N]",
-        [("--threads", "2")],
-    );
-    let threads = threads
-        .parse()
-        .unwrap_or_else(|_| fail("--threads needs a number"));
+    let ([keys_path, words_path], [threads]) =
+        arguments("string_match_hand KEYS WORDS [--threads N]", [("--threads", "2")]);
+    let threads = threads.parse().unwrap_or_else(|_| fail("--threads needs a number"));
     let text = std::fs::read(&keys_path)?;
     let lines = || {
         text.split(|&byte| byte == b'\n')
             .map(|key| key.strip_suffix(b"\r").unwrap_or(key))
             .filter(|key| !key.is_empty())
     };
-    let mut keys = Keys {
-        sieve: Box::new([0; SIEVE_BITS / 64]),
-        places: HashMap::new(),
-    };
+    let mut keys = Keys { sieve: Box::new([0; SIEVE_BITS / 64]), places: HashMap::new() };
     for key in lines() {
         let place = keys.places.len();
         keys.places.entry_ref(key).or_insert(place);
@@ -125,18 +105,11 @@ fn main() -> std::io::Result<()> {
             keys.sieve[bit / 64] |= 1 << (bit % 64);
         }
     }
-    let new = || Found {
-        keys: &keys,
-        counts: vec![0; keys.places.len()],
-    };
+    let new = || Found { keys: &keys, counts: vec![0; keys.places.len()] };
     let all = blocks::each_of_lines(&words_path, 256 << 10, threads, new, search)?;
     for key in lines() {
         let place = keys.places[key];
-        println!(
-            "{}\t{}",
-            String::from_utf8_lossy(key),
-            all.iter().map(|found| found.counts[place]).sum::<u64>()
-        );
+        println!("{}\t{}", String::from_utf8_lossy(key), all.iter().map(|found| found.counts[place]).sum::<u64>());
     }
     Ok(())
 }

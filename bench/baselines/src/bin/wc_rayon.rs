@@ -9,10 +9,7 @@ type Counts = HashMap<Vec<u8>, u64>;
 fn count_words(mut counts: Counts, line: &[u8], tokens: Tokens) -> Counts {
     match tokens {
         Tokens::Space => {
-            for word in line
-                .split(u8::is_ascii_whitespace)
-                .filter(|word| !word.is_empty())
-            {
+            for word in line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
                 *counts.entry_ref(word).or_insert(0) += 1;
             }
         }
@@ -40,24 +37,14 @@ fn merge(a: Counts, b: Counts) -> Counts {
 
 fn main() -> std::io::Result<()> {
     let args = Args::parse();
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(args.threads)
-        .build_global()
-        .expect("no pool exists yet");
+    rayon::ThreadPoolBuilder::new().num_threads(args.threads).build_global().expect("no pool exists yet");
     let file = std::fs::File::open(&args.path)?;
     // SAFETY: a benchmark's input does not change while it is read.
     let text = unsafe { memmap2::Mmap::map(&file)? };
     let counts = text
         .par_split(|&byte| byte == b'\n')
-        .fold(Counts::new, |counts, line| {
-            count_words(counts, line, args.tokens)
-        })
+        .fold(Counts::new, |counts, line| count_words(counts, line, args.tokens))
         .reduce(Counts::new, merge);
     let total = counts.values().sum();
-    print_top(
-        counts.len(),
-        total,
-        counts.iter().map(|(word, &count)| (&word[..], count)),
-        args.top,
-    )
+    print_top(counts.len(), total, counts.iter().map(|(word, &count)| (&word[..], count)), args.top)
 }

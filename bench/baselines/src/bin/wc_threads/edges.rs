@@ -37,9 +37,7 @@ pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges:
         while written < ones {
             for step in 0..8 {
                 // SAFETY: at most 64 entries per block, rounded up to eights, fit the room reserved above.
-                unsafe {
-                    *out.add(count + written + step) = base.wrapping_add(edge.trailing_zeros())
-                };
+                unsafe { *out.add(count + written + step) = base.wrapping_add(edge.trailing_zeros()) };
                 edge &= edge.wrapping_sub(1);
             }
             written += 8;
@@ -75,15 +73,9 @@ mod masks {
             // letters: (byte | 0x20) - 'a' < 26, as a signed comparison after moving 0 to -128
             let letters = rows.map(|row| {
                 let lower = _mm_or_si128(row, _mm_set1_epi8(0x20));
-                _mm_cmplt_epi8(
-                    _mm_add_epi8(lower, _mm_set1_epi8((0x80u8 - b'a') as i8)),
-                    _mm_set1_epi8(-128 + 26),
-                )
+                _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((0x80u8 - b'a') as i8)), _mm_set1_epi8(-128 + 26))
             });
-            (
-                mask(letters),
-                mask(rows.map(|row| _mm_cmpeq_epi8(row, _mm_set1_epi8(b'\'' as i8)))),
-            )
+            (mask(letters), mask(rows.map(|row| _mm_cmpeq_epi8(row, _mm_set1_epi8(b'\'' as i8)))))
         }
     }
 
@@ -94,10 +86,7 @@ mod masks {
             let control = _mm_sub_epi8(row, _mm_set1_epi8(9));
             let control = _mm_cmpeq_epi8(_mm_min_epu8(control, _mm_set1_epi8(4)), control);
             let vertical_tab = _mm_cmpeq_epi8(row, _mm_set1_epi8(11));
-            _mm_or_si128(
-                _mm_cmpeq_epi8(row, _mm_set1_epi8(b' ' as i8)),
-                _mm_andnot_si128(vertical_tab, control),
-            )
+            _mm_or_si128(_mm_cmpeq_epi8(row, _mm_set1_epi8(b' ' as i8)), _mm_andnot_si128(vertical_tab, control))
         }))
     }
 }
@@ -105,17 +94,11 @@ mod masks {
 #[cfg(not(target_arch = "x86_64"))]
 mod masks {
     fn mask(block: &[u8; 64], class: impl Fn(&u8) -> bool) -> u64 {
-        block
-            .iter()
-            .enumerate()
-            .fold(0, |mask, (bit, byte)| mask | u64::from(class(byte)) << bit)
+        block.iter().enumerate().fold(0, |mask, (bit, byte)| mask | u64::from(class(byte)) << bit)
     }
 
     pub fn alpha_masks(block: &[u8; 64]) -> (u64, u64) {
-        (
-            mask(block, u8::is_ascii_alphabetic),
-            mask(block, |&byte| byte == b'\''),
-        )
+        (mask(block, u8::is_ascii_alphabetic), mask(block, |&byte| byte == b'\''))
     }
 
     pub fn space_mask(block: &[u8; 64]) -> u64 {

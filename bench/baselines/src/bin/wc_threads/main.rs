@@ -35,22 +35,19 @@ fn main() -> std::io::Result<()> {
     let size = file.metadata()?.len() as usize;
     let (next_chunk, next_partition) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let mapped = Barrier::new(args.threads);
-    let filled: Vec<std::sync::OnceLock<Partitions>> =
-        (0..args.threads).map(|_| Default::default()).collect();
+    let filled: Vec<std::sync::OnceLock<Partitions>> = (0..args.threads).map(|_| Default::default()).collect();
 
     let results: Vec<std::io::Result<Summary>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..args.threads)
             .map(|me| {
-                let (filled, mapped, next_chunk, next_partition) =
-                    (&filled, &mapped, &next_chunk, &next_partition);
+                let (filled, mapped, next_chunk, next_partition) = (&filled, &mapped, &next_chunk, &next_partition);
                 let (file, tokens, top) = (&file, args.tokens, args.top);
                 scope.spawn(move || {
                     let counted = count(file, size, tokens, next_chunk);
                     let error = match counted {
-                        Ok(partitions) => filled[me]
-                            .set(partitions)
-                            .err()
-                            .map(|_| unreachable!("one thread, one place")),
+                        Ok(partitions) => {
+                            filled[me].set(partitions).err().map(|_| unreachable!("one thread, one place"))
+                        }
                         Err(error) => Some(error),
                     };
                     mapped.wait();
@@ -61,29 +58,18 @@ fn main() -> std::io::Result<()> {
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no thread panics"))
-            .collect()
+        threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
     });
 
     let summaries = results.into_iter().collect::<std::io::Result<Vec<_>>>()?;
     let distinct = summaries.iter().map(|s| s.distinct).sum();
     let total = summaries.iter().map(|s| s.total).sum();
-    let words = summaries
-        .iter()
-        .flat_map(|s| &s.best)
-        .map(|(word, count)| (&word[..], *count));
+    let words = summaries.iter().flat_map(|s| &s.best).map(|(word, count)| (&word[..], *count));
     print_top(distinct, total, words, args.top)
 }
 
 /// Steps 1 to 3 of one thread.
-fn count(
-    file: &File,
-    size: usize,
-    tokens: Tokens,
-    next_chunk: &AtomicUsize,
-) -> std::io::Result<Partitions> {
+fn count(file: &File, size: usize, tokens: Tokens, next_chunk: &AtomicUsize) -> std::io::Result<Partitions> {
     let mut counter = Counter::new();
     let mut buffer = Vec::new();
     loop {
@@ -101,12 +87,7 @@ fn count(
 
 /// Reads the chunk that starts at `start` and returns where in the buffer its runs of non-white bytes are: a run belongs to
 /// the chunk in which it starts. White space follows the text in the buffer up to the next whole block and 16 bytes more.
-fn read_chunk(
-    file: &File,
-    start: usize,
-    size: usize,
-    buffer: &mut Vec<u8>,
-) -> std::io::Result<std::ops::Range<usize>> {
+fn read_chunk(file: &File, start: usize, size: usize, buffer: &mut Vec<u8>) -> std::io::Result<std::ops::Range<usize>> {
     const MORE: usize = 512;
     const PADDING: usize = edges::BLOCK + SHORT;
     let from = start.saturating_sub(1);
@@ -120,18 +101,13 @@ fn read_chunk(
         while have < want {
             match file.read_at(&mut buffer[have..want], (from + have) as u64)? {
                 0 => {
-                    return Err(std::io::Error::other(
-                        "the file was truncated while it was read",
-                    ));
+                    return Err(std::io::Error::other("the file was truncated while it was read"));
                 }
                 n => have += n,
             }
         }
         // The byte before `end` belongs to this chunk; if it is not white its run goes on into the next.
-        match buffer[end - 1..have]
-            .iter()
-            .position(u8::is_ascii_whitespace)
-        {
+        match buffer[end - 1..have].iter().position(u8::is_ascii_whitespace) {
             Some(white) => break end - 1 + white,
             None if from + have == size => break have,
             None => want = (have + have).min(size - from),
@@ -140,10 +116,7 @@ fn read_chunk(
     buffer[stop..stop + PADDING].fill(b' ');
     let first = match start {
         0 => 0,
-        _ => buffer[..stop]
-            .iter()
-            .position(u8::is_ascii_whitespace)
-            .unwrap_or(stop),
+        _ => buffer[..stop].iter().position(u8::is_ascii_whitespace).unwrap_or(stop),
     };
     Ok(first..stop)
 }
@@ -175,19 +148,11 @@ impl Counter {
     }
 
     /// The same code, compiled for the instructions that this processor has.
-    fn count_with_cpu<const ALPHA: bool>(
-        &mut self,
-        buffer: &mut [u8],
-        text: std::ops::Range<usize>,
-    ) {
+    fn count_with_cpu<const ALPHA: bool>(&mut self, buffer: &mut [u8], text: std::ops::Range<usize>) {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-            fn modern<const ALPHA: bool>(
-                counter: &mut Counter,
-                buffer: &mut [u8],
-                text: std::ops::Range<usize>,
-            ) {
+            fn modern<const ALPHA: bool>(counter: &mut Counter, buffer: &mut [u8], text: std::ops::Range<usize>) {
                 counter.count_text::<ALPHA>(buffer, text);
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
@@ -237,13 +202,7 @@ impl Counter {
             let len = (end - start) as usize;
             let (key, hash) = if len <= SHORT {
                 // SAFETY: 16 readable bytes follow every token, inside the buffer or its padding.
-                let bytes = unsafe {
-                    buffer
-                        .as_ptr()
-                        .add(start as usize)
-                        .cast::<[u64; 2]>()
-                        .read_unaligned()
-                };
+                let bytes = unsafe { buffer.as_ptr().add(start as usize).cast::<[u64; 2]>().read_unaligned() };
                 let mut key = [bytes[0] & MASKS[len][0], bytes[1] & MASKS[len][1]];
                 if ALPHA {
                     key = key.map(upper);
@@ -257,11 +216,7 @@ impl Counter {
                 ([start as u64, 0], hash_long(token))
             };
             self.table.prefetch((hash >> 32) as u32);
-            *pending = Pending {
-                key,
-                hash,
-                len: len as u32,
-            };
+            *pending = Pending { key, hash, len: len as u32 };
         }
         for pending in &pending[..batch.len()] {
             let hash = (pending.hash >> 32) as u32;
@@ -269,9 +224,7 @@ impl Counter {
                 self.table.add_short(pending.key, hash, pending.len, 1);
             } else {
                 let token = &buffer[pending.key[0] as usize..][..pending.len as usize];
-                self.table.add_long(token, pending.hash, hash, 1, |bytes| {
-                    self.long_keys.keep(bytes)
-                });
+                self.table.add_long(token, pending.hash, hash, 1, |bytes| self.long_keys.keep(bytes));
             }
         }
     }
@@ -303,8 +256,7 @@ impl LongKeys {
     fn keep(&mut self, bytes: &[u8]) -> *const u8 {
         loop {
             let Some(block) = self.blocks.get_mut(self.current) else {
-                self.blocks
-                    .push(Vec::with_capacity(Self::BLOCK.max(bytes.len())));
+                self.blocks.push(Vec::with_capacity(Self::BLOCK.max(bytes.len())));
                 continue;
             };
             if block.capacity() - block.len() >= bytes.len() {
@@ -349,9 +301,7 @@ fn merge(filled: &[std::sync::OnceLock<Partitions>], next: &AtomicUsize, top: us
             if slot.count >= least {
                 summary.best.push((slot.bytes().to_vec(), slot.count));
                 if summary.best.len() > 4 * top {
-                    summary
-                        .best
-                        .sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+                    summary.best.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
                     summary.best.truncate(top);
                     least = summary.best.last().map_or(u64::MAX, |last| last.1);
                 }
@@ -366,11 +316,7 @@ const MASKS: [[u64; 2]; SHORT + 1] = {
     let mut masks = [[0; 2]; SHORT + 1];
     let mut len = 0;
     while len <= SHORT {
-        let mask = if len == 16 {
-            u128::MAX
-        } else {
-            (1u128 << (8 * len)) - 1
-        };
+        let mask = if len == 16 { u128::MAX } else { (1u128 << (8 * len)) - 1 };
         masks[len] = [mask as u64, (mask >> 64) as u64];
         len += 1;
     }
@@ -404,10 +350,7 @@ fn hash_long(bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     for block in blocks.iter().chain(std::iter::once(last)) {
         let block = u128::from_le_bytes(*block);
-        hash = fold(
-            block as u64 ^ SEEDS[0] ^ hash,
-            (block >> 64) as u64 ^ SEEDS[1],
-        );
+        hash = fold(block as u64 ^ SEEDS[0] ^ hash, (block >> 64) as u64 ^ SEEDS[1]);
     }
     hash
 }

@@ -21,14 +21,8 @@ impl Zeroed {
         // SAFETY: a new private mapping aliases nothing; the ends given back are parts of it that nobody has seen.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            let mapped = libc::mmap(
-                std::ptr::null_mut(),
-                bytes + spare,
-                libc::PROT_READ | libc::PROT_WRITE,
-                flags,
-                -1,
-                0,
-            );
+            let mapped =
+                libc::mmap(std::ptr::null_mut(), bytes + spare, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             assert!(mapped != libc::MAP_FAILED, "no memory for {bytes} bytes");
             let mut start = mapped.cast::<u8>();
             if spare > 0 {

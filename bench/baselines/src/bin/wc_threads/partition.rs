@@ -44,11 +44,7 @@ unsafe impl Sync for Partitions {}
 
 impl Partitions {
     pub fn new() -> Self {
-        Self {
-            chunks: vec![Vec::new(); PARTITIONS],
-            blocks: Vec::new(),
-            block_used: BLOCK,
-        }
+        Self { chunks: vec![Vec::new(); PARTITIONS], blocks: Vec::new(), block_used: BLOCK }
     }
 
     /// Appends a key and its count.
@@ -59,30 +55,19 @@ impl Partitions {
         let partition = (slot.hash >> (32 - PARTITION_BITS)) as usize;
         // A short key is written as 16 bytes whatever its length: what is too much is overwritten by the next record.
         let needed = bytes.max(HEADER + SHORT);
-        if self.chunks[partition]
-            .last()
-            .is_none_or(|chunk| chunk.room - chunk.used < needed)
-        {
+        if self.chunks[partition].last().is_none_or(|chunk| chunk.room - chunk.used < needed) {
             let chunk = self.cut(needed.max(CHUNK));
             self.chunks[partition].push(chunk);
         }
-        let chunk = self.chunks[partition]
-            .last_mut()
-            .expect("one was pushed if there was none");
+        let chunk = self.chunks[partition].last_mut().expect("one was pushed if there was none");
         // SAFETY: `needed` bytes of the chunk are free, and records keep it aligned to 8.
         unsafe {
             let record = chunk.start.cast_mut().add(chunk.used);
-            record.cast::<Header>().write(Header {
-                hash: slot.hash,
-                len: slot.len,
-                count: slot.count,
-            });
+            record.cast::<Header>().write(Header { hash: slot.hash, len: slot.len, count: slot.count });
             if len <= SHORT {
                 record.add(HEADER).cast::<[u64; 2]>().write(slot.key);
             } else {
-                record
-                    .add(HEADER)
-                    .copy_from_nonoverlapping(slot.bytes().as_ptr(), len);
+                record.add(HEADER).copy_from_nonoverlapping(slot.bytes().as_ptr(), len);
             }
         }
         chunk.used += bytes;
@@ -96,28 +81,17 @@ impl Partitions {
             let start = own.start();
             // Before the block that is in use, which must stay the last.
             self.blocks.insert(0, own);
-            return Chunk {
-                start,
-                used: 0,
-                room: bytes,
-            };
+            return Chunk { start, used: 0, room: bytes };
         }
         if self.block_used + bytes > BLOCK {
             self.blocks.push(Zeroed::new(BLOCK));
             self.block_used = 0;
         }
-        let block = self
-            .blocks
-            .last()
-            .expect("pushed above if the last was full");
+        let block = self.blocks.last().expect("pushed above if the last was full");
         // SAFETY: inside the block, as just checked.
         let start = unsafe { block.start().add(self.block_used) };
         self.block_used += bytes;
-        Chunk {
-            start,
-            used: 0,
-            room: bytes,
-        }
+        Chunk { start, used: 0, room: bytes }
     }
 
     /// Adds the records of one partition to a table. Long keys stay here: the table points to them.

@@ -24,11 +24,7 @@ pub struct Slot {
 impl Slot {
     /// The key's bytes.
     pub fn bytes(&self) -> &[u8] {
-        let start = if self.len as usize <= SHORT {
-            self.key.as_ptr().cast()
-        } else {
-            self.key[0] as *const u8
-        };
+        let start = if self.len as usize <= SHORT { self.key.as_ptr().cast() } else { self.key[0] as *const u8 };
         // SAFETY: short keys lie in the slot; of long ones `key[0]` is the address of `len` bytes that outlive the table.
         unsafe { std::slice::from_raw_parts(start, self.len as usize) }
     }
@@ -47,13 +43,7 @@ impl Table {
     /// A table of 2^bits slots, indexed by the hash bits below the `skip` highest.
     pub fn new(bits: u32, skip: u32) -> Self {
         let memory = Zeroed::new(size_of::<Slot>() << bits);
-        Self {
-            slots: memory.start().cast(),
-            _memory: memory,
-            bits,
-            skip,
-            used: 0,
-        }
+        Self { slots: memory.start().cast(), _memory: memory, bits, skip, used: 0 }
     }
 
     /// How many keys are in it.
@@ -98,12 +88,7 @@ impl Table {
                 return;
             }
             if slot.len == 0 {
-                *slot = Slot {
-                    key,
-                    hash,
-                    len,
-                    count,
-                };
+                *slot = Slot { key, hash, len, count };
                 self.used += 1;
                 return;
             }
@@ -132,12 +117,7 @@ impl Table {
                 return;
             }
             if slot.len == 0 {
-                *slot = Slot {
-                    key: [keep(bytes) as u64, whole_hash],
-                    hash,
-                    len,
-                    count,
-                };
+                *slot = Slot { key: [keep(bytes) as u64, whole_hash], hash, len, count };
                 self.used += 1;
                 return;
             }
@@ -148,9 +128,7 @@ impl Table {
     /// The keys, in the order of their hashes' highest bits (but for those that probing moved on).
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
         // SAFETY: the slots were zeroed when mapped, and zero is a valid slot.
-        unsafe { std::slice::from_raw_parts(self.slots, 1 << self.bits) }
-            .iter()
-            .filter(|slot| slot.len != 0)
+        unsafe { std::slice::from_raw_parts(self.slots, 1 << self.bits) }.iter().filter(|slot| slot.len != 0)
     }
 
     /// Empties it.
