@@ -107,10 +107,10 @@ fn supervise<J: MapReduce>(
         place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
         iterates: state.is_some(),
     };
-    // A look at the input must leave no trace in an output.
-    let sample = match outputs[..] {
-        [] => Sample::take(program, &settings, &opened.sources, state.unwrap_or_default()),
-        _ => None,
+    // A look at the input must leave no trace in an output. Its child ends while the workers start.
+    let (sample, _child) = match outputs[..] {
+        [] => Sample::take(program, &settings, &opened.sources, state.unwrap_or_default()).unzip(),
+        _ => (None, None),
     };
     let plan = Plan::new(&settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
     if let Some(mut on_plan) = on_plan {

@@ -125,7 +125,7 @@ pub(crate) fn explain(
         choose("skew", format!("combined in reduce once a key has more than {values} values"), ASKED.to_owned());
     }
     // 4. The way, and reduce.
-    let why = asked(settings.page_bytes.is_some(), "all pages together stay in the last-level cache");
+    let why = asked(settings.page_bytes.is_some(), "the pages of all that map at once stay in the last-level cache");
     let pages = format!("{} of {} for each worker", plan.pages_per_arena, size(plan.page_bytes as u64));
     choose("pages", pages, why);
     let (policy, why) = match plan.pages {

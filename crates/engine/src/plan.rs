@@ -5,9 +5,9 @@ use crate::error::{Error, Result};
 use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::sample::{Sample, WORTH_BYTES};
 
-/// Memory for pages in flight, all workers together: small enough to stay in the last-level cache.
+/// Memory for pages in flight, of all workers that map at once: small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
-/// Page size when there are few workers; measured, see bench/runs.
+/// Page size when few workers map at once; measured, see bench/runs.
 const PAGE_BYTES_MAX: usize = 32 << 10;
 const PAGE_BYTES_MIN: usize = 4 << 10;
 /// Bytes that a worker reads at a time: input and combining table stay in its second-level cache together.
@@ -222,12 +222,13 @@ impl Plan {
             _ => PARTITIONS_MIN,
         };
         let partitions = partitions.max(reduce_workers * 2).next_power_of_two();
+        let mapping_at_once = settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
         let pool_pages = partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
-            // Of a small budget, pages take an eighth.
-            let pool_bytes = POOL_BYTES.min(settings.memory_bytes.map_or(POOL_BYTES, |bytes| bytes / 8));
-            let fair = pool_bytes / (map_workers * pool_pages);
-            fair.clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX) / 4096 * 4096
+            // Only those that map at once write many. Of a small budget, the pages of all take an eighth.
+            let cached = POOL_BYTES / (mapping_at_once * pool_pages);
+            let affordable = settings.memory_bytes.map_or(cached, |bytes| bytes / 8 / (map_workers * pool_pages));
+            cached.min(affordable).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX) / 4096 * 4096
         });
         if page_bytes == 0 || !page_bytes.is_multiple_of(4096) || page_bytes > 64 << 20 {
             return Err(Error::Setting(format!(
@@ -243,7 +244,6 @@ impl Plan {
             }
         });
         let split_bytes = split_bytes.max(input_bytes / TASKS_MAX).max(1);
-        let mapping_at_once = settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
         let buffer_bytes = match buffer {
             Buffer::Hash => hash_bytes,
             Buffer::Dense => keys.unwrap_or(0) * place_bytes,

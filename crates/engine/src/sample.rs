@@ -7,11 +7,12 @@
 //! Measured: 0.3 ms of CPU time for the fork, the child and the count, which is why inputs below [`WORTH_BYTES`] are planned without.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{Read, Write};
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use gristmill_os::clock::monotonic_ns;
-use gristmill_os::process::fork_worker;
+use gristmill_os::process::{Child, fork_worker};
 use gristmill_os::wake::poll;
 
 use crate::datum::{Datum, Key};
@@ -58,13 +59,14 @@ pub(crate) struct Sample {
 const WORDS: usize = 7;
 
 impl Sample {
-    /// Maps pieces of `sources`, if it is worth it and safe: a process of several threads must not be forked.
+    /// Maps pieces of `sources`, if it is worth it and safe: a process of several threads must not be forked. The child
+    /// that did it may still be ending; dropped, it is waited for.
     pub fn take<J: MapReduce>(
         program: &J,
         settings: &Settings,
         sources: &Arc<[Source]>,
         state: &[u8],
-    ) -> Option<Sample> {
+    ) -> Option<(Sample, Child)> {
         let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
         let open = settings.workers.is_none() && settings.map_workers.is_none() || settings.split_bytes.is_none();
         let first = sources.iter().find(|source| source.bytes > 0)?;
@@ -78,7 +80,7 @@ impl Sample {
             return None;
         }
         let (mut from, mut to) = std::io::pipe().ok()?;
-        let child = fork_worker(|| {
+        let child = fork_worker(move || {
             // Whatever the map function does here, nobody shall hear of it: the workers will meet it again.
             std::panic::set_hook(Box::new(|_| {}));
             let mut reader = Reader::new(PIECE_BYTES);
@@ -94,18 +96,14 @@ impl Sample {
             0
         });
         let mut child = child.ok()?;
-        drop(to);
-        // A poll that fails ends the look early.
-        drop(poll(&[child.pidfd()], Some(PATIENCE_MS)));
-        let has_ended = child.try_wait().ok()?.is_some();
-        // Kills it if it still runs.
-        drop(child);
-        let mut told = Vec::new();
-        from.read_to_end(&mut told).ok()?;
+        let (told, has_ended) = read_for(PATIENCE_MS, &mut from).ok()?;
+        if !has_ended {
+            child.kill().ok()?;
+        }
         let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
         let sample = Sample::from_words(words);
         // What crashes on the first piece says nothing.
-        (sample.pieces > 0 || !has_ended).then_some(sample)
+        (sample.pieces > 0 || !has_ended).then_some((sample, child))
     }
 
     /// Nanoseconds that the map function takes for `bytes` of input.
@@ -172,6 +170,25 @@ fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, to: 
         sample.bytes += bytes;
         if !tell(*sample, to) {
             return;
+        }
+    }
+}
+
+/// What comes through the pipe within so many milliseconds, and whether it has been closed by then.
+fn read_for(patience_ms: u32, from: &mut PipeReader) -> io::Result<(Vec<u8>, bool)> {
+    let ends_ns = monotonic_ns() + u64::from(patience_ms) * 1_000_000;
+    let (mut told, mut buffer) = (Vec::new(), [0; 8 * WORDS]);
+    loop {
+        let left_ms = ends_ns.saturating_sub(monotonic_ns()).div_ceil(1_000_000);
+        if poll(&[from.as_fd()], Some(left_ms as u32))?.is_empty() {
+            if left_ms == 0 {
+                return Ok((told, false));
+            }
+            continue;
+        }
+        match from.read(&mut buffer)? {
+            0 => return Ok((told, true)),
+            read => told.extend_from_slice(&buffer[..read]),
         }
     }
 }

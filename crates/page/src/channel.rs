@@ -120,10 +120,6 @@ impl<'r> Sender<'r> {
         let was_there = std::mem::replace(&mut self.faulted_in[number as usize], true);
         *(if was_there { &mut self.repeated_uses } else { &mut self.fresh_uses }) += 1;
         let range = self.pages.page_range(self.slot, number);
-        if !was_there {
-            // One call instead of a fault for each OS page; what the kernel does not give now is faulted in.
-            drop(self.pages.region().populate(range.clone()));
-        }
         // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), so it is
         // in no ring and no other `PageMut` or `PageRef` names it; the range lies inside the page area,
         // which lives as long as 'r and of which no other references to these bytes are made anywhere.
