@@ -12,6 +12,4 @@ if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
         exit 1
     fi
 fi
-# The fault tests kill executors in the middle of Spark's own time-outs. On a machine that is busy with something else one may
-# run out of its time; it is run again, and Maven names it among the flakes. What fails three times fails.
-mvn -q --batch-mode verify -Dsurefire.rerunFailingTestsCount=2
+mvn -q --batch-mode verify

@@ -43,6 +43,9 @@ public final class Coordinator {
   private final Map<String, Executor> executors = new LinkedHashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
+  private long homesLost;
+  private long attemptsRefused;
+  private long incompleteReads;
 
   /** @param planShare share of a shuffle's maps that must have committed before its partitions are placed */
   public Coordinator(Cluster cluster, double planShare) {
@@ -105,6 +108,7 @@ public final class Coordinator {
       announce(s);
     }
     if (status == null) {
+      attemptsRefused++;
       return new Commit(false, false, null, sizes);
     }
     if (s.allCommitted() && s.commits() == s.maps) {
@@ -141,6 +145,7 @@ public final class Coordinator {
    */
   public synchronized void missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
+    incompleteReads++;
     s.missing(partition, winners);
     cluster.log("shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
         + " will be made again");
@@ -170,6 +175,13 @@ public final class Coordinator {
     }
   }
 
+  /** Of all shuffles so far: homes lost, attempts that were not to win, and reads that found a winner incomplete. */
+  public record Counters(long homesLost, long attemptsRefused, long incompleteReads) {}
+
+  public synchronized Counters counters() {
+    return new Counters(homesLost, attemptsRefused, incompleteReads);
+  }
+
   public synchronized boolean has(int shuffle) {
     return shuffles.containsKey(shuffle);
   }
@@ -178,6 +190,7 @@ public final class Coordinator {
     if (executors.isEmpty() || !s.loseHome(home, executors())) {
       return false;
     }
+    homesLost++;
     cluster.log("shuffle " + s.id + ": " + reason + "; its partitions are made again elsewhere: " + s.describe());
     cluster.publish(s.plan());
     cluster.unregisterAll(s.id);

@@ -16,6 +16,7 @@ import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.gristmill.core.Coordinator;
 import org.gristmill.core.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -140,6 +141,11 @@ public final class GristmillShuffleManager implements ShuffleManager {
       driver.stop();
     }
     sort.stop();
+  }
+
+  /** The driver's knowledge of all shuffles. */
+  Coordinator coordinator() {
+    return driver.coordinator();
   }
 
   /** Whether segments of a shuffle can be deserialised as one stream. */

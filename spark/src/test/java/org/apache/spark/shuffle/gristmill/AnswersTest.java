@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
+import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
@@ -32,7 +33,8 @@ class AnswersTest {
 
   @BeforeAll
   static void start() {
-    cluster = new TestCluster(2);
+    // A reduce task waits for the home of its partition however busy the machine is.
+    cluster = new TestCluster(2, new SparkConf(false).set("spark.locality.wait", "60s"));
     Random random = new Random(1);
     data = new ArrayList<>();
     for (int i = 0; i < RECORDS; i++) {

@@ -157,13 +157,8 @@ class FaultsTest {
   void aFlippedByteIsNoticedAndTheMapRunsAgain() throws Exception {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
       Random random = new Random(seed);
-      List<Path> before = cluster.storeFiles();
       JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0);
-      assertEquals(1000, sums.count());
-      List<Path> files = new ArrayList<>(cluster.storeFiles());
-      files.removeAll(before);
-      Path file = files.get(random.nextInt(files.size()));
-      flip(file, random);
+      flip(oneOf(filesMadeBy(sums), random), random);
       assertEquals(expected(), new TreeMap<>(sums.collectAsMap()), "seed " + seed);
     }
   }
@@ -181,55 +176,76 @@ class FaultsTest {
   @Test
   void aTruncatedFileIsNoticedAndItsMapsRunAgain() throws Exception {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
-      List<Path> before = cluster.storeFiles();
       JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0);
-      assertEquals(1000, sums.count());
-      List<Path> files = new ArrayList<>(cluster.storeFiles());
-      files.removeAll(before);
-      try (RandomAccessFile bytes = new RandomAccessFile(files.get(0).toFile(), "rw")) {
+      try (RandomAccessFile bytes = new RandomAccessFile(oneOf(filesMadeBy(sums), new Random(seed)).toFile(), "rw")) {
         bytes.setLength(bytes.length() / 2);
       }
       assertEquals(expected(), new TreeMap<>(sums.collectAsMap()), "seed " + seed);
     }
   }
 
-  /**
-   * A folder turns into a file under one executor: it can store nothing new, so its partitions move to the others. If Spark
-   * itself keeps giving the task to that executor, whose own broadcast blocks need the folder too, Spark's job fails as
-   * it would with its own shuffle: then the error names the folder, and the answer is right once the folder is back.
-   */
+  /** A folder turns into a file under one executor: it can store nothing new, so its partitions move to the others. */
   @Test
-  void anExecutorWhoseFolderIsGoneStopsBeingAHome() throws Exception {
-    while (cluster.context.sc().statusTracker().getExecutorInfos().length < 1 + EXECUTORS) {
-      Thread.sleep(100); // the driver counts too; executors killed by another test come back
-    }
-    List<Path> folders = cluster.blockFolders();
-    Path folder = null;
-    for (Path candidate : folders) {
-      try (Stream<Path> files = Files.walk(candidate)) {
-        folder = files.anyMatch(f -> f.toString().endsWith(".store")) ? candidate : folder;
-      }
-    }
-    if (folder == null) { // no shuffle has run yet: make one
-      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(0, 0, 0), 0).collectAsMap()));
-      folder = cluster.storeFiles().get(0).getParent().getParent();
-    }
-    try (Stream<Path> files = Files.walk(folder)) {
-      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(file);
-      }
-    }
-    Files.writeString(folder, "not a folder");
-    try {
-      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(0, 0, 0), 0).collectAsMap()));
-    } catch (Exception failure) {
-      assertTrue(
-          failure.getMessage().contains(folder.getFileName() + "/") && failure.getMessage().contains("Not a directory"),
-          failure.getMessage());
-    } finally {
+  void anExecutorThatCannotMakeFilesStopsBeingAHome() throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      JavaPairRDD<Integer, Long> old = sums(new Behaviour(seed, 0, 0), 0);
+      Path folder = oneOf(filesMadeBy(old), new Random(seed)).getParent();
+      Path aside = Files.move(folder, folder.resolveSibling("aside"));
+      Files.writeString(folder, "not a folder");
+      long lost = cluster.coordinator().counters().homesLost();
+      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(seed, 0, 0), 0).collectAsMap()), "seed " + seed);
+      assertTrue(cluster.coordinator().counters().homesLost() > lost);
       Files.delete(folder);
-      Files.createDirectory(folder);
+      Files.move(aside, folder);
+      assertEquals(expected(), new TreeMap<>(old.collectAsMap()), "seed " + seed);
     }
-    assertEquals(expected(), new TreeMap<>(sums(new Behaviour(0, 0, 0), 0).collectAsMap()));
+  }
+
+  /** What executors elsewhere read by its path is gone; what is written next finds a new folder. */
+  @Test
+  void aFolderThatIsRemovedTakesItsPartitionsWithItAndTheyAreMadeAgain() throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0);
+      Path folder = oneOf(filesMadeBy(sums), new Random(seed)).getParent();
+      try (Stream<Path> files = Files.walk(folder)) {
+        for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+          Files.delete(file);
+        }
+      }
+      assertEquals(expected(), new TreeMap<>(sums.collectAsMap()), "seed " + seed);
+      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(seed, 0, 0), 0).collectAsMap()), "seed " + seed);
+    }
+  }
+
+  /** To a process that may write no further into any file, appends fail in the middle, as on a full disk. */
+  @Test
+  void anExecutorWhoseDiskIsFullStopsBeingAHome() throws Exception {
+    for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      JavaPairRDD<Integer, Long> old = sums(new Behaviour(seed, 0, 0), 0);
+      String home = TestCluster.writerOf(oneOf(filesMadeBy(old), new Random(seed)));
+      long lost = cluster.coordinator().counters().homesLost();
+      limitFileSize(home, "1000");
+      assertEquals(expected(), new TreeMap<>(sums(new Behaviour(seed, 0, 0), 0).collectAsMap()), "seed " + seed);
+      assertTrue(cluster.coordinator().counters().homesLost() > lost);
+      limitFileSize(home, "unlimited");
+      assertEquals(expected(), new TreeMap<>(old.collectAsMap()), "seed " + seed);
+    }
+  }
+
+  private static void limitFileSize(String pid, String soft) throws Exception {
+    assertEquals(0, new ProcessBuilder("prlimit", "--pid", pid, "--fsize=" + soft + ":").start().waitFor());
+  }
+
+  /** Runs the shuffle; the store files of its homes. */
+  private static List<Path> filesMadeBy(JavaPairRDD<Integer, Long> sums) throws IOException {
+    List<Path> before = cluster.storeFiles();
+    assertEquals(1000, sums.count());
+    List<Path> files = new ArrayList<>(cluster.storeFiles());
+    files.removeAll(before);
+    return files;
+  }
+
+  private static Path oneOf(List<Path> files, Random random) {
+    return files.get(random.nextInt(files.size()));
   }
 }

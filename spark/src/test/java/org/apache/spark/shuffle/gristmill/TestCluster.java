@@ -2,12 +2,20 @@ package org.apache.spark.shuffle.gristmill;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.util.Utils$;
+import org.gristmill.core.Coordinator;
 
 /** A local cluster whose executors are processes of their own, with our shuffle and nothing falling back. */
 final class TestCluster implements AutoCloseable {
@@ -41,6 +49,7 @@ final class TestCluster implements AutoCloseable {
     for (var setting : extra.getAll()) {
       conf.set(setting._1(), setting._2());
     }
+    Utils$.MODULE$.clearLocalRootDirs(); // else a worker takes the folder of the first cluster of this process
     context = new JavaSparkContext(conf);
   }
 
@@ -69,18 +78,55 @@ final class TestCluster implements AutoCloseable {
     }
   }
 
-  /** The files that hold partitions. */
+  /** The files that hold partitions. Spark may delete others while we look. */
   List<Path> storeFiles() throws IOException {
-    try (Stream<Path> files = Files.walk(folder)) {
-      return files.filter(f -> f.toString().endsWith(".store")).sorted().toList();
+    List<Path> found = new ArrayList<>();
+    Files.walkFileTree(folder, new SimpleFileVisitor<>() {
+      @Override
+      public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+        if (file.toString().endsWith(".store")) {
+          found.add(file);
+        }
+        return FileVisitResult.CONTINUE;
+      }
+
+      @Override
+      public FileVisitResult visitFileFailed(Path file, IOException gone) {
+        return FileVisitResult.CONTINUE;
+      }
+
+      @Override
+      public FileVisitResult postVisitDirectory(Path folder, IOException gone) {
+        return FileVisitResult.CONTINUE;
+      }
+    });
+    Collections.sort(found);
+    return found;
+  }
+
+  /** The process id of the live executor that holds a store file open. */
+  static String writerOf(Path store) throws IOException, InterruptedException {
+    for (ProcessHandle executor : executors()) {
+      try (Stream<Path> open = Files.list(Path.of("/proc/" + executor.pid() + "/fd"))) {
+        if (open.anyMatch(fd -> isLinkTo(fd, store))) {
+          return String.valueOf(executor.pid());
+        }
+      }
+    }
+    throw new IllegalStateException("no executor has " + store + " open");
+  }
+
+  private static boolean isLinkTo(Path link, Path file) {
+    try {
+      return Files.readSymbolicLink(link).equals(file);
+    } catch (IOException e) {
+      return false; // closed meanwhile
     }
   }
 
-  /** Spark's folders for blocks, one for each live process. */
-  List<Path> blockFolders() throws IOException {
-    try (Stream<Path> files = Files.walk(folder)) {
-      return files.filter(f -> f.getFileName().toString().startsWith("blockmgr-")).sorted().toList();
-    }
+  /** The driver's part of the shuffle. */
+  Coordinator coordinator() {
+    return ((GristmillShuffleManager) SparkEnv.get().shuffleManager()).coordinator();
   }
 
   @Override
