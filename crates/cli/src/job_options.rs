@@ -35,6 +35,20 @@ pub struct JobOptions {
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = WORKERS)]
     task_timeout: Option<Duration>,
 
+    /// How many workers may die in the whole job [default: as many as there are spare places for, at least 32]
+    #[arg(long, value_name = "N", help_heading = WORKERS)]
+    max_failures: Option<u32>,
+
+    /// Set up to N records aside that the map function crashes on, rejects or (with --task-timeout) never returns from,
+    /// and answer for the others
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = WORKERS)]
+    pub skip_bad_records: u32,
+
+    /// Where records that were set aside are listed, with place and cause, as JSON lines [default: the name of --output
+    /// with .bad.jsonl behind it, or bad-records.jsonl]
+    #[arg(long, value_name = "FILE", requires = "skip_bad_records", help_heading = WORKERS)]
+    pub bad_records: Option<PathBuf>,
+
     /// When reducers begin
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     exchange: Exchange,
@@ -197,7 +211,11 @@ impl JobOptions {
         if let Some(timeout) = self.task_timeout {
             job = job.task_timeout(timeout);
         }
+        if let Some(failures) = self.max_failures {
+            job = job.max_failures(failures);
+        }
         job.retries(self.retries)
+            .skip_bad_records(self.skip_bad_records)
             .sample(!self.no_sample)
             .deterministic(self.deterministic)
             .isolation(match self.isolation {

@@ -9,6 +9,7 @@
 //!  runs         the job itself         progress     what a terminal sees meanwhile
 //!  rows         how a row is written   aside        a file that appears whole or not at all
 //!  packer       a file that is compressed as it is written
+//!  bad_records  what was set aside
 //!  stats        what it took           units        sizes and durations as people write them
 //!  generate     makes input            experiment   compares strategies
 //! ```
@@ -16,6 +17,7 @@
 //! Only results go to standard output. Workers are forked from this process, so it starts no thread.
 
 mod aside;
+mod bad_records;
 mod common;
 mod experiment;
 mod failure;

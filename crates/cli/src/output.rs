@@ -92,7 +92,8 @@ impl Destination {
         }
     }
 
-    fn path(&self) -> Option<&Path> {
+    /// Where it goes, if that is a file.
+    pub fn path(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The bar is drawn by whoever calls it, never by a thread of its own: workers are forked from this process.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,14 @@ pub struct Terminal {
     bar: Option<OnceCell<ProgressBar>>,
     quiet: bool,
     began: Instant,
+    /// Workers that died.
+    deaths: Cell<usize>,
 }
 
 impl Terminal {
     pub fn new(quiet: bool) -> Terminal {
         let watched = !quiet && std::io::stderr().is_terminal();
-        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now() }
+        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now(), deaths: Cell::new(0) }
     }
 
     /// True when [`Terminal::show`] shows something.
@@ -58,14 +60,24 @@ impl Terminal {
         }
     }
 
-    /// Tells of workers that were replaced, and, on a terminal, what was done in which time.
+    /// Tells of a worker that is replaced, while the job goes on.
+    pub fn tell_of(&self, death: &str) {
+        self.deaths.set(self.deaths.get() + 1);
+        if self.quiet || self.deaths.get() > DEATHS_TOLD {
+            return;
+        }
+        let tell = || eprintln!("gristmill: {death}. Its work is done again");
+        match self.bar.as_ref().and_then(OnceCell::get) {
+            Some(bar) => bar.suspend(tell),
+            None => tell(),
+        }
+    }
+
+    /// Tells how many workers were replaced, and, on a terminal, what was done in which time.
     pub fn sum_up(&self, summary: &Summary, pairs: &str, keys: &str) {
         self.clear();
         if self.quiet {
             return;
-        }
-        for death in summary.deaths.iter().take(DEATHS_TOLD) {
-            eprintln!("gristmill: {death}. Its work was done again");
         }
         if summary.deaths.len() > DEATHS_TOLD {
             eprintln!("gristmill: {} workers died in all; the result is complete", summary.deaths.len());

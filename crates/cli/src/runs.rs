@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use gristmill::{Choice, Datum, Job, MapReduce, Next, Outcome, Step, Summary};
 
+use crate::bad_records::BadRecords;
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::job_options::JobOptions;
@@ -20,6 +21,8 @@ pub struct Runs<'o> {
     record_bytes_max: Option<usize>,
     terminal: Terminal,
     stats: Option<Stats>,
+    /// If records may be set aside.
+    bad_records: Option<BadRecords>,
     /// The plan has been told: jobs that follow have a similar one.
     explained: cell::Cell<bool>,
 }
@@ -28,7 +31,17 @@ impl<'o> Runs<'o> {
     /// Opens the statistics file, so that what cannot be written fails before the first job begins.
     pub fn new(options: &'o Common) -> Result<Runs<'o>, Failure> {
         let runs = Runs::without_input(&options.job)?;
-        Ok(Runs { record_bytes_max: Some(options.inputs.record_bytes_max), ..runs })
+        let bad_records = match (&options.job.bad_records, options.destination.path()) {
+            _ if options.job.skip_bad_records == 0 => None,
+            (Some(path), _) => Some(BadRecords::open(path)?),
+            (None, Some(output)) => {
+                let mut name = output.to_owned().into_os_string();
+                name.push(".bad.jsonl");
+                Some(BadRecords::open(name.as_ref())?)
+            }
+            (None, None) => Some(BadRecords::open("bad-records.jsonl".as_ref())?),
+        };
+        Ok(Runs { record_bytes_max: Some(options.inputs.record_bytes_max), bad_records, ..runs })
     }
 
     /// The same for a subcommand that reads nothing.
@@ -39,13 +52,16 @@ impl<'o> Runs<'o> {
             record_bytes_max: None,
             terminal: Terminal::new(options.quiet),
             stats,
+            bad_records: None,
             explained: cell::Cell::new(false),
         })
     }
 
     /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
     pub fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Failure> {
-        Ok(self.prepared(job).run()?)
+        let outcome = self.prepared(job).run()?;
+        self.note(&outcome.1);
+        Ok(outcome)
     }
 
     /// Runs one job in steps.
@@ -65,12 +81,14 @@ impl<'o> Runs<'o> {
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary, Failure> {
         let mut is_first = true;
-        Ok(self.prepared(job).run_while(|key, value| {
+        let summary = self.prepared(job).run_while(|key, value| {
             if std::mem::take(&mut is_first) {
                 self.terminal.clear();
             }
             visit(key, value)
-        })?)
+        })?;
+        self.note(&summary);
+        Ok(summary)
     }
 
     /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.
@@ -98,6 +116,7 @@ impl<'o> Runs<'o> {
             job.run_while(row)?
         };
         output.finish(written)?;
+        self.note(&summary);
         Ok(summary)
     }
 
@@ -107,11 +126,18 @@ impl<'o> Runs<'o> {
             stats.finish(summary)?;
         }
         self.terminal.sum_up(summary, pairs, keys);
-        Ok(())
+        self.bad_records.map_or(Ok(()), |bad| bad.finish(self.options.quiet))
+    }
+
+    /// Remembers what a job has set aside.
+    fn note(&self, summary: &Summary) {
+        if let Some(bad) = &self.bad_records {
+            bad.take(&summary.bad_records);
+        }
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
-        let mut job = self.options.apply(job);
+        let mut job = self.options.apply(job).on_death(|death| self.terminal.tell_of(death));
         if let Some(bytes) = self.record_bytes_max {
             job = job.record_bytes_max(bytes);
         }

@@ -51,7 +51,7 @@ impl Stats {
 }
 
 /// The numbers of the whole run.
-fn of_job(summary: &Summary) -> [(&'static str, u64); 9] {
+fn of_job(summary: &Summary) -> [(&'static str, u64); 10] {
     [
         ("wall_ns", summary.wall_ns),
         ("started_ns", summary.start_ns),
@@ -62,6 +62,7 @@ fn of_job(summary: &Summary) -> [(&'static str, u64); 9] {
         ("steps", u64::from(summary.steps)),
         ("rounds", u64::from(summary.rounds)),
         ("deaths", summary.deaths.len() as u64),
+        ("bad_records", summary.bad_records.len() as u64),
     ]
 }
 

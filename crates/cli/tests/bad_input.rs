@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use command::{answer, complaint, names, oracle, word_count};
+use command::{answer, complaint, gristmill, names, oracle, word_count};
 
 const GIB: u64 = 1 << 30;
 
@@ -286,4 +286,37 @@ fn big_word(directory: &Path) -> std::path::PathBuf {
     let path = directory.join("word");
     fs::write(&path, [b'x'; 1 << 20]).expect("written");
     path
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_set_aside_and_listed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("points.csv");
+    let mut rows: Vec<u8> = (0..2000).flat_map(|x| format!("{x},{}\n", 3 * x).into_bytes()).collect();
+    rows.extend_from_slice(b"2000,six thousand\n\xff,1\n");
+    fs::write(&path, &rows).expect("written");
+    let fit = |skip: &str| {
+        let mut command = gristmill(["linear-regression", "--workers", "2", "--x", "1", "--y", "2", "--output"]);
+        command.arg(dir.path().join("line.tsv")).args(["--skip-bad-records", skip]).arg(&path);
+        command
+    };
+    let refused = complaint(&mut fit("1"), 1);
+    assert!(refused.contains("The 1 records that may be set aside (--skip-bad-records"), "{refused}");
+    assert_eq!(names(dir.path()), ["points.csv"]);
+
+    let told = fit("2").output().expect("it starts");
+    let complaint = String::from_utf8(told.stderr).expect("text");
+    let list = dir.path().join("line.tsv.bad.jsonl");
+    let expected =
+        format!("gristmill: 2 records were set aside and not counted; {} says which and why\n", list.display());
+    assert!(told.status.success() && complaint == expected, "{complaint}");
+    let line = fs::read_to_string(dir.path().join("line.tsv")).expect("the result");
+    assert!(line.contains("n\t2000\n") && line.contains("slope\t3\n"), "{line}");
+    let listed = fs::read_to_string(list).expect("the list");
+    let listed: Vec<serde_json::Value> = listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((&listed[0]["line"], &listed[0]["record"]), (&2001.into(), &"2000,six thousand".into()));
+    assert_eq!((&listed[1]["line"], &listed[1]["record_hex"]), (&2002.into(), &"ff2c31".into()));
+    assert!(
+        listed.iter().all(|bad| bad["cause"].as_str().is_some_and(|cause| cause.contains("is not a finite number")))
+    );
 }

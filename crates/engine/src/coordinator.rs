@@ -10,12 +10,14 @@
 //! ```
 //!
 //! A dead worker's tasks of its open epoch go back to the queue; if it reduced, its partitions are tainted
-//! and given to the worker that replaces it (`redo`).
+//! and given to the worker that replaces it (`coordinator/deaths.rs`).
 //!
 //! An iterated job has no finish, but steps (`coordinator/steps.rs`).
 
+mod deaths;
 mod steps;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -29,6 +31,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use self::deaths::End;
 use crate::buffer::HashTable;
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
@@ -38,12 +41,13 @@ use crate::iterate::{Next, Step};
 use crate::job::{Isolation, Job, Order, Progress};
 use crate::keep::pair_bytes_max;
 use crate::map_reduce::MapReduce;
-use crate::output::{self, Summary};
+use crate::narrow::panic_message;
+use crate::output::{self, BadRecord, Summary};
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::records::Records;
 use crate::results::Results;
 use crate::sample::Sample;
-use crate::shared::{COORDINATOR, Doing, Failure, Room, Shared};
+use crate::shared::{COORDINATOR, Doing, Failure, Place, Room, Shared};
 use crate::shared_output::Scopes;
 use crate::tasks::Tasks;
 use crate::worker::{Role, Work, work};
@@ -78,16 +82,20 @@ fn supervise<J: MapReduce>(
     conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
-    let Job { program, input, settings, reduce, progress, outputs, on_plan } = job;
+    let Job { program, input, settings, reduce, progress, on_death, outputs, on_plan } = job;
+    settings.check()?;
+    let sets_aside = settings.skip_bad_records > 0;
+    if sets_aside && (state.is_some() || !outputs.is_empty()) {
+        let what = if outputs.is_empty() { "a job in steps" } else { "a job with shared outputs" };
+        return Err(Error::Setting(format!(
+            "{what} cannot set records aside: what the records before them have left stays. Leave out --skip-bad-records"
+        )));
+    }
     if settings.isolation == Isolation::Process {
         let threads = threads_in_this_process().asked("counting the threads of this process")?;
         if threads > 1 {
             return Err(Error::ThreadsRunning { threads });
         }
-    } else if settings.task_timeout.is_some() {
-        return Err(Error::Setting(
-            "a task timeout needs process isolation: a thread cannot be ended from outside".into(),
-        ));
     }
     let opened = input.open()?;
     let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
@@ -133,6 +141,7 @@ fn supervise<J: MapReduce>(
         tasks: tasks.len().max(pieces),
         pieces,
         state_bytes: state.map_or(0, <[u8]>::len),
+        bad_records: settings.skip_bad_records as usize,
     };
     let pages = Pages::new(Shape {
         slots: plan.slots(),
@@ -170,12 +179,16 @@ fn supervise<J: MapReduce>(
             hands: Vec::new(),
             reducers: Vec::new(),
             attempts: Vec::new(),
+            reduce_attempts: vec![0; plan.reduce_workers],
+            suspects: HashMap::new(),
+            bad_records: Vec::new(),
             done: 0,
             tasks: 0,
             first_round: 0,
             keep_bytes,
             deaths: Vec::new(),
             progress,
+            on_death,
             next_tick_ns: 0,
         };
         let outcome = conduct(&mut coordinator);
@@ -184,6 +197,7 @@ fn supervise<J: MapReduce>(
         shared.ring_all_after_death();
         coordinator.dismiss(outcome.is_ok());
         let (pairs, started_ns) = outcome?;
+        coordinator.bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
         Ok(Summary {
             wall_ns: monotonic_ns() - start_ns,
             start_ns: started_ns - start_ns,
@@ -204,6 +218,7 @@ fn supervise<J: MapReduce>(
                 })
                 .collect(),
             deaths: coordinator.deaths,
+            bad_records: coordinator.bad_records.into_iter().map(|(_, bad)| bad).collect(),
         })
     });
     if outcome.is_ok() {
@@ -243,6 +258,12 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     reducers: Vec<usize>,
     /// For each task of the running step, how often a worker died of it.
     attempts: Vec<u32>,
+    /// For each reducer, how often it died of itself, with those that it replaced.
+    reduce_attempts: Vec<u32>,
+    /// For a task that is mapped record by record, where a worker died of it last.
+    suspects: HashMap<usize, Place>,
+    /// Records that were set aside.
+    bad_records: Vec<(Place, BadRecord)>,
     /// All tasks below this one are done in this round.
     done: usize,
     /// Tasks of all steps so far.
@@ -253,6 +274,7 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     keep_bytes: u64,
     deaths: Vec<String>,
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
+    on_death: Option<Box<dyn FnMut(&str) + 'p>>,
     next_tick_ns: u64,
 }
 
@@ -285,6 +307,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn open_step(&mut self, round: u32, tasks: usize) {
         self.attempts.clear();
         self.attempts.resize(tasks, 0);
+        self.work.shared.clear_careful();
         self.tasks += tasks;
         self.first_round = round;
         self.done = 0;
@@ -353,8 +376,14 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             if let Some(failure) = shared.failure(slot) {
                 return Err(self.explain(failure));
             }
-            if let Some(cause) = self.hands[at].ended()? {
-                self.bury(at, &cause, &has_ended)?;
+            if shared.asks(slot)
+                && let (Some(place), Some(cause)) = (shared.record(slot), shared.message(slot))
+            {
+                self.set_aside(place, &cause)?;
+                shared.answer(slot);
+            }
+            if let Some(end) = self.hands[at].ended()? {
+                self.bury(at, end, &has_ended)?;
             }
         }
         // 2. Time.
@@ -453,74 +482,6 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         });
     }
 
-    /// Takes note of a death and makes good for it.
-    fn bury(&mut self, at: usize, cause: &str, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
-        let Work { plan, shared, settings, .. } = *self.work;
-        let Hand { role, reducer, timed_out, .. } = self.hands[at];
-        let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
-        let task = shared.task(role.slot).map(|(task, _)| task);
-        let who = match &body {
-            Body::Process(child) => format!("worker {} (pid {})", role.slot, child.pid()),
-            Body::Thread(_) | Body::Gone => format!("worker {}", role.slot),
-        };
-        let place = match task {
-            Some(task) => format!("in map on {}", self.place(task)),
-            None if !role.maps || role.reduces.is_some() && shared.is_mapped(shared.round()) => "in reduce".to_owned(),
-            None => "in map, between two tasks".to_owned(),
-        };
-        let cause = match shared.message(role.slot) {
-            Some(message) => message,
-            None if timed_out => {
-                format!("it ran longer than the task timeout of {:?}", settings.task_timeout.unwrap_or_default())
-            }
-            None => cause.to_owned(),
-        };
-        let death = format!("{who} died {place}: {cause}");
-        self.deaths.push(death.clone());
-        // 1. Nobody sends to it any more, and senders take back what it held.
-        shared.pages.declare_dead(role.slot);
-        // 2. Its open epoch never was.
-        shared.put_back(role.slot);
-        shared.give_permit(role.slot);
-        if let Some(task) = task {
-            self.attempts[task] += 1;
-            if self.attempts[task] > settings.retries {
-                return Err(Error::TaskFailed { last: death, attempts: self.attempts[task] });
-            }
-        }
-        // 3. Somebody takes its place, unless it had done all that it was there for.
-        if reducer.is_some_and(has_ended) {
-            shared.ring_all_after_death();
-            return Ok(());
-        }
-        let slot = self.hands.len() + 1;
-        if slot >= shared.slots() {
-            return Err(Error::TooManyDeaths { deaths: self.deaths.len(), limit: plan.spare_slots, last: death });
-        }
-        let since = shared.round() + 1;
-        if let Some(reducer) = reducer {
-            self.reducers[reducer] = slot;
-            for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
-                // What it has left on the shelf outlives it.
-                let kept = self.work.iterates && shared.is_kept(partition, shared.step());
-                shared.assign(partition, slot, if kept { shared.since(partition) } else { since });
-            }
-        }
-        shared.set_slots_born(slot + 1);
-        self.start(Role { slot, reduces: reducer.map(|_| since), ..role }, reducer)?;
-        shared.ring_all_after_death();
-        Ok(())
-    }
-
-    /// Where the input of a task lies, as a message says it.
-    fn place(&self, task: usize) -> String {
-        let Work { shared, tasks, .. } = *self.work;
-        match shared.piece(task) {
-            Some(piece) => format!("{} bytes of the pairs of step {}", piece.bytes, shared.step() - 1),
-            None => tasks.place(task),
-        }
-    }
-
     fn explain(&self, failure: Failure) -> Error {
         let step = self.work.shared.step();
         let source = |source: usize| &self.work.tasks.sources[source];
@@ -597,12 +558,15 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
 
 impl Hand<'_> {
     /// How the worker ended, if it has: before the job is over every end is a death.
-    fn ended(&mut self) -> Result<Option<String>> {
+    fn ended(&mut self) -> Result<Option<End>> {
         match &mut self.body {
-            Body::Process(child) => Ok(child.try_wait().asked("waiting for a worker")?.map(|death| death.to_string())),
+            Body::Process(child) => Ok(child
+                .try_wait()
+                .asked("waiting for a worker")?
+                .map(|death| End { cause: death.to_string(), from_outside: death.is_from_outside() })),
             Body::Thread(thread) if thread.as_ref().is_some_and(|(_, ended)| ended.load(Ordering::Acquire)) => {
                 drop(thread.take().map(|(thread, _)| thread.join()));
-                Ok(Some("its thread ended".to_owned()))
+                Ok(Some(End { cause: "its thread ended".to_owned(), from_outside: false }))
             }
             Body::Thread(_) | Body::Gone => Ok(None),
         }
@@ -640,12 +604,7 @@ fn run_worker<J: MapReduce>(job: &Work<'_, J>, role: Role) -> i32 {
         Ok(()) => 0,
         Err(panic) if panic.is::<JobIsOver>() => 0,
         Err(panic) => {
-            let words = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("a panic without words");
-            job.shared.set_message(role.slot, &format!("it panicked: {words}"));
+            job.shared.set_message(role.slot, &panic_message(&*panic));
             gristmill_os::process::PANICKED
         }
     }

@@ -98,6 +98,50 @@ pub enum Error {
         /// How often the task was tried.
         attempts: u32,
     },
+    /// A record failed as often as a task may.
+    #[error(
+        "{last}. The task was tried {attempts} times, and that record did it. Rerun with --skip-bad-records 1 (Job::skip_bad_records) to set it aside"
+    )]
+    RecordFailed {
+        /// The file.
+        path: PathBuf,
+        /// Where in its content the record begins, in bytes.
+        offset: u64,
+        /// Its line, from 1, if records are lines.
+        line: Option<u64>,
+        /// The last death: worker, role, place, cause.
+        last: String,
+        /// How often the task was tried.
+        attempts: u32,
+    },
+    /// One record more failed than may be set aside.
+    #[error(
+        "{what}. The {limit} records that may be set aside (--skip-bad-records, Job::skip_bad_records) had been found before: raise that number, or check that this is the right kind of file"
+    )]
+    TooManyBadRecords {
+        /// How many may be.
+        limit: u32,
+        /// The record, and what it did.
+        what: String,
+    },
+    /// Partitions failed, as often as a task may, when they were combined or reduced.
+    #[error("{last}. Its partitions were made {attempts} times and the job stopped")]
+    ReduceFailed {
+        /// The last death: worker, role, cause.
+        last: String,
+        /// How often they were made.
+        attempts: u32,
+    },
+    /// More workers died than this job was to bear.
+    #[error(
+        "{last}. That is one more than the {limit} failures that this job may have (--max-failures, Job::max_failures)"
+    )]
+    TooManyFailures {
+        /// How many it may have.
+        limit: u32,
+        /// The last death: worker, role, place, cause.
+        last: String,
+    },
     /// More workers died than the job has spare slots for.
     #[error("{deaths} workers died, more than the {limit} that a job replaces. The last: {last}")]
     TooManyDeaths {

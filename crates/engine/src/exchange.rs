@@ -401,6 +401,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
 
     fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, fate: &Fate) {
         let before = meter.enter(Phase::Reduce);
+        self.shared.set_reducing(self.slot, true);
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         match header.kind {
@@ -419,6 +420,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         } else if self.reduction.is_skewed() {
             self.combine_early(meter);
         }
+        self.shared.set_reducing(self.slot, false);
         meter.enter(before);
     }
 

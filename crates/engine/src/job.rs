@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::coordinator;
 use crate::datum::{Datum, Key};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::explain::Choice;
 use crate::fate::Moment;
 use crate::input::Input;
@@ -152,6 +152,8 @@ pub(crate) struct Settings {
     pub records: Records,
     pub record_bytes_max: usize,
     pub retries: u32,
+    pub max_failures: Option<u32>,
+    pub skip_bad_records: u32,
     pub task_timeout: Option<Duration>,
     pub mapping_at_once: Option<usize>,
     pub keep_bytes: Option<u64>,
@@ -184,6 +186,8 @@ impl Default for Settings {
             records: Records::Lines,
             record_bytes_max: 64 << 20,
             retries: 2,
+            max_failures: None,
+            skip_bad_records: 0,
             task_timeout: None,
             mapping_at_once: None,
             keep_bytes: None,
@@ -193,6 +197,30 @@ impl Default for Settings {
             deterministic: false,
             fates: Vec::new(),
         }
+    }
+}
+
+/// Records that a job may set aside at most: the shared words have a place for each.
+const BAD_RECORDS_MAX: u32 = 1_000_000;
+
+impl Settings {
+    /// Refuses what no plan can make good.
+    pub fn check(&self) -> Result<()> {
+        if matches!(self.records, Records::Fixed(0)) {
+            return Err(Error::Setting("records of 0 bytes were asked for; a record has at least one byte".into()));
+        }
+        if self.skip_bad_records > BAD_RECORDS_MAX {
+            return Err(Error::Setting(format!(
+                "{} records were to be set aside; a job sets aside at most {BAD_RECORDS_MAX}",
+                self.skip_bad_records
+            )));
+        }
+        if self.isolation == Isolation::Thread && self.task_timeout.is_some() {
+            return Err(Error::Setting(
+                "a task timeout needs process isolation: a thread cannot be ended from outside".into(),
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -230,6 +258,7 @@ pub struct Job<'j, J: MapReduce> {
     pub(crate) settings: Settings,
     pub(crate) reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
     pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
+    pub(crate) on_death: Option<Box<dyn FnMut(&str) + 'j>>,
     pub(crate) outputs: Vec<&'j Scope>,
     pub(crate) on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
 }
@@ -238,7 +267,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// A job that reads lines, with as many workers as the process may use processors.
     pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
         let settings = Settings::default();
-        Job { program, input, settings, reduce: None, progress: None, outputs: Vec::new(), on_plan: None }
+        let (reduce, progress, on_death, on_plan) = (None, None, None, None);
+        Job { program, input, settings, reduce, progress, on_death, outputs: Vec::new(), on_plan }
     }
 
     /// Workers that both map and reduce.
@@ -402,9 +432,51 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// How often a task that failed is tried again. 2 by default.
+    /// How often a task that failed is tried again, and a partition that failed when it was combined or reduced. 2 by
+    /// default. The last attempt at a task goes record by record, so that the error can name the record that fails.
     pub fn retries(mut self, retries: u32) -> Self {
         self.settings.retries = retries;
+        self
+    }
+
+    /// How many workers may die in the whole job; by default as many as there are spare places for, at least 32.
+    pub fn max_failures(mut self, failures: u32) -> Self {
+        self.settings.max_failures = Some(failures);
+        self
+    }
+
+    /// Sets up to so many records aside, at most a million, because the map function panics on them, rejects them
+    /// ([`Split::reject`](crate::Split::reject)), dies of them, or (with [`Job::task_timeout`]) never returns. They count
+    /// for nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
+    ///
+    /// A map function that panics or rejects costs no worker; a record that kills is found by the retries, and at most 32
+    /// such records are. Pairs are kept apart until the map function has returned, which is what this costs.
+    ///
+    /// ```
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, Split};
+    /// /// Adds up numbers, one in each line.
+    /// struct Sum;
+    ///
+    /// impl MapReduce for Sum {
+    ///     type Key = u32;
+    ///     type Value = i64;
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, i64>) {
+    ///         let parse = |line: &[u8]| str::from_utf8(line).expect("text").parse::<i64>().expect("a number");
+    ///         out.emit(0, split.lines().map(parse).sum());
+    ///     }
+    /// }
+    ///
+    /// let input = Input::bytes("numbers", b"1\n2\nthree\n4\n")?;
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Sum, input).isolation(Isolation::Thread).workers(1).skip_bad_records(1);
+    /// let (sums, summary) = job.run()?;
+    /// assert_eq!(sums.iter().map(|(_, sum)| sum).sum::<i64>(), 7);
+    /// assert_eq!((summary.bad_records[0].line, &summary.bad_records[0].record[..]), (Some(3), &b"three"[..]));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn skip_bad_records(mut self, records: u32) -> Self {
+        self.settings.skip_bad_records = records;
         self
     }
 
@@ -486,6 +558,13 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Calls `progress` about ten times a second while the job runs.
     pub fn on_progress(mut self, progress: impl FnMut(Progress) + 'j) -> Self {
         self.progress = Some(Box::new(progress));
+        self
+    }
+
+    /// Calls `on_death` when a worker has died and is replaced, with the sentence that says how, and which attempt at a
+    /// task it was.
+    pub fn on_death(mut self, on_death: impl FnMut(&str) + 'j) -> Self {
+        self.on_death = Some(Box::new(on_death));
         self
     }
 

@@ -1,6 +1,7 @@
 //! What a job gives back: the pairs, and what it took to make them.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use crate::counters::Counters;
 use crate::datum::{Datum, Key};
@@ -80,8 +81,25 @@ pub struct Summary {
     pub rounds: u32,
     /// Steps of an iterated job; 1 for others.
     pub steps: u32,
+    /// Records that were set aside, in the order of the input ([`Job::skip_bad_records`](crate::Job::skip_bad_records)).
+    pub bad_records: Vec<BadRecord>,
     /// What each worker did, the dead included.
     pub workers: Vec<Worker>,
+}
+
+/// A record that was set aside, because the map function could not deal with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRecord {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in its content the record begins, in bytes.
+    pub offset: u64,
+    /// Its line, from 1, if records are lines.
+    pub line: Option<u64>,
+    /// The record, without what ends it.
+    pub record: Vec<u8>,
+    /// What the map function died of, or said against it.
+    pub cause: String,
 }
 
 /// One worker of a run.

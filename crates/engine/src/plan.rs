@@ -27,6 +27,9 @@ const PAIR_NS: f64 = 25.0;
 const SPLITS_PER_WORKER: u64 = 16;
 /// Dead workers that are replaced before the job gives up.
 const SPARE_SLOTS_MIN: usize = 32;
+/// A record that kills its worker does so three times by default before it is set aside; so many records may.
+const SPARE_SLOTS_PER_BAD_RECORD: usize = 3;
+const BAD_RECORDS_THAT_KILL_MAX: u32 = 32;
 /// Partitions: enough that the keys of one partition fit the second-level cache for millions of keys.
 const PARTITIONS_MIN: usize = 64;
 /// Tasks that the shared words have room for.
@@ -255,6 +258,7 @@ impl Plan {
             pages_bytes: slots * pool_pages * page_bytes,
             maps_bytes: mapping_at_once * (buffer_bytes + CHUNK_BYTES),
         };
+        let bad_records = settings.skip_bad_records.min(BAD_RECORDS_THAT_KILL_MAX) as usize;
         let budget = Budget::divide(settings.memory_bytes, machine.available_bytes, needs)?;
         Ok(Plan {
             isolation: settings.isolation,
@@ -266,7 +270,7 @@ impl Plan {
             partitions,
             page_bytes,
             pages_per_arena: pool_pages,
-            spare_slots: SPARE_SLOTS_MIN.max(slots),
+            spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,
             split_bytes,
             chunk_bytes: settings.chunk_bytes.unwrap_or(CHUNK_BYTES).max(1),
             buffer,

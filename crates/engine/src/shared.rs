@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  | job, 16 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | pieces |
+//!  | careful tasks | records set aside |
 //!
 //!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
 //!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
@@ -11,6 +12,7 @@
 //! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
 //! claims, the coordinator when it puts a task back or opens a round.
 
+mod failing;
 mod steps;
 
 use std::io;
@@ -24,9 +26,12 @@ use gristmill_ring::{CommitWord, Futex};
 use crate::counters::{COUNTERS, Counters};
 use crate::fate::Fate;
 
+pub(crate) use failing::Place;
+
 const JOB_WORDS: usize = 16;
 const PARTITION_WORDS: usize = 8;
 const PIECE_WORDS: usize = 2;
+const SET_ASIDE_WORDS: usize = 2;
 const SLOT_WORDS: usize = 192;
 const MESSAGE_AT: usize = 16;
 const MESSAGE_WORDS: usize = 64;
@@ -52,6 +57,8 @@ enum Job {
     /// 1 when the tasks of the running step are pieces of the step before, not parts of the input.
     MapsPairs,
     StateBytes,
+    /// Records that are set aside.
+    SetAside,
 }
 
 /// Words of a slot.
@@ -63,11 +70,20 @@ enum Slot {
     DrainedRound,
     Permit,
     MessageBytes,
+    RecordSource,
+    RecordOffset,
+    /// 0 while no single record is mapped.
+    RecordBytes,
+    /// 1 while the worker waits until its record is set aside.
+    Asks,
+    /// 1 while pairs are combined that have arrived.
+    Reducing,
     /// The first of [`FAILURE_WORDS`].
     Failure,
 }
 
 const FAILURE_WORDS: usize = 4;
+const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
 
 /// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
 /// source, and more numbers.
@@ -234,6 +250,8 @@ pub(crate) struct Shared<'p> {
     state_words: &'p [AtomicU64],
     task_words: &'p [AtomicU64],
     piece_words: &'p [AtomicU64],
+    careful_words: &'p [AtomicU64],
+    set_aside_words: &'p [AtomicU64],
 }
 
 /// How many words of each kind a job needs.
@@ -247,28 +265,45 @@ pub(crate) struct Room {
     pub pieces: usize,
     /// Bytes of the state of a step.
     pub state_bytes: usize,
+    /// Records that may be set aside.
+    pub bad_records: usize,
 }
 
 impl Room {
     /// Words that [`Shared::new`] needs in the region.
     pub fn words(self) -> usize {
-        let Room { slots, partitions, tasks, pieces, state_bytes } = self;
+        let Room { slots, partitions, tasks, pieces, state_bytes, bad_records } = self;
+        let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
-        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + pieces * PIECE_WORDS
+        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + pieces * PIECE_WORDS + failing
     }
 }
 
 impl<'p> Shared<'p> {
     pub fn new(pages: &'p Pages, room: Room) -> io::Result<Shared<'p>> {
-        let Room { slots, partitions, tasks, pieces, state_bytes } = room;
+        let Room { slots, partitions, tasks, pieces, state_bytes, bad_records } = room;
         let (job, words) = pages.extra_words().split_at(JOB_WORDS);
         let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
         let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
         let (state_words, words) = words.split_at(state_bytes.div_ceil(8));
         let (task_words, words) = words.split_at(tasks);
-        let piece_words = &words[..pieces * PIECE_WORDS];
+        let (piece_words, words) = words.split_at(pieces * PIECE_WORDS);
+        let (careful_words, words) = words.split_at(tasks.div_ceil(64));
+        let set_aside_words = &words[..bad_records * SET_ASIDE_WORDS];
         let bell = CoordinatorBell(Bell::new()?);
-        Ok(Shared { pages, bell, slots, job, slot_words, partition_words, state_words, task_words, piece_words })
+        Ok(Shared {
+            pages,
+            bell,
+            slots,
+            job,
+            slot_words,
+            partition_words,
+            state_words,
+            task_words,
+            piece_words,
+            careful_words,
+            set_aside_words,
+        })
     }
 
     pub fn slots(&self) -> usize {
@@ -471,12 +506,8 @@ impl<'p> Shared<'p> {
 
     /// Frees every task that dead `slot` had claimed and not committed.
     pub fn put_back(&self, slot: usize) {
-        let committed = self.commit(slot).committed();
-        for task in 0..self.tasks() {
-            let claim = self.claim_of(task);
-            if matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed) {
-                self.task_word(task).store(Claim::free(claim.round), Ordering::Release);
-            }
+        for task in self.open_tasks(slot) {
+            self.task_word(task).store(Claim::free(self.claim_of(task).round), Ordering::Release);
         }
         // Even when it had claimed nothing: it may have drawn a task and died before the claim.
         self.job(Job::PutBack).store(1, Ordering::Release);
@@ -554,6 +585,23 @@ impl<'p> Shared<'p> {
         let task = self.slot(slot, Slot::Task).load(Ordering::Acquire);
         let since_ns = self.slot(slot, Slot::TaskStartNs).load(Ordering::Relaxed);
         task.checked_sub(1).map(|task| (task as usize, since_ns))
+    }
+
+    /// Says that `slot` begins, or has ended, to combine pairs that have arrived: if it dies meanwhile, no task did it.
+    pub fn set_reducing(&self, slot: usize, reducing: bool) {
+        self.slot(slot, Slot::Reducing).store(u64::from(reducing), Ordering::Release);
+    }
+
+    pub fn is_reducing(&self, slot: usize) -> bool {
+        self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == 1
+    }
+
+    /// The tasks of the open epoch of dead `slot`.
+    pub fn open_tasks(&self, slot: usize) -> impl Iterator<Item = usize> {
+        let committed = self.commit(slot).committed();
+        let is_open =
+            move |claim: Claim| matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed);
+        (0..self.tasks()).filter(move |task| is_open(self.claim_of(*task)))
     }
 
     /// `slot` has consumed every page of `round`.

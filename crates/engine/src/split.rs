@@ -60,17 +60,25 @@ impl Split<'_> {
         let mut scan = Scan::new(self.records, self.offset, State::default());
         let mut at = 0;
         let next = move || {
-            let rest = self.bytes.get(at..).filter(|rest| !rest.is_empty())?;
-            let bytes = match self.records {
-                Records::Fixed(width) => width.min(rest.len()),
-                _ => scan.first_end(rest).unwrap_or(rest.len()),
-            };
+            if at == self.bytes.len() {
+                return None;
+            }
             let start = at;
-            at += bytes;
-            Some((start, self.records.without_end(&rest[..bytes])))
+            at = self.record_end(&mut scan, start);
+            Some((start, self.records.without_end(&self.bytes[start..at])))
         };
         let skip_empty = matches!(self.records, Records::Separated(_));
         std::iter::from_fn(next).filter(move |(_, record)| !skip_empty || !record.is_empty())
+    }
+
+    /// Where the record ends that begins at `at`, before the end of the split. `scan` has seen the records before it.
+    pub(crate) fn record_end(&self, scan: &mut Scan, at: usize) -> usize {
+        let rest = &self.bytes[at..];
+        let bytes = match self.records {
+            Records::Fixed(width) => width.min(rest.len()),
+            _ => scan.first_end(rest).unwrap_or(rest.len()),
+        };
+        at + bytes
     }
 
     /// The same bytes to write: they are the worker's own copy, so change them in place if that helps.

@@ -17,6 +17,7 @@ use crate::iterate::Pairs;
 use crate::job::{Buffer, Isolation, PagePolicy};
 use crate::keep::{Keeper, NoRoom, pairs_of};
 use crate::map_reduce::{Emit, MapReduce, Reduce};
+use crate::narrow::Narrow;
 use crate::partition::Partitioner;
 use crate::plan::Plan;
 use crate::reader::Reader;
@@ -267,10 +268,15 @@ impl<J: MapReduce> Mapper<J> {
             };
         }
         let Mapper { reader, kept, partitioner, .. } = self;
+        let narrow = Narrow::of(work, lane.slot, task);
         match kept {
-            Kept::Table(table) => map_task(work, reader, task, &mut HashBuffer::new(lane, table, *partitioner))?,
-            Kept::Array(array) => map_task(work, reader, task, &mut DenseBuffer::new(lane, array, *partitioner))?,
-            Kept::Nothing => map_task(work, reader, task, &mut ArrayBuffer::new(lane, *partitioner))?,
+            Kept::Table(table) => {
+                map_task(work, reader, task, narrow, &mut HashBuffer::new(lane, table, *partitioner))?;
+            }
+            Kept::Array(array) => {
+                map_task(work, reader, task, narrow, &mut DenseBuffer::new(lane, array, *partitioner))?;
+            }
+            Kept::Nothing => map_task(work, reader, task, narrow, &mut ArrayBuffer::new(lane, *partitioner))?,
         }
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
         merge_outputs(work, lane, task)?;
@@ -312,6 +318,7 @@ fn map_task<J: MapReduce>(
     work: &Work<'_, J>,
     reader: &mut Reader,
     task: usize,
+    mut narrow: Option<Narrow<'_, J>>,
     buffer: &mut impl Emit<J::Key, J::Value>,
 ) -> Result<(), Failure> {
     if let Some(piece) = work.shared.piece(task) {
@@ -320,7 +327,10 @@ fn map_task<J: MapReduce>(
         return Ok(());
     }
     for part in work.tasks.parts(task) {
-        reader.for_each_chunk(work.tasks, part, |split| work.program.map(split, buffer))?;
+        reader.for_each_chunk(work.tasks, part, |split| match &mut narrow {
+            None => work.program.map(split, buffer),
+            Some(narrow) => narrow.map(split, buffer),
+        })?;
     }
     Ok(())
 }

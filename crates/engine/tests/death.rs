@@ -256,20 +256,23 @@ fn deadly(case: &Case, program: &Deadly, input: &Path) -> gristmill::Result<(com
 }
 
 fn always() {
-    let (_dir, input) = input_of(&poisoned_text());
+    let text = poisoned_text();
+    let at = text.windows(6).position(|bytes| bytes == b"poison").expect("it is there");
+    let place = format!("/text bytes {at}..{}: ", at + 7);
+    let (_dir, input) = input_of(&text);
     for case in [Case::fused(2), Case::split(2, 1)] {
         for (how, cause) in WAYS {
             let error = deadly(&case, &Deadly { how, once: None }, &input).expect_err("it always dies");
             let text = error.to_string();
             println!("{text}");
-            assert!(matches!(error, Error::TaskFailed { attempts: 3, .. }), "{text}");
+            assert!(matches!(error, Error::RecordFailed { attempts: 3, .. }), "{text}");
             let parts = [
                 "worker ",
                 " (pid ",
                 ") died in map on ",
-                "/text bytes 6000..8000: ",
+                &place,
                 cause,
-                ". The task was tried 3 times",
+                ". The task was tried 3 times, and that record did it",
             ];
             let mut at = 0;
             for part in parts {
@@ -382,6 +385,7 @@ fn combine_panics() {
             let error = case.run_with(&PanicsInReduce, &input, |job| job).expect_err("it always panics").to_string();
             println!("{error}");
             assert!(error.contains("it panicked: no two are alike"), "{error}");
+            assert!(error.contains(" 3 times and the job stopped"), "{error}");
         }
     }
 }

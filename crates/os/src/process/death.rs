@@ -27,6 +27,11 @@ pub enum Death {
 }
 
 impl Death {
+    /// True when somebody else seems to have killed it: by SIGKILL, and not for lack of memory.
+    pub fn is_from_outside(self) -> bool {
+        matches!(self, Death::Signalled { signal: libc::SIGKILL, oom } if oom != Some(true))
+    }
+
     /// Reads what `waitpid` says of a process that has ended. `oom_killed` is asked only when the
     /// signal is the out-of-memory killer's.
     pub(super) fn of(status: WaitStatus, oom_killed: impl FnOnce() -> Option<bool>) -> Death {

@@ -1,0 +1,299 @@
+//! Records that the map function panics on, dies of, never returns from, or rejects: the error names them, or they are set
+//! aside and everything else is as if they had not been there.
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Answer, Case, Random, input_of};
+use gristmill::{
+    BadRecord, Bytes, Combine, Combining, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Records, Result,
+    Split, Summary,
+};
+use rustix::process::{Signal, getpid, kill_process};
+
+fn main() {
+    common::run(
+        &[
+            ("the_error_names_the_record_and_its_line", named),
+            ("the_error_names_the_record_of_a_compressed_file", named_in_gzip),
+            ("records_that_fail_are_set_aside_and_nothing_else", set_aside),
+            ("records_that_kill_are_set_aside_one_after_the_other", killers),
+            ("threads_set_panics_aside_too", threads),
+            ("a_record_of_several_lines_is_set_aside_whole", csv),
+            ("one_more_than_may_be_set_aside_is_an_error", one_more),
+            ("what_was_set_aside_stays_so_when_reduce_state_is_lost", lost_state),
+            ("a_worker_killed_from_outside_costs_no_record", from_outside),
+            ("the_failures_of_a_job_are_bounded", bounded),
+            ("what_cannot_be_set_aside_is_refused", refused),
+        ],
+        &[],
+    );
+}
+
+/// Counts words; a line that begins with `poison:` does what it says when its words have been emitted.
+struct Poisonable;
+
+impl MapReduce for Poisonable {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        // What is left behind in the bytes must not be seen by whoever maps them again.
+        split.bytes_mut().make_ascii_uppercase();
+        let mut rejected = None;
+        for (at, line) in split.records() {
+            line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
+            match line.strip_prefix(b"POISON:") {
+                Some(b"PANIC") => panic!("the line is poison"),
+                Some(b"ABORT") => std::process::abort(),
+                // The standard library's handler takes the first one for a question of its own.
+                Some(b"SEGV") => loop {
+                    kill_process(getpid(), Signal::SEGV).expect("a process may signal itself");
+                },
+                Some(b"LOOP") => loop {
+                    std::thread::sleep(Duration::from_millis(1));
+                },
+                Some(b"EXIT") => std::process::exit(3),
+                Some(b"REJECT") => rejected = Some(at),
+                Some(_) => panic!("more\nthan one line"),
+                None => {}
+            }
+        }
+        if let Some(at) = rejected {
+            split.reject(at, "this is no line for me");
+        }
+    }
+}
+
+/// Longer than any record takes on a machine that is busy with other things.
+const TASK_TIMEOUT: Duration = Duration::from_millis(500);
+
+const WAYS: [(&str, &str); 5] = [
+    ("panic", "it panicked: the line is poison"),
+    ("abort", "signal 6 (SIGABRT)"),
+    ("segv", "signal 11 (SIGSEGV)"),
+    ("loop", "it ran longer than the task timeout of 500ms"),
+    ("exit", "exit status 3"),
+];
+
+/// Lines of a few words, with each of `poison` at a line number.
+fn lines(count: usize, poison: &[(usize, &str)]) -> Vec<String> {
+    let mut random = Random(7);
+    let mut lines: Vec<String> =
+        (0..count).map(|_| (0..random.below(9)).map(|_| format!("w{} ", random.below(50))).collect()).collect();
+    poison.iter().for_each(|(line, way)| lines[line - 1] = format!("poison:{way}"));
+    lines
+}
+
+fn text_of(lines: &[String]) -> Vec<u8> {
+    lines.iter().flat_map(|line| [line.as_bytes(), b"\n"]).flatten().copied().collect()
+}
+
+/// The counts of all lines that are no poison.
+fn expected(lines: &[String]) -> Answer {
+    let good: Vec<String> = lines.iter().filter(|line| !line.starts_with("poison")).cloned().collect();
+    common::oracle(&text_of(&good).to_ascii_uppercase(), true, gristmill::Order::ByKey, usize::MAX)
+}
+
+fn run(
+    case: &Case,
+    input: &Path,
+    change: impl FnOnce(Job<Poisonable>) -> Job<Poisonable>,
+) -> Result<(Answer, Summary)> {
+    case.run_with(&Poisonable, input, |job| change(job.records(Records::Lines)))
+}
+
+fn cases() -> [Case; 2] {
+    [Case::fused(2), Case::split(2, 1)]
+}
+
+fn named() {
+    for (way, cause) in WAYS {
+        let lines = lines(1000, &[(603, way)]);
+        let (_dir, input) = input_of(&text_of(&lines));
+        let start = text_of(&lines[..602]).len();
+        let bytes = format!("/text line 603, bytes {start}..{}", start + lines[602].len() + 1);
+        for case in cases() {
+            let ran = run(&case, &input, |job| if way == "loop" { job.task_timeout(TASK_TIMEOUT) } else { job });
+            let Err(error) = ran else { panic!("it always dies") };
+            let text = error.to_string();
+            println!("{text}");
+            assert!(matches!(error, Error::RecordFailed { line: Some(603), attempts: 3, .. }), "{text}");
+            assert!(text.contains(&bytes) && text.contains(cause), "{text}");
+        }
+    }
+    // Without a retry nobody has looked for the record.
+    let (_dir, input) = input_of(&text_of(&lines(1000, &[(603, "abort")])));
+    let Err(error) = run(&Case { retries: 0, ..Case::fused(2) }, &input, |job| job) else { panic!("it always dies") };
+    assert!(matches!(error, Error::TaskFailed { attempts: 1, .. }), "{error}");
+}
+
+fn named_in_gzip() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("text.gz");
+    let lines = lines(1000, &[(700, "abort")]);
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, &text_of(&lines)).expect("packed");
+    std::fs::write(&path, packer.finish().expect("packed")).expect("written");
+    let Err(error) = run(&Case::fused(2), &path, |job| job) else { panic!("it always dies") };
+    let start = text_of(&lines[..699]).len();
+    let place = format!("text.gz line 700, bytes {start}..{} of its content: signal 6", start + 13);
+    assert!(error.to_string().contains(&place), "{error}");
+    let (pairs, summary) = run(&Case::fused(2), &path, |job| job.skip_bad_records(1)).expect("it is set aside");
+    assert!(pairs == expected(&lines));
+    assert_eq!(summary.bad_records[0].record, b"poison:abort");
+}
+
+/// The bad records of a run, as line, record and cause.
+fn found(summary: &Summary) -> Vec<(usize, String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+    let one = |bad: &BadRecord| (bad.line.expect("a line") as usize, text(&bad.record), bad.cause.clone());
+    summary.bad_records.iter().map(one).collect()
+}
+
+fn set_aside() {
+    let poison: Vec<(usize, &str)> =
+        (1..=1000).filter(|line| line % 37 == 0).map(|line| (line, ["panic", "reject", "?"][line % 3])).collect();
+    let lines = lines(1000, &poison);
+    let (_dir, input) = input_of(&text_of(&lines));
+    let all: Vec<_> = poison
+        .iter()
+        .map(|(line, way)| {
+            let cause = match *way {
+                "panic" => "it panicked: the line is poison",
+                "reject" => "this is no line for me",
+                _ => "it panicked: more\nthan one line",
+            };
+            (*line, format!("poison:{way}"), cause.to_owned())
+        })
+        .collect();
+    for case in cases() {
+        for combine in [Combining::Both, Combining::Off] {
+            let case = Case { combine, ..case.clone() };
+            let (pairs, summary) = run(&case, &input, |job| job.skip_bad_records(all.len() as u32)).expect("enough");
+            assert!(pairs == expected(&lines));
+            assert_eq!(found(&summary), all);
+            assert_eq!(summary.deaths, Vec::<String>::new(), "what can be caught costs no worker");
+        }
+    }
+}
+
+fn killers() {
+    // Two of them in one task, and one that can be caught.
+    let poison = [(200, "abort"), (203, "panic"), (204, "segv"), (610, "loop"), (900, "exit")];
+    let lines = lines(1000, &poison);
+    let (_dir, input) = input_of(&text_of(&lines));
+    for case in cases() {
+        let ran = run(&case, &input, |job| job.task_timeout(TASK_TIMEOUT).skip_bad_records(5));
+        let (pairs, summary) = ran.expect("all are set aside");
+        assert!(pairs == expected(&lines));
+        for ((line, way), bad) in poison.iter().zip(found(&summary)) {
+            let cause = WAYS.iter().find(|(name, _)| name == way).expect("a way").1;
+            assert_eq!((*line, &format!("poison:{way}")), (bad.0, &bad.1));
+            assert!(bad.2.contains(cause), "{bad:?}");
+        }
+        assert!(summary.deaths[0].contains(" (attempt 1 of 3): "), "{:?}", summary.deaths);
+    }
+}
+
+fn threads() {
+    let lines = lines(1000, &[(20, "panic"), (800, "reject")]);
+    let (_dir, input) = input_of(&text_of(&lines));
+    let case = Case::fused(2);
+    let ran = run(&case, &input, |job| job.isolation(Isolation::Thread).skip_bad_records(2));
+    let (pairs, summary) = ran.expect("both are set aside");
+    assert!(pairs == expected(&lines));
+    assert_eq!(found(&summary).len(), 2);
+    let (_dir, input) = input_of(&text_of(&lines[..700]));
+    let Err(error) = run(&case, &input, |job| job.isolation(Isolation::Thread)) else { panic!("it always panics") };
+    assert!(matches!(error, Error::RecordFailed { line: Some(20), .. }), "{error}");
+}
+
+/// Counts rows by their first field; a row with a line end in it is too much.
+struct Rows;
+
+impl MapReduce for Rows {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        for (_, row) in split.records() {
+            assert!(!row.contains(&b'\n'), "a row of several lines");
+            out.emit(row.split(|byte| *byte == b',').next().unwrap_or_default(), 1);
+        }
+    }
+}
+
+fn csv() {
+    let mut text: String = (0..500).map(|row| format!("{row},\"said, {row}\"\n")).collect();
+    text.insert_str(text.find("300,").expect("there"), "bad,\"two\nlines\"\n");
+    let (_dir, input) = input_of(text.as_bytes());
+    let job = Job::new(&Rows, Input::paths([&input])).records(Records::Csv(b',')).workers(2).split_bytes(1000);
+    let (rows, summary) = job.skip_bad_records(1).run().expect("it is set aside");
+    assert_eq!((rows.len(), rows.get(b"bad")), (500, None));
+    let bad = &summary.bad_records[0];
+    assert_eq!((bad.line, &bad.record[..]), (Some(301), &b"bad,\"two\nlines\""[..]));
+}
+
+fn one_more() {
+    let (_dir, input) = input_of(&text_of(&lines(1000, &[(100, "panic"), (500, "reject"), (900, "panic")])));
+    for case in cases() {
+        let Err(error) = run(&case, &input, |job| job.skip_bad_records(2)) else { panic!("there are three") };
+        assert!(matches!(error, Error::TooManyBadRecords { limit: 2, .. }), "{error}");
+        assert!(error.to_string().contains("/text line "), "{error}");
+    }
+}
+
+fn lost_state() {
+    let poison = [(100, "panic"), (300, "abort"), (500, "reject"), (900, "panic")];
+    let lines = lines(1000, &poison);
+    let (_dir, input) = input_of(&text_of(&lines));
+    for (case, worker) in [(Case::fused(2), 1), (Case::split(2, 1), 3)] {
+        for moment in [Moment::Received, Moment::Drained, Moment::Sent] {
+            let ran = run(&case, &input, |job| job.skip_bad_records(4).die_at(worker, moment, 1));
+            let (pairs, summary) = ran.expect("it is made again");
+            assert!(pairs == expected(&lines), "{moment:?}");
+            let found: Vec<usize> = found(&summary).into_iter().map(|(line, ..)| line).collect();
+            assert_eq!(found, [100, 300, 500, 900], "{moment:?}");
+        }
+    }
+}
+
+fn from_outside() {
+    let lines = lines(1000, &[]);
+    let (_dir, input) = input_of(&text_of(&lines));
+    for case in cases() {
+        for nth in 1..6 {
+            let ran = run(&case, &input, |job| {
+                job.skip_bad_records(4).die_at(1, Moment::Claimed, nth).die_at(2, Moment::Sent, nth)
+            });
+            let (pairs, summary) = ran.expect("it is made again");
+            assert!(pairs == expected(&lines) && summary.bad_records.is_empty());
+        }
+    }
+}
+
+fn bounded() {
+    let (_dir, input) = input_of(&text_of(&lines(1000, &[(100, "abort"), (500, "abort")])));
+    for case in cases() {
+        let ran = run(&case, &input, |job| job.skip_bad_records(2).max_failures(3));
+        let Err(error) = ran else { panic!("four die") };
+        assert!(matches!(error, Error::TooManyFailures { limit: 3, .. }), "{error}");
+        assert!(error.to_string().contains("signal 6 (SIGABRT). That is one more than the 3 failures"), "{error}");
+    }
+}
+
+fn refused() {
+    let (_dir, input) = input_of(b"a\n");
+    let job = || Job::new(&Poisonable, Input::paths([&input]));
+    let why = |outcome: Result<Summary>| outcome.map(|_| ()).expect_err("refused").to_string();
+    let steps = why(job().skip_bad_records(1).iterate(&[], |_| Next::Stop));
+    assert!(steps.starts_with("a job in steps cannot set records aside"), "{steps}");
+    let many = why(job().skip_bad_records(1_000_001).run_each(|_, _| {}));
+    assert!(many.contains("at most 1000000"), "{many}");
+    let none = why(job().records(Records::Fixed(0)).run_each(|_, _| {}));
+    assert!(none.starts_with("records of 0 bytes were asked for"), "{none}");
+}
