@@ -613,7 +613,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Runs the job and gathers the result in memory.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be
+    /// See [`Error`]: bad input, a task that fails again and again, a setting that cannot be
     /// honoured, or a system that refuses.
     pub fn run(self) -> Result<Outcome<J>> {
         let mut records = Output::default();

@@ -538,10 +538,10 @@ pub fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment, ne
         died += summary.deaths.len();
         // Which worker gets which task is a matter of luck, so one survival may be luck too.
         survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
-        if survived == 2 {
+        if survived == if died == 0 { 10 } else { 2 } {
             return died;
         }
-        nth = next(nth);
+        nth = if died == 0 { nth } else { next(nth) };
     }
 }
 
