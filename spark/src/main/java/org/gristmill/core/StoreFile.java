@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.EOFException;
 import java.io.File;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -25,8 +26,7 @@ final class StoreFile implements Closeable {
 
   StoreFile(File file) throws IOException {
     this.file = file;
-    channel = FileChannel.open(file.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.READ,
-        StandardOpenOption.WRITE);
+    channel = FileChannel.open(file.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
   }
 
   /** Appends tails in one gathering write. After an error the file is as before as far as any reader can see. */
@@ -56,14 +56,13 @@ final class StoreFile implements Closeable {
     }
   }
 
+  /** Not through the channel: that would close for everybody if a thread that reads is interrupted, as killed tasks are. */
   void read(long offset, byte[] into, int length) throws IOException {
-    ByteBuffer buffer = ByteBuffer.wrap(into, 0, length);
-    for (long at = offset; buffer.hasRemaining();) {
-      int n = channel.read(buffer, at);
-      if (n < 0) {
-        throw new EOFException(file + " ends at byte " + at + ", wanted " + (offset + length));
-      }
-      at += n;
+    try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
+      in.seek(offset);
+      in.readFully(into, 0, length);
+    } catch (EOFException e) {
+      throw new EOFException(file + " ends before byte " + (offset + length));
     }
   }
 

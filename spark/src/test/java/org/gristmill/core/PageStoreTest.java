@@ -55,6 +55,24 @@ class PageStoreTest {
     assertEquals(List.of(), store.index(99, 0).entries());
   }
 
+  /** Spark interrupts the threads of tasks that it kills; a channel that one of them reads through would close for all. */
+  @Test
+  void aReaderThatIsInterruptedLeavesTheFileToTheOthers() throws Exception {
+    open(this::file, 10, 1 << 20);
+    byte[] a = Segments.segment(1, 0, 0, 0, 0, true, "before");
+    byte[] b = Segments.segment(1, 0, 1, 1, 0, true, "after");
+    store.receive(a);
+    assertEquals(1, store.index(1, 0).entries().size());
+    Thread.currentThread().interrupt();
+    byte[] read = new byte[a.length];
+    store.read(1, 0, 0, read, a.length);
+    assertArrayEquals(a, read);
+    assertTrue(Thread.interrupted());
+    store.receive(b);
+    assertEquals(2, store.index(1, 0).entries().size());
+    assertEquals(List.of(), failed);
+  }
+
   @Test
   void partitionsLieTogetherThoughTheyArriveMixed() throws Exception {
     open(this::file, 100_000, 1 << 20);
