@@ -5,11 +5,8 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskKilledException;
 import org.apache.spark.scheduler.MapStatus;
-import org.apache.spark.scheduler.MapStatus$;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
-import org.apache.spark.shuffle.checksum.RowBasedChecksum;
-import org.apache.spark.shuffle.checksum.RowBasedChecksum$;
 import org.apache.spark.storage.BlockManagerId;
 import org.gristmill.core.Emission;
 import org.gristmill.core.Message;
@@ -49,10 +46,10 @@ final class MapWriter<K, V, C> extends ShuffleWriter<K, V> {
   public void write(Iterator<Product2<K, V>> records) throws IOException {
     long start = System.nanoTime();
     Emission emission = node.start(dependency.shuffleId(), context.partitionId(), context.taskAttemptId());
-    RowBasedChecksum[] checksums = dependency.rowBasedChecksums();
+    SparkVersion version = new SparkVersion(dependency);
     long consumed = 0;
-    if (!emission.nothing() || checksums.length > 0) {
-      consumed = writeRecords(combined(records), emission, checksums);
+    if (!emission.nothing() || version.wantsRows()) {
+      consumed = writeRecords(combined(records), emission, version);
     }
     buffers.finish();
     context.taskMetrics().incPeakExecutionMemory(buffers.peakBytes());
@@ -65,20 +62,17 @@ final class MapWriter<K, V, C> extends ShuffleWriter<K, V> {
       throw new TaskKilledException("a home of partitions that this attempt wrote to was lost meanwhile");
     }
     BlockManagerId location = locations.of(shaped.executor(), shaped.host(), shaped.port());
-    status = MapStatus$.MODULE$.apply(location, shaped.sizes(), context.taskAttemptId(),
-        RowBasedChecksum$.MODULE$.getAggregatedChecksumValue(checksums));
+    status = version.status(location, shaped.sizes(), context.taskAttemptId());
   }
 
-  private long writeRecords(Iterator<? extends Product2<?, ?>> records, Emission emission, RowBasedChecksum[] checksums)
+  private long writeRecords(Iterator<? extends Product2<?, ?>> records, Emission emission, SparkVersion version)
       throws IOException {
     long consumed = 0;
     while (records.hasNext()) {
       Product2<?, ?> record = records.next();
       Object key = record._1();
       int partition = dependency.partitioner().getPartition(key);
-      if (checksums.length > 0) {
-        checksums[partition].update(key, record._2());
-      }
+      version.row(partition, key, record._2());
       if (emission.includes(partition)) {
         buffers.write(partition, key, record._2());
       }

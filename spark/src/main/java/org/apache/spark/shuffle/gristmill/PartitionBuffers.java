@@ -37,7 +37,7 @@ final class PartitionBuffers extends MemoryConsumer {
 
   /** Takes a finished segment. */
   interface Sink {
-    void add(int partition, byte[] segment) throws InterruptedException;
+    void add(int partition, byte[] segment) throws InterruptedException, IOException;
   }
 
   /** Passes the shared stream's bytes on to the partition of the record at hand. */
@@ -156,7 +156,7 @@ final class PartitionBuffers extends MemoryConsumer {
   void release() {
     Arrays.fill(buffers, null);
     capacity = 0;
-    freeMemory(used);
+    freeMemory(getUsed());
   }
 
   /** Called when another operator of this task needs memory: its records go to the page pool. */
@@ -165,20 +165,20 @@ final class PartitionBuffers extends MemoryConsumer {
     if (trigger == this || Thread.currentThread() != owner) {
       return 0;
     }
-    long before = used;
+    long before = getUsed();
     shrink(0);
-    freeMemory(used);
+    freeMemory(getUsed());
     return before;
   }
 
   private void grew(int bytes) throws IOException {
     capacity += bytes;
     peak = Math.max(peak, capacity);
-    long missing = capacity - used;
+    long missing = capacity - getUsed();
     boolean granted = missing <= 0 || acquireMemory(Math.max(missing, MEMORY_STEP)) >= missing;
     if (capacity >= taskBytes || !granted) {
       shrink(capacity / 2);
-      long spare = used - capacity - MEMORY_STEP;
+      long spare = getUsed() - capacity - MEMORY_STEP;
       if (spare > 0) {
         freeMemory(spare);
       }

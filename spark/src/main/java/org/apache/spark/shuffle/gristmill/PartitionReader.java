@@ -5,8 +5,6 @@ import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReader;
-import org.apache.spark.shuffle.checksum.RowBasedChecksum;
-import org.apache.spark.util.collection.ExternalSorter;
 import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -27,8 +25,8 @@ final class PartitionReader<K, V, C> implements ShuffleReader<K, C> {
   public Iterator<Product2<K, C>> read() {
     Iterator<Product2<K, C>> result;
     if (dependency.keyOrdering().isDefined()) {
-      result = new ExternalSorter<K, Object, C>(context, sortAggregator(), Option.empty(), dependency.keyOrdering(),
-          dependency.serializer(), new RowBasedChecksum[0]).insertAllAndUpdateMetrics(interruptible(records));
+      result = SparkVersion.sorter(context, sortAggregator(), dependency.keyOrdering(), dependency.serializer())
+          .insertAllAndUpdateMetrics(interruptible(records));
     } else if (dependency.aggregator().isDefined()) {
       Aggregator<K, V, C> aggregator = dependency.aggregator().get();
       result = as(dependency.mapSideCombine() ? aggregator.combineCombinersByKey(interruptible(records), context)

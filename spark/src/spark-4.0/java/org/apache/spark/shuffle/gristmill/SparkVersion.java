@@ -1,0 +1,32 @@
+package org.apache.spark.shuffle.gristmill;
+
+import org.apache.spark.Aggregator;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.scheduler.MapStatus$;
+import org.apache.spark.serializer.Serializer;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.util.collection.ExternalSorter;
+import scala.Option;
+import scala.math.Ordering;
+
+/** All that differs between versions of Spark: up to 4.0 there are no checksums of rows. */
+final class SparkVersion {
+  SparkVersion(ShuffleDependency<?, ?, ?> dependency) {}
+
+  boolean wantsRows() {
+    return false;
+  }
+
+  void row(int partition, Object key, Object value) {}
+
+  MapStatus status(BlockManagerId location, long[] sizes, long attempt) {
+    return MapStatus$.MODULE$.apply(location, sizes, attempt);
+  }
+
+  static <K, C> ExternalSorter<K, Object, C> sorter(TaskContext context, Option<Aggregator<K, Object, C>> aggregator,
+      Option<Ordering<K>> ordering, Serializer serializer) {
+    return new ExternalSorter<>(context, aggregator, Option.empty(), ordering, serializer);
+  }
+}

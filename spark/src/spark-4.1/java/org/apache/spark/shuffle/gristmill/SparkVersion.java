@@ -1,0 +1,46 @@
+package org.apache.spark.shuffle.gristmill;
+
+import org.apache.spark.Aggregator;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.scheduler.MapStatus$;
+import org.apache.spark.serializer.Serializer;
+import org.apache.spark.shuffle.checksum.RowBasedChecksum;
+import org.apache.spark.shuffle.checksum.RowBasedChecksum$;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.util.collection.ExternalSorter;
+import scala.Option;
+import scala.math.Ordering;
+
+/**
+ * All that differs between versions of Spark; there is one such class for each, and Maven takes the right one. Since 4.1 Spark can
+ * compare checksums of rows, to find stages that are not determinate: those of one map attempt are gathered here.
+ */
+final class SparkVersion {
+  private final RowBasedChecksum[] checksums;
+
+  SparkVersion(ShuffleDependency<?, ?, ?> dependency) {
+    checksums = dependency.rowBasedChecksums();
+  }
+
+  /** Whether {@link #row} must be told of every record, also those that are not emitted. */
+  boolean wantsRows() {
+    return checksums.length > 0;
+  }
+
+  void row(int partition, Object key, Object value) {
+    if (checksums.length > 0) {
+      checksums[partition].update(key, value);
+    }
+  }
+
+  MapStatus status(BlockManagerId location, long[] sizes, long attempt) {
+    return MapStatus$.MODULE$.apply(location, sizes, attempt, RowBasedChecksum$.MODULE$.getAggregatedChecksumValue(checksums));
+  }
+
+  static <K, C> ExternalSorter<K, Object, C> sorter(TaskContext context, Option<Aggregator<K, Object, C>> aggregator,
+      Option<Ordering<K>> ordering, Serializer serializer) {
+    return new ExternalSorter<>(context, aggregator, Option.empty(), ordering, serializer, new RowBasedChecksum[0]);
+  }
+}
