@@ -152,7 +152,7 @@ public final class Outbox implements AutoCloseable {
         CompletableFuture<Void> sent;
         try {
           sent = transport.send(p.home, p.id, bytes(p));
-        } catch (RuntimeException e) {
+        } catch (Exception e) { // Spark's transport is Scala: it throws checked exceptions too, and does where a home has died
           sent = CompletableFuture.failedFuture(e);
         }
         sent.whenComplete((ok, error) -> arrived(p, error));

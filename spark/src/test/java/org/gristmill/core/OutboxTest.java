@@ -27,10 +27,14 @@ class OutboxTest {
   private static final class Net implements Outbox.Transport {
     final Map<String, List<Segment.Header>> arrived = new ConcurrentHashMap<>();
     final Set<String> dead = ConcurrentHashMap.newKeySet();
+    final Set<String> refusing = ConcurrentHashMap.newKeySet();
     Random failing;
 
     @Override
     public synchronized CompletableFuture<Void> send(String home, int shuffle, byte[] parcel) {
+      if (refusing.contains(home)) {
+        throw Net.<RuntimeException>unchecked(new IOException("refused")); // as Scala code may
+      }
       if (dead.contains(home) || failing != null && failing.nextInt(3) == 0) {
         return CompletableFuture.failedFuture(new IOException("down"));
       }
@@ -40,6 +44,11 @@ class OutboxTest {
         return CompletableFuture.failedFuture(e);
       }
       return CompletableFuture.completedFuture(null);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <E extends Exception> E unchecked(Exception e) throws E {
+      throw (E) e;
     }
 
     synchronized List<Segment.Header> at(String home) {
@@ -141,6 +150,19 @@ class OutboxTest {
     assertFalse(outbox.flush(1).get(5, TimeUnit.SECONDS));
     assertEquals(1, outbox.counters().droppedSegments());
     assertEquals(0, pool.usedBytes());
+  }
+
+  /** A thread of ours that dies takes its executor with it, and with that one every other that sends to the same home. */
+  @Test
+  void aTransportThatThrowsCheckedExceptionsIsADeliveryThatFailed() throws Exception {
+    net.refusing.add("a");
+    outbox.plan(new Plan(1, 1, new String[] {"a"}));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
+    assertFalse(outbox.flush(1).get(5, TimeUnit.SECONDS));
+    net.refusing.remove("a");
+    outbox.add(1, 0, Segments.segment(1, 0, 1, 1, 0, true, "y"));
+    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    assertEquals(List.of(1), net.at("a").stream().map(Segment.Header::mapIndex).toList());
   }
 
   @Test

@@ -168,7 +168,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
       Plan plan = new Plan(shuffle, 0, new String[0]);
       try {
         plan = ((Message.Planned) call(new Message.Wanted(shuffle))).plan();
-      } catch (RuntimeException e) {
+      } catch (Exception e) { // Spark's RPC throws checked exceptions without saying so
         LOG.warn("The driver did not say where shuffle {} should go", shuffle, e);
       }
       if (plan.homes().length > 0) {

@@ -178,7 +178,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
       node();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (RuntimeException e) {
+    } catch (Exception e) { // Spark's RPC throws checked exceptions without saying so
       LOG.warn("This executor could not report to the driver; it will with its first task", e);
     }
   }
