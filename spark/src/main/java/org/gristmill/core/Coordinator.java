@@ -1,12 +1,17 @@
 package org.gristmill.core;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 
 /**
  * The driver's side: which executors can be homes, and a {@link ShuffleLedger} for each shuffle. Thread safe. What it decides
@@ -25,32 +30,36 @@ public final class Coordinator {
    */
   public record Commit(boolean accepted, boolean complete, Executor location, long[] sizes) {}
 
+  /** A plan, the executors that it names, and the partitions of which senders shall send again what they have kept. */
+  public record Placed(Plan plan, List<Executor> executors, BitSet refill) {}
+
   /** What the coordinator has done for it. Calls must not block. */
   public interface Cluster {
-    /** The map outputs of these attempts (by map index) are not to be used any more. */
-    void unregister(int shuffle, Map<Integer, Long> attempts);
+    /** The map outputs of these attempts are not to be used any more. */
+    void unregister(int shuffle, Set<Long> attempts);
 
-    /** All map outputs of the shuffle are not to be used any more. */
-    void unregisterAll(int shuffle);
-
-    void publish(Plan plan);
+    void publish(Placed placed);
 
     void log(String line);
   }
 
   private final Cluster cluster;
   private final double planShare;
+  private final Recovery recovery;
   private final Map<String, Executor> executors = new LinkedHashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
+  private long shufflesWritten;
+  private ShuffleLedger.Balance lastWritten = new ShuffleLedger.Balance(0, 1, 1);
   private long homesLost;
   private long attemptsRefused;
   private long incompleteReads;
 
   /** @param planShare share of a shuffle's maps that must have committed before its partitions are placed */
-  public Coordinator(Cluster cluster, double planShare) {
+  public Coordinator(Cluster cluster, double planShare, Recovery recovery) {
     this.cluster = cluster;
     this.planShare = planShare;
+    this.recovery = recovery;
   }
 
   public synchronized void executorAdded(Executor executor) {
@@ -58,7 +67,7 @@ public final class Coordinator {
     known.put(executor.id, executor);
     for (ShuffleLedger s : shuffles.values()) {
       for (String home : s.unfitHomes(executors.keySet())) {
-        loseHome(s, home, "executor " + home + " was lost or cannot store");
+        loseHome(s, home, "executor " + home + " was lost or cannot store", Set.of());
       }
     }
   }
@@ -73,10 +82,7 @@ public final class Coordinator {
       return;
     }
     for (ShuffleLedger s : shuffles.values()) {
-      Map<Integer, Long> unsent = s.loseSender(id);
-      if (!loseHome(s, id, "executor " + id + " was lost") && !unsent.isEmpty()) {
-        cluster.unregister(s.id, unsent);
-      }
+      loseHome(s, id, "executor " + id + " was lost", s.loseSender(id));
     }
   }
 
@@ -84,12 +90,12 @@ public final class Coordinator {
   public synchronized void homeLost(int shuffle, String id, String reason) {
     ShuffleLedger s = shuffles.get(shuffle);
     if (s != null) {
-      loseHome(s, id, reason);
+      loseHome(s, id, reason, Set.of());
     }
   }
 
   public synchronized void shuffleAdded(int shuffle, int maps, int partitions, BooleanSupplier determinate) {
-    shuffles.put(shuffle, new ShuffleLedger(shuffle, maps, partitions, determinate));
+    shuffles.put(shuffle, new ShuffleLedger(shuffle, maps, partitions, determinate, recovery));
   }
 
   public synchronized void shuffleRemoved(int shuffle) {
@@ -113,12 +119,19 @@ public final class Coordinator {
     }
     if (s.allCommitted() && s.commits() == s.maps) {
       cluster.log("shuffle " + shuffle + " is written: " + s.describe());
+      shufflesWritten++;
+      lastWritten = s.balance();
     }
     return new Commit(true, s.allCommitted(), known.get(status.location()), status.sizes());
   }
 
-  /** The plan; made now if there is none yet. Null if there are no executors. */
-  public synchronized Plan plan(int shuffle) {
+  /** The plan; made now if there is none yet. Null if there are no executors, or the shuffle is gone. */
+  public synchronized Placed placed(int shuffle) {
+    Plan plan = shuffles.containsKey(shuffle) ? plan(shuffle) : null;
+    return plan == null ? null : placed(plan, new BitSet());
+  }
+
+  private Plan plan(int shuffle) {
     ShuffleLedger s = ledger(shuffle);
     if (s.plan() == null && s.decide(executors()) != null) {
       announce(s);
@@ -142,16 +155,20 @@ public final class Coordinator {
    * A reader found winners of a partition incomplete after a flush.
    *
    * @param home the home it read from if that could not be reached, else null
+   * @return true if homes have changed and nothing is lost, so that looking again (after a flush) may find them complete
    */
-  public synchronized void missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
+  public synchronized boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
     incompleteReads++;
-    s.missing(partition, winners);
+    boolean moved = home != null && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
+    if (moved && s.whole(partition, winners.values())) {
+      return true;
+    }
+    s.missing(partition, winners.values());
     cluster.log("shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
         + " will be made again");
-    if (home == null || !s.plan().homes()[partition].equals(home) || !loseHome(s, home, reason)) {
-      cluster.unregister(shuffle, winners);
-    }
+    cluster.unregister(shuffle, Set.copyOf(winners.values()));
+    return false;
   }
 
   /** Begins a flush: the commits it covers, and per executor the attempts that it will have delivered. */
@@ -163,9 +180,10 @@ public final class Coordinator {
     return attempts;
   }
 
-  public synchronized int commits(int shuffle) {
+  /** Changes whenever something new may have to be delivered: with every commit, and with every plan. */
+  public synchronized long version(int shuffle) {
     ShuffleLedger s = shuffles.get(shuffle);
-    return s == null ? 0 : s.commits();
+    return s == null ? 0 : s.commits() + ((long) (s.plan() == null ? 0 : s.plan().epoch()) << 32);
   }
 
   public synchronized void flushed(int shuffle, List<Long> attempts) {
@@ -175,31 +193,48 @@ public final class Coordinator {
     }
   }
 
-  /** Of all shuffles so far: homes lost, attempts that were not to win, and reads that found a winner incomplete. */
-  public record Counters(long homesLost, long attemptsRefused, long incompleteReads) {}
+  /**
+   * Of all shuffles so far: those written, homes lost, attempts that were not to win, and reads that found a winner incomplete.
+   * Of the last one written, per mille: how far the predicted sizes were off, summed over partitions, of all bytes (1000 if none
+   * were predicted); and the fullest home's load over the mean, as placed and as round robin would have.
+   */
+  public record Counters(long shufflesWritten, long homesLost, long attemptsRefused, long incompleteReads,
+      long predictionErrorPerMille, long fullestHomePerMille, long roundRobinPerMille) {}
 
   public synchronized Counters counters() {
-    return new Counters(homesLost, attemptsRefused, incompleteReads);
+    return new Counters(shufflesWritten, homesLost, attemptsRefused, incompleteReads, Math.round(1000 * lastWritten.error()),
+        Math.round(1000 * lastWritten.placed()), Math.round(1000 * lastWritten.roundRobin()));
   }
 
   public synchronized boolean has(int shuffle) {
     return shuffles.containsKey(shuffle);
   }
 
-  private boolean loseHome(ShuffleLedger s, String home, String reason) {
-    if (executors.isEmpty() || !s.loseHome(home, executors())) {
-      return false;
+  /** Also gives up {@code unsent}, attempts whose segments had not all left. True if the executor kept something. */
+  private boolean loseHome(ShuffleLedger s, String home, String reason, Set<Long> unsent) {
+    ShuffleLedger.Loss loss = executors.isEmpty() ? null : s.loseHome(home, executors());
+    Set<Long> attempts = new HashSet<>(unsent);
+    if (loss != null) {
+      homesLost++;
+      attempts.addAll(loss.attempts());
+      cluster.log("shuffle " + s.id + ": " + reason + "; " + attempts.size() + " map attempts have lost output, "
+          + loss.refill().cardinality() + " partitions are sent again: " + s.describe());
+      cluster.publish(placed(s.plan(), loss.refill()));
     }
-    homesLost++;
-    cluster.log("shuffle " + s.id + ": " + reason + "; its partitions are made again elsewhere: " + s.describe());
-    cluster.publish(s.plan());
-    cluster.unregisterAll(s.id);
-    return true;
+    if (!attempts.isEmpty()) {
+      cluster.unregister(s.id, attempts);
+    }
+    return loss != null;
   }
 
   private void announce(ShuffleLedger s) {
     cluster.log("shuffle " + s.id + ": " + s.describe());
-    cluster.publish(s.plan());
+    cluster.publish(placed(s.plan(), new BitSet()));
+  }
+
+  private Placed placed(Plan plan, BitSet refill) {
+    return new Placed(plan, Stream.concat(Arrays.stream(plan.homes()), Arrays.stream(plan.replicas())).distinct()
+        .filter(id -> !id.isEmpty()).map(known::get).toList(), refill);
   }
 
   private ShuffleLedger ledger(int shuffle) {

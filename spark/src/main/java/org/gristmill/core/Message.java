@@ -38,8 +38,8 @@ public sealed interface Message {
   /** Executor to driver: pages must leave, where to? Also driver to executor, as the answer and when a plan changes. */
   record Wanted(int shuffle) implements Message {}
 
-  /** Driver to executor: the plan; no homes if there is none. */
-  record Planned(Plan plan) implements Message {}
+  /** Driver to executor: the plan, and what to send again; no homes if there is no plan. */
+  record Planned(Coordinator.Placed placed) implements Message {}
 
   /** Executor to driver: where do these partitions live? Answered by {@link Located}. */
   record Locate(int shuffle, int start, int end) implements Message {}
@@ -102,7 +102,7 @@ public sealed interface Message {
       out.writeInt(m.shuffle);
     } else if (message instanceof Planned m) {
       out.writeByte(7);
-      writePlan(m.plan, out);
+      writePlaced(m.placed, out);
     } else if (message instanceof Locate m) {
       out.writeByte(8);
       out.writeInt(m.shuffle);
@@ -147,7 +147,7 @@ public sealed interface Message {
         case 4 -> new Commit(in.readInt(), in.readLong(), in.readLong(), in.readLong(), readSizes(in));
         case 5 -> new Shaped(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in));
         case 6 -> new Wanted(in.readInt());
-        case 7 -> new Planned(readPlan(in));
+        case 7 -> new Planned(readPlaced(in));
         case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt());
         case 9 -> new Located(readLocation(in));
         case 10 -> new Flush(in.readInt());
@@ -173,56 +173,78 @@ public sealed interface Message {
 
   private static void writeEmission(Emission emission, DataOutputStream out) throws IOException {
     out.writeBoolean(emission.all());
-    byte[] bits = emission.partitions().toByteArray();
-    writeCount(bits.length, out);
-    out.write(bits);
+    writeBits(emission.partitions(), out);
     out.writeLong(emission.base());
   }
 
   private static Emission readEmission(DataInputStream in) throws IOException {
-    boolean all = in.readBoolean();
-    byte[] bits = in.readNBytes((int) readCount(in));
-    return new Emission(all, BitSet.valueOf(bits), in.readLong());
+    return new Emission(in.readBoolean(), readBits(in), in.readLong());
   }
 
-  /** Executors' names are written once, then each partition's home as a number. */
-  private static void writePlan(Plan plan, DataOutputStream out) throws IOException {
+  private static void writeBits(BitSet bits, DataOutputStream out) throws IOException {
+    byte[] bytes = bits.toByteArray();
+    writeCount(bytes.length, out);
+    out.write(bytes);
+  }
+
+  private static BitSet readBits(DataInputStream in) throws IOException {
+    return BitSet.valueOf(in.readNBytes((int) readCount(in)));
+  }
+
+  private static void writePlaced(Coordinator.Placed placed, DataOutputStream out) throws IOException {
+    Plan plan = placed.plan();
     out.writeInt(plan.shuffle());
     out.writeInt(plan.epoch());
-    List<String> names = List.of(plan.homes()).stream().distinct().toList();
-    writeCount(names.size(), out);
-    for (String name : names) {
-      out.writeUTF(name);
-    }
+    writeExecutors(placed.executors(), out);
+    List<String> names = placed.executors().stream().map(Coordinator.Executor::id).toList();
     writeCount(plan.homes().length, out);
     for (String home : plan.homes()) {
       writeCount(names.indexOf(home), out);
     }
+    for (String replica : plan.replicas()) {
+      writeCount(names.indexOf(replica) + 1, out); // 0: none
+    }
+    writeBits(placed.refill(), out);
   }
 
-  private static Plan readPlan(DataInputStream in) throws IOException {
+  private static Coordinator.Placed readPlaced(DataInputStream in) throws IOException {
     int shuffle = in.readInt();
     int epoch = in.readInt();
-    String[] names = new String[(int) readCount(in)];
-    for (int i = 0; i < names.length; i++) {
-      names[i] = in.readUTF();
-    }
+    List<Coordinator.Executor> executors = readExecutors(in);
     String[] homes = new String[(int) readCount(in)];
     for (int p = 0; p < homes.length; p++) {
-      homes[p] = names[(int) readCount(in)];
+      homes[p] = executors.get((int) readCount(in)).id();
     }
-    return new Plan(shuffle, epoch, homes);
+    String[] replicas = new String[homes.length];
+    for (int p = 0; p < replicas.length; p++) {
+      int executor = (int) readCount(in);
+      replicas[p] = executor == 0 ? "" : executors.get(executor - 1).id();
+    }
+    return new Coordinator.Placed(new Plan(shuffle, epoch, homes, replicas), executors, readBits(in));
   }
 
-  private static void writeLocation(Coordinator.Location location, DataOutputStream out) throws IOException {
-    out.writeInt(location.epoch());
-    List<Coordinator.Executor> executors = location.homes().stream().distinct().toList();
+  /** Others then name an executor by its place in this list. */
+  private static void writeExecutors(List<Coordinator.Executor> executors, DataOutputStream out) throws IOException {
     writeCount(executors.size(), out);
     for (Coordinator.Executor e : executors) {
       out.writeUTF(e.id());
       out.writeUTF(e.host());
       out.writeInt(e.port());
     }
+  }
+
+  private static List<Coordinator.Executor> readExecutors(DataInputStream in) throws IOException {
+    List<Coordinator.Executor> executors = new ArrayList<>();
+    for (long n = readCount(in); n > 0; n--) {
+      executors.add(new Coordinator.Executor(in.readUTF(), in.readUTF(), in.readInt()));
+    }
+    return executors;
+  }
+
+  private static void writeLocation(Coordinator.Location location, DataOutputStream out) throws IOException {
+    out.writeInt(location.epoch());
+    List<Coordinator.Executor> executors = location.homes().stream().distinct().toList();
+    writeExecutors(executors, out);
     writeCount(location.homes().size(), out);
     for (Coordinator.Executor e : location.homes()) {
       writeCount(executors.indexOf(e), out);
@@ -236,10 +258,7 @@ public sealed interface Message {
 
   private static Coordinator.Location readLocation(DataInputStream in) throws IOException {
     int epoch = in.readInt();
-    List<Coordinator.Executor> executors = new ArrayList<>();
-    for (long n = readCount(in); n > 0; n--) {
-      executors.add(new Coordinator.Executor(in.readUTF(), in.readUTF(), in.readInt()));
-    }
+    List<Coordinator.Executor> executors = readExecutors(in);
     List<Coordinator.Executor> homes = new ArrayList<>();
     for (long n = readCount(in); n > 0; n--) {
       homes.add(executors.get((int) readCount(in)));

@@ -9,7 +9,8 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * Early merge and early shuffle at the sending side. Segments of all map tasks of this executor queue up per partition; one
- * thread sends them to the homes that the plan names, asynchronously, within a window of bytes per home.
+ * thread sends them to the homes that the plan names, asynchronously, within a window of bytes per home. Where partitions have
+ * a replica each has a second queue, for that; a segment's memory is free when its last copy has arrived.
  *
  * <p>What is sent when, once a plan is known:
  * <ol>
@@ -32,16 +33,32 @@ public final class Outbox implements AutoCloseable {
     void wanted(int shuffle);
   }
 
-  /** Sizes that steer the outbox; see the configuration table. */
-  public record Limits(int pageBytes, int parcelBytes, long windowBytes, double threshold, int triesMax, long retryMs) {}
+  /** Sizes that steer the outbox; see the configuration table. {@code copies} is 2 if plans name replicas. */
+  public record Limits(int pageBytes, int parcelBytes, long windowBytes, double threshold, int triesMax, long retryMs,
+      int copies) {}
 
-  private record Waiting(byte[] segment, int tries) {}
+  /** A segment's bytes, and in how many queues and parcels they are. */
+  private static final class Held {
+    final byte[] segment;
+    int copies;
+
+    Held(byte[] segment) {
+      this.segment = segment;
+    }
+  }
+
+  private record Waiting(Held held, int tries) {
+    byte[] segment() {
+      return held.segment;
+    }
+  }
 
   private static final class Queue {
     final ArrayDeque<Waiting> segments = new ArrayDeque<>();
     long bytes;
   }
 
+  /** Queue p is for the home of partition p, queue ~p for its replica. */
   private static final class Shuffle {
     final Map<Integer, Queue> queues = new HashMap<>();
     final List<CompletableFuture<Boolean>> flushes = new ArrayList<>();
@@ -51,6 +68,10 @@ public final class Outbox implements AutoCloseable {
     long flyingBytes;
     long notBefore;
     boolean lost;
+
+    String target(int queue) {
+      return queue >= 0 ? plan.homes()[queue] : plan.replicas()[~queue];
+    }
   }
 
   private record Parcel(int id, Shuffle shuffle, String home, Map<Integer, List<Waiting>> segments, long bytes) {}
@@ -84,7 +105,11 @@ public final class Outbox implements AutoCloseable {
     pool.acquire(segment.length, this::wake);
     synchronized (this) {
       Shuffle s = shuffles.computeIfAbsent(shuffle, k -> new Shuffle());
-      enqueue(s, partition, new Waiting(segment, 0), false);
+      Held held = new Held(segment);
+      enqueue(s, partition, new Waiting(held, 0), false);
+      if (limits.copies > 1 && (s.plan == null || s.plan.hasReplica(partition))) {
+        enqueue(s, ~partition, new Waiting(held, 0), false);
+      }
       if (s.queues.get(partition).bytes >= limits.pageBytes || pool.pressed(limits.threshold)) {
         notifyAll();
       }
@@ -97,6 +122,14 @@ public final class Outbox implements AutoCloseable {
     if (s.plan == null || s.plan.epoch() < plan.epoch()) {
       s.plan = plan;
       s.notBefore = 0;
+      for (int partition = 0; partition < plan.homes().length; partition++) {
+        Queue queue = plan.hasReplica(partition) ? null : s.queues.remove(~partition);
+        if (queue != null) { // the replica has become the home, which may not have these yet
+          s.pendingBytes -= queue.bytes;
+          int home = partition;
+          queue.segments.forEach(w -> requeue(s, home, w));
+        }
+      }
     }
     s.planWanted = false;
     notifyAll();
@@ -118,7 +151,7 @@ public final class Outbox implements AutoCloseable {
   public synchronized void remove(int shuffle) {
     Shuffle s = shuffles.remove(shuffle);
     if (s != null) {
-      pool.release(s.pendingBytes);
+      s.queues.values().forEach(queue -> queue.segments.forEach(this::release));
       s.pendingBytes = 0;
       s.queues.clear();
       s.flushes.forEach(f -> f.complete(true));
@@ -167,8 +200,8 @@ public final class Outbox implements AutoCloseable {
     int at = 0;
     for (List<Waiting> segments : parcel.segments.values()) {
       for (Waiting w : segments) {
-        System.arraycopy(w.segment, 0, bytes, at, w.segment.length);
-        at += w.segment.length;
+        System.arraycopy(w.segment(), 0, bytes, at, w.segment().length);
+        at += w.segment().length;
       }
     }
     return bytes;
@@ -180,40 +213,54 @@ public final class Outbox implements AutoCloseable {
     s.flyingBytes -= parcel.bytes;
     boolean removed = shuffles.get(parcel.id) != s;
     if (error == null || removed) {
-      pool.release(parcel.bytes);
+      parcel.segments.values().forEach(segments -> segments.forEach(this::release));
       sentBytes += parcel.bytes;
       earlyBytes += s.flushes.isEmpty() ? parcel.bytes : 0;
     } else {
       failedParcels++;
       s.notBefore = System.nanoTime() + limits.retryMs * 1_000_000;
-      parcel.segments.forEach((partition, segments) -> takeBack(s, partition, segments));
+      parcel.segments.forEach((queue, segments) -> takeBack(s, queue, segments));
     }
     settle(s);
     notifyAll();
   }
 
-  private void takeBack(Shuffle s, int partition, List<Waiting> segments) {
+  private void takeBack(Shuffle s, int queue, List<Waiting> segments) {
+    int to = queue >= 0 || s.plan.hasReplica(~queue) ? queue : ~queue;
     for (int i = segments.size() - 1; i >= 0; i--) {
       Waiting w = segments.get(i);
       if (w.tries + 1 >= limits.triesMax) {
         s.lost = true;
         droppedSegments++;
-        pool.release(w.segment.length);
+        release(w);
       } else {
-        enqueue(s, partition, new Waiting(w.segment, w.tries + 1), true);
+        enqueue(s, to, new Waiting(w.held, w.tries + 1), true);
+        w.held.copies--;
       }
     }
   }
 
-  private static void enqueue(Shuffle s, int partition, Waiting w, boolean front) {
-    Queue queue = s.queues.computeIfAbsent(partition, k -> new Queue());
+  private void requeue(Shuffle s, int queue, Waiting w) {
+    enqueue(s, queue, w, false);
+    w.held.copies--;
+  }
+
+  private void release(Waiting w) {
+    if (--w.held.copies == 0) {
+      pool.release(w.segment().length);
+    }
+  }
+
+  private static void enqueue(Shuffle s, int id, Waiting w, boolean front) {
+    Queue queue = s.queues.computeIfAbsent(id, k -> new Queue());
+    w.held.copies++;
     if (front) {
       queue.segments.addFirst(w);
     } else {
       queue.segments.addLast(w);
     }
-    queue.bytes += w.segment.length;
-    s.pendingBytes += w.segment.length;
+    queue.bytes += w.segment().length;
+    s.pendingBytes += w.segment().length;
   }
 
   private static void settle(Shuffle s) {
@@ -260,33 +307,33 @@ public final class Outbox implements AutoCloseable {
     return null;
   }
 
-  /** The fullest partitions with at least {@code bytesMin} whose home has room in its window, all for one home. */
+  /** The fullest queues with at least {@code bytesMin} whose executor has room in its window, all for one executor. */
   private Parcel compose(int id, Shuffle s, long bytesMin) {
     List<Integer> fullestFirst = new ArrayList<>();
-    s.queues.forEach((partition, queue) -> {
-      if (queue.bytes >= bytesMin && flying.getOrDefault(s.plan.homes()[partition], 0L) < limits.windowBytes) {
-        fullestFirst.add(partition);
+    s.queues.forEach((number, queue) -> {
+      if (queue.bytes >= bytesMin && flying.getOrDefault(s.target(number), 0L) < limits.windowBytes) {
+        fullestFirst.add(number);
       }
     });
     if (fullestFirst.isEmpty()) {
       return null;
     }
     fullestFirst.sort((a, b) -> Long.compare(s.queues.get(b).bytes, s.queues.get(a).bytes));
-    String home = s.plan.homes()[fullestFirst.get(0)];
+    String home = s.target(fullestFirst.get(0));
     Map<Integer, List<Waiting>> taken = new HashMap<>();
     long bytes = 0;
-    for (int partition : fullestFirst) {
-      if (s.plan.homes()[partition].equals(home)) {
-        Queue queue = s.queues.get(partition);
+    for (int number : fullestFirst) {
+      if (s.target(number).equals(home)) {
+        Queue queue = s.queues.get(number);
         List<Waiting> segments = new ArrayList<>();
-        while (!queue.segments.isEmpty() && (bytes == 0 || bytes + queue.segments.peek().segment.length <= limits.parcelBytes)) {
+        while (!queue.segments.isEmpty() && (bytes == 0 || bytes + queue.segments.peek().segment().length <= limits.parcelBytes)) {
           Waiting w = queue.segments.poll();
           segments.add(w);
-          bytes += w.segment.length;
-          queue.bytes -= w.segment.length;
+          bytes += w.segment().length;
+          queue.bytes -= w.segment().length;
         }
         if (!segments.isEmpty()) {
-          taken.put(partition, segments);
+          taken.put(number, segments);
         }
         if (bytes >= limits.parcelBytes) {
           break;

@@ -42,6 +42,23 @@ public final class Placement {
     return home;
   }
 
+  /** For each partition, largest first, the least loaded node that is not its home, whose loads count too. Needs two nodes. */
+  public static int[] besides(int[] home, long[] sizes, int nodes) {
+    double[] loads = new double[nodes];
+    for (int p = 0; p < home.length; p++) {
+      loads[home[p]] += sizes[p];
+    }
+    int[] second = new int[home.length];
+    int[] largestFirst = IntStream.range(0, sizes.length).boxed()
+        .sorted((a, b) -> Long.compare(sizes[b], sizes[a])).mapToInt(Integer::intValue).toArray();
+    for (int p : largestFirst) {
+      second[p] = IntStream.range(0, nodes).filter(n -> n != home[p]).boxed()
+          .min(Comparator.comparingDouble(n -> loads[n])).orElseThrow();
+      loads[second[p]] += sizes[p];
+    }
+    return second;
+  }
+
   /** Partition p to node p mod n: what is left when sizes cannot be predicted. */
   public static int[] roundRobin(int partitions, int nodes) {
     return IntStream.range(0, partitions).map(p -> p % nodes).toArray();

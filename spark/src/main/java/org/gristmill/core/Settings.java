@@ -42,6 +42,10 @@ public final class Settings {
       "A reader takes a partition from its home in pieces of this size.");
   public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",
       "Share of a shuffle's maps (at least 4 of them) after which partition sizes are predicted and partitions placed.");
+  public static final Entry RECOVERY = new Entry("spark.gristmill.recovery", "recompute, resend or replicate", "recompute",
+      "What is done for the partitions of an executor that is lost. recompute: maps run again and emit only these. resend: map"
+          + " output is kept in a local file too and sent again; only maps that ran on the lost executor run again. replicate: every"
+          + " partition is sent to a second executor too, which takes over; no map runs again.");
   public static final Entry LOCALITY = new Entry("spark.gristmill.locality", "executor or host", "executor",
       "Whether map statuses ask for a partition's executor or only for its host.");
   public static final Entry FLUSH_TIMEOUT = new Entry("spark.gristmill.flush.timeoutMs", "ms", "120000",
@@ -49,7 +53,7 @@ public final class Settings {
 
   public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
-      PLAN_SHARE, LOCALITY, FLUSH_TIMEOUT);
+      PLAN_SHARE, RECOVERY, LOCALITY, FLUSH_TIMEOUT);
 
   private final Function<Entry, String> source;
 
@@ -63,12 +67,17 @@ public final class Settings {
     return value == null ? entry.defaultValue : value;
   }
 
+  /** One of the words that the entry's unit lists. */
+  public String word(Entry entry) {
+    String word = text(entry).trim();
+    if (!List.of(entry.unit.split(", | or ")).contains(word)) {
+      throw bad(entry, entry.unit);
+    }
+    return word;
+  }
+
   public boolean flag(Entry entry) {
-    return switch (text(entry)) {
-      case "true" -> true;
-      case "false" -> false;
-      default -> throw bad(entry, "true or false");
-    };
+    return word(entry).equals("true");
   }
 
   /** A whole number, at least 0; for bytes a suffix k, m or g is understood. */

@@ -3,17 +3,20 @@ package org.gristmill.core;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
  * What the driver knows of one shuffle: which attempts ran and committed, how large the partitions are and where they live,
- * and the taint table: what of each attempt's output is lost.
+ * and the taint table: what of each attempt's output is lost. How much is lost with a home depends on {@link Recovery}.
  *
  * <p>Taint-redo: a map that runs again emits only the partitions that its last committed attempt has lost, and inherits the
  * others from that attempt ({@link Emission}). Readers follow the inheritance with {@link Lineage}. A stage whose output is not
@@ -41,21 +44,31 @@ final class ShuffleLedger {
     }
   }
 
-  /** What an executor has done of this shuffle's maps. */
-  private record Work(int maps, long records, long millis) {
+  /** What an executor has done of this shuffle's maps, and at how many records per millisecond its slowest and fastest map ran. */
+  private record Work(int maps, long records, long millis, double slowest, double fastest) {
+    static Work of(long records, long millis) {
+      double speed = (double) records / millis;
+      return new Work(1, records, millis, speed, speed);
+    }
+
     double speed() {
       return (double) records / millis;
     }
 
     Work plus(Work more) {
-      return new Work(maps + more.maps, records + more.records, millis + more.millis);
+      return new Work(maps + more.maps, records + more.records, millis + more.millis, Math.min(slowest, more.slowest),
+          Math.max(fastest, more.fastest));
     }
   }
+
+  /** What a lost home costs: attempts whose output is no longer whole, and partitions that their senders send again. */
+  record Loss(Set<Long> attempts, BitSet refill) {}
 
   final int id;
   final int maps;
   final int partitions;
   private final BooleanSupplier determinate;
+  private final Recovery recovery;
   private final StatusShaper shaper;
   private final SizeModel model;
   private final Map<Long, Attempt> attempts = new HashMap<>();
@@ -68,11 +81,12 @@ final class ShuffleLedger {
   private Plan plan;
   private long[] predicted;
 
-  ShuffleLedger(int id, int maps, int partitions, BooleanSupplier determinate) {
+  ShuffleLedger(int id, int maps, int partitions, BooleanSupplier determinate, Recovery recovery) {
     this.id = id;
     this.maps = maps;
     this.partitions = partitions;
     this.determinate = determinate;
+    this.recovery = recovery;
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
@@ -129,7 +143,7 @@ final class ShuffleLedger {
         totals[p] += sizes[p];
       }
       model.add(records, totals);
-      work.merge(a.executor, new Work(1, inputRecords, Math.max(1, millis)), Work::plus);
+      work.merge(a.executor, Work.of(inputRecords, Math.max(1, millis)), Work::plus);
     }
     int enough = Math.max(4, (int) Math.ceil(planShare * maps));
     if (plan == null && (allCommitted() || committed.size() >= enough)) {
@@ -146,30 +160,73 @@ final class ShuffleLedger {
           : committed.isEmpty() ? null : model.predict((double) records / committed.size() * maps);
       int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length)
           : Placement.longestFirst(atLeastOne(predicted), speeds(nodes));
-      plan = new Plan(id, 1, Arrays.stream(home).mapToObj(n -> nodes[n]).toArray(String[]::new));
+      plan = new Plan(id, 1, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
+          : named(Placement.besides(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
     return plan;
   }
 
   /**
-   * A home is gone or cannot store: its partitions are tainted in every attempt and get new homes.
+   * An executor is gone or cannot store: partitions at home there get new homes.
+   * <ol>
+   * <li>A partition with a replica moves there and nothing of it is lost.
+   * <li>The others move to the least loaded executors. If senders keep what they sent, those that live send it again.
+   * <li>What no sender can send again is lost: it is tainted in every attempt that has it from there.
+   * </ol>
    *
-   * @return true if it was a home
+   * @return null if it kept nothing of this shuffle
    */
-  boolean loseHome(String executor, List<String> executors) {
-    BitSet tainted = new BitSet();
-    if (plan != null) {
-      for (int p = 0; p < partitions; p++) {
-        tainted.set(p, plan.homes()[p].equals(executor));
+  Loss loseHome(String executor, List<String> executors) {
+    lostHomes.add(executor);
+    if (plan == null || !Arrays.asList(plan.homes()).contains(executor) && !Arrays.asList(plan.replicas()).contains(executor)) {
+      return null;
+    }
+    String[] homes = plan.homes().clone();
+    String[] replicas = plan.replicas().clone();
+    BitSet moved = new BitSet();
+    for (int p = 0; p < partitions; p++) {
+      if (replicas[p].equals(executor)) {
+        replicas[p] = "";
+      } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
+        homes[p] = replicas[p];
+        replicas[p] = "";
+      } else if (homes[p].equals(executor)) {
+        moved.set(p);
+        replicas[p] = "";
       }
     }
-    lostHomes.add(executor);
-    if (tainted.isEmpty()) {
-      return false;
+    rehome(moved, homes, candidates(executors));
+    plan = new Plan(id, plan.epoch() + 1, homes, replicas);
+    return taint(moved, executors);
+  }
+
+  private Loss taint(BitSet moved, List<String> executors) {
+    BitSet refill = new BitSet();
+    if (recovery == Recovery.RESEND) { // not to a home that has lost the partition before: it may still have broken pieces
+      moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
     }
-    attempts.values().forEach(a -> a.lost.or(tainted));
-    rehome(tainted, candidates(executors));
-    return true;
+    Set<Long> lost = new HashSet<>();
+    for (Attempt a : attempts.values()) {
+      for (int p = moved.nextSetBit(0); p >= 0; p = moved.nextSetBit(p + 1)) {
+        Attempt writer = writer(a, p);
+        if (refill.get(p) && !writer.lostAll && executors.contains(writer.executor)) {
+          writer.flushed = false;
+        } else {
+          a.lost.set(p);
+          lost.add(a.id);
+        }
+      }
+    }
+    return new Loss(lost, refill);
+  }
+
+  /** Who wrote what stands for this attempt's output of a partition. */
+  private Attempt writer(Attempt attempt, int partition) {
+    Attempt a = attempt;
+    while (!a.emission.includes(partition)) {
+      a = attempts.get(a.emission.base());
+    }
+    return a;
   }
 
   /** Homes that are gone or cannot store, and stayed homes because there was no other executor. */
@@ -178,28 +235,31 @@ final class ShuffleLedger {
         .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
   }
 
-  /** An executor is gone, and with it the pages that had not left it. Returns its committed attempts by map index. */
-  Map<Integer, Long> loseSender(String executor) {
-    Map<Integer, Long> lost = new HashMap<>();
+  /** An executor is gone, and with it the pages that had not left it. Returns its attempts that are not whole now. */
+  Set<Long> loseSender(String executor) {
+    Set<Long> lost = new HashSet<>();
     for (Attempt a : attempts.values()) {
       if (a.executor.equals(executor) && !a.flushed) {
         a.lostAll = true;
-        if (a.committed) {
-          lost.put(a.mapIndex, a.id);
-        }
+        lost.add(a.id);
       }
     }
     return lost;
   }
 
-  /** A reader did not find an attempt's segments of a partition. */
-  void missing(int partition, Map<Integer, Long> winners) {
-    for (long winner : winners.values()) {
+  /** A reader did not find segments of these attempts in a partition. */
+  void missing(int partition, Collection<Long> winners) {
+    for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
         a.lost.set(partition);
       }
     }
+  }
+
+  /** True if nothing that these attempts have in the partition is known to be lost. */
+  boolean whole(int partition, Collection<Long> winners) {
+    return winners.stream().map(attempts::get).noneMatch(a -> a == null || a.lostAll || a.lost.get(partition));
   }
 
   /** The attempts of an executor whose segments a flush started now will have delivered. */
@@ -227,37 +287,56 @@ final class ShuffleLedger {
     return new Lineage(partial);
   }
 
+  /** How good the plan is for what has been written: prediction error, and the fullest home's load over the mean. */
+  record Balance(double error, double placed, double roundRobin) {}
+
+  Balance balance() {
+    List<String> nodes = nodes();
+    return new Balance(predicted == null ? 1 : SizeModel.error(predicted, totals), imbalance(totals),
+        Placement.imbalance(Placement.roundRobin(partitions, nodes.size()), totals, nodes.size()));
+  }
+
   /** One line on the plan for the log. */
   String describe() {
     if (plan == null) {
       return "no plan";
     }
-    List<String> nodes = Arrays.stream(plan.homes()).distinct().sorted().toList();
-    int[] home = Arrays.stream(plan.homes()).mapToInt(nodes::indexOf).toArray();
-    double predictedLoad = predicted == null ? Double.NaN : Placement.imbalance(home, predicted, nodes.size());
-    return String.format("epoch %d, %d partitions on %d executors, %s after %d of %d maps (fit %.3f), fullest home %.3f x the"
-            + " mean predicted, %.3f x so far; round robin %.3f x so far", plan.epoch(), partitions, nodes.size(),
-        predicted == null ? "round robin" : "longest first", committed.size(), maps, model.fit(), predictedLoad,
-        Placement.imbalance(home, totals, nodes.size()),
-        Placement.imbalance(Placement.roundRobin(partitions, nodes.size()), totals, nodes.size()));
+    Balance now = balance();
+    return String.format(Locale.ROOT, "epoch %d, %d partitions on %d executors, %s (fit %.3f); %d of %d maps are written%s; the"
+            + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
+        plan.epoch(), partitions, nodes().size(), predicted == null ? "round robin" : "longest first", model.fit(),
+        committed.size(), maps, allCommitted() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
+        now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);
   }
 
-  private void rehome(BitSet tainted, String[] nodes) {
+  private List<String> nodes() {
+    return Arrays.stream(plan.homes()).distinct().sorted().toList();
+  }
+
+  private double imbalance(long[] sizes) {
+    List<String> nodes = nodes();
+    return Placement.imbalance(Arrays.stream(plan.homes()).mapToInt(nodes::indexOf).toArray(), sizes, nodes.size());
+  }
+
+  /** Puts the partitions that have moved onto the least loaded nodes. */
+  private void rehome(BitSet moved, String[] homes, String[] nodes) {
     double[] loads = new double[nodes.length];
     long[] sizes = atLeastOne(predicted == null || allCommitted() ? totals : predicted);
     for (int p = 0; p < partitions; p++) {
-      int node = Arrays.asList(nodes).indexOf(plan.homes()[p]);
-      if (!tainted.get(p) && node >= 0) {
+      int node = Arrays.asList(nodes).indexOf(homes[p]);
+      if (!moved.get(p) && node >= 0) {
         loads[node] += sizes[p];
       }
     }
-    int[] moved = tainted.stream().toArray();
-    int[] home = Placement.longestFirst(Arrays.stream(moved).mapToLong(p -> sizes[p]).toArray(), ones(nodes.length), loads);
-    String[] homes = plan.homes().clone();
-    for (int i = 0; i < moved.length; i++) {
-      homes[moved[i]] = nodes[home[i]];
+    int[] which = moved.stream().toArray();
+    int[] home = Placement.longestFirst(Arrays.stream(which).mapToLong(p -> sizes[p]).toArray(), ones(nodes.length), loads);
+    for (int i = 0; i < which.length; i++) {
+      homes[which[i]] = nodes[home[i]];
     }
-    plan = new Plan(id, plan.epoch() + 1, homes);
+  }
+
+  private static String[] named(int[] homes, String[] nodes) {
+    return Arrays.stream(homes).mapToObj(n -> nodes[n]).toArray(String[]::new);
   }
 
   /** Executors that may be homes: not those this shuffle has lost, unless there are no others. */
@@ -267,16 +346,16 @@ final class ShuffleLedger {
   }
 
   /**
-   * Records per second of map task on each node over the mean. 1 where too few maps have run to tell, or where it is within a
-   * third of the mean: nodes that are alike measure that far apart while they warm up.
+   * Speed of each node; 1 unless it is surely slow: of at least four maps its fastest was slower by a third than the slowest of some
+   * other node. Nodes that are alike differ by as much in single maps, while they warm up or their machine is busy.
    */
   private double[] speeds(String[] nodes) {
     double[] speeds = ones(nodes.length);
-    double mean = work.values().stream().mapToDouble(Work::speed).average().orElse(0);
+    Work sure = work.values().stream().filter(w -> w.maps >= 4).max(Comparator.comparingDouble(Work::slowest)).orElse(null);
     for (int n = 0; n < nodes.length; n++) {
       Work done = work.get(nodes[n]);
-      if (done != null && done.maps >= 4 && mean > 0 && Math.abs(done.speed() / mean - 1) > 1.0 / 3) {
-        speeds[n] = Math.max(0.25, done.speed() / mean);
+      if (done != null && done.maps >= 4 && done.fastest < sure.slowest * 2 / 3) {
+        speeds[n] = Math.max(0.25, done.speed() / sure.speed());
       }
     }
     return speeds;

@@ -56,6 +56,17 @@ public final class SizeModel {
     return total <= 0 ? 0 : Math.min(1, explained / total);
   }
 
+  /** How far predicted sizes are off the true ones, summed over partitions, as a share of all true bytes. */
+  static double error(long[] predicted, long[] actual) {
+    long total = 0;
+    long off = 0;
+    for (int p = 0; p < actual.length; p++) {
+      total += actual[p];
+      off += Math.abs(predicted[p] - actual[p]);
+    }
+    return total == 0 ? 0 : (double) off / total;
+  }
+
   /** Sizes at {@code input}; null if the samples are too few or fit no line. */
   public long[] predict(double input) {
     if (fit() < FIT_MIN) {

@@ -23,7 +23,11 @@ class MessageTest {
     Emission partial = new Emission(false, some, 9);
     for (Message m : List.of(new Message.Register("1", "host", 7337), new Message.Start(1, 2, 1L << 40, "1"),
         new Message.Begin(partial), new Message.Begin(Emission.ALL), new Message.Wanted(4), new Message.Locate(1, 2, 3),
-        new Message.Planned(new Plan(3, 2, new String[] {"1", "2", "1"})), new Message.Flush(5), new Message.Done(false),
+        new Message.Planned(new Coordinator.Placed(new Plan(3, 2, new String[] {"1", "2", "1"}), List.of(A, B), some)),
+        new Message.Planned(new Coordinator.Placed(new Plan(3, 2, new String[] {"1", "2"}, new String[] {"2", ""}), List.of(A, B),
+            new BitSet())),
+        new Message.Planned(new Coordinator.Placed(new Plan(3, 0, new String[0]), List.of(), new BitSet())),
+        new Message.Flush(5), new Message.Done(false),
         new Message.Located(new Coordinator.Location(2, List.of(A, B, A), new Lineage(Map.of(10L, partial)))),
         new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.StoreFailed(1, "1", "disk full"))) {
       assertEquals(m, Message.decode(Message.encode(m)));

@@ -68,7 +68,7 @@ class OutboxTest {
     public void release(long bytes) {}
   });
   private final Outbox outbox =
-      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1));
+      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 1));
 
   @AfterEach
   void close() {
@@ -129,7 +129,7 @@ class OutboxTest {
   /** On a busy machine the new plan can come after any number of tries. */
   @Test
   void pagesForALostHomeGoToTheNewOne() throws Exception {
-    try (Outbox patient = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1))) {
+    try (Outbox patient = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 1))) {
       net.dead.add("a");
       patient.plan(new Plan(1, 1, new String[] {"a"}));
       patient.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(1000)));
@@ -181,6 +181,39 @@ class OutboxTest {
     assertEquals(0, pool.usedBytes());
   }
 
+  @Test
+  void everySegmentGoesToItsReplicaTooAndThenItsMemoryIsFree() throws Exception {
+    try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 2))) {
+      twice.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "before the plan"));
+      twice.plan(new Plan(1, 1, new String[] {"a", "b"}, new String[] {"b", ""}));
+      twice.add(1, 1, Segments.segment(1, 1, 0, 0, 0, true, "no replica"));
+      assertTrue(twice.flush(1).get(5, TimeUnit.SECONDS));
+      assertEquals(List.of(0), net.at("a").stream().map(Segment.Header::partition).toList());
+      assertEquals(List.of(0, 1), net.at("b").stream().map(Segment.Header::partition).sorted().toList());
+      assertEquals(0, pool.usedBytes());
+    }
+  }
+
+  /** What was under way to the lost home, or to the replica that has taken over, arrives there; some of it twice. */
+  @Test
+  void aReplicaThatTakesOverGetsEverySegment() throws Exception {
+    try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 2))) {
+      net.dead.addAll(List.of("a", "b"));
+      twice.plan(new Plan(1, 1, new String[] {"a"}, new String[] {"b"}));
+      for (int s = 0; s < 5; s++) {
+        twice.add(1, 0, Segments.segment(1, 0, 0, 0, s, s == 4, "x".repeat(300)));
+      }
+      while (twice.counters().failedParcels() < 2) {
+        Thread.sleep(1);
+      }
+      twice.plan(new Plan(1, 2, new String[] {"b"}));
+      net.dead.remove("b");
+      assertTrue(twice.flush(1).get(5, TimeUnit.SECONDS));
+      assertEquals(List.of(0, 1, 2, 3, 4), net.at("b").stream().map(Segment.Header::sequence).distinct().sorted().toList());
+      assertEquals(0, pool.usedBytes());
+    }
+  }
+
   /** Three writers, a network that fails a third of the parcels: after the flush every segment has arrived at its home. */
   @Test
   void everySegmentArrivesOverAFailingNetwork() throws Exception {
@@ -194,7 +227,7 @@ class OutboxTest {
       @Override
       public void release(long bytes) {}
     });
-    Outbox box = new Outbox(small, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1));
+    Outbox box = new Outbox(small, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 1));
     String[] homes = "abcabcabca".split("");
     box.plan(new Plan(1, 1, homes));
     List<Thread> writers = new ArrayList<>();

@@ -45,6 +45,20 @@ class PlacementTest {
     }
   }
 
+  @Test
+  void replicasAreElsewhereAndBalanceWithTheHomes() {
+    long[] sizes = {9, 5, 4, 3, 2, 1};
+    int[] home = Placement.longestFirst(sizes, ones(3));
+    int[] second = Placement.besides(home, sizes, 3);
+    long[] load = new long[3];
+    for (int p = 0; p < sizes.length; p++) {
+      assertTrue(second[p] != home[p]);
+      load[home[p]] += sizes[p];
+      load[second[p]] += sizes[p];
+    }
+    assertTrue(Arrays.stream(load).max().orElseThrow() <= 20, Arrays.toString(load));
+  }
+
   /** Zipf sizes, none above a node's share: within a tenth of the mean, where round robin is far off. */
   @Test
   void skewedPartitionsAreBalancedWithinATenth() {

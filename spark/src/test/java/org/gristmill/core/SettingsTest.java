@@ -35,7 +35,7 @@ class SettingsTest {
         case "bytes", "count", "ms" -> assertTrue(defaults.number(e) >= 0, e.key());
         case "share" -> assertTrue(defaults.share(e) <= 1, e.key());
         case "true or false" -> assertTrue(defaults.flag(e), e.key());
-        default -> assertTrue(e.unit().contains(defaults.text(e)), e.key());
+        default -> assertEquals(e.defaultValue(), defaults.word(e), e.key());
       }
     }
   }
@@ -55,6 +55,8 @@ class SettingsTest {
     }
     assertThrows(IllegalArgumentException.class, () -> with(Settings.THRESHOLD, "1.1").share(Settings.THRESHOLD));
     assertThrows(IllegalArgumentException.class, () -> with(Settings.FALLBACK, "yes").flag(Settings.FALLBACK));
+    assertEquals("replicate", with(Settings.RECOVERY, "replicate").word(Settings.RECOVERY));
+    assertThrows(IllegalArgumentException.class, () -> with(Settings.RECOVERY, "pray").word(Settings.RECOVERY));
     assertThrows(IllegalArgumentException.class, () -> with(Settings.PAGE_BYTES, "2g").size(Settings.PAGE_BYTES));
   }
 }

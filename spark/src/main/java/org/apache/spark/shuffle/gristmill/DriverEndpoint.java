@@ -1,10 +1,11 @@
 package org.apache.spark.shuffle.gristmill;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.MapOutputTrackerMaster;
@@ -21,6 +22,7 @@ import org.gristmill.core.Coordinator;
 import org.gristmill.core.Emission;
 import org.gristmill.core.Message;
 import org.gristmill.core.Plan;
+import org.gristmill.core.Recovery;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -35,8 +37,8 @@ import scala.runtime.BoxedUnit;
 final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
-  /** A flush of one shuffle that has begun after {@code commits} commits. */
-  private record Flushing(int commits, CompletableFuture<Boolean> done) {}
+  /** A flush of one shuffle that has begun when the coordinator was at {@code version}. */
+  private record Flushing(long version, CompletableFuture<Boolean> done) {}
 
   private final SparkEnv env;
   private final long timeoutMs;
@@ -44,17 +46,27 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   private final Map<String, RpcEndpointRef> executors = new ConcurrentHashMap<>();
   private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
   private final Map<Integer, Flushing> flushes = new HashMap<>();
+  private final NodeMetrics metrics = new NodeMetrics().with("shufflesWritten", () -> counters().shufflesWritten())
+      .with("predictionErrorPerMille", () -> counters().predictionErrorPerMille())
+      .with("fullestHomePerMille", () -> counters().fullestHomePerMille())
+      .with("roundRobinPerMille", () -> counters().roundRobinPerMille()).with("homesLost", () -> counters().homesLost())
+      .with("attemptsRefused", () -> counters().attemptsRefused())
+      .with("incompleteReads", () -> counters().incompleteReads());
   private boolean watching;
   private volatile boolean ending;
 
-  DriverEndpoint(SparkEnv env, double planShare, long timeoutMs) {
+  DriverEndpoint(SparkEnv env, double planShare, Recovery recovery, long timeoutMs) {
     this.env = env;
     this.timeoutMs = timeoutMs;
-    coordinator = new Coordinator(this, planShare);
+    coordinator = new Coordinator(this, planShare, recovery);
   }
 
   Coordinator coordinator() {
     return coordinator;
+  }
+
+  private Coordinator.Counters counters() {
+    return coordinator.counters();
   }
 
   @Override
@@ -90,6 +102,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
     if (!watching) {
       watching = true;
       context.addSparkListener(new ExecutorWatch(this));
+      env.metricsSystem().registerSource(metrics);
     }
   }
 
@@ -103,6 +116,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   /** From now on executors leave because the work is done. */
   void applicationEnds() {
     ending = true;
+    LOG.info("Driver: {}", metrics);
   }
 
   private void register(Message.Register m, RpcEndpointRef ref, RpcCallContext context) {
@@ -125,15 +139,17 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
         flush(m.shuffle()); // the map stage ends now: what still waits may leave before a reader asks for it
       }
     } else if (message instanceof Message.Wanted m) {
-      Plan plan = coordinator.has(m.shuffle()) ? coordinator.plan(m.shuffle()) : null;
-      reply(context, new Message.Planned(plan == null ? new Plan(m.shuffle(), 0, new String[0]) : plan));
+      Coordinator.Placed placed = coordinator.placed(m.shuffle());
+      Plan none = new Plan(m.shuffle(), 0, new String[0]);
+      reply(context, new Message.Planned(placed == null ? new Coordinator.Placed(none, List.of(), new BitSet()) : placed));
     } else if (message instanceof Message.Locate m) {
       reply(context, new Message.Located(coordinator.locate(m.shuffle(), m.start(), m.end())));
     } else if (message instanceof Message.Flush m) {
       flush(m.shuffle()).thenAccept(ok -> reply(context, new Message.Done(ok)));
     } else if (message instanceof Message.Missing m) {
-      coordinator.missing(m.shuffle(), m.partition(), m.winners(), m.home().isEmpty() ? null : m.home(), m.reason());
-      reply(context, new Message.Done(true));
+      boolean again = coordinator.missing(m.shuffle(), m.partition(), m.winners(), m.home().isEmpty() ? null : m.home(),
+          m.reason());
+      reply(context, new Message.Done(again));
     } else if (message instanceof Message.StoreFailed m) {
       coordinator.homeLost(m.shuffle(), m.executor(), m.reason());
       reply(context, new Message.Done(true));
@@ -142,11 +158,11 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
     }
   }
 
-  /** Has every executor send what it holds of the shuffle; joins a flush that covers all commits so far. */
+  /** Has every executor send what it holds of the shuffle; joins a flush that covers all commits and plans so far. */
   private CompletableFuture<Boolean> flush(int shuffle) {
-    int commits = coordinator.commits(shuffle);
+    long version = coordinator.version(shuffle);
     Flushing running = flushes.get(shuffle);
-    if (running != null && running.commits == commits && !running.done.isDone()) {
+    if (running != null && running.version == version && !running.done.isDone()) {
       return running.done;
     }
     Map<String, List<Long>> covered = coordinator.flushBegins(shuffle);
@@ -165,7 +181,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
     });
     CompletableFuture<Boolean> done = CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0]))
         .thenApply(ignored -> answers.stream().allMatch(CompletableFuture::join));
-    flushes.put(shuffle, new Flushing(commits, done));
+    flushes.put(shuffle, new Flushing(version, done));
     return done;
   }
 
@@ -176,41 +192,23 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   // What the coordinator has done for it:
 
   @Override
-  public void unregister(int shuffle, Map<Integer, Long> attempts) {
+  public void unregister(int shuffle, Set<Long> attempts) {
     MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) env.mapOutputTracker();
-    for (Map.Entry<Integer, MapStatus> e : statuses(tracker, shuffle).entrySet()) {
-      Long attempt = attempts.get(e.getKey());
-      if (attempt != null && attempt == e.getValue().mapId()) {
-        tracker.unregisterMapOutput(shuffle, e.getKey(), e.getValue().location());
-      }
-    }
-  }
-
-  @Override
-  public void unregisterAll(int shuffle) {
-    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) env.mapOutputTracker();
-    if (tracker.containsShuffle(shuffle)) {
-      tracker.unregisterAllMapAndMergeOutput(shuffle);
-    }
-  }
-
-  private static Map<Integer, MapStatus> statuses(MapOutputTrackerMaster tracker, int shuffle) {
-    Map<Integer, MapStatus> found = new LinkedHashMap<>();
     Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
     if (status.isDefined()) {
-      MapStatus[] all = status.get().mapStatuses();
-      for (int map = 0; map < all.length; map++) {
-        if (all[map] != null) {
-          found.put(map, all[map]);
+      MapStatus[] registered = status.get().mapStatuses();
+      for (int map = 0; map < registered.length; map++) {
+        MapStatus winner = registered[map];
+        if (winner != null && attempts.contains(winner.mapId())) {
+          tracker.unregisterMapOutput(shuffle, map, winner.location());
         }
       }
     }
-    return found;
   }
 
   @Override
-  public void publish(Plan plan) {
-    executors.values().forEach(ref -> Rpc.send(ref, new Message.Planned(plan)));
+  public void publish(Coordinator.Placed placed) {
+    executors.values().forEach(ref -> Rpc.send(ref, new Message.Planned(placed)));
   }
 
   @Override

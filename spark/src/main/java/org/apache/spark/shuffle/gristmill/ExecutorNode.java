@@ -2,6 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.BitSet;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -10,6 +11,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.NioManagedBuffer;
 import org.apache.spark.rpc.RpcCallContext;
@@ -25,7 +27,7 @@ import org.gristmill.core.Message;
 import org.gristmill.core.Outbox;
 import org.gristmill.core.PagePool;
 import org.gristmill.core.PageStore;
-import org.gristmill.core.Plan;
+import org.gristmill.core.PartitionIndex;
 import org.gristmill.core.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,9 +53,16 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   private final PagePool pool;
   private final Outbox outbox;
   private final PageStore store;
+  private final PageStore kept; // what this executor has sent, if it can be asked to send it again; else null
+  private final NodeMetrics metrics;
+  private final LongAdder localBytes = new LongAdder();
+  private final LongAdder remoteBytes = new LongAdder();
+  private final LongAdder loserBytes = new LongAdder();
   private final Map<String, Coordinator.Executor> homes = new ConcurrentHashMap<>();
   private final AtomicLong parcels = new AtomicLong();
   private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
+  private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
+  private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
   private final ScheduledExecutorService later =
       Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
 
@@ -66,12 +75,23 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
       budget = env.memoryManager().maxOnHeapStorageMemory() / 4;
     }
     pool = new PagePool(budget, GRAIN_BYTES, settings.number(Settings.POOL_PATIENCE), new SparkMemory(env.memoryManager()));
-    store = new PageStore(env.blockManager().diskBlockManager().localDirs().length, new StoreFiles(env.blockManager()),
-        this::storeFailed, settings.size(Settings.APPEND_BYTES), settings.number(Settings.STORE_BYTES));
+    String recovery = settings.word(Settings.RECOVERY);
+    store = store(settings, ".store", this::storeFailed);
+    kept = recovery.equals("resend") ? store(settings, ".kept", (shuffle, cause) -> LOG.warn(
+        "What is sent of shuffle {} can no longer be kept here; should a home be lost, maps will run again", shuffle, cause))
+        : null;
     outbox = new Outbox(pool, this, this::planWanted,
         new Outbox.Limits(settings.size(Settings.PAGE_BYTES), settings.size(Settings.PARCEL_BYTES),
             settings.number(Settings.WINDOW_BYTES), settings.share(Settings.THRESHOLD), settings.size(Settings.SEND_TRIES),
-            settings.number(Settings.SEND_RETRY)));
+            settings.number(Settings.SEND_RETRY), recovery.equals("replicate") ? 2 : 1));
+    metrics = new NodeMetrics().with("sentParcels", () -> outbox.counters().parcels())
+        .with("sentBytes", () -> outbox.counters().sentBytes()).with("sentEarlyBytes", () -> outbox.counters().earlyBytes())
+        .with("failedParcels", () -> outbox.counters().failedParcels())
+        .with("droppedSegments", () -> outbox.counters().droppedSegments())
+        .with("poolBytes", pool::usedBytes).with("poolWaitMs", () -> pool.waitNanos() / 1_000_000)
+        .with("poolOverdrafts", pool::overdrafts).with("localReadBytes", localBytes::sum)
+        .with("remoteReadBytes", remoteBytes::sum).with("loserBytes", loserBytes::sum);
+    env.metricsSystem().registerSource(metrics);
     driver = RpcUtils.makeDriverRef(Rpc.DRIVER, env.conf(), env.rpcEnv());
     endpoint = env.rpcEnv().setupEndpoint(Rpc.EXECUTOR + self.executorId(), this);
     Rpc.ask(driver, new Tuple2<>(Message.encode(new Message.Register(self.executorId(), self.host(), self.port())), endpoint),
@@ -81,6 +101,11 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   String executorId() {
     return self.executorId();
+  }
+
+  private PageStore store(Settings settings, String ending, PageStore.FailureListener listener) {
+    return new PageStore(env.blockManager().diskBlockManager().localDirs().length, new StoreFiles(env.blockManager(), ending),
+        listener, settings.size(Settings.APPEND_BYTES), settings.number(Settings.STORE_BYTES));
   }
 
   PageStore store() {
@@ -105,8 +130,17 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
     return location;
   }
 
-  void add(int shuffle, int partition, byte[] segment) throws InterruptedException {
+  void add(int shuffle, int partition, byte[] segment) throws InterruptedException, IOException {
+    if (kept != null) {
+      kept.receive(segment); // first: what comes after a plan is read for it, or is sent by it
+    }
     outbox.add(shuffle, partition, segment);
+  }
+
+  /** A reader takes {@code chosen} bytes of a partition, and knows {@code losers} bytes there that no reader will take. */
+  void opened(boolean local, long chosen, long losers) {
+    (local ? localBytes : remoteBytes).add(chosen);
+    loserBytes.add(losers);
   }
 
   /** Has all executors deliver what they hold of the shuffle, and waits. */
@@ -114,14 +148,19 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
     return ((Message.Done) Rpc.ask(driver, new Message.Flush(shuffle), 2 * timeoutMs)).ok(); // the driver waits once
   }
 
-  void missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
-    call(new Message.Missing(shuffle, partition, winners, home, reason));
+  /** True if nothing is lost and it is worth looking again. */
+  boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
+    return ((Message.Done) call(new Message.Missing(shuffle, partition, winners, home, reason))).ok();
   }
 
   void remove(int shuffle) {
     outbox.remove(shuffle);
+    refills.remove(shuffle);
     try {
       store.remove(shuffle);
+      if (kept != null) {
+        kept.remove(shuffle);
+      }
     } catch (IOException e) {
       LOG.warn("Files of shuffle {} could not be deleted", shuffle, e);
     }
@@ -129,15 +168,17 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   @Override
   public void close() {
-    Outbox.Counters sent = outbox.counters();
-    LOG.info("Executor {} sent {} parcels, {} bytes of which {} before the map stage ended; {} failed, {} segments given up;"
-        + " tasks waited {} ms for pages, {} times over budget", self.executorId(), sent.parcels(), sent.sentBytes(),
-        sent.earlyBytes(), sent.failedParcels(), sent.droppedSegments(), pool.waitNanos() / 1_000_000, pool.overdrafts());
+    LOG.info("Executor {}: {}", self.executorId(), metrics);
+    env.metricsSystem().removeSource(metrics);
     env.rpcEnv().stop(endpoint);
     outbox.close();
     store.close();
+    if (kept != null) {
+      kept.close();
+    }
     local.shutdownNow();
     later.shutdownNow();
+    refiller.shutdownNow();
   }
 
   // Messages from the driver:
@@ -149,14 +190,16 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   @Override
   public PartialFunction<Object, BoxedUnit> receive() {
-    return Rpc.handler(message -> planned(((Message.Planned) Message.decode((byte[]) message)).plan()));
+    return Rpc.handler(message -> planned(((Message.Planned) Message.decode((byte[]) message)).placed()));
   }
 
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
     return Rpc.handler(message -> {
       Message.Flush flush = (Message.Flush) Message.decode((byte[]) message);
-      outbox.flush(flush.shuffle()).thenAccept(ok -> context.reply(Message.encode(new Message.Done(ok))));
+      refills.getOrDefault(flush.shuffle(), CompletableFuture.completedFuture(true))
+          .thenCompose(refilled -> outbox.flush(flush.shuffle()).thenApply(sent -> refilled && sent))
+          .thenAccept(ok -> context.reply(Message.encode(new Message.Done(ok))));
     });
   }
 
@@ -165,34 +208,47 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   /** Asks the driver for a plan; again after a while if it could not be had. Never blocks. */
   private void planWanted(int shuffle) {
     later.execute(() -> {
-      Plan plan = new Plan(shuffle, 0, new String[0]);
       try {
-        plan = ((Message.Planned) call(new Message.Wanted(shuffle))).plan();
+        Coordinator.Placed placed = ((Message.Planned) call(new Message.Wanted(shuffle))).placed();
+        if (placed.plan().homes().length > 0) {
+          planned(placed);
+          return;
+        }
       } catch (Exception e) { // Spark's RPC throws checked exceptions without saying so
         LOG.warn("The driver did not say where shuffle {} should go", shuffle, e);
       }
-      if (plan.homes().length > 0) {
-        planned(plan);
-      } else {
-        later.schedule(() -> planWanted(shuffle), 1, TimeUnit.SECONDS);
-      }
+      later.schedule(() -> planWanted(shuffle), 1, TimeUnit.SECONDS);
     });
   }
 
-  /** Learns the addresses of a plan's homes, then lets the outbox send. */
-  private void planned(Plan plan) {
-    later.execute(() -> {
-      try {
-        for (String home : plan.homes()) {
-          if (!homes.containsKey(home) && !home.equals(self.executorId())) {
-            locate(plan.shuffle(), 0, plan.homes().length);
-          }
+  /** Lets the outbox send by this plan, and sends again what partitions that have moved need. */
+  private void planned(Coordinator.Placed placed) {
+    placed.executors().forEach(executor -> homes.put(executor.id(), executor));
+    outbox.plan(placed.plan());
+    if (kept != null && !placed.refill().isEmpty()) {
+      int shuffle = placed.plan().shuffle();
+      CompletableFuture<Boolean> done = CompletableFuture.supplyAsync(() -> refill(shuffle, placed.refill()), refiller);
+      refills.merge(shuffle, done, (before, now) -> before.thenCombine(now, Boolean::logicalAnd));
+    }
+  }
+
+  /** True if all that was kept of the partitions waits to be sent now. */
+  private boolean refill(int shuffle, BitSet partitions) {
+    try {
+      for (int p = partitions.nextSetBit(0); p >= 0; p = partitions.nextSetBit(p + 1)) {
+        for (PartitionIndex.Entry segment : kept.index(shuffle, p).entries()) {
+          byte[] bytes = new byte[segment.bytes()];
+          kept.read(shuffle, p, segment.offset(), bytes, bytes.length);
+          outbox.add(shuffle, p, bytes);
         }
-        outbox.plan(plan);
-      } catch (RuntimeException e) {
-        LOG.warn("The homes of shuffle {} could not be looked up", plan.shuffle(), e);
       }
-    });
+      return true;
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Partitions {} of shuffle {} could not all be sent again", partitions, shuffle, e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return false;
   }
 
   @Override

@@ -1,5 +1,6 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.Locale;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
@@ -17,6 +18,7 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.gristmill.core.Coordinator;
+import org.gristmill.core.Recovery;
 import org.gristmill.core.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,11 +52,12 @@ public final class GristmillShuffleManager implements ShuffleManager {
     settings = new Settings(entry -> conf.get(entry.key(), null));
     String master = conf.get("spark.master", "");
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
-    locations = new StatusLocations(settings.text(Settings.LOCALITY).equals("executor"));
+    locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
     sort = new SortShuffleManager(conf);
     resolver = new GristmillResolver(conf, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
-      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), settings.number(Settings.FLUSH_TIMEOUT));
+      Recovery recovery = Recovery.valueOf(settings.word(Settings.RECOVERY).toUpperCase(Locale.ROOT));
+      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, settings.number(Settings.FLUSH_TIMEOUT));
       env.rpcEnv().setupEndpoint(Rpc.DRIVER, driver);
     }
     starter = new Thread(this::announce, "gristmill-start");

@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -14,6 +15,7 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.gristmill.core.Coordinator;
+import org.gristmill.core.PartitionIndex;
 import org.gristmill.core.Winners;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,8 +31,9 @@ import scala.collection.Seq;
  * <li>The driver says where the partitions live, and who wrote what a partial attempt did not.
  * <li>The home says what it holds. If a winner is incomplete: once, all executors deliver what they still have, and we look
  *     again; then, if homes have changed meanwhile, we look there.
- * <li>If it still is: the driver is told first, so that the map outputs in question are no longer registered; then the task
- *     fails with a fetch failure, and Spark runs those maps again.
+ * <li>If it still is, or if the home cannot be read: the driver is told. Where nothing is lost, because a replica takes over or
+ *     senders send again, we look there; else the map outputs in question are no longer registered, the task fails with a fetch
+ *     failure, and Spark runs those maps again.
  * </ol>
  */
 final class PartitionOpener {
@@ -42,6 +45,7 @@ final class PartitionOpener {
   private final int shuffle;
   private final int start;
   private final int end;
+  private final boolean allMaps;
   private final int readBytes;
   private final Map<Integer, Map<Integer, Long>> winners = new TreeMap<>();
   private Coordinator.Location location;
@@ -55,6 +59,7 @@ final class PartitionOpener {
     this.shuffle = shuffle;
     this.start = start;
     this.end = end;
+    allMaps = startMap == 0 && endMap == Integer.MAX_VALUE;
     this.readBytes = readBytes;
     Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> statuses =
         tracker.getMapSizesByExecutorId(shuffle, startMap, endMap, start, end);
@@ -79,8 +84,11 @@ final class PartitionOpener {
       Coordinator.Executor home = location.homes().get(partition - start);
       PartitionSource source = PartitionSource.of(node, service, home, shuffle, partition);
       try {
-        Winners.Selection selection = Winners.select(source.index(), writers(partition));
+        PartitionIndex index = source.index();
+        Winners.Selection selection = Winners.select(index, writers(partition));
         if (selection.complete()) {
+          long chosen = bytes(selection.segments());
+          node.opened(source.local(), chosen, allMaps ? bytes(index.entries()) - chosen : 0);
           return new SelectedSegments(source, selection.segments(), readBytes, metrics);
         }
         if (!flush() && !relocated()) {
@@ -90,12 +98,16 @@ final class PartitionOpener {
               + incomplete.size() + " maps");
         }
       } catch (IOException e) {
-        if (!relocated()) {
-          throw failure(partition, winners.get(partition), home.id(), "executor " + home.id() + " cannot be read: "
-              + e.getMessage());
+        String reason = "executor " + home.id() + " cannot be read: " + e.getMessage();
+        if (!relocated() && !(node.missing(shuffle, partition, winners.get(partition), home.id(), reason) && relocated())) {
+          throw fetchFailure(partition, reason);
         }
       }
     }
+  }
+
+  private static long bytes(List<PartitionIndex.Entry> segments) {
+    return segments.stream().mapToLong(PartitionIndex.Entry::bytes).sum();
   }
 
   /** Reading a partition that was opened has failed: tells the driver, and throws the fetch failure. */
@@ -111,6 +123,10 @@ final class PartitionOpener {
 
   private RuntimeException failure(int partition, Map<Integer, Long> incomplete, String home, String reason) {
     node.missing(shuffle, partition, incomplete, home, reason);
+    return fetchFailure(partition, reason);
+  }
+
+  private RuntimeException fetchFailure(int partition, String reason) {
     throw PartitionOpener.<RuntimeException>unchecked(new MetadataFetchFailedException(shuffle, partition,
         "Shuffle " + shuffle + " partition " + partition + ": " + reason));
   }
@@ -150,10 +166,12 @@ final class PartitionOpener {
     return true;
   }
 
-  /** True if homes have changed since we asked. */
+  /** True if homes have changed since we asked; then there may be something to flush again. */
   private boolean relocated() {
     int before = location.epoch();
     location = node.locate(shuffle, start, end);
-    return location.epoch() != before;
+    boolean changed = location.epoch() != before;
+    flushed &= !changed;
+    return changed;
   }
 }

@@ -12,14 +12,17 @@ final class StoreFiles implements PageStore.FileChooser {
   static final String FOLDER = "gristmill";
 
   private final File[] disks;
+  private final String ending;
 
-  StoreFiles(BlockManager blocks) {
+  /** @param ending of the files' names */
+  StoreFiles(BlockManager blocks, String ending) {
     disks = blocks.diskBlockManager().localDirs();
+    this.ending = ending;
   }
 
   @Override
   public File file(int disk, int shuffle) throws IOException {
     Path folder = Files.createDirectories(disks[disk].toPath().resolve(FOLDER));
-    return folder.resolve(shuffle + "_" + disk + ".store").toFile();
+    return folder.resolve(shuffle + "_" + disk + ending).toFile();
   }
 }

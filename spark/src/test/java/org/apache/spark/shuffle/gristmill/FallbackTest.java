@@ -9,12 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.IntStream;
-import org.apache.spark.Dependency;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.rdd.RDD;
 import org.gristmill.core.Settings;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -32,13 +30,7 @@ class FallbackTest {
         .set("spark.ui.enabled", "false").set("spark.shuffle.manager", GristmillShuffleManager.class.getName()));
     JavaPairRDD<Integer, Integer> pairs =
         context.parallelize(IntStream.range(0, 1000).boxed().toList(), 10).mapToPair(i -> new Tuple2<>(i % 10, i));
-    dependency = (ShuffleDependency<?, ?, ?>) shuffled(pairs.groupByKey(10).rdd());
-  }
-
-  /** The shuffle that an RDD reads, through the narrow steps on top of it. */
-  private static Object shuffled(RDD<?> rdd) {
-    Object first = rdd.dependencies().head();
-    return first instanceof ShuffleDependency<?, ?, ?> ? first : shuffled(((Dependency<?>) first).rdd());
+    dependency = TestCluster.shuffle(pairs.groupByKey(10).rdd());
   }
 
   @AfterAll

@@ -171,6 +171,7 @@ abstract class Faults {
   @Test
   void partitionsThatDiedWithTheirHomeAreThereAgain() throws Exception {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
+      cluster.awaitExecutors(EXECUTORS); // a second home needs a second executor
       CollectionAccumulator<Tuple2<Integer, String>> runs = cluster.context.sc().collectionAccumulator();
       JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0, runs);
       Path file = oneOf(filesMadeBy(sums), new Random(seed));

@@ -1,6 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
@@ -9,11 +10,17 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
+import org.apache.spark.Dependency;
+import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.util.Utils$;
 import org.gristmill.core.Coordinator;
 
@@ -71,11 +78,14 @@ final class TestCluster implements AutoCloseable {
   /** Java's own view of a process leaves out command lines as long as these. */
   private static boolean isExecutor(ProcessHandle process) {
     try {
-      return Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"), StandardCharsets.ISO_8859_1)
-          .contains("CoarseGrainedExecutorBackend");
+      return commandLine(process).contains("CoarseGrainedExecutorBackend");
     } catch (IOException e) {
       return false; // it has ended
     }
+  }
+
+  private static String commandLine(ProcessHandle process) throws IOException {
+    return Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"), StandardCharsets.ISO_8859_1);
   }
 
   /** The files that hold partitions. Spark may delete others while we look. */
@@ -104,16 +114,42 @@ final class TestCluster implements AutoCloseable {
     return found;
   }
 
-  /** The process id of the live executor that holds a store file open. */
-  static String writerOf(Path store) throws IOException, InterruptedException {
+  /** Waits until the driver knows {@code count} executors, all of them alive. */
+  void awaitExecutors(int count) throws InterruptedException {
+    while (true) {
+      Set<String> alive = new HashSet<>();
+      for (ProcessHandle executor : executors()) {
+        try {
+          alive.add(executorId(executor));
+        } catch (IOException e) {
+          // it has just ended
+        }
+      }
+      if (alive.size() >= count && alive.equals(new HashSet<>(coordinator().executors()))) {
+        return;
+      }
+      Thread.sleep(20);
+    }
+  }
+
+  /** The live executor that holds a store file open. */
+  static ProcessHandle writerOf(Path store) throws InterruptedException {
     for (ProcessHandle executor : executors()) {
       try (Stream<Path> open = Files.list(Path.of("/proc/" + executor.pid() + "/fd"))) {
         if (open.anyMatch(fd -> isLinkTo(fd, store))) {
-          return String.valueOf(executor.pid());
+          return executor;
         }
+      } catch (IOException | UncheckedIOException e) {
+        continue; // it has just ended
       }
     }
     throw new IllegalStateException("no executor has " + store + " open");
+  }
+
+  /** Spark's name of an executor. */
+  static String executorId(ProcessHandle executor) throws IOException {
+    List<String> words = List.of(commandLine(executor).split("\0"));
+    return words.get(words.indexOf("--executor-id") + 1);
   }
 
   private static boolean isLinkTo(Path link, Path file) {
@@ -127,6 +163,20 @@ final class TestCluster implements AutoCloseable {
   /** The driver's part of the shuffle. */
   Coordinator coordinator() {
     return ((GristmillShuffleManager) SparkEnv.get().shuffleManager()).coordinator();
+  }
+
+  /** Waits until no executor holds pages any more of the shuffle that the RDD reads. */
+  void awaitDelivery(JavaPairRDD<?, ?> shuffled) throws InterruptedException {
+    int shuffle = shuffle(shuffled.rdd()).shuffleId();
+    while (coordinator().flushBegins(shuffle).values().stream().anyMatch(attempts -> !attempts.isEmpty())) {
+      Thread.sleep(10);
+    }
+  }
+
+  /** The shuffle that an RDD reads, through the narrow steps on top of it. */
+  static ShuffleDependency<?, ?, ?> shuffle(RDD<?> rdd) {
+    Dependency<?> first = rdd.dependencies().head();
+    return first instanceof ShuffleDependency<?, ?, ?> found ? found : shuffle(first.rdd());
   }
 
   @Override
