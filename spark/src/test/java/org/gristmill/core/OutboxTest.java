@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(30)
+@Timeout(300)
 class OutboxTest {
   /** A network that keeps what arrives, and can fail or hold parcels. */
   private static final class Net implements Outbox.Transport {
@@ -58,7 +58,7 @@ class OutboxTest {
 
   private final Net net = new Net();
   private final List<Integer> wanted = Collections.synchronizedList(new ArrayList<>());
-  private final PagePool pool = new PagePool(10_000, 100, 10_000, new PagePool.Reservation() {
+  private final PagePool pool = new PagePool(10_000, 100, 600_000, new PagePool.Reservation() {
     @Override
     public boolean acquire(long bytes) {
       return true;
@@ -81,7 +81,7 @@ class OutboxTest {
     Thread.sleep(50);
     assertEquals(List.of(), net.at("a"));
     outbox.plan(new Plan(1, 1, new String[] {"a"}));
-    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    outbox.flush(1).get(60, TimeUnit.SECONDS);
     assertEquals(1, net.at("a").size());
   }
 
@@ -94,7 +94,7 @@ class OutboxTest {
       Thread.sleep(5);
     }
     assertEquals(List.of(), net.at("b"));
-    assertTrue(outbox.flush(1).get(5, TimeUnit.SECONDS));
+    assertTrue(outbox.flush(1).get(60, TimeUnit.SECONDS));
     assertEquals(1, net.at("b").size());
     assertEquals(0, pool.usedBytes());
   }
@@ -121,7 +121,7 @@ class OutboxTest {
     outbox.plan(new Plan(1, 1, new String[] {"a"}));
     outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, false, "x".repeat(900)));
     outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 1, true, "x".repeat(9500)));
-    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    outbox.flush(1).get(60, TimeUnit.SECONDS);
     assertEquals(2, net.at("a").size());
     assertEquals(0, pool.overdrafts());
   }
@@ -137,7 +137,7 @@ class OutboxTest {
         Thread.sleep(1);
       }
       patient.plan(new Plan(1, 2, new String[] {"b"}));
-      assertTrue(patient.flush(1).get(5, TimeUnit.SECONDS));
+      assertTrue(patient.flush(1).get(60, TimeUnit.SECONDS));
       assertEquals(1, net.at("b").size());
     }
   }
@@ -147,7 +147,7 @@ class OutboxTest {
     net.dead.add("a");
     outbox.plan(new Plan(1, 1, new String[] {"a"}));
     outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
-    assertFalse(outbox.flush(1).get(5, TimeUnit.SECONDS));
+    assertFalse(outbox.flush(1).get(60, TimeUnit.SECONDS));
     assertEquals(1, outbox.counters().droppedSegments());
     assertEquals(0, pool.usedBytes());
   }
@@ -158,10 +158,10 @@ class OutboxTest {
     net.refusing.add("a");
     outbox.plan(new Plan(1, 1, new String[] {"a"}));
     outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
-    assertFalse(outbox.flush(1).get(5, TimeUnit.SECONDS));
+    assertFalse(outbox.flush(1).get(60, TimeUnit.SECONDS));
     net.refusing.remove("a");
     outbox.add(1, 0, Segments.segment(1, 0, 1, 1, 0, true, "y"));
-    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    outbox.flush(1).get(60, TimeUnit.SECONDS);
     assertEquals(List.of(1), net.at("a").stream().map(Segment.Header::mapIndex).toList());
   }
 
@@ -170,7 +170,7 @@ class OutboxTest {
     outbox.plan(new Plan(1, 2, new String[] {"b"}));
     outbox.plan(new Plan(1, 1, new String[] {"a"}));
     outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
-    outbox.flush(1).get(5, TimeUnit.SECONDS);
+    outbox.flush(1).get(60, TimeUnit.SECONDS);
     assertEquals(1, net.at("b").size());
   }
 
@@ -187,7 +187,7 @@ class OutboxTest {
       twice.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "before the plan"));
       twice.plan(new Plan(1, 1, new String[] {"a", "b"}, new String[] {"b", ""}));
       twice.add(1, 1, Segments.segment(1, 1, 0, 0, 0, true, "no replica"));
-      assertTrue(twice.flush(1).get(5, TimeUnit.SECONDS));
+      assertTrue(twice.flush(1).get(60, TimeUnit.SECONDS));
       assertEquals(List.of(0), net.at("a").stream().map(Segment.Header::partition).toList());
       assertEquals(List.of(0, 1), net.at("b").stream().map(Segment.Header::partition).sorted().toList());
       assertEquals(0, pool.usedBytes());
@@ -208,7 +208,7 @@ class OutboxTest {
       }
       twice.plan(new Plan(1, 2, new String[] {"b"}));
       net.dead.remove("b");
-      assertTrue(twice.flush(1).get(5, TimeUnit.SECONDS));
+      assertTrue(twice.flush(1).get(60, TimeUnit.SECONDS));
       assertEquals(List.of(0, 1, 2, 3, 4), net.at("b").stream().map(Segment.Header::sequence).distinct().sorted().toList());
       assertEquals(0, pool.usedBytes());
     }
@@ -218,7 +218,7 @@ class OutboxTest {
   @Test
   void everySegmentArrivesOverAFailingNetwork() throws Exception {
     net.failing = new Random(7);
-    PagePool small = new PagePool(20_000, 100, 10_000, new PagePool.Reservation() {
+    PagePool small = new PagePool(20_000, 100, 600_000, new PagePool.Reservation() {
       @Override
       public boolean acquire(long bytes) {
         return true;
@@ -247,7 +247,7 @@ class OutboxTest {
     for (Thread writer : writers) {
       writer.join();
     }
-    assertTrue(box.flush(1).get(20, TimeUnit.SECONDS));
+    assertTrue(box.flush(1).get(60, TimeUnit.SECONDS));
     Map<List<Integer>, Integer> seen = new TreeMap<>(Comparator.comparing(Object::toString));
     for (String home : List.of("a", "b", "c")) {
       for (Segment.Header h : net.at(home)) {

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(20)
+@Timeout(300)
 class PageStoreTest {
   @TempDir Path folder;
   private final List<Integer> failed = Collections.synchronizedList(new ArrayList<>());

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import scala.Tuple2;
 
 /** On a cluster of two executor processes: every kind of shuffle gives the answer of a few sequential lines. */
-@Timeout(120)
+@Timeout(1800) // against a hang only: the first SQL query of a process takes minutes on a machine that is busy enough
 class AnswersTest {
   private static final int RECORDS = 20_000;
   private static final int KEYS = 500;

@@ -37,7 +37,7 @@ import scala.Tuple2;
  * Things break at seeded random moments; the answer must be the sequential one every time. One class for each way to recover
  * runs all of it, with one seed; the long suite, {@code ci/spark-faults.sh}, runs hundreds with {@code -Dgristmill.fault.runs}.
  */
-@Timeout(value = 3600)
+@Timeout(14_400)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class Faults {
   private static final int RUNS = Integer.getInteger("gristmill.fault.runs", 1);
