@@ -5,24 +5,39 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.spark.storage.BlockManager;
+import org.apache.spark.storage.DiskBlockManager;
 import org.gristmill.core.PageStore;
 
-/** Puts store files into a folder of ours in each of Spark's local folders, so that Spark deletes them with the executor. */
+/**
+ * Puts store files into a folder of ours on each of Spark's disks. It is one of the files that Spark knows there, so that Spark
+ * deletes it with the executor.
+ */
 final class StoreFiles implements PageStore.FileChooser {
-  static final String FOLDER = "gristmill";
-
-  private final File[] disks;
+  private final Path[] folders;
   private final String ending;
 
   /** @param ending of the files' names */
   StoreFiles(BlockManager blocks, String ending) {
-    disks = blocks.diskBlockManager().localDirs();
+    DiskBlockManager disks = blocks.diskBlockManager();
+    folders = new Path[disks.localDirs().length];
     this.ending = ending;
+    for (int disk = 0; disk < folders.length; disk++) {
+      folders[disk] = folder(disks, disk);
+    }
+  }
+
+  /** Spark hashes a file's name to a disk: try names until it is the one wanted. */
+  private static Path folder(DiskBlockManager disks, int disk) {
+    for (int salt = 0; ; salt++) {
+      File folder = disks.getFile("gristmill_" + salt);
+      if (folder.getParentFile().getParentFile().equals(disks.localDirs()[disk])) {
+        return folder.toPath();
+      }
+    }
   }
 
   @Override
   public File file(int disk, int shuffle) throws IOException {
-    Path folder = Files.createDirectories(disks[disk].toPath().resolve(FOLDER));
-    return folder.resolve(shuffle + "_" + disk + ending).toFile();
+    return Files.createDirectories(folders[disk]).resolve(shuffle + "_" + disk + ending).toFile();
   }
 }
