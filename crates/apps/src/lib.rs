@@ -17,7 +17,9 @@
 //! # Ok::<(), gristmill_apps::Error>(())
 //! ```
 
+mod columns;
 mod error;
+mod group_by;
 mod histogram;
 mod kmeans;
 mod linear_regression;
@@ -32,10 +34,12 @@ mod tile_search;
 mod tokens;
 mod word_count;
 
+pub use columns::Column;
 pub use error::{Error, Result};
+pub use group_by::{GroupBy, NumberPairs};
 pub use histogram::{CHANNELS, Counts, Histogram};
 pub use kmeans::{Clusters, KMeans, Points, Start};
-pub use linear_regression::{BytePairs, Column, Columns, Line};
+pub use linear_regression::{BytePairs, Columns, Line};
 pub use matrix::{Matrix, npy_header};
 pub use matrix_multiply::{MatrixMultiply, Product, Way};
 pub use palindromes::{Algorithm, Palindromes};

@@ -3,11 +3,12 @@
 //! Pairs are read from bytes (x, then y, as Phoenix does) or from two columns of CSV files. Every chunk is summed up in
 //! registers; six sums per chunk are emitted.
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
 use pulp::Arch;
 
+use crate::columns::{Column, Table};
 use crate::error::{Error, Result};
-use crate::matrix::{number, quoted};
+use crate::matrix::{finite, number};
 
 /// A fitted line, `y = slope * x + intercept`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,38 +122,32 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     sums
 }
 
-/// A column of a CSV file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// By its place, from 1.
-    Number(usize),
-    /// By its name in the first line.
-    Name(String),
-}
-
 /// Sums over two columns of CSV files, which all have the same columns. Numbers are summed about the first pair, so that
 /// columns far from zero lose no digits.
 pub struct Columns {
-    /// Places of x and y, from 0.
-    places: [usize; 2],
-    /// The first line of every file is a header.
-    header: bool,
+    /// Where x and y are.
+    table: Table<2>,
     /// The first pair.
     origin: [f64; 2],
 }
 
 impl Columns {
-    /// Fits a line through columns `x` and `y` of the CSV files of `input`, with the job that `run` runs.
+    /// Fits a line through two columns, x and y, of the CSV files of `input`, with the job that `run` runs.
     ///
     /// # Errors
     /// A column that is not there, a field that is not a finite number (with file, line, and column), fewer than two pairs,
     /// the same x in all pairs; or what `run` gives.
     pub fn fit<E: From<Error>>(
         mut input: Input,
-        [x, y]: [Column; 2],
+        columns: [Column; 2],
         run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<Outcome<Columns>, E>,
     ) -> std::result::Result<(Line, Summary), E> {
-        let columns = Columns::look(input.sources().map_err(Error::from)?, [x, y])?;
+        let Some(table) = Table::look(input.sources().map_err(Error::from)?, &columns)? else {
+            return Err(Error::Question("a line needs two pairs or more, and the input is empty".into()).into());
+        };
+        // Whatever stands there that is no number will be found again, and named, by the job.
+        let first = |place| table.first.as_ref().and_then(|row| number(row.get(place)?)).unwrap_or(0.0);
+        let columns = Columns { origin: table.places.map(first), table };
         let (pairs, summary) = run(Job::new(&columns, input).records(Records::Csv(b',')))?;
         let mut sums = [0.0; SUMS];
         pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
@@ -160,79 +155,6 @@ impl Columns {
         let [x0, y0] = columns.origin;
         let spread = (n * xx - x * x, n * yy - y * y, n * xy - x * y);
         Ok((line(n as u64, spread.0, spread.1, spread.2, x + n * x0, y + n * y0)?, summary))
-    }
-
-    /// Looks at the first lines of all files.
-    fn look(sources: &[Source], wanted: [Column; 2]) -> Result<Columns> {
-        let mut found: Option<Columns> = None;
-        for source in sources.iter().filter(|source| source.bytes > 0) {
-            let failed = |error: &dyn std::fmt::Display| Error::file(&source.name, error);
-            let file = source.open().map_err(|error| failed(&error))?;
-            let mut rows =
-                csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file).into_byte_records();
-            let Some(first) = rows.next().transpose().map_err(|error| failed(&error))? else { continue };
-            let by_name = wanted.iter().any(|column| matches!(column, Column::Name(_)));
-            let header = by_name || first.iter().all(|field| number(field).is_none());
-            let mut places = [0; 2];
-            for (place, column) in places.iter_mut().zip(&wanted) {
-                *place = match column {
-                    Column::Number(number) if (1..=first.len()).contains(number) => number - 1,
-                    Column::Number(number) => {
-                        return Err(failed(&format!(
-                            "there is no column {number}: the first line has {}",
-                            first.len()
-                        )));
-                    }
-                    Column::Name(name) => {
-                        first.iter().position(|field| field.trim_ascii() == name.as_bytes()).ok_or_else(|| {
-                            let names: Vec<_> = first.iter().map(String::from_utf8_lossy).collect();
-                            failed(&format!("there is no column {name:?}; the first line says {}", names.join(", ")))
-                        })?
-                    }
-                };
-            }
-            match &found {
-                None => {
-                    let row =
-                        if header { rows.next().transpose().map_err(|error| failed(&error))? } else { Some(first) };
-                    // Whatever stands there that is no number will be found again, and named, by the job.
-                    let origin =
-                        places.map(|place| row.as_ref().and_then(|row| number(row.get(place)?)).unwrap_or(0.0));
-                    found = Some(Columns { places, header, origin });
-                }
-                Some(before) if before.places == places && before.header == header => {}
-                Some(_) => return Err(failed(&"its first line differs from that of the files before")),
-            }
-        }
-        found.ok_or_else(|| Error::Question("a line needs two pairs or more, and the input is empty".into()))
-    }
-
-    /// The sums of one chunk, or where it is wrong and why.
-    fn sum(&self, text: &[u8], skip: usize) -> std::result::Result<[f64; SUMS], (usize, String)> {
-        let mut sums = [0.0; SUMS];
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&text[skip..]);
-        let mut record = csv::ByteRecord::new();
-        loop {
-            let at = skip + reader.position().byte() as usize;
-            if !reader.read_byte_record(&mut record).map_err(|error| (at, error.to_string()))? {
-                return Ok(sums);
-            }
-            let mut pair = [0.0; 2];
-            for ((value, place), origin) in pair.iter_mut().zip(self.places).zip(self.origin) {
-                let at = skip + record.position().map_or(0, |position| position.byte() as usize);
-                let Some(field) = record.get(place) else {
-                    return Err((at, format!("there is no column {}, only {}", place + 1, record.len())));
-                };
-                let Some(number) = number(field) else {
-                    return Err((at, format!("column {}: {} is not a finite number", place + 1, quoted(field))));
-                };
-                *value = number - origin;
-            }
-            let [x, y] = pair;
-            for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, y * y, x * y]) {
-                *sum += term;
-            }
-        }
     }
 }
 
@@ -246,12 +168,18 @@ impl MapReduce for Columns {
     }
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, f64>) {
-        let text = split.bytes();
-        let header = self.header && split.offset() == 0;
-        let skip = if header { split.records().nth(1).map_or(text.len(), |(at, _)| at) } else { 0 };
-        match self.sum(text, skip) {
-            Ok(sums) => (0..).zip(sums).for_each(|(key, sum)| out.emit(key, sum)),
-            Err((at, why)) => split.reject(at, why),
-        }
+        let mut sums = [0.0; SUMS];
+        self.table.for_each_row(split, |fields| {
+            let mut pair = [0.0; 2];
+            for (column, ((value, field), origin)) in pair.iter_mut().zip(fields).zip(self.origin).enumerate() {
+                *value = finite(field).map_err(|why| (column, why))? - origin;
+            }
+            let [x, y] = pair;
+            for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, y * y, x * y]) {
+                *sum += term;
+            }
+            Ok(())
+        });
+        (0..).zip(sums).for_each(|(key, sum)| out.emit(key, sum));
     }
 }

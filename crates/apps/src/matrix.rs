@@ -150,13 +150,8 @@ fn read_csv(path: &Path, text: impl Read) -> Result<Matrix> {
             return Err(Error::file(path, what));
         }
         for (column, field) in record.iter().enumerate() {
-            match number(field) {
-                Some(value) => values.push(value),
-                None => {
-                    let what = format!("line {line}, column {}: {} is not a finite number", column + 1, quoted(field));
-                    return Err(Error::file(path, what));
-                }
-            }
+            let failed = |why| Error::file(path, format!("line {line}, column {}: {why}", column + 1));
+            values.push(finite(field).map_err(failed)?);
         }
     }
     let rows = values.len().checked_div(columns).unwrap_or(0);
@@ -176,8 +171,13 @@ pub(crate) fn number(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// The same, or why there is none.
+pub(crate) fn finite(field: &[u8]) -> std::result::Result<f64, String> {
+    number(field).ok_or_else(|| format!("{} is not a finite number", quoted(field)))
+}
+
 /// A field as a message shows it.
-pub(crate) fn quoted(field: &[u8]) -> String {
+fn quoted(field: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&field[..field.len().min(40)]);
     format!("{shown:?}{}", if field.len() > 40 { "..." } else { "" })
 }

@@ -1,25 +1,26 @@
 //! Every application gives the answer of a few plain loops, on forked workers and on threads. One process without threads,
 //! because workers are forked; so the tests are called one after the other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome, Summary};
 use gristmill_apps::{
-    BytePairs, Column, Columns, Counts, Error, Found, Histogram, KMeans, Keys, Matrix, Pca, Product, Start, TileSearch,
-    Way,
+    BytePairs, Column, Columns, Counts, Error, Found, GroupBy, Histogram, KMeans, Keys, Matrix, NumberPairs, Pca,
+    Product, Start, TileSearch, Way,
 };
 
 fn main() {
-    let tests: [Test; 16] = [
+    let tests: [Test; 17] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
         ("byte_pairs_lie_on_the_line_of_the_textbook", byte_pairs_lie_on_the_line_of_the_textbook),
         ("csv_columns_lie_on_the_line_of_the_textbook", csv_columns_lie_on_the_line_of_the_textbook),
         ("pairs_without_a_line_are_refused", pairs_without_a_line_are_refused),
+        ("groups_are_those_of_a_map", groups_are_those_of_a_map),
         ("matches_are_those_of_a_loop_over_lines", matches_are_those_of_a_loop_over_lines),
         ("keys_files_that_are_missing_or_empty_are_named", keys_files_that_are_missing_or_empty_are_named),
         ("centres_are_those_of_plain_lloyd_steps", centres_are_those_of_plain_lloyd_steps),
@@ -268,6 +269,38 @@ fn pairs_without_a_line_are_refused(runs: &Runs) {
     let odd = Input::paths([runs.file("odd.bin", &[1, 2, 3])]);
     let error = fails(BytePairs::fit(odd, |job| runs.run(job)));
     assert!(error.contains("odd.bin: has 3 bytes; byte pairs need an even number"), "{error}");
+}
+
+// group by
+
+fn groups_are_those_of_a_map(runs: &Runs) {
+    // Few keys, and so many that tables are emptied again and again.
+    for keys in [7, 1 << 20] {
+        let words = noise(8 * 30_000);
+        let pairs: Vec<(u32, u32)> = words
+            .as_chunks::<4>()
+            .0
+            .chunks_exact(2)
+            .map(|pair| (u32::from_le_bytes(pair[0]) % keys, u32::from_le_bytes(pair[1])))
+            .collect();
+        let mut expected = BTreeMap::<u32, (u64, f64)>::new();
+        for (key, value) in &pairs {
+            let (sum, count) = expected.entry(*key).or_default();
+            (*sum, *count) = (*sum + u64::from(*value), *count + 1.0);
+        }
+        let bytes: Vec<u8> = pairs.iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()]).flatten().collect();
+        let (sums, _) =
+            runs.run(NumberPairs.job(Input::bytes("pairs", &bytes).expect("in memory")).expect("whole")).expect("sums");
+        assert!(sums.iter().eq(expected.iter().map(|(key, (sum, _))| (*key, *sum))));
+
+        let rows: String = pairs.iter().map(|(key, value)| format!("{value},\"k\n{key}\"\n")).collect();
+        let mut input = Input::paths([runs.file("rows.csv", rows.as_bytes())]);
+        let program = GroupBy::new(&mut input, Column::Number(2), None).expect("a table");
+        let (counts, _) = runs.run(program.job(input)).expect("counts");
+        let counts: BTreeMap<_, _> = counts.iter().collect();
+        let named: Vec<_> = expected.iter().map(|(key, (_, count))| (format!("k\n{key}"), *count)).collect();
+        assert_eq!(counts, named.iter().map(|(key, count)| (key.as_bytes(), *count)).collect());
+    }
 }
 
 // string match

@@ -5,7 +5,7 @@ use gristmill_apps::{BytePairs, Column, Columns};
 
 use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::INPUT;
+use crate::inputs::{INPUT, column};
 use crate::rows::Field;
 use crate::runs::Runs;
 
@@ -33,14 +33,6 @@ Examples:
   gristmill linear-regression pairs.bin
   gristmill linear-regression --x height --y weight people.csv
   gristmill linear-regression --x 1 --y 3 --format jsonl *.csv";
-
-fn column(text: &str) -> Result<Column, String> {
-    match text.parse() {
-        Ok(0) => Err("columns are numbered from 1".to_owned()),
-        Ok(number) => Ok(Column::Number(number)),
-        Err(_) => Ok(Column::Name(text.to_owned())),
-    }
-}
 
 impl LinearRegression {
     pub fn run(&self) -> Result<(), Failure> {

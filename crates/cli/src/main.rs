@@ -22,6 +22,7 @@ mod common;
 mod experiment;
 mod failure;
 mod generate;
+mod group_by;
 mod histogram;
 mod inputs;
 mod job_options;
@@ -59,6 +60,7 @@ struct Command {
 #[derive(Subcommand)]
 enum Program {
     WordCount(word_count::WordCount),
+    GroupBy(group_by::GroupBy),
     Histogram(histogram::Histogram),
     LinearRegression(linear_regression::LinearRegression),
     StringMatch(string_match::StringMatch),
@@ -83,6 +85,7 @@ Exit status: 0 when the result is complete (or its reader wanted no more of it),
 fn main() -> ExitCode {
     let outcome = match Command::parse().program {
         Program::WordCount(word_count) => word_count.run(),
+        Program::GroupBy(group_by) => group_by.run(),
         Program::Histogram(histogram) => histogram.run(),
         Program::LinearRegression(regression) => regression.run(),
         Program::StringMatch(string_match) => string_match.run(),

@@ -58,6 +58,24 @@ impl Cell for u64 {
     }
 }
 
+impl Cell for u32 {
+    fn field<'r>(value: u32) -> Field<'r>
+    where
+        Self: 'r,
+    {
+        Field::Integer(value.into())
+    }
+}
+
+impl Cell for f64 {
+    fn field<'r>(value: f64) -> Field<'r>
+    where
+        Self: 'r,
+    {
+        Field::Number(value)
+    }
+}
+
 /// Writes rows.
 pub struct Rows<W> {
     format: Format,

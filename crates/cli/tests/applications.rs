@@ -49,6 +49,17 @@ fn a_line_is_four_rows() {
 }
 
 #[test]
+fn groups_have_their_sum_or_their_count() {
+    let numbers: Vec<u8> = [7u32, 1, 5, 2, 7, u32::MAX].into_iter().flat_map(u32::to_le_bytes).collect();
+    let table = b"day,fruit,kg\nmon,\"pear, green\",1.5\ntue,fig,2\nwed,fig,0.25\n";
+    let dir = files(&[("pairs", &numbers), ("fruit.csv", table)]);
+    let table = dir.path().join("fruit.csv");
+    assert_eq!(rows(&["group-by"], &[&dir.path().join("pairs")]), ["5\t2", "7\t4294967296"]);
+    assert_eq!(rows(&["group-by", "--by", "fruit", "--sum", "3"], &[&table]), ["fig\t2.25", "pear, green\t1.5"]);
+    assert_eq!(rows(&["group-by", "--by", "2", "--top", "1"], &[&table]), ["fig\t2"]);
+}
+
+#[test]
 fn matches_come_in_the_order_of_the_keys() {
     let dir = files(&[("keys", b"pear\nfig\n"), ("words", b"fig\npears\nfig\n")]);
     let (keys, words) = (dir.path().join("keys"), dir.path().join("words"));
@@ -146,7 +157,7 @@ fn bad_input_is_one_error_that_names_it() {
         ("one.csv", b"1,2\n"),
         ("empty", b""),
     ]);
-    let cases: [(&[&str], &str, &str); 10] = [
+    let cases: [(&[&str], &str, &str); 13] = [
         (&["histogram"], "gif", "no BMP, PNG or JPEG image: it begins with the bytes 47 49 46 38"),
         (&["histogram"], "short.bmp", "is truncated: 4 x 1 pixels end at byte 66, and the file at byte 60"),
         (&["linear-regression"], "odd", "has 3 bytes; byte pairs need an even number"),
@@ -155,6 +166,9 @@ fn bad_input_is_one_error_that_names_it() {
             "words.csv",
             "line 2: column 2: \"four\" is not a finite number",
         ),
+        (&["group-by"], "odd", "has 3 bytes; pairs of two 32-bit numbers need a multiple of 8"),
+        (&["group-by", "--by", "1", "--sum", "2"], "words.csv", "line 2: column 2: \"four\" is not a finite number"),
+        (&["group-by", "--by", "1"], "empty", "the columns of an empty input are not known"),
         (&["linear-regression"], "empty", "a line needs two pairs or more, and there are 0"),
         (&["kmeans", "-k", "1"], "ragged.csv", "line 2: 1 columns, where line 1 has 2"),
         (&["kmeans", "-k", "2"], "one.csv", "2 centres were asked for; 1 points can have 1 to 1"),
