@@ -195,6 +195,18 @@ def byte_pairs(size_bytes):
         yield pairs
 
 
+def number_pairs(count, keys, seed):
+    """Pairs of 32-bit numbers: a key below `keys`, uniform, and a value below 1000."""
+    rng = random.Random(seed)
+    block = 1 << 20
+    for at in range(0, count, block):
+        n = min(block, count - at)
+        words = array.array("I", rng.randbytes(8 * n))
+        words[0::2] = array.array("I", [word * keys >> 32 for word in words[0::2]])
+        words[1::2] = array.array("I", [word * 1000 >> 32 for word in words[1::2]])
+        yield words.tobytes()
+
+
 def bitmap(width, height):
     """A 24-bit BMP: colour gradients under noise, so that the bins of the histogram fill unequally."""
     assert width * 3 % 4 == 0, "rows without padding"
@@ -256,6 +268,11 @@ SETS = {
     "string-match-keys.txt": ("the keys to look for, one per line", lambda: [b"\n".join(KEYS) + b"\n"]),
     "string-match-100m.txt": ("words, one per line (needs text-500m.txt)", lambda: word_lines(100 * MB)),
     "kmeans-100k.csv": ("100,000 points x 3, whole numbers 0..999", lambda: points(100_000, 3, 1000)),
+    **{
+        f"group-by-{name}.bin": (
+            f"100 million pairs of 32-bit numbers, {keys:,} keys", lambda keys=keys: number_pairs(100_000_000, keys, 6))
+        for name, keys in (("1k", 1_000), ("1m", 1_000_000), ("50m", 50_000_000))
+    },
     "pca-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 5)),
     "matrix-a-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 6)),
     "matrix-b-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 7)),

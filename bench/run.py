@@ -21,7 +21,8 @@ A set, and a peers file, is TOML:
 
 In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command with
 a `|` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab
-(default: lines of 'word TAB number'); an empty one says that this program's output cannot be compared.
+(default: lines of 'word TAB number'); an empty one says that this program's output cannot be compared. `seconds` is a regular
+expression for a line in which a program says how long it took itself, without loading its input: then that is its time.
 """
 import argparse
 import datetime
@@ -56,6 +57,7 @@ class Command:
         self.env = table.get("env", {})
         answer = table.get("answer", ANSWER)
         self.answer = re.compile(answer) if answer else None
+        self.seconds = re.compile(table["seconds"], re.MULTILINE) if "seconds" in table else None
         self.version = table.get("version")
         self.rounds = table.get("rounds")
         line = self.text.format(**places)
@@ -95,6 +97,8 @@ class Command:
         if self.answer:
             lines = (self.answer.match(line) for line in text.splitlines())
             answer = "\n".join("\t".join(found.groups()) for found in lines if found)
+        if self.seconds:
+            wall = float(self.seconds.search(text).group(1))
         row = {
             "wall_s": wall, "user_s": usage.ru_utime, "sys_s": usage.ru_stime,
             "faults_minor": usage.ru_minflt, "faults_major": usage.ru_majflt,
@@ -254,7 +258,7 @@ def measure(name, args, facts):
             "name": command.name, "command": command.public(), "env": command.env, "version": command.says_version(places),
             "wall_s": spread(walls), "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
             "memory": None if args.no_memory else command.memory(args.timeout),
-            "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
+            "own_time": command.seconds is not None, "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
         })
     report = {"set": name, "what": table["what"], "input": table.get("input"), "when": now(), "machine": facts,
               "rounds": rounds, "answer": next(iter(answers.values()), ""), "failures": failures, "results": results}
@@ -278,7 +282,7 @@ def as_table(report):
         f"# {report['set']}", "", report["what"], "",
         f"{facts['cpu']}, {facts['cores']} cores, caches {', '.join(f'{k} {v}' for k, v in facts['caches'].items())}, "
         f"{facts['memory_gb']} GB, Linux {facts['kernel']}, {facts['rustc']}; commit {facts['commit']}; {report['when']}.",
-        f"{report['rounds']} alternating rounds after one to warm up; whole process, from start to exit. CPU is user + system. "
+        f"{report['rounds']} alternating rounds after one to warm up; whole process, from start to exit, unless it is marked. CPU is user + system. "
         "Memory is sampled in a run of its own: RSS of the largest single process, PSS of the process tree.", "",
         "| program | median s | min | max | times the first | CPU s | RSS MB | PSS tree MB | |", "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -286,6 +290,7 @@ def as_table(report):
         wall = r["wall_s"]
         memory = " | " if r["memory"] is None else f"{r['memory']['rss_max_mb']:.1f} | {r['memory']['pss_tree_mb']:.1f}"
         note = {True: "", False: "**another answer**", None: "answer not compared"}[r["same_answer"]]
+        note += " the query alone, as it says itself" if r["own_time"] else ""
         lines.append(f"| {r['name'].replace('|', chr(92) + '|')} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
                      f"{r['cpu_s']['median']:.3f} | {memory} | {note} |")
     lines += ["", "```"]
