@@ -49,6 +49,16 @@ pub struct JobOptions {
     #[arg(long, value_name = "FILE", requires = "skip_bad_records", help_heading = WORKERS)]
     pub bad_records: Option<PathBuf>,
 
+    /// Keep what is done in this folder: the same command, run again, continues where this one ended. It is removed when
+    /// the result is complete
+    #[arg(long, value_name = "DIR", help_heading = WORKERS)]
+    pub checkpoint: Option<PathBuf>,
+
+    /// How much work may be lost, about
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s", requires = "checkpoint",
+        help_heading = WORKERS)]
+    pub checkpoint_every: Duration,
+
     /// When reducers begin
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     exchange: Exchange,

@@ -12,8 +12,8 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, Progres
 /// Jobs shorter than this need no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
 const DRAWS_PER_SECOND: u8 = 10;
-/// Deaths that are told one by one.
-const DEATHS_TOLD: usize = 3;
+/// News that are told one by one.
+const NEWS_TOLD: usize = 4;
 
 /// The terminal, as long as the job runs.
 pub struct Terminal {
@@ -21,14 +21,14 @@ pub struct Terminal {
     bar: Option<OnceCell<ProgressBar>>,
     quiet: bool,
     began: Instant,
-    /// Workers that died.
-    deaths: Cell<usize>,
+    /// News so far.
+    told: Cell<usize>,
 }
 
 impl Terminal {
     pub fn new(quiet: bool) -> Terminal {
         let watched = !quiet && std::io::stderr().is_terminal();
-        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now(), deaths: Cell::new(0) }
+        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now(), told: Cell::new(0) }
     }
 
     /// True when [`Terminal::show`] shows something.
@@ -60,13 +60,13 @@ impl Terminal {
         }
     }
 
-    /// Tells of a worker that is replaced, while the job goes on.
-    pub fn tell_of(&self, death: &str) {
-        self.deaths.set(self.deaths.get() + 1);
-        if self.quiet || self.deaths.get() > DEATHS_TOLD {
+    /// Tells of something that has happened, while the job goes on.
+    pub fn tell(&self, news: &str) {
+        self.told.set(self.told.get() + 1);
+        if self.quiet || self.told.get() > NEWS_TOLD {
             return;
         }
-        let tell = || eprintln!("gristmill: {death}. Its work is done again");
+        let tell = || eprintln!("gristmill: {news}");
         match self.bar.as_ref().and_then(OnceCell::get) {
             Some(bar) => bar.suspend(tell),
             None => tell(),
@@ -79,7 +79,7 @@ impl Terminal {
         if self.quiet {
             return;
         }
-        if summary.deaths.len() > DEATHS_TOLD {
+        if self.told.get() > NEWS_TOLD {
             eprintln!("gristmill: {} workers died in all; the result is complete", summary.deaths.len());
         }
         if self.is_watched() {

@@ -2,8 +2,9 @@
 
 use std::cell;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
-use gristmill::{Choice, Datum, Job, MapReduce, Next, Outcome, Step, Summary};
+use gristmill::{Choice, Datum, Error, Job, MapReduce, Next, Outcome, Step, Summary};
 
 use crate::bad_records::BadRecords;
 use crate::common::Common;
@@ -23,6 +24,8 @@ pub struct Runs<'o> {
     stats: Option<Stats>,
     /// If records may be set aside.
     bad_records: Option<BadRecords>,
+    /// Jobs so far.
+    jobs: cell::Cell<u32>,
     /// The plan has been told: jobs that follow have a similar one.
     explained: cell::Cell<bool>,
 }
@@ -53,6 +56,7 @@ impl<'o> Runs<'o> {
             terminal: Terminal::new(options.quiet),
             stats,
             bad_records: None,
+            jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
         })
     }
@@ -126,7 +130,14 @@ impl<'o> Runs<'o> {
             stats.finish(summary)?;
         }
         self.terminal.sum_up(summary, pairs, keys);
-        self.bad_records.map_or(Ok(()), |bad| bad.finish(self.options.quiet))
+        self.bad_records.map_or(Ok(()), |bad| bad.finish(self.options.quiet))?;
+        // The result is where it belongs.
+        let Some(dir) = &self.options.checkpoint else { return Ok(()) };
+        let removed = (1..=self.jobs.get()).try_for_each(|job| gristmill::remove_checkpoint(&folder(dir, job)));
+        removed.map_err(|source| Failure::Job(Error::Checkpoint { path: dir.clone(), source }))?;
+        // Unless something else is in it.
+        let _ = std::fs::remove_dir(dir);
+        Ok(())
     }
 
     /// Remembers what a job has set aside.
@@ -137,15 +148,26 @@ impl<'o> Runs<'o> {
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
-        let mut job = self.options.apply(job).on_death(|death| self.terminal.tell_of(death));
+        let mut job = self.options.apply(job).on_news(|news| self.terminal.tell(news));
         if let Some(bytes) = self.record_bytes_max {
             job = job.record_bytes_max(bytes);
         }
         if self.options.explain && !self.explained.replace(true) {
             job = job.on_plan(explain);
         }
+        if let Some(dir) = &self.options.checkpoint {
+            self.jobs.set(self.jobs.get() + 1);
+            // Whatever a map function depends on was said there.
+            let command: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            job = job.checkpoint(folder(dir, self.jobs.get()), &command.join(" "), self.options.checkpoint_every);
+        }
         if self.terminal.is_watched() { job.on_progress(|progress| self.terminal.show(progress)) } else { job }
     }
+}
+
+/// Where the checkpoint of one of several jobs lies.
+fn folder(dir: &Path, job: u32) -> PathBuf {
+    dir.join(format!("job-{job}"))
 }
 
 /// Prints a plan: a line for each choice, with its reason.

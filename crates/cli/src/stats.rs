@@ -51,13 +51,14 @@ impl Stats {
 }
 
 /// The numbers of the whole run.
-fn of_job(summary: &Summary) -> [(&'static str, u64); 10] {
+fn of_job(summary: &Summary) -> [(&'static str, u64); 11] {
     [
         ("wall_ns", summary.wall_ns),
         ("started_ns", summary.start_ns),
         ("input_bytes", summary.input_bytes),
         ("memory_bytes", summary.memory_bytes),
         ("tasks", summary.tasks as u64),
+        ("resumed_tasks", summary.resumed_tasks as u64),
         ("pairs", summary.pairs),
         ("steps", u64::from(summary.steps)),
         ("rounds", u64::from(summary.rounds)),

@@ -320,3 +320,31 @@ fn rows_that_cannot_be_read_are_set_aside_and_listed() {
         listed.iter().all(|bad| bad["cause"].as_str().is_some_and(|cause| cause.contains("is not a finite number")))
     );
 }
+
+#[test]
+fn a_job_whose_result_could_not_be_written_continues_and_removes_its_checkpoint() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (text, checkpoint) = (dir.path().join("text"), dir.path().join("checkpoint"));
+    let words: Vec<u8> = (0..40_000).flat_map(|n| format!("word{} ", n % 997).into_bytes()).collect();
+    fs::write(&text, &words).expect("written");
+    let command = |tokens: &str| {
+        let mut command = word_count(["--workers", "2", "--split-bytes", "20000", "--tokens", tokens, "--checkpoint"]);
+        command.arg(&checkpoint).arg(&text);
+        command
+    };
+    let full = File::options().write(true).open("/dev/full").expect("there");
+    let failed = command("space").stdout(full).output().expect("it starts");
+    assert_eq!(failed.status.code(), Some(1));
+    // Another command is not continued.
+    let refused = complaint(&mut command("alpha"), 1);
+    assert!(
+        refused.contains("is not of this job: the program was ") && refused.contains("--tokens space"),
+        "{refused}"
+    );
+    let told = command("space").output().expect("it starts");
+    let tasks = words.len().div_ceil(20_000);
+    let news = format!("gristmill: continuing: {tasks} of {tasks} tasks were done\n");
+    assert_eq!(String::from_utf8_lossy(&told.stderr), news);
+    assert!(told.status.success() && told.stdout == oracle(&words, false));
+    assert_eq!(names(dir.path()), ["text"]);
+}

@@ -15,6 +15,7 @@
 //! An iterated job has no finish, but steps (`coordinator/steps.rs`).
 
 mod deaths;
+mod stages;
 mod steps;
 
 use std::collections::HashMap;
@@ -32,7 +33,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use self::deaths::End;
+use self::stages::Stages;
 use crate::buffer::HashTable;
+use crate::checkpoint::{self, Checkpoint, Facts};
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::exchange::JobIsOver;
@@ -82,7 +85,7 @@ fn supervise<J: MapReduce>(
     conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
-    let Job { program, input, settings, reduce, progress, on_death, outputs, on_plan } = job;
+    let Job { program, input, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
     settings.check()?;
     let sets_aside = settings.skip_bad_records > 0;
     if sets_aside && (state.is_some() || !outputs.is_empty()) {
@@ -98,6 +101,26 @@ fn supervise<J: MapReduce>(
         }
     }
     let opened = input.open()?;
+    let checkpoint = match &settings.checkpoint {
+        None => None,
+        Some(_) if state.is_some() || !outputs.is_empty() => {
+            let what = if outputs.is_empty() { "a job in steps" } else { "a job with shared outputs" };
+            return Err(Error::Setting(format!("{what} cannot be continued: leave out --checkpoint")));
+        }
+        Some(_) if opened.is_spooled() => {
+            return Err(Error::Setting(
+                "what came through a pipe cannot be read again: write it to a file, or leave out --checkpoint".into(),
+            ));
+        }
+        Some(checkpoint) => {
+            let types = std::any::type_name::<J>();
+            let job = checkpoint::identity(&checkpoint.program, types, &settings, &opened.sources)?;
+            Some(Checkpoint::open(&checkpoint.dir, &job)?)
+        }
+    };
+    if let Some((_, facts)) = &checkpoint {
+        settings.continue_with(facts);
+    }
     let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
     let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
     let available_bytes =
@@ -124,6 +147,14 @@ fn supervise<J: MapReduce>(
     if let Some(mut on_plan) = on_plan {
         on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref()));
     }
+    let checkpoint = checkpoint.map(|(mut log, facts)| {
+        if facts == Facts::default() {
+            let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
+            log.begin([u64::from(plan.fused), workers[0], workers[1], plan.split_bytes])?;
+        }
+        Ok((log, facts))
+    });
+    let checkpoint = checkpoint.transpose()?;
     let quotes = opened.quotes(&settings, plan.split_bytes)?;
     let tasks =
         Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
@@ -188,10 +219,16 @@ fn supervise<J: MapReduce>(
             keep_bytes,
             deaths: Vec::new(),
             progress,
-            on_death,
+            on_news,
             next_tick_ns: 0,
+            stages: None,
         };
-        let outcome = conduct(&mut coordinator);
+        let mut resumed_tasks = 0;
+        let begun = checkpoint.map_or(Ok(()), |(log, facts)| {
+            resumed_tasks = facts.tasks;
+            coordinator.go_on(log, &facts)
+        });
+        let outcome = begun.and_then(|()| conduct(&mut coordinator));
         // Whatever happened, nobody works on: threads see the word, processes are also killed on drop.
         shared.set_over();
         shared.ring_all_after_death();
@@ -203,6 +240,7 @@ fn supervise<J: MapReduce>(
             start_ns: started_ns - start_ns,
             input_bytes,
             tasks: coordinator.tasks,
+            resumed_tasks,
             memory_bytes: plan.budget.total_bytes as u64,
             pairs,
             rounds: shared.round() + 1,
@@ -274,8 +312,10 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     keep_bytes: u64,
     deaths: Vec<String>,
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
-    on_death: Option<Box<dyn FnMut(&str) + 'p>>,
+    on_news: Option<Box<dyn FnMut(&str) + 'p>>,
     next_tick_ns: u64,
+    /// Of a job with a checkpoint.
+    stages: Option<Stages>,
 }
 
 impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
@@ -286,6 +326,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     ) -> Result<(u64, u64)> {
         let Work { plan, shared, settings, .. } = *self.work;
         let started_ns = self.start_all()?;
+        self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
         let mut results = Results::<J>::new(shared, receiver, plan, settings);
@@ -294,6 +335,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             // Counted before the look, so that what is announced during it is not slept through.
             let announced = shared.announced();
             self.watch(|reducer| results.has_ended(reducer))?;
+            self.note_results()?;
             results.follow(&self.reducers);
             if !results.has_arrived() {
                 self.sleep(announced, || results.has_arrived());
@@ -303,10 +345,31 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         Ok((pairs, started_ns))
     }
 
+    /// Goes on with a job that has a checkpoint: what `log` says is done.
+    fn go_on(&mut self, log: Checkpoint, facts: &Facts) -> Result<()> {
+        for (place, cause) in &facts.bad {
+            self.set_aside(*place, cause)?;
+        }
+        let Work { plan, tasks, settings, .. } = *self.work;
+        let every = settings.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.every.as_nanos() as u64);
+        self.stages = Some(Stages::new(log, facts, plan.reduce_workers, every));
+        if facts.tasks > 0 {
+            self.tell(&format!("continuing: {} of {} tasks were done", facts.tasks, tasks.len()));
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, news: &str) {
+        if let Some(on_news) = &mut self.on_news {
+            on_news(news);
+        }
+    }
+
     /// Opens the first round of a step.
     fn open_step(&mut self, round: u32, tasks: usize) {
         self.attempts.clear();
         self.attempts.resize(tasks, 0);
+        self.suspects.clear();
         self.work.shared.clear_careful();
         self.tasks += tasks;
         self.first_round = round;
@@ -316,7 +379,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
 
     /// Starts all workers, and returns when that was done.
     fn start_all(&mut self) -> Result<u64> {
-        let Work { plan, shared, tasks, .. } = *self.work;
+        let Work { plan, shared, .. } = *self.work;
         // 1. Words that the first worker may read.
         let workers = plan.workers();
         self.reducers = (1..=workers).rev().take(plan.reduce_workers).collect();
@@ -324,7 +387,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         for partition in 0..plan.partitions {
             shared.assign(partition, self.reducers[partition % plan.reduce_workers], 0);
         }
-        self.open_step(0, tasks.len());
+        let first = self.tasks_to_begin_with();
+        self.open_step(0, first);
         shared.set_slots_born(1 + workers);
         shared.set_permits(plan.mapping_at_once);
         // 2. Workers.
@@ -429,12 +493,17 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 shared.open_round(round + 1, self.attempts.len());
                 true
             }
-            Some(Taint::None) if !self.work.iterates && !shared.may_finish(round) => {
+            Some(Taint::None) if self.is_last_step() && !shared.may_finish(round) => {
                 shared.set_may_finish(round);
                 true
             }
             _ => false,
         }
+    }
+
+    /// True when reducers may finish once the running round is drained: unless there are more steps, or stages.
+    fn is_last_step(&self) -> bool {
+        !self.work.iterates && self.stages.as_ref().is_none_or(|stages| stages.is_last)
     }
 
     /// Whether partitions are tainted when the round has been drained; `None` as long as it has not.
@@ -457,10 +526,17 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn report(&mut self, round: u32) {
         let shared = self.work.shared;
         if let Some(progress) = &mut self.progress {
+            let Work { tasks, .. } = *self.work;
             let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
+            let done_bytes: u64 = done.map(|task| self.work.task_bytes(task)).sum();
+            let bytes = |tasks: std::ops::Range<usize>| tasks.map(|task| self.work.tasks.bytes(task)).sum::<u64>();
+            let (before_bytes, total_bytes) = match &self.stages {
+                Some(_) => (bytes(0..shared.input_task(0)), bytes(0..tasks.len())),
+                None => (0, (0..self.attempts.len()).map(|task| self.work.task_bytes(task)).sum()),
+            };
             progress(Progress {
-                done_bytes: done.map(|task| self.work.task_bytes(task)).sum(),
-                total_bytes: (0..self.attempts.len()).map(|task| self.work.task_bytes(task)).sum(),
+                done_bytes: before_bytes + done_bytes,
+                total_bytes,
                 workers: self.hands.iter().filter(|hand| !matches!(hand.body, Body::Gone)).count(),
                 deaths: self.deaths.len(),
                 step: shared.step(),
@@ -517,7 +593,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
             },
             Failure::Spill { folder, doing, errno, bytes } => {
-                let path = self.work.settings.spill_dirs[folder].clone();
+                let Some(path) = self.work.settings.spill_dirs.get(folder).cloned() else {
+                    return self.explain_checkpoint(doing, errno);
+                };
                 let doing = match doing {
                     Doing::Open => "make a file",
                     Doing::Write => "write",
@@ -530,6 +608,16 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 };
                 Error::Spill { path, doing, spilled_bytes: bytes, source }
             }
+        }
+    }
+
+    /// The same for the files of a checkpoint.
+    fn explain_checkpoint(&self, doing: Doing, errno: i32) -> Error {
+        let path = self.work.settings.checkpoint.as_ref().map(|checkpoint| checkpoint.dir.clone()).unwrap_or_default();
+        match (doing, errno) {
+            // What is shorter than the log says was not written as it says.
+            (Doing::Check, _) | (Doing::Read, 0) => Error::CheckpointDamaged { path },
+            _ => Error::Checkpoint { path, source: std::io::Error::from_raw_os_error(errno) },
         }
     }
 

@@ -225,6 +225,37 @@ pub enum Error {
         /// Where the block lies, in bytes.
         offset: u64,
     },
+    /// A checkpoint cannot be kept.
+    #[error(
+        "cannot use the checkpoint in {}: {source}. Make room there, or name another folder with --checkpoint (Job::checkpoint)",
+        path.display()
+    )]
+    Checkpoint {
+        /// Its folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A checkpoint was left by a job with another input, other options, or another program.
+    #[error(
+        "the checkpoint in {} is not of this job: {why}. Remove that folder to begin anew, or name another one with --checkpoint (Job::checkpoint)",
+        path.display()
+    )]
+    CheckpointOfAnother {
+        /// Its folder.
+        path: PathBuf,
+        /// What is not as it was.
+        why: String,
+    },
+    /// A checkpoint does not hold what was written to it. Nothing of the damaged block was used.
+    #[error(
+        "the checkpoint in {} is damaged: a file there is not what was written. Remove that folder to begin anew",
+        path.display()
+    )]
+    CheckpointDamaged {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// The operating system refused something that the engine needs.
     #[error("{what}: {source}")]
     System {

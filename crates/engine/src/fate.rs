@@ -38,13 +38,15 @@ pub enum Moment {
     Kept,
     /// A run was written.
     Spilled,
+    /// A stage was saved in the checkpoint; nobody was told.
+    Saved,
     /// Runs were merged as far as it takes to merge the rest at once; nothing of the result has been sent.
     RunsMerged,
 }
 
 /// Every moment.
 #[doc(hidden)]
-pub const MOMENTS: [Moment; 15] = [
+pub const MOMENTS: [Moment; 16] = [
     Moment::Drawn,
     Moment::Claimed,
     Moment::Pushed,
@@ -59,6 +61,7 @@ pub const MOMENTS: [Moment; 15] = [
     Moment::Keeping,
     Moment::Kept,
     Moment::Spilled,
+    Moment::Saved,
     Moment::RunsMerged,
 ];
 

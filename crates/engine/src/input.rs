@@ -31,7 +31,7 @@ pub struct Input {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub sources: Arc<[Source]>,
-    _kept: Vec<File>,
+    kept: Vec<File>,
 }
 
 impl Input {
@@ -50,7 +50,7 @@ impl Input {
         let mut file: File = memfd_create(c"gristmill input", MemfdFlags::CLOEXEC).asked(WHAT)?.into();
         file.write_all(bytes).asked(WHAT)?;
         let source = Source::plain(name.into(), in_proc(&file), bytes.len() as u64);
-        let opened = Opened { sources: [source].into(), _kept: vec![file] };
+        let opened = Opened { sources: [source].into(), kept: vec![file] };
         Ok(Input { paths: Vec::new(), opened: Some(Arc::new(opened)) })
     }
 
@@ -81,11 +81,16 @@ impl Input {
                 found.add(path)?;
             }
         }
-        Ok(Arc::new(Opened { sources: found.sources.into(), _kept: found.kept }))
+        Ok(Arc::new(Opened { sources: found.sources.into(), kept: found.kept }))
     }
 }
 
 impl Opened {
+    /// True when some of it was copied from a stream, or made by the program: the next run of the job cannot read it.
+    pub fn is_spooled(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
     /// The states of CSV before all places where a job with these settings and splits of `split_bytes` cuts a file;
     /// nothing for other records.
     pub fn quotes(&self, settings: &Settings, split_bytes: u64) -> Result<HashMap<(usize, u64), State>> {
@@ -98,7 +103,7 @@ impl Opened {
         let bytes = |source: &Source| if is_cut(source) { source.bytes } else { 0 };
         let sources = self.sources.iter();
         let sources = sources.map(|source| Source::plain(source.name.clone(), source.path.clone(), bytes(source)));
-        let opened = Opened { sources: sources.collect(), _kept: Vec::new() };
+        let opened = Opened { sources: sources.collect(), kept: Vec::new() };
         let input = Input { paths: Vec::new(), opened: Some(Arc::new(opened)) };
         quotes::states(input, settings, split_bytes, delimiter)
     }

@@ -132,6 +132,16 @@ pub struct Progress {
     pub finishing: bool,
 }
 
+/// Where a job leaves what it has done, so that running it again continues.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckpointSettings {
+    pub dir: PathBuf,
+    /// What the map function depends on beside its input.
+    pub program: String,
+    /// How much work may be lost.
+    pub every: Duration,
+}
+
 /// Everything about a run that a user can choose.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -155,6 +165,7 @@ pub(crate) struct Settings {
     pub max_failures: Option<u32>,
     pub skip_bad_records: u32,
     pub task_timeout: Option<Duration>,
+    pub checkpoint: Option<CheckpointSettings>,
     pub mapping_at_once: Option<usize>,
     pub keep_bytes: Option<u64>,
     pub sample: bool,
@@ -189,6 +200,7 @@ impl Default for Settings {
             max_failures: None,
             skip_bad_records: 0,
             task_timeout: None,
+            checkpoint: None,
             mapping_at_once: None,
             keep_bytes: None,
             sample: true,
@@ -258,7 +270,7 @@ pub struct Job<'j, J: MapReduce> {
     pub(crate) settings: Settings,
     pub(crate) reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
     pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
-    pub(crate) on_death: Option<Box<dyn FnMut(&str) + 'j>>,
+    pub(crate) on_news: Option<Box<dyn FnMut(&str) + 'j>>,
     pub(crate) outputs: Vec<&'j Scope>,
     pub(crate) on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
 }
@@ -267,8 +279,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// A job that reads lines, with as many workers as the process may use processors.
     pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
         let settings = Settings::default();
-        let (reduce, progress, on_death, on_plan) = (None, None, None, None);
-        Job { program, input, settings, reduce, progress, on_death, outputs: Vec::new(), on_plan }
+        let (reduce, progress, on_news, on_plan) = (None, None, None, None);
+        Job { program, input, settings, reduce, progress, on_news, outputs: Vec::new(), on_plan }
     }
 
     /// Workers that both map and reduce.
@@ -486,6 +498,45 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
+    /// Keeps what is done in the folder `dir`, so that running the same job again continues where this one ended, however
+    /// it ended: about every `every` all work until then is on the disk. `program` says what the map function depends on
+    /// beside its input, its parameters for example; a job whose program, options or input files are not as they were is
+    /// refused ([`Error::CheckpointOfAnother`]).
+    ///
+    /// When the job has ended its checkpoint stays, so that nothing is lost before the result is where it belongs; then
+    /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written and nothing is paid.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use gristmill::{Bytes, Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # struct Words;
+    /// # impl MapReduce for Words {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #     }
+    /// # }
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("haiku.txt");
+    /// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
+    /// # let checkpoint = dir.path().join("checkpoint");
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = || Job::new(&Words, Input::paths([&path])).isolation(Isolation::Thread);
+    /// let (_, first) = job().checkpoint(&checkpoint, "words", Duration::from_secs(10)).run()?;
+    /// // As if this process had been killed before it could write the answer down:
+    /// let (counts, second) = job().checkpoint(&checkpoint, "words", Duration::from_secs(10)).run()?;
+    /// assert_eq!(counts.get(b"pond"), Some(2));
+    /// assert_eq!((second.tasks, second.resumed_tasks), (0, first.tasks));
+    /// gristmill::remove_checkpoint(&checkpoint)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checkpoint(mut self, dir: impl Into<PathBuf>, program: &str, every: Duration) -> Self {
+        self.settings.checkpoint = Some(CheckpointSettings { dir: dir.into(), program: program.to_owned(), every });
+        self
+    }
+
     /// How many workers map at the same time; by default as many as there are processors. Raise it when the
     /// map function waits for something else than the processor.
     pub fn mapping_at_once(mut self, workers: usize) -> Self {
@@ -561,10 +612,10 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Calls `on_death` when a worker has died and is replaced, with the sentence that says how, and which attempt at a
-    /// task it was.
-    pub fn on_death(mut self, on_death: impl FnMut(&str) + 'j) -> Self {
-        self.on_death = Some(Box::new(on_death));
+    /// Calls `on_news` with a sentence when something has happened that a user may want to know while the job goes on: a
+    /// worker died (of which attempt at a task) and is replaced, or a job is continued that had a checkpoint.
+    pub fn on_news(mut self, on_news: impl FnMut(&str) + 'j) -> Self {
+        self.on_news = Some(Box::new(on_news));
         self
     }
 

@@ -8,6 +8,7 @@
 
 mod budget;
 mod buffer;
+mod checkpoint;
 mod compression;
 mod coordinator;
 mod counters;
@@ -46,11 +47,13 @@ mod sorter;
 mod source;
 mod spill;
 mod split;
+mod stage;
 mod store;
 mod tasks;
 mod values;
 mod worker;
 
+pub use checkpoint::remove_checkpoint;
 pub use compression::Compression;
 pub use counters::{COUNTS, Count, Counters, PHASES, Phase};
 pub use datum::{Bytes, Combine, Datum, Key, SHORT_BYTES, Short};

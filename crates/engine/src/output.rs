@@ -73,6 +73,9 @@ pub struct Summary {
     pub memory_bytes: u64,
     /// Map tasks.
     pub tasks: usize,
+    /// Map tasks that were done when the job was continued ([`Job::checkpoint`](crate::Job::checkpoint)); they are not among
+    /// `tasks`.
+    pub resumed_tasks: usize,
     /// Pairs in the result.
     pub pairs: u64,
     /// Workers that died and were replaced, each with the sentence that says how.

@@ -28,6 +28,31 @@ pub(crate) struct Run {
     blocks: Vec<u32>,
 }
 
+impl Run {
+    /// The run that was written at `extent` by another process.
+    pub fn find(spill: &Spill, extent: Extent) -> Result<Run, Failure> {
+        let (mut blocks, mut at) = (Vec::new(), 0);
+        while at < extent.bytes {
+            let mut header = [0; HEADER_BYTES];
+            spill.read(extent.folder, extent.start + at, &mut header)?;
+            let bytes =
+                HEADER_BYTES as u64 + u64::from(u32::from_le_bytes([header[8], header[9], header[10], header[11]]));
+            // Its checksum is looked at when it is read; until then it must only lead to the next block.
+            if header[..4] != MAGIC.to_le_bytes() || bytes > extent.bytes - at {
+                return Err(spill.damaged(extent.folder, extent.start + at));
+            }
+            blocks.push(bytes as u32);
+            at += bytes;
+        }
+        Ok(Run { extent, blocks })
+    }
+
+    /// Bytes in the file.
+    pub fn bytes(&self) -> u64 {
+        self.extent.bytes
+    }
+}
+
 /// Writes a run.
 pub(crate) struct RunWriter<'s> {
     spill: &'s Spill,
@@ -44,7 +69,12 @@ pub(crate) struct RunWriter<'s> {
 impl<'s> RunWriter<'s> {
     /// Begins a run whose blocks have about `block_bytes`. Until it is finished nothing else is written there.
     pub fn new(spill: &'s Spill, block_bytes: usize) -> RunWriter<'s> {
-        let extent = Extent { folder: spill.next_folder(), start: 0, bytes: 0 };
+        RunWriter::in_folder(spill, spill.next_folder(), block_bytes)
+    }
+
+    /// The same in this folder.
+    pub fn in_folder(spill: &'s Spill, folder: usize, block_bytes: usize) -> RunWriter<'s> {
+        let extent = Extent { folder, start: 0, bytes: 0 };
         let open = vec![0; HEADER_BYTES];
         RunWriter { spill, extent, blocks: Vec::new(), block_bytes, open, packed: Vec::new(), untried: 0 }
     }

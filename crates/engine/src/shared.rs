@@ -59,6 +59,8 @@ enum Job {
     StateBytes,
     /// Records that are set aside.
     SetAside,
+    /// Of a job with a checkpoint: the task of the input that is the first one of this stage.
+    FirstTask,
 }
 
 /// Words of a slot.
@@ -78,6 +80,8 @@ enum Slot {
     Asks,
     /// 1 while pairs are combined that have arrived.
     Reducing,
+    /// Bytes + 1 that a reducer has written to a checkpoint in this stage.
+    Saved,
     /// The first of [`FAILURE_WORDS`].
     Failure,
 }
@@ -331,7 +335,7 @@ impl<'p> Shared<'p> {
     }
 
     /// Tasks of the running round.
-    fn tasks(&self) -> usize {
+    pub fn tasks(&self) -> usize {
         self.job(Job::Tasks).load(Ordering::Acquire) as usize
     }
 

@@ -96,6 +96,11 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         if self.held_bytes > self.room.pairs_bytes / 2 { self.spill() } else { Ok(()) }
     }
 
+    /// Takes a run that was written before, in the order of this sorter.
+    pub fn adopt(&mut self, run: Run) {
+        self.runs.push_back(run);
+    }
+
     /// Writes everything in the store as one run.
     pub fn spill(&mut self) -> Result<(), Failure> {
         let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);

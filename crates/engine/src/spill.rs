@@ -5,7 +5,7 @@
 //! runs themselves. Runs take turns with the folders.
 
 use std::cell::{Cell, OnceCell};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub(crate) struct Tally {
 
 struct Folder {
     path: PathBuf,
+    /// The file has a name and outlives the worker: nothing of it is given back, and nothing is spilled to it.
+    lasts: bool,
     file: OnceCell<File>,
     end: Cell<u64>,
     /// Bytes written and not given back.
@@ -53,11 +55,30 @@ impl Spill {
         assert!(!folders.is_empty(), "there is a folder to spill to");
         let folder = |path: &PathBuf| Folder {
             path: path.clone(),
+            lasts: false,
             file: OnceCell::new(),
             end: Cell::new(0),
             live: Cell::new(0),
         };
         Spill { folders: folders.iter().map(folder).collect(), turn: Cell::new(0), tally: Cell::default() }
+    }
+
+    /// The same, and beside them the file of `path` that outlives the worker, made if it is not there, and written from byte
+    /// `end` on. Returns also the number by which it goes.
+    pub fn with_file(folders: &[PathBuf], path: PathBuf, end: u64) -> Result<(Spill, usize), Failure> {
+        let mut spill = Spill::new(folders);
+        let number = spill.folders.len();
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = OnceCell::new();
+        spill.folders.push(Folder { path, lasts: true, file, end: Cell::new(end), live: Cell::new(0) });
+        let opened = opened.map_err(spill.failed(number, Doing::Open))?;
+        drop(spill.folders[number].file.set(opened));
+        Ok((spill, number))
+    }
+
+    /// Returns when the disk has what was written to the file of `folder`.
+    pub fn sync(&self, folder: usize) -> Result<(), Failure> {
+        self.file(folder)?.sync_data().map_err(self.failed(folder, Doing::Write))
     }
 
     /// What was spilled so far.
@@ -78,7 +99,8 @@ impl Spill {
     /// The folder whose turn it is.
     pub fn next_folder(&self) -> usize {
         let folder = self.turn.get();
-        self.turn.set((folder + 1) % self.folders.len());
+        let turns = self.folders.iter().filter(|folder| !folder.lasts).count();
+        self.turn.set((folder + 1) % turns);
         folder
     }
 
@@ -101,7 +123,10 @@ impl Spill {
 
     /// Gives the room of `extent` back, which nobody will read again.
     pub fn free(&self, extent: Extent) {
-        let Folder { file, end, live, .. } = &self.folders[extent.folder];
+        let Folder { lasts, file, end, live, .. } = &self.folders[extent.folder];
+        if *lasts {
+            return;
+        }
         live.set(live.get() - extent.bytes);
         let Some(file) = file.get() else { return };
         // A file system that cannot do this keeps the room until the worker ends, which is right too.

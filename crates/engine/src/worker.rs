@@ -25,6 +25,7 @@ use crate::reduction::Reduction;
 use crate::shared::{Failure, Shared};
 use crate::shared_output::Scopes;
 use crate::spill::{Spill, Tally};
+use crate::stage;
 use crate::tasks::Tasks;
 
 /// What a worker does, and in which slot.
@@ -53,7 +54,8 @@ pub(crate) struct Work<'w, J: MapReduce> {
 impl<J: MapReduce> Work<'_, J> {
     /// Bytes of input in a task of the running step.
     pub fn task_bytes(&self, task: usize) -> u64 {
-        self.shared.piece(task).map_or_else(|| self.tasks.bytes(task), |piece| u64::from(piece.bytes))
+        let of_input = || self.tasks.bytes(self.shared.input_task(task));
+        self.shared.piece(task).map_or_else(of_input, |piece| u64::from(piece.bytes))
     }
 }
 
@@ -193,9 +195,12 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 3. Everything of this round was mapped before the drain that found nothing.
         if role.reduces.is_some() && mapped && drained != Some(round) {
             drained = Some(round);
-            if work.iterates
-                && let Err(error) = keep(work, &mut lane, &mut keeper, round)
-            {
+            let left = match &work.settings.checkpoint {
+                Some(checkpoint) => stage::save(work, &mut lane, &checkpoint.dir, round),
+                None if work.iterates => keep(work, &mut lane, &mut keeper, round),
+                None => Ok(()),
+            };
+            if let Err(error) = left {
                 shared.fail(role.slot, &error);
                 break;
             }
@@ -208,7 +213,11 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 4. The result.
         if may_finish(round) && !finished {
             finished = true;
-            if let Err(failure) = finish(work, &mut lane) {
+            let delivered = match &work.settings.checkpoint {
+                Some(checkpoint) => stage::finish(work, &mut lane, &checkpoint.dir),
+                None => finish(work, &mut lane),
+            };
+            if let Err(failure) = delivered {
                 shared.fail(role.slot, &failure);
                 break;
             }
@@ -326,7 +335,7 @@ fn map_task<J: MapReduce>(
         work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
         return Ok(());
     }
-    for part in work.tasks.parts(task) {
+    for part in work.tasks.parts(work.shared.input_task(task)) {
         reader.for_each_chunk(work.tasks, part, |split| match &mut narrow {
             None => work.program.map(split, buffer),
             Some(narrow) => narrow.map(split, buffer),
@@ -368,7 +377,7 @@ fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduct
 }
 
 /// What this worker has gathered, in the end; its inbox is left with nothing.
-fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
+pub(crate) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
     lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
     let empty = empty_reduction(work, inbox.spill.clone());

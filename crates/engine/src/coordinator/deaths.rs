@@ -72,9 +72,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             }
         }
         let death = format!("{who} died {place}{attempt}: {cause}");
-        if let Some(on_death) = &mut self.on_death {
-            on_death(&death);
-        }
+        self.tell(&format!("{death}. Its work is done again"));
         self.deaths.push(death);
         if let Some(limit) = settings.max_failures.filter(|limit| self.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });
@@ -170,6 +168,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         record.truncate(tasks.records.without_end(&record).len());
         let line = tasks.line(place.source, place.offset);
         let bad = BadRecord { path: source.name.clone(), offset: place.offset, line, record, cause: cause.to_owned() };
+        if let Some(stages) = &mut self.stages {
+            stages.log().note_bad(place, cause)?;
+        }
         self.bad_records.push((place, bad));
         shared.set_aside(place);
         Ok(())
@@ -188,7 +189,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let Work { shared, tasks, .. } = *self.work;
         match shared.piece(task) {
             Some(piece) => format!("{} bytes of the pairs of step {}", piece.bytes, shared.step() - 1),
-            None => tasks.place(task),
+            None => tasks.place(shared.input_task(task)),
         }
     }
 }

@@ -65,8 +65,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         unreachable!("a job runs out of rounds before it runs out of numbers")
     }
 
-    /// True when every partition of the running step lies on the shelf.
-    fn step_is_complete(&self) -> bool {
+    /// True when every partition of the running step lies on the shelf (of a stage: in the checkpoint).
+    pub(super) fn step_is_complete(&self) -> bool {
         let shared = self.work.shared;
         shared.is_mapped(shared.round()) && self.drained() == Some(Taint::None)
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_page::Piece;
 
-use super::{Job, PIECE_WORDS, Shared, word_of};
+use super::{Job, PIECE_WORDS, Shared, Slot, word_of};
 use crate::keep::Kept;
 
 /// Where in the words of a partition the step stands in which it was kept, and what was kept.
@@ -33,6 +33,27 @@ impl Shared<'_> {
     pub fn piece(&self, task: usize) -> Option<Piece> {
         let maps_pairs = self.job(Job::MapsPairs).load(Ordering::Acquire) == 1;
         maps_pairs.then(|| decode_piece(&self.piece_words[task * PIECE_WORDS..]))
+    }
+
+    /// The task of the input that is `task` of the running stage.
+    pub fn input_task(&self, task: usize) -> usize {
+        task + self.job(Job::FirstTask).load(Ordering::Acquire) as usize
+    }
+
+    /// The stage that is opened next begins with this task of the input; nobody has saved anything of it yet.
+    pub fn set_first_task(&self, task: usize) {
+        (1..self.slots_born()).for_each(|slot| self.slot(slot, Slot::Saved).store(0, Ordering::Release));
+        self.job(Job::FirstTask).store(task as u64, Ordering::Release);
+    }
+
+    /// The reducer in `slot` has written so many bytes to the checkpoint, and the disk has them.
+    pub fn set_saved(&self, slot: usize, bytes: u64) {
+        self.slot(slot, Slot::Saved).store(bytes + 1, Ordering::Release);
+    }
+
+    /// What the reducer in `slot` has written in this stage, if it has.
+    pub fn saved(&self, slot: usize) -> Option<u64> {
+        self.slot(slot, Slot::Saved).load(Ordering::Acquire).checked_sub(1)
     }
 
     /// Sets the state that the next step sees. Nobody maps meanwhile.

@@ -504,7 +504,13 @@ impl Case {
         } else {
             self.run_with(&Places { pause }, input, |job| with_fates(job, fates))
         };
-        let (mut pairs, summary) = ran.map_err(|error| error.to_string())?;
+        let (pairs, summary) = ran.map_err(|error| error.to_string())?;
+        self.judge(input, pairs).map_err(|why| format!("{why}. Deaths: {:#?}", summary.deaths))?;
+        Ok(summary)
+    }
+
+    /// Compares an answer with the oracle's.
+    pub fn judge(&self, input: &Path, mut pairs: Answer) -> Result<(), String> {
         if self.order == Order::Unordered && self.limit == usize::MAX {
             pairs.sort();
         }
@@ -512,12 +518,11 @@ impl Case {
         let order = if self.limit < usize::MAX { Order::ByValueDescending } else { self.order };
         let expected = oracle(&text, self.count, order, self.limit);
         match expected.iter().zip(&pairs).position(|(expected, found)| expected != found) {
-            None if expected.len() == pairs.len() => Ok(summary),
+            None if expected.len() == pairs.len() => Ok(()),
             at => Err(format!(
-                "WRONG ANSWER: {} pairs instead of {}; the first that differs is number {at:?}. Deaths: {:#?}",
+                "WRONG ANSWER: {} pairs instead of {}; the first that differs is number {at:?}",
                 pairs.len(),
                 expected.len(),
-                summary.deaths
             )),
         }
     }
