@@ -1,7 +1,8 @@
 //! Random jobs whose workers are killed from outside at random moments: the answer is the oracle's, or one clear
 //! error when the job's limits are truly exceeded; never a hang, never anything left behind.
 //!
-//! `ci/kill.sh [COUNT] [SEED]` runs many; each job has a seed of its own, and `ci/kill.sh 1 SEED` repeats it.
+//! `ci/kill.sh [COUNT] [SEED] [spill]` runs many, with `spill` such that do not fit their memory; each job has a seed of its
+//! own, and `ci/kill.sh 1 SEED` repeats it.
 
 mod common;
 
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use common::{Case, Random, WATCHDOG, kill, random_text, start};
-use gristmill::{Buffer, Combining, Exchange, Order, PagePolicy};
+use gristmill::{Buffer, Combining, Count, Exchange, Order, PagePolicy};
 use rustix::process::Signal;
 
 /// Jobs in the short form that `cargo test` runs.
@@ -18,19 +19,21 @@ const SHORT: u64 = 40;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--test")).collect();
-    if let [flag, seed, input] = &arguments[..]
+    let spills = arguments.last().is_some_and(|argument| argument == "spill");
+    if let [flag, seed, input, ..] = &arguments[..]
         && flag == "--job"
     {
-        return job(seed.parse().expect("a seed"), Path::new(input));
+        return job(seed.parse().expect("a seed"), spills, Path::new(input));
     }
     let numbers: Vec<u64> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let (count, first) = (numbers.first().copied().unwrap_or(SHORT), numbers.get(1).copied().unwrap_or(1));
     let began = Instant::now();
     let mut tally = Tally::default();
     for seed in first..first + count {
-        let outcome = one(seed);
+        let outcome = one(seed, spills);
         match &outcome {
-            Ok(Outcome { kills, deaths, answered }) => {
+            Ok(Outcome { kills, deaths, runs, answered }) => {
+                tally.spilled += u64::from(*runs > 0);
                 tally.kills += kills;
                 tally.deaths += deaths;
                 if *answered { tally.answers += 1 } else { tally.errors += 1 }
@@ -41,9 +44,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    let Tally { kills, deaths, answers, errors, failed } = tally;
+    let Tally { kills, deaths, spilled, answers, errors, failed } = tally;
     println!(
-        "{count} jobs from seed {first} on, {:.0} s: {kills} kills, {deaths} deaths; {answers} right answers, {errors} clear errors",
+        "{count} jobs from seed {first} on, {:.0} s: {kills} kills, {deaths} deaths, {spilled} spilled; {answers} right answers, {errors} clear errors",
         began.elapsed().as_secs_f64()
     );
     println!("{} claims passed, {failed} failed", answers + errors);
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
 struct Tally {
     kills: u64,
     deaths: u64,
+    spilled: u64,
     answers: u64,
     errors: u64,
     failed: u64,
@@ -62,16 +66,18 @@ struct Tally {
 struct Outcome {
     kills: u64,
     deaths: u64,
+    /// Runs that were spilled.
+    runs: u64,
     answered: bool,
 }
 
-/// What `seed` stands for: a job and its text.
-fn random_case(seed: u64) -> (Case, Vec<u8>) {
+/// What `seed` stands for: a job and its text, which with `spills` do not fit the memory of the job.
+fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
     let mut random = Random(seed);
     let count = random.below(3) > 0;
     let split = (random.below(2) == 0).then(|| (1 + random.below(3) as usize, 1 + random.below(3) as usize));
     // Some results are larger than all pages of a worker together.
-    let large = random.below(6) == 0;
+    let large = random.below(6) == 0 || spills;
     let bytes = if large { 2_000_000 } else { random.below(120_000) as usize };
     let vocabulary = if large { 1 << 40 } else { 1 << random.below(14) };
     let giants = random.below(4) == 0;
@@ -98,19 +104,20 @@ fn random_case(seed: u64) -> (Case, Vec<u8>) {
         take_pause: Duration::from_micros(random.pick(&[0, 0, 0, 1000])),
         // Progress makes the coordinator look ten times a second, which would hide a wake-up that it lost.
         progress: random.below(4) == 0,
-        steps: if random.below(3) == 0 { 1 + random.below(7) as u32 } else { 0 },
-        least_memory: random.below(3) == 0,
+        steps: if random.below(3) == 0 && !spills { 1 + random.below(7) as u32 } else { 0 },
+        least_memory: random.below(3) == 0 || spills,
         deterministic: random.below(6) == 0,
     };
     (case, text)
 }
 
 /// The process that runs the job; it says how it went in its last line.
-fn job(seed: u64, input: &Path) -> ExitCode {
-    let (case, _) = random_case(seed);
+fn job(seed: u64, spills: bool, input: &Path) -> ExitCode {
+    let (case, _) = random_case(seed, spills);
     match case.check(input, &[]) {
         Ok(summary) => {
-            println!("answer after {} deaths in {} rounds", summary.deaths.len(), summary.rounds);
+            let runs: u64 = summary.workers.iter().map(|worker| worker.counters.get(Count::Runs)).sum();
+            println!("answer after {} deaths, {runs} runs, in {} rounds", summary.deaths.len(), summary.rounds);
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -121,19 +128,20 @@ fn job(seed: u64, input: &Path) -> ExitCode {
 }
 
 /// Runs the job of `seed` and kills some of its workers.
-fn one(seed: u64) -> Result<Outcome, String> {
-    let (case, text) = random_case(seed);
+fn one(seed: u64, spills: bool) -> Result<Outcome, String> {
+    let (case, text) = random_case(seed, spills);
     let (_dir, input) = common::input_of(&text);
     let mut random = Random(!seed);
     // 1. When to kill: most of these jobs take 5 to 200 ms.
-    let span_us = random.pick(&[6_000, 20_000, 60_000, 200_000]);
+    let span_us = random.pick(&[6_000, 20_000, 60_000, 200_000]) * if spills { 5 } else { 1 };
     let kills_planned = random.below(6);
     let mut moments: Vec<Duration> = (0..kills_planned).map(|_| Duration::from_micros(random.below(span_us))).collect();
     moments.sort();
     moments.reverse();
     // 2. The job, and the kills.
     let seed_text = seed.to_string();
-    let mut job = start(&["--job", &seed_text, input.to_str().expect("a plain path")]);
+    let kind = if spills { "spill" } else { "any" };
+    let mut job = start(&["--job", &seed_text, input.to_str().expect("a plain path"), kind]);
     let began = Instant::now();
     let mut kills = 0;
     let status = job.wait(WATCHDOG, |job| {
@@ -156,12 +164,12 @@ fn one(seed: u64) -> Result<Outcome, String> {
     let printed = job.printed();
     match status.code() {
         Some(0) => {
-            let deaths = printed.split_whitespace().nth(2).and_then(|word| word.parse().ok()).unwrap_or(0);
-            Ok(Outcome { kills, deaths, answered: true })
+            let number = |nth| printed.split_whitespace().nth(nth).and_then(|word| word.parse().ok()).unwrap_or(0);
+            Ok(Outcome { kills, deaths: number(2), runs: number(4), answered: true })
         }
         // A task whose worker was killed more often than it is tried again.
         Some(2) if kills > u64::from(case.retries) && printed.contains("signal 9 (SIGKILL). The task was tried") => {
-            Ok(Outcome { kills, deaths: kills, answered: false })
+            Ok(Outcome { kills, deaths: kills, runs: 0, answered: false })
         }
         _ => Err(context(format!("{status}, it printed: {printed}"))),
     }
