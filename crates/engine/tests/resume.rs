@@ -14,7 +14,7 @@ use gristmill::{
     Bytes, Combine, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, Records, Result,
     Split, Summary,
 };
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
 /// Jobs in the short form that `cargo test` runs.
 const SHORT: u64 = 8;
@@ -38,6 +38,7 @@ fn main() {
             ("a_worker_killed_at_any_moment_of_any_stage_changes_nothing", any_moment),
             ("changed_input_options_and_programs_are_refused_with_the_reason", changed),
             ("a_damaged_checkpoint_is_an_error_and_never_a_wrong_answer", damaged),
+            ("a_full_disk_is_one_clear_error_and_the_job_continues_when_there_is_room", full_disk),
             ("what_cannot_be_continued_is_refused", refused),
         ],
         &[],
@@ -357,6 +358,40 @@ fn damaged() {
         }
     }
     assert!(noticed > 5, "{noticed} were noticed");
+}
+
+/// Places of words, on a disk that is full as long as this file is there: no file may grow.
+struct Full(PathBuf);
+
+impl MapReduce for Full {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        if split.offset() > 10_000 && self.0.exists() {
+            let limit = Rlimit { current: Some(1000), maximum: getrlimit(Resource::Fsize).maximum };
+            setrlimit(Resource::Fsize, limit).expect("a lower limit is allowed");
+        }
+        Places { pause: Duration::ZERO }.map(split, out);
+    }
+}
+
+fn full_disk() {
+    let (dir, input) = input_of(&random_text(&mut Random(6), 30_000, 1 << 30, 20, false));
+    // Whoever maps also saves.
+    for case in [Case::fused(1), Case::fused(2)] {
+        let case = Case { count: false, ..case };
+        let (mark, checkpoint) = (dir.path().join("mark"), dir.path().join("checkpoint"));
+        fs::write(&mark, "").expect("made");
+        let error = run(&case, &Full(mark.clone()), &input, &checkpoint, &[]).expect_err("there is no room");
+        let expected = format!("cannot use the checkpoint in {}: File too large", checkpoint.display());
+        assert!(error.to_string().starts_with(&expected), "{error}");
+        fs::remove_file(&mark).expect("removed");
+        let (pairs, summary) = run(&case, &Full(mark), &input, &checkpoint, &[]).expect("there is room");
+        case.judge(&input, pairs).unwrap_or_else(|why| panic!("{why}"));
+        assert!(summary.resumed_tasks > 0);
+        gristmill::remove_checkpoint(&checkpoint).expect("removed");
+    }
 }
 
 fn refused() {
