@@ -47,13 +47,15 @@ use crate::map_reduce::MapReduce;
 use crate::narrow::panic_message;
 use crate::output::{self, BadRecord, Summary};
 use crate::plan::{self, Machine, Plan, ShelfShape};
+use crate::ranges::Ranges;
 use crate::records::Records;
-use crate::results::Results;
+use crate::results::{Arrangement, Results};
 use crate::sample::Sample;
-use crate::shared::{COORDINATOR, Doing, Failure, Place, Room, Shared};
+use crate::shared::{COORDINATOR, Doing, Failure, Given, Place, Room, Shared};
 use crate::shared_output::Scopes;
 use crate::tasks::Tasks;
 use crate::worker::{Role, Work, work};
+use crate::written::{Part, Writing, Written};
 
 /// How long the coordinator sleeps at most when progress or a timeout is wanted.
 const TICK: Duration = Duration::from_millis(100);
@@ -66,7 +68,18 @@ pub(crate) fn run<J: MapReduce>(
     job: Job<'_, J>,
     visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
-    supervise(job, None, |coordinator| coordinator.conduct(visit))
+    supervise(job, None, None, |coordinator| coordinator.conduct(visit))
+}
+
+/// Runs `job`, whose reducers write the result.
+pub(crate) fn write<J: MapReduce>(job: Job<'_, J>, writing: Writing<'_, J>) -> Result<(Vec<Part>, Summary)> {
+    let mut parts = Vec::new();
+    let summary = supervise(job, None, Some(writing), |coordinator| {
+        let (written, counted) = coordinator.conduct_writing()?;
+        parts = written;
+        Ok(counted)
+    })?;
+    Ok((parts, summary))
 }
 
 /// Runs `job` in steps, of which the first sees `state`.
@@ -75,13 +88,15 @@ pub(crate) fn iterate<J: MapReduce>(
     state: &[u8],
     control: impl FnMut(&mut Step<'_, J>) -> Next,
 ) -> Result<Summary> {
-    supervise(job, Some(state), |coordinator| coordinator.conduct_steps(control))
+    supervise(job, Some(state), None, |coordinator| coordinator.conduct_steps(control))
 }
 
-/// Prepares everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state.
+/// Prepares everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state, and
+/// some jobs have something to write.
 fn supervise<J: MapReduce>(
     job: Job<'_, J>,
     state: Option<&[u8]>,
+    writing: Option<Writing<'_, J>>,
     conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
@@ -137,6 +152,7 @@ fn supervise<J: MapReduce>(
         hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
         place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
         iterates: state.is_some(),
+        passes: state.is_none() && reduce.is_none() && J::COMBINE.is_none() && J::PARTITION.is_none(),
     };
     // A look at the input must leave no trace in an output. Its child ends while the workers start.
     let (sample, _child) = match outputs[..] {
@@ -144,8 +160,20 @@ fn supervise<J: MapReduce>(
         _ => (None, None),
     };
     let plan = Plan::new(&settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
+    let ranges = match outputs[..] {
+        [] if plan.ranged => Ranges::sample(program, &settings, &opened.sources, plan.partitions, writing.is_some()),
+        _ => None,
+    };
+    if writing.is_some() && !plan.ranged {
+        return Err(Error::Setting(
+            "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
+                .into(),
+        ));
+    }
+    let ranges = ranges.or_else(|| writing.is_some().then(Ranges::whole));
     if let Some(mut on_plan) = on_plan {
-        on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref()));
+        let ranges = ranges.as_ref().map(Ranges::len);
+        on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
     }
     let checkpoint = checkpoint.map(|(mut log, facts)| {
         if facts == Facts::default() {
@@ -186,6 +214,14 @@ fn supervise<J: MapReduce>(
     pages.region().ask_for_huge_pages();
     let shared = Shared::new(&pages, room).asked("making an eventfd")?;
     shared.set_state(state.unwrap_or_default());
+    let written = match (writing, &ranges) {
+        (Some(writing), Some(ranges)) => {
+            let path = writing.path;
+            let opened = Written::open(writing, ranges.len());
+            Some(opened.map_err(|source| Error::Output { path: path.to_owned(), source })?)
+        }
+        _ => None,
+    };
     let reduce = reduce.as_deref();
     let iterates = state.is_some();
     if iterates && !outputs.is_empty() {
@@ -199,6 +235,8 @@ fn supervise<J: MapReduce>(
         shared: &shared,
         reduce,
         settings: &settings,
+        ranges: ranges.as_ref(),
+        written: written.as_ref(),
         outputs: &outputs,
         start_ns,
         iterates,
@@ -216,6 +254,7 @@ fn supervise<J: MapReduce>(
             done: 0,
             tasks: 0,
             first_round: 0,
+            placed: None,
             keep_bytes,
             deaths: Vec::new(),
             progress,
@@ -308,6 +347,8 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     tasks: usize,
     /// The first round of the running step.
     first_round: u32,
+    /// What each partition was given when its place in the result was fixed.
+    placed: Option<Vec<Given>>,
     /// What the shelf may hold.
     keep_bytes: u64,
     deaths: Vec<String>,
@@ -330,8 +371,12 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
         let mut results = Results::<J>::new(shared, receiver, plan, settings);
-        let ordered = settings.order != Order::Unordered;
-        let pairs = results.visit(ordered, settings.order, settings.limit, visit, |results| {
+        let arrangement = match (self.work.ranges, settings.order) {
+            (Some(_), _) => Arrangement::Ranges(plan.partitions),
+            (None, Order::Unordered) => Arrangement::Unordered,
+            (None, order) => Arrangement::Merge(order),
+        };
+        let pairs = results.visit(arrangement, settings.limit, visit, |results| {
             // Counted before the look, so that what is announced during it is not slept through.
             let announced = shared.announced();
             self.watch(|reducer| results.has_ended(reducer))?;
@@ -363,6 +408,46 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         if let Some(on_news) = &mut self.on_news {
             on_news(news);
         }
+    }
+
+    /// The same for a job whose reducers write the result; returns its parts, too.
+    fn conduct_writing(&mut self) -> Result<(Vec<Part>, (u64, u64))> {
+        // Of each part that has any, the first key and the last.
+        let mut keys = Vec::new();
+        let (_, started_ns) = self.conduct(|key, _| {
+            let mut text = Vec::new();
+            J::Key::to_text(key, &mut text);
+            keys.push(text);
+            ControlFlow::Continue(())
+        })?;
+        let mut keys = keys.into_iter();
+        let Work { shared, ranges, .. } = *self.work;
+        let parts: Vec<Part> = (0..ranges.map_or(0, Ranges::len))
+            .map(|partition| {
+                let Given { pairs, bytes } = shared.given(partition);
+                let ends =
+                    (pairs > 0).then(|| [(); 2].map(|()| keys.next().expect("two pairs of each part were sent")));
+                Part { records: pairs, bytes, checksum: shared.checksum(partition), keys: ends }
+            })
+            .collect();
+        let pairs = parts.iter().map(|part| part.records).sum();
+        Ok((parts, (pairs, started_ns)))
+    }
+
+    /// Fixes where each part of a result begins that reducers write. What was fixed before a death stays.
+    fn place_parts(&mut self) -> Result<()> {
+        let Work { shared, plan, written: Some(written), .. } = *self.work else { return Ok(()) };
+        let given: Vec<Given> = (0..plan.partitions).map(|partition| shared.given(partition)).collect();
+        if let Some(placed) = &self.placed {
+            return match *placed == given {
+                true => Ok(()),
+                false => Err(Error::Unrepeatable { path: written.path.to_owned() }),
+            };
+        }
+        let starts = written.starts(given.iter().map(|given| given.bytes));
+        starts.into_iter().enumerate().for_each(|(partition, start)| shared.set_start(partition, start));
+        self.placed = Some(given);
+        Ok(())
     }
 
     /// Opens the first round of a step.
@@ -463,7 +548,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             }
         }
         // 3. The round.
-        while self.advance() {
+        while self.advance()? {
             shared.ring_all();
         }
         // 4. Progress.
@@ -475,7 +560,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     }
 
     /// Moves the round on by one step if it is time; false when it is not.
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self) -> Result<bool> {
         let shared = self.work.shared;
         let round = shared.round();
         if !shared.is_mapped(round) {
@@ -485,20 +570,21 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             if mapped {
                 shared.set_mapped(round);
             }
-            return mapped;
+            return Ok(mapped);
         }
-        match self.drained() {
+        Ok(match self.drained() {
             Some(Taint::Some) => {
                 self.done = 0;
                 shared.open_round(round + 1, self.attempts.len());
                 true
             }
             Some(Taint::None) if self.is_last_step() && !shared.may_finish(round) => {
+                self.place_parts()?;
                 shared.set_may_finish(round);
                 true
             }
             _ => false,
-        }
+        })
     }
 
     /// True when reducers may finish once the running round is drained: unless there are more steps, or stages.
@@ -586,6 +672,10 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             Failure::Rejected { source: at, offset, why } => {
                 Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
             }
+            Failure::Output { errno, .. } => Error::Output {
+                path: self.work.written.map_or_else(Default::default, |written| written.path.to_owned()),
+                source: std::io::Error::from_raw_os_error(errno),
+            },
             Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.keep_bytes },
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,

@@ -27,7 +27,7 @@ pub enum Phase {
     Spill,
     /// Sorting finished partitions, and merging runs from disk.
     Sort,
-    /// Writing results into pages for the coordinator.
+    /// Writing results into pages for the coordinator, or into their file.
     Output,
     /// Nothing to do.
     Idle,

@@ -14,7 +14,7 @@ use crate::budget::Room;
 use crate::datum::{Combine, Datum};
 use crate::job::{Order, Settings};
 use crate::map_reduce::{MapReduce, Reduce, combiner};
-use crate::merge::Merge;
+use crate::merge::{Merge, Sorted};
 use crate::reduction::Reduction;
 use crate::shared::Failure;
 use crate::sorter::Sorter;
@@ -97,8 +97,8 @@ pub(crate) fn in_partitions<J: MapReduce>(
     let mut made = Pile::new(partitions);
     for partition in 0..partitions {
         let store = reduction.sorter.store.take(partition);
-        let rows = store.rows(Order::ByKey, usize::MAX);
-        let merge = Merge::new(Order::ByKey, &reduction.sorter.spill, [], Some((store, rows)))?;
+        let memory = Sorted::new(store, Order::ByKey, usize::MAX);
+        let merge = Merge::new(Order::ByKey, &reduction.sorter.spill, [], Some(memory))?;
         grouping.for_each(merge, |key, value| {
             made.push(partition, key, value);
             ControlFlow::Continue(())
@@ -155,10 +155,10 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
         Ok(Delivery { merge: second.into_merge(order, limit)?, grouping: None, limit, keys })
     }
 
-    /// Calls `emit` with the pairs of the result, in order; returns the number of keys.
+    /// Calls `emit` with the pairs of the result, in order, until it breaks; returns the number of keys.
     pub fn for_each(
         self,
-        mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
+        mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<u64, Failure> {
         let (mut left, keys) = (self.limit, self.keys);
         let take = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
@@ -166,8 +166,7 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
                 return ControlFlow::Break(());
             }
             left -= 1;
-            emit(key, value);
-            ControlFlow::Continue(())
+            emit(key, value)
         };
         match self.grouping {
             Some(grouping) => grouping.for_each(self.merge, take),

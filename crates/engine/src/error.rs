@@ -256,6 +256,15 @@ pub enum Error {
         /// Its folder.
         path: PathBuf,
     },
+    /// A reducer died while it wrote its part of the result, and its part was not the same when it was made again.
+    #[error(
+        "{} was not finished: a worker died while it wrote, and its part of the input gave other pairs when it was mapped again. Nothing can be finished that is not the same twice: let the map function depend on nothing but its split",
+        path.display()
+    )]
+    Unrepeatable {
+        /// The result.
+        path: PathBuf,
+    },
     /// The operating system refused something that the engine needs.
     #[error("{what}: {source}")]
     System {

@@ -22,8 +22,9 @@ use crate::fate::{Fate, Moment};
 use crate::job::Exchange;
 use crate::plan::Plan;
 use crate::reduction::Reduction;
-use crate::shared::{COORDINATOR, Failure, Shared};
+use crate::shared::{COORDINATOR, Failure, Given, Shared};
 use crate::spill::{Extent, Spill};
+use crate::written::Written;
 use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
 
 /// Bytes in front of the pairs of a page.
@@ -254,6 +255,9 @@ pub(crate) struct Inbox<'r, J: MapReduce> {
     /// Reduce nothing before everything is mapped.
     barrier: bool,
     pub reduction: Reduction<J>,
+    /// For each partition, what it was given; bytes are counted if this worker will write its rows.
+    pub given: Vec<Given>,
+    written: Option<&'r Written<'r, J>>,
 }
 
 impl<'r, J: MapReduce> Inbox<'r, J> {
@@ -264,6 +268,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         plan: &Plan,
         spill: Rc<Spill>,
         reduction: Reduction<J>,
+        written: Option<&'r Written<'r, J>>,
     ) -> Self {
         let slots = shared.slots();
         Inbox {
@@ -279,6 +284,8 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             pieces: vec![Vec::new(); slots],
             barrier: plan.exchange == Exchange::Barrier,
             reduction,
+            given: vec![Given::default(); shared.partitions()],
+            written,
         }
     }
 
@@ -405,12 +412,12 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         match header.kind {
-            Kind::Pairs => self.reduction.take(header.partition as usize, header.pairs, body),
+            Kind::Pairs => self.take(header, body),
             Kind::Piece => self.pieces[producer].extend_from_slice(body),
             Kind::LastPiece => {
                 let mut pair = std::mem::take(&mut self.pieces[producer]);
                 pair.extend_from_slice(body);
-                self.reduction.take(header.partition as usize, header.pairs, &pair);
+                self.take(header, &pair);
             }
             Kind::End => unreachable!("results go to the coordinator"),
         }
@@ -422,6 +429,13 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         }
         self.shared.set_reducing(self.slot, false);
         meter.enter(before);
+    }
+
+    fn take(&mut self, header: Header, pairs: &[u8]) {
+        let given = &mut self.given[header.partition as usize];
+        given.pairs += u64::from(header.pairs);
+        given.bytes += self.written.map_or(0, |written| written.bytes(pairs));
+        self.reduction.take(header.partition as usize, header.pairs, pairs);
     }
 
     #[cold]
@@ -603,30 +617,32 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         page
     }
 
-    /// Sends one pair of the result to the coordinator, in order.
-    pub fn append_result<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
+    /// Sends one pair of the result to the coordinator, in order; the page says of which partition.
+    pub fn append_result<K: Key, V: Datum>(&mut self, partition: usize, key: K::Ref<'_>, value: V::Ref<'_>) {
         let bytes = entry::width::<K, V>(key, value);
-        if let Some(room) = self.outbox.room(RESULT, bytes) {
+        if let Some(room) = self.outbox.room(partition, bytes) {
             return entry::write::<K, V>(0, key, value, room);
         }
-        self.send_result();
-        self.append_anew::<K, V>(RESULT, 0, key, value, bytes, |_| Some(COORDINATOR));
+        self.send_result(partition);
+        self.append_anew::<K, V>(partition, 0, key, value, bytes, |_| Some(COORDINATOR));
     }
 
-    fn send_result(&mut self) {
-        if let Some(open) = self.outbox.open[RESULT].take() {
-            self.outbox.send(COORDINATOR, open, RESULT, Kind::Pairs, &mut self.meter);
+    /// Sends the open page of the result, if there is one.
+    pub fn send_result(&mut self, partition: usize) {
+        if let Some(open) = self.outbox.open[partition].take() {
+            self.outbox.send(COORDINATOR, open, partition, Kind::Pairs, &mut self.meter);
         }
     }
 
-    /// Ends the result.
-    pub fn end_result(&mut self) {
-        self.send_result();
+    /// Ends the result, whose last pairs are of `partition`.
+    pub fn end_result(&mut self, partition: usize) {
+        self.send_result(partition);
         let page = self.wait_for_page();
         let empty = Open { page, used: HEADER_BYTES, pairs: 0 };
-        self.outbox.send(COORDINATOR, empty, RESULT, Kind::End, &mut self.meter);
+        self.outbox.send(COORDINATOR, empty, partition, Kind::End, &mut self.meter);
     }
 }
 
-/// Results use the open page of partition 0, which is idle once everything is mapped.
-const RESULT: usize = 0;
+/// Results use the open page of a partition, which is idle once everything is mapped: this one, where partitions are
+/// not ranges of the result.
+pub(crate) const RESULT: usize = 0;

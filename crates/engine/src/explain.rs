@@ -25,6 +25,7 @@ pub(crate) fn explain(
     program: Program,
     cpus: usize,
     sample: Option<&Sample>,
+    ranges: Option<usize>,
 ) -> Vec<Choice> {
     let mut choices = Vec::new();
     let mut choose = |what, chosen: String, why: String| choices.push(Choice { what, chosen, why });
@@ -139,12 +140,19 @@ pub(crate) fn explain(
         Exchange::Barrier => ("barrier", ASKED),
     };
     choose("exchange", exchange.to_owned(), why.to_owned());
+    let partitions = match ranges {
+        Some(ranges) => format!("{ranges}, each a range of the result"),
+        None => plan.partitions.to_string(),
+    };
     let why = match plan.buffer {
+        _ if ranges.is_some() => {
+            "whoever has one need not be merged with the others; cut where a sample of the pairs says"
+        }
         Buffer::Dense => "several for each reducer, and no more than the keys can fill",
         _ => {
             "so many that what is reduced of one stays in the cache for millions of keys, and several for each reducer"
         }
     };
-    choose("partitions", plan.partitions.to_string(), why.to_owned());
+    choose("partitions", partitions, why.to_owned());
     choices
 }

@@ -40,13 +40,15 @@ pub enum Moment {
     Spilled,
     /// A stage was saved in the checkpoint; nobody was told.
     Saved,
+    /// Rows of the result were written where they belong; the part is not finished.
+    Written,
     /// Runs were merged as far as it takes to merge the rest at once; nothing of the result has been sent.
     RunsMerged,
 }
 
 /// Every moment.
 #[doc(hidden)]
-pub const MOMENTS: [Moment; 16] = [
+pub const MOMENTS: [Moment; 17] = [
     Moment::Drawn,
     Moment::Claimed,
     Moment::Pushed,
@@ -63,6 +65,7 @@ pub const MOMENTS: [Moment; 16] = [
     Moment::Spilled,
     Moment::Saved,
     Moment::RunsMerged,
+    Moment::Written,
 ];
 
 /// When a worker dies: the n-th time it comes to a moment, or never.

@@ -228,6 +228,12 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         entry::pairs(&self.list)
     }
 
+    /// The bytes that begin with the pair at a place.
+    #[inline(always)]
+    pub fn from(&self, place: usize) -> &[u8] {
+        &self.list[place..]
+    }
+
     /// Key and value at a place.
     #[inline(always)]
     pub fn entry(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {

@@ -1,7 +1,7 @@
 //! A job: a program, its input, and how it shall run.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::coordinator;
@@ -16,6 +16,7 @@ use crate::output::{Outcome, Output, Summary};
 use crate::records::Records;
 use crate::shared_output::{Plain, Scope, SharedOutput};
 use crate::values::Values;
+use crate::written::{Part, Row, Target, Writing};
 
 /// Whether workers share an address space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -696,6 +697,58 @@ impl<'j, J: MapReduce> Job<'j, J> {
         visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
         coordinator::run(self, visit)
+    }
+
+    /// Runs the job and lets its reducers write the result, in the order of keys and all at the same time: each has ranges of
+    /// it and writes them to their places in `target`, pair by pair as `row` says. Returns the parts, in order. Messages name
+    /// the result `path`.
+    ///
+    /// Only for results of pairs as map emits them, ordered by key: without a combiner, a reduce function, a partition function
+    /// and a limit. Nothing is synced, and what there is after an error is not the result: write to a file without a
+    /// name, and give it its name at the end.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Row, Split, Target};
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = ();
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) {
+    /// #         split.lines().for_each(|line| out.emit(line, ()));
+    /// #     }
+    /// # }
+    /// impl Row<Bytes, ()> for Lines {
+    ///     fn bytes(&self, line: &[u8], (): ()) -> usize {
+    ///         line.len() + 1
+    ///     }
+    ///
+    ///     fn write(&self, line: &[u8], (): (), to: &mut Vec<u8>) {
+    ///         to.extend_from_slice(line);
+    ///         to.push(b'\n');
+    ///     }
+    /// }
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("lines.txt");
+    /// # std::fs::write(&path, (0..100_000).map(|n| format!("{:05}\n", n * 7919 % 100_000)).collect::<String>())?;
+    /// let sorted = dir.path().join("sorted.txt");
+    /// let file = std::fs::File::create(&sorted)?;
+    /// let job = Job::new(&Lines, Input::paths([&path])).workers(2).isolation(Isolation::Thread);
+    /// let (parts, _) = job.write(&sorted, Target::File { file: &file, start: 0 }, &Lines)?;
+    /// assert_eq!(parts.iter().map(|part| part.bytes).sum::<u64>(), 600_000);
+    /// assert!(std::fs::read(&sorted)?.starts_with(b"00000\n00001\n00002\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Job::run`]; and when a part cannot be written.
+    pub fn write<'t>(
+        self,
+        path: &'t Path,
+        target: Target<'t>,
+        row: &'t dyn Row<J::Key, J::Value>,
+    ) -> Result<(Vec<Part>, Summary)> {
+        coordinator::write(self, Writing { path, target, row })
     }
 
     /// Runs the job in steps, with the same workers: what one step reduces stays in the region, partition by partition.

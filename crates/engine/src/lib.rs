@@ -22,6 +22,7 @@ mod error;
 mod exchange;
 mod explain;
 mod fate;
+mod finish;
 mod gather;
 mod input;
 mod iterate;
@@ -34,6 +35,7 @@ mod output;
 mod partition;
 mod plan;
 mod quotes;
+mod ranges;
 mod reader;
 mod records;
 mod reduction;
@@ -52,6 +54,7 @@ mod store;
 mod tasks;
 mod values;
 mod worker;
+mod written;
 
 pub use checkpoint::remove_checkpoint;
 pub use compression::Compression;
@@ -71,6 +74,7 @@ pub use shared_output::{Plain, SharedOutput};
 pub use source::Source;
 pub use split::Split;
 pub use values::Values;
+pub use written::{Part, Row, Target};
 
 /// Compressed files for tests.
 #[cfg(test)]

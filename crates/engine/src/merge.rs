@@ -3,7 +3,7 @@
 //! A tournament: each inner node of a tree of streams remembers who lost there, so the next pair costs one comparison per
 //! level on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
 
 use crate::datum::{Datum, Key};
@@ -16,7 +16,53 @@ use crate::store::{Row, Store};
 /// One sorted stream.
 enum Stream<K: Key, V: Datum> {
     Run(RunReader<K, V>),
-    Memory { store: Store<K, V>, rows: Vec<Row>, at: usize },
+    Memory(Sorted<K, V>),
+}
+
+/// What is in memory, sorted part by part as it is asked for.
+pub(crate) struct Sorted<K: Key, V: Datum> {
+    store: Store<K, V>,
+    order: Order,
+    limit: usize,
+    /// Parts that are not sorted yet, the next one last.
+    parts: Vec<Range<usize>>,
+    rows: Vec<Row>,
+    at: usize,
+}
+
+impl<K: Key, V: Datum> Sorted<K, V> {
+    pub fn new(mut store: Store<K, V>, order: Order, limit: usize) -> Sorted<K, V> {
+        let mut parts = store.parts();
+        parts.reverse();
+        let mut sorted = Sorted { store, order, limit, parts, rows: Vec::new(), at: 0 };
+        sorted.sort_next();
+        sorted
+    }
+
+    /// The pair at hand, until the last.
+    #[inline(always)]
+    pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
+        self.rows.get(self.at).map(|row| self.store.pair(*row))
+    }
+
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.at += 1;
+        if self.at == self.rows.len() {
+            self.sort_next();
+        }
+    }
+
+    /// Sorts the next part that has pairs.
+    #[cold]
+    fn sort_next(&mut self) {
+        (self.at, self.rows) = (0, Vec::new());
+        while self.rows.is_empty()
+            && let Some(part) = self.parts.pop()
+        {
+            self.rows = self.store.rows(part, self.order, self.limit);
+        }
+    }
 }
 
 impl<K: Key, V: Datum> Stream<K, V> {
@@ -24,7 +70,7 @@ impl<K: Key, V: Datum> Stream<K, V> {
     fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
         match self {
             Stream::Run(reader) => reader.pair(),
-            Stream::Memory { store, rows, at } => rows.get(*at).map(|row| store.pair(*row)),
+            Stream::Memory(sorted) => sorted.pair(),
         }
     }
 
@@ -32,8 +78,8 @@ impl<K: Key, V: Datum> Stream<K, V> {
     fn advance(&mut self) -> Result<(), Failure> {
         match self {
             Stream::Run(reader) => reader.advance(),
-            Stream::Memory { at, .. } => {
-                *at += 1;
+            Stream::Memory(sorted) => {
+                sorted.advance();
                 Ok(())
             }
         }
@@ -59,18 +105,18 @@ pub(crate) struct Merge<K: Key, V: Datum> {
 }
 
 impl<K: Key, V: Datum> Merge<K, V> {
-    /// Merges `runs`, and the pairs of `store` at `rows`, all of them in `order`.
+    /// Merges `runs`, and what is in memory, all of them in `order`.
     pub fn new(
         order: Order,
         spill: &Rc<Spill>,
         runs: impl IntoIterator<Item = Run>,
-        memory: Option<(Store<K, V>, Vec<Row>)>,
+        memory: Option<Sorted<K, V>>,
     ) -> Result<Merge<K, V>, Failure> {
         let mut streams = Vec::new();
         for run in runs {
             streams.push(Stream::Run(RunReader::new(spill.clone(), run)?));
         }
-        streams.extend(memory.map(|(store, rows)| Stream::Memory { store, rows, at: 0 }));
+        streams.extend(memory.map(Stream::Memory));
         let heads = streams.iter().map(|stream| head(order, stream)).collect();
         let mut merge = Merge { order, streams, heads, losers: Vec::new(), failure: None };
         merge.losers = vec![0; merge.streams.len()];
@@ -139,14 +185,6 @@ impl<K: Key, V: Datum> Merge<K, V> {
 
     /// Calls `visit` with every pair until it breaks.
     pub fn for_each(mut self, mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>) -> ControlFlow<()>) -> Result<(), Failure> {
-        if let [Stream::Memory { store, rows, .. }] = &self.streams[..] {
-            // Nothing was spilled: no stream to choose, and nothing that can fail.
-            let _ = rows.iter().try_for_each(|row| {
-                let (key, value) = store.pair(*row);
-                visit(key, value)
-            });
-            return Ok(());
-        }
         while let Some((key, value)) = self.pair() {
             if visit(key, value).is_break() {
                 return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::budget::{Budget, Needs, Room};
 use crate::error::{Error, Result};
-use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::job::{Buffer, Combining, Exchange, Isolation, Order, PagePolicy, Settings};
 use crate::sample::{Sample, WORTH_BYTES};
 
 /// Memory for pages in flight, of all workers that map at once: small enough to stay in the last-level cache.
@@ -61,6 +61,8 @@ pub(crate) struct Program {
     pub keys_max: u64,
     /// The job runs in steps.
     pub iterates: bool,
+    /// Pairs reach the result as map emits them, and the program does not choose their partitions.
+    pub passes: bool,
     /// Bytes of a hash buffer, and of a place in a dense one.
     pub hash_bytes: usize,
     pub place_bytes: usize,
@@ -85,6 +87,8 @@ pub(crate) struct Plan {
     pub map_workers: usize,
     pub reduce_workers: usize,
     pub partitions: usize,
+    /// Partitions are ranges of pairs, in the order of the result, if it is known where to cut them.
+    pub ranged: bool,
     pub page_bytes: usize,
     pub pages_per_arena: usize,
     pub spare_slots: usize,
@@ -162,7 +166,7 @@ impl Plan {
         program: Program,
         sample: Option<&Sample>,
     ) -> Result<Plan> {
-        let Program { combines, keys, keys_max, iterates, hash_bytes, place_bytes } = program;
+        let Program { combines, keys, keys_max, iterates, passes, hash_bytes, place_bytes } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
@@ -268,6 +272,7 @@ impl Plan {
             map_workers,
             reduce_workers,
             partitions,
+            ranged: passes && settings.order == Order::ByKey && settings.limit == usize::MAX,
             page_bytes,
             pages_per_arena: pool_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,
@@ -307,8 +312,15 @@ mod tests {
 
     /// The plan of a job that leaves everything open, on eight processors.
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
-        let program =
-            Program { combines: true, keys: None, keys_max: 0, iterates: false, hash_bytes: 0, place_bytes: 0 };
+        let program = Program {
+            combines: true,
+            keys: None,
+            keys_max: 0,
+            iterates: false,
+            passes: false,
+            hash_bytes: 0,
+            place_bytes: 0,
+        };
         let plan = Plan::new(
             &Settings::default(),
             Machine { cpus: 8, available_bytes: 1 << 30 },
@@ -348,8 +360,15 @@ mod tests {
 
     #[test]
     fn steps_get_all_workers_however_small_the_first_input_is() {
-        let program =
-            Program { combines: true, keys: None, keys_max: 0, iterates: true, hash_bytes: 0, place_bytes: 0 };
+        let program = Program {
+            combines: true,
+            keys: None,
+            keys_max: 0,
+            iterates: true,
+            passes: false,
+            hash_bytes: 0,
+            place_bytes: 0,
+        };
         let plan = Plan::new(&Settings::default(), Machine { cpus: 8, available_bytes: 1 << 30 }, 8, program, None);
         assert_eq!(plan.expect("nothing impossible was asked for").map_workers, 8);
     }

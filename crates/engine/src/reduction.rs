@@ -9,7 +9,6 @@ use std::rc::Rc;
 use crate::budget::Room;
 use crate::counters::{Count, Counters};
 use crate::datum::{Datum, Key};
-use crate::entry;
 use crate::gather::{Gathered, Scratch};
 use crate::job::Order;
 use crate::map_reduce::{MapReduce, combiner};
@@ -30,9 +29,18 @@ pub(crate) struct Reduction<J: MapReduce> {
 impl<J: MapReduce> Reduction<J> {
     /// Combines pairs as they come, or keeps them. Runs are in `order`, and hold `limit` pairs at most; what will be
     /// grouped by key wants the order of keys, and no limit.
-    pub fn new(partitions: usize, combines: bool, order: Order, limit: usize, room: Room, spill: Rc<Spill>) -> Self {
+    pub fn new(
+        partitions: usize,
+        combines: bool,
+        ranged: bool,
+        order: Order,
+        limit: usize,
+        room: Room,
+        spill: Rc<Spill>,
+    ) -> Self {
         let store = match combines {
             true => gathered(partitions),
+            false if ranged => Store::Pile(Pile::of_ranges(partitions)),
             false => Store::Pile(Pile::new(partitions)),
         };
         let combine = combines.then_some(const { combiner::<J>() });
@@ -122,8 +130,7 @@ impl<J: MapReduce> Reduction<J> {
         };
         let pairs_bytes = self.sorter.room.pairs_bytes;
         let mut left_bytes = std::mem::take(&mut self.sorter.held_bytes);
-        for Chunk { partition, bytes } in pile.into_chunks() {
-            let pairs = entry::pairs::<J::Key, J::Value>(&bytes).count();
+        for Chunk { partition, pairs, bytes } in pile.into_chunks() {
             self.take(partition, pairs as u32, &bytes);
             // What has been taken gives its memory to what is gathered.
             left_bytes = left_bytes.saturating_sub(bytes.len());

@@ -20,6 +20,17 @@ use crate::map_reduce::MapReduce;
 use crate::plan::Plan;
 use crate::shared::Shared;
 
+/// How the streams of the reducers make up the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrangement {
+    /// One stream after the other.
+    Unordered,
+    /// So many partitions are ranges of it: one after the other, from the streams in turns.
+    Ranges(usize),
+    /// Each stream is in this order.
+    Merge(Order),
+}
+
 /// The streams of all reducers.
 pub(crate) struct Results<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
@@ -45,6 +56,8 @@ struct Stream<'r> {
     end: usize,
     left: u64,
     ended: bool,
+    /// The partition that the pairs at hand are of.
+    partition: usize,
     /// Pairs taken, and pairs still to be skipped because they were taken from a predecessor.
     taken: u64,
     skip: u64,
@@ -150,66 +163,110 @@ impl<'r, J: MapReduce> Results<'r, J> {
     /// `wait` whenever the next page has not arrived.
     pub fn visit(
         &mut self,
-        ordered: bool,
-        order: Order,
+        arrangement: Arrangement,
         limit: usize,
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
         mut wait: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<u64> {
         let mut visited = 0;
-        if !ordered {
-            for number in 0..self.streams.len() {
-                let (mut whole, mut life) = (self.hold_back(), 0);
-                while self.fill(number, &mut wait)? {
-                    if self.streams[number].lives != life {
-                        (whole, life) = (self.hold_back(), self.streams[number].lives);
-                    }
-                    let stream = &mut self.streams[number];
-                    whole.push(stream.bytes())?;
-                    (stream.at, stream.left) = (stream.end, 0);
+        let counted = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            if visited == limit as u64 {
+                return ControlFlow::Break(());
+            }
+            visited += 1;
+            visit(key, value)
+        };
+        // Who breaks has no wish for the rest.
+        let _ = match arrangement {
+            Arrangement::Unordered => self.visit_one_by_one(counted, &mut wait)?,
+            Arrangement::Ranges(partitions) => self.visit_ranges(partitions, counted, &mut wait)?,
+            Arrangement::Merge(order) => self.visit_merged(order, counted, &mut wait)?,
+        };
+        Ok(visited)
+    }
+
+    fn visit_one_by_one(
+        &mut self,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        for number in 0..self.streams.len() {
+            let (mut whole, mut life) = (self.hold_back(), 0);
+            while self.fill(number, wait)? {
+                if self.streams[number].lives != life {
+                    (whole, life) = (self.hold_back(), self.streams[number].lives);
                 }
-                let mut pairs = Vec::new();
-                whole.rewind()?;
-                while whole.next(&mut pairs)? {
-                    for (_, pair) in entry::pairs::<J::Key, J::Value>(&pairs) {
-                        if visited == limit as u64 {
-                            return Ok(visited);
-                        }
-                        visited += 1;
-                        if visit(pair.key, pair.value).is_break() {
-                            return Ok(visited);
-                        }
+                let stream = &mut self.streams[number];
+                whole.push(stream.bytes())?;
+                (stream.at, stream.left) = (stream.end, 0);
+            }
+            let mut pairs = Vec::new();
+            whole.rewind()?;
+            while whole.next(&mut pairs)? {
+                for (_, pair) in entry::pairs::<J::Key, J::Value>(&pairs) {
+                    if visit(pair.key, pair.value).is_break() {
+                        return Ok(ControlFlow::Break(()));
                     }
                 }
             }
-            return Ok(visited);
         }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Partition by partition: a stream has its own in ascending order, and they were given to the streams in turns.
+    fn visit_ranges(
+        &mut self,
+        partitions: usize,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        for partition in 0..partitions {
+            let number = partition % self.streams.len();
+            while self.fill(number, wait)? && self.streams[number].partition == partition {
+                let head = self.head(number);
+                let (flow, bytes) = (visit(head.key, head.value), head.bytes);
+                self.pass(number, bytes);
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn visit_merged(
+        &mut self,
+        order: Order,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
         // Streams that have a next pair, the smallest last.
         let mut heads = Vec::with_capacity(self.streams.len());
         for number in 0..self.streams.len() {
-            if self.fill(number, &mut wait)? {
+            if self.fill(number, wait)? {
                 self.insert(&mut heads, number, order);
             }
         }
         while let Some(number) = heads.pop() {
-            if visited == limit as u64 {
-                break;
-            }
             let head = self.head(number);
-            visited += 1;
-            if visit(head.key, head.value).is_break() {
-                break;
+            let (flow, bytes) = (visit(head.key, head.value), head.bytes);
+            self.pass(number, bytes);
+            if flow.is_break() {
+                return Ok(flow);
             }
-            let bytes = head.bytes;
-            let stream = &mut self.streams[number];
-            stream.at += bytes;
-            stream.left -= 1;
-            stream.taken += 1;
-            if self.fill(number, &mut wait)? {
+            if self.fill(number, wait)? {
                 self.insert(&mut heads, number, order);
             }
         }
-        Ok(visited)
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The pair at hand, of so many bytes, was taken.
+    fn pass(&mut self, number: usize, bytes: usize) {
+        let stream = &mut self.streams[number];
+        stream.at += bytes;
+        stream.left -= 1;
+        stream.taken += 1;
     }
 
     /// Makes sure that the stream has a next pair; false when it has ended.
@@ -232,6 +289,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 continue;
             };
             let header = Header::read(page.bytes());
+            stream.partition = header.partition as usize;
             match header.kind {
                 Kind::Pairs => {
                     (stream.at, stream.end) = (HEADER_BYTES, HEADER_BYTES + header.bytes as usize);

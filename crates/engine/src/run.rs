@@ -5,11 +5,16 @@
 //! ```
 //!
 //! The checksum is the CRC-32 of what precedes it and of what follows it. Pairs lie one behind the other as in a page
-//! (`entry`). A block holds whole pairs; one that is larger than a block has a block of its own. Blocks are packed with
-//! LZ4 when that saves an eighth: a block that saves less leaves the next ones unpacked for a while, so that data
-//! that cannot be packed costs little.
+//! (`entry`). A block holds whole pairs; one that is larger than a block has a block of its own.
+//!
+//! Blocks are packed with LZ4 when that saves an eighth, and more time than it takes: both are measured, because a run that
+//! the page cache takes is written faster than it can be packed, and one that waits for a disk is not ([`pays`]). Where much is
+//! spilled, whatever saves a quarter is packed. A block that
+//! does not pay leaves the next ones unpacked for a while, so that data that cannot be packed costs little.
 
 use std::rc::Rc;
+
+use gristmill_os::clock::monotonic_ns;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
@@ -20,6 +25,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"grun");
 const HEADER_BYTES: usize = 16;
 /// Blocks that are not even tried after one that did not pack well.
 const UNTRIED: u32 = 15;
+/// What is spilled beyond this the kernel begins to write to the disk, and others pay for it: the clock of a single write does not
+/// see that.
+const CACHED_BYTES: u64 = 256 << 20;
 
 /// A finished run.
 pub(crate) struct Run {
@@ -81,13 +89,23 @@ impl<'s> RunWriter<'s> {
 
     /// Appends a pair.
     pub fn push<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), Failure> {
-        let (at, bytes) = (self.open.len(), entry::width::<K, V>(key, value));
-        if at + bytes > self.block_bytes && at > HEADER_BYTES {
+        let bytes = entry::width::<K, V>(key, value);
+        if self.open.len() + bytes > self.block_bytes && self.open.len() > HEADER_BYTES {
             self.write()?;
-            return self.push::<K, V>(key, value);
         }
+        let at = self.open.len();
         self.open.resize(at + bytes, 0);
         entry::write::<K, V>(0, key, value, &mut self.open[at..]);
+        Ok(())
+    }
+
+    /// Appends a pair as it lies in a page.
+    #[inline(always)]
+    pub fn push_entry(&mut self, entry: &[u8]) -> Result<(), Failure> {
+        if self.open.len() + entry.len() > self.block_bytes && self.open.len() > HEADER_BYTES {
+            self.write()?;
+        }
+        self.open.extend_from_slice(entry);
         Ok(())
     }
 
@@ -134,12 +152,26 @@ impl<'s> RunWriter<'s> {
         if self.packed.len() < room {
             self.packed.resize(room, 0);
         }
+        let began_ns = monotonic_ns();
         let packed = lz4_flex::block::compress_into(pairs, &mut self.packed[HEADER_BYTES..])
             .expect("there is room for what cannot be packed");
-        let pays = packed <= pairs.len() / 8 * 7;
+        let spilled_bytes = self.spill.tally().written_bytes;
+        let pack_ns = monotonic_ns() - began_ns;
+        let pays = pays(pairs.len(), packed, pack_ns, self.spill.write_ns_per_byte(), spilled_bytes);
         self.untried = if pays { 0 } else { UNTRIED };
         pays.then_some(packed)
     }
+}
+
+/// Whether it pays to pack blocks like one of so many bytes, which was packed in so many nanoseconds, when so much was spilled
+/// before. What is not written need not be read either; to unpack takes about a quarter of the time.
+fn pays(bytes: usize, packed_bytes: usize, pack_ns: u64, write_ns_per_byte: f64, spilled_bytes: u64) -> bool {
+    let saved_bytes = bytes.saturating_sub(packed_bytes);
+    if saved_bytes < bytes / 8 {
+        return false;
+    }
+    spilled_bytes > CACHED_BYTES && saved_bytes > bytes / 4
+        || 2.0 * saved_bytes as f64 * write_ns_per_byte > 1.25 * pack_ns as f64
 }
 
 fn checksum(block: &[u8]) -> u32 {
@@ -156,9 +188,13 @@ pub(crate) struct RunReader<K, V> {
     /// The next block to be read, and where in the file it begins.
     next: usize,
     next_at: u64,
+    /// Blocks as they were read, of which a part is used.
     stored: Vec<u8>,
-    pairs: Vec<u8>,
-    /// Where the pair at hand begins and ends in `pairs`.
+    /// The block at hand, if it was packed.
+    unpacked: Vec<u8>,
+    is_packed: bool,
+    /// Where its pairs end, and where the pair at hand begins and ends.
+    pairs_end: usize,
     at: usize,
     end: usize,
     kind: std::marker::PhantomData<(K, V)>,
@@ -168,9 +204,21 @@ impl<K: Key, V: Datum> RunReader<K, V> {
     /// Begins with the first pair, if there is one.
     pub fn new(spill: Rc<Spill>, run: Run) -> Result<RunReader<K, V>, Failure> {
         let next_at = run.extent.start;
-        let (stored, pairs) = (Vec::new(), Vec::new());
+        let (stored, unpacked) = (Vec::new(), Vec::new());
         let kind = std::marker::PhantomData;
-        let mut reader = RunReader { spill, run, next: 0, next_at, stored, pairs, at: 0, end: 0, kind };
+        let mut reader = RunReader {
+            spill,
+            run,
+            next: 0,
+            next_at,
+            stored,
+            unpacked,
+            is_packed: false,
+            pairs_end: 0,
+            at: 0,
+            end: 0,
+            kind,
+        };
         reader.advance()?;
         Ok(reader)
     }
@@ -181,7 +229,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         if self.at == self.end {
             return None;
         }
-        let pair = entry::read::<K, V>(&self.pairs[self.at..self.end]);
+        let pair = entry::read::<K, V>(&self.block()[self.at..self.end]);
         Some((pair.key, pair.value))
     }
 
@@ -189,20 +237,24 @@ impl<K: Key, V: Datum> RunReader<K, V> {
     #[inline(always)]
     pub fn advance(&mut self) -> Result<(), Failure> {
         self.at = self.end;
-        if self.at == self.pairs.len() {
+        if self.at == self.pairs_end {
             self.read_block()?;
-            if self.pairs.is_empty() {
+            if self.at == self.pairs_end {
                 return Ok(());
             }
         }
-        self.end = self.at + entry::read::<K, V>(&self.pairs[self.at..]).bytes;
+        self.end = self.at + entry::read::<K, V>(&self.block()[self.at..self.pairs_end]).bytes;
         Ok(())
+    }
+
+    #[inline(always)]
+    fn block(&self) -> &[u8] {
+        if self.is_packed { &self.unpacked } else { &self.stored }
     }
 
     #[cold]
     fn read_block(&mut self) -> Result<(), Failure> {
-        self.pairs.clear();
-        (self.at, self.end) = (0, 0);
+        (self.at, self.end, self.pairs_end) = (0, 0, 0);
         let Some(bytes) = self.run.blocks.get(self.next).map(|bytes| *bytes as usize) else { return Ok(()) };
         let folder = self.run.extent.folder;
         // What was zeroed once is overwritten from then on.
@@ -211,7 +263,19 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         }
         let block = &mut self.stored[..bytes];
         self.spill.read(folder, self.next_at, block)?;
-        unpack(block, &mut self.pairs).ok_or_else(|| self.spill.damaged(folder, self.next_at))?;
+        let stored = check(block).ok_or_else(|| self.spill.damaged(folder, self.next_at))?;
+        self.is_packed = stored.is_packed;
+        if stored.is_packed {
+            self.unpacked.resize(stored.pairs_bytes, 0);
+            let unpacked = lz4_flex::block::decompress_into(&block[HEADER_BYTES..], &mut self.unpacked);
+            if unpacked.ok() != Some(stored.pairs_bytes) {
+                return Err(self.spill.damaged(folder, self.next_at));
+            }
+            self.pairs_end = stored.pairs_bytes;
+        } else {
+            // Pairs are read where they are.
+            (self.at, self.end, self.pairs_end) = (HEADER_BYTES, HEADER_BYTES, bytes);
+        }
         self.spill.free(Extent { folder, start: self.next_at, bytes: bytes as u64 });
         self.next += 1;
         self.next_at += bytes as u64;
@@ -219,24 +283,21 @@ impl<K: Key, V: Datum> RunReader<K, V> {
     }
 }
 
-/// The pairs of `block`, if it is what was written.
-fn unpack(block: &[u8], pairs: &mut Vec<u8>) -> Option<()> {
+/// What the header of a block says.
+struct Stored {
+    pairs_bytes: usize,
+    is_packed: bool,
+}
+
+/// The header of `block`, if it is what was written.
+fn check(block: &[u8]) -> Option<Stored> {
     let word = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
-    let (bytes, stored) = (word(4)? as usize, word(8)? as usize);
-    let intact =
-        word(0)? == MAGIC && block.len() == HEADER_BYTES + stored && word(12)? == checksum(block) && stored <= bytes;
-    if !intact {
-        return None;
-    }
-    let body = &block[HEADER_BYTES..];
-    if stored == bytes {
-        pairs.extend_from_slice(body);
-    } else {
-        pairs.resize(bytes, 0);
-        let unpacked = lz4_flex::block::decompress_into(body, pairs).ok()?;
-        (unpacked == bytes).then_some(())?;
-    }
-    Some(())
+    let (pairs_bytes, stored) = (word(4)? as usize, word(8)? as usize);
+    let intact = word(0)? == MAGIC
+        && block.len() == HEADER_BYTES + stored
+        && word(12)? == checksum(block)
+        && stored <= pairs_bytes;
+    intact.then_some(Stored { pairs_bytes, is_packed: stored < pairs_bytes })
 }
 
 #[cfg(test)]
@@ -310,8 +371,21 @@ mod tests {
     }
 
     #[test]
+    fn packing_pays_where_it_saves_more_time_than_it_takes() {
+        // A page cache takes a byte in half a nanosecond, a disk in five; a byte is packed in one.
+        assert!(!pays(1000, 500, 1000, 0.5, 0));
+        assert!(pays(1000, 500, 1000, 5.0, 0));
+        // Much was spilled, and the page cache will have to give it to the disk.
+        assert!(pays(1000, 500, 1000, 0.5, 1 << 30) && !pays(1000, 800, 1000, 0.5, 1 << 30));
+        assert!(!pays(1000, 950, 1000, 50.0, 1 << 30), "an eighth at least");
+        assert!(!pays(1000, 1010, 1000, 50.0, 0));
+    }
+
+    #[test]
     fn what_packs_well_is_packed_and_noise_is_left_as_it_is() {
         let (_dir, spill) = spill();
+        // So slow a disk that whatever can be packed pays.
+        spill.expect_ns_per_byte(1e12);
         let text: Pairs = (0..2000).map(|n| (b"always the same words".to_vec(), n)).collect();
         let mut state = 1u64;
         let noise: Pairs = (0..2000)

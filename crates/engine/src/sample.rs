@@ -7,7 +7,7 @@
 //! Measured: 0.3 ms of CPU time for the fork, the child and the count, which is why inputs below [`WORTH_BYTES`] are planned without.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, PipeReader, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ use crate::map_reduce::{Emit, MapReduce};
 use crate::reader::Reader;
 use crate::records::Records;
 use crate::source::Source;
+use crate::split::Split;
 use crate::tasks::Tasks;
 
 /// Pieces, spread over the input.
@@ -67,39 +68,15 @@ impl Sample {
         sources: &Arc<[Source]>,
         state: &[u8],
     ) -> Option<(Sample, Child)> {
-        let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
         let open = settings.workers.is_none() && settings.map_workers.is_none() || settings.split_bytes.is_none();
-        let first = sources.iter().find(|source| source.bytes > 0)?;
-        let is_large = matches!(settings.records, Records::WholeFile) && first.bytes > WHOLE_BYTES_MAX;
-        if !settings.sample
-            || settings.isolation != Isolation::Process
-            || !open
-            || is_large
-            || input_bytes < WORTH_BYTES
-        {
+        if settings.isolation != Isolation::Process || !open || !is_worth_it(settings, sources) {
             return None;
         }
-        let (mut from, mut to) = std::io::pipe().ok()?;
-        let child = fork_worker(move || {
-            // Whatever the map function does here, nobody shall hear of it: the workers will meet it again.
-            std::panic::set_hook(Box::new(|_| {}));
+        let (told, has_ended, child) = ask(PATIENCE_MS, |to| {
             let mut reader = Reader::new(PIECE_BYTES);
             reader.state.extend_from_slice(state);
-            let third = match settings.records {
-                // Whether a quoted field is open elsewhere than at the beginning is not known yet.
-                Records::Csv(_) => u64::MAX,
-                _ => input_bytes.div_ceil(PIECES),
-            };
-            let sources = sources.clone();
-            let tasks = Tasks::cut(sources, settings.records, third, settings.record_bytes_max, &HashMap::new());
-            map_pieces(program, &tasks, reader, &mut to);
-            0
-        });
-        let mut child = child.ok()?;
-        let (told, has_ended) = read_for(PATIENCE_MS, &mut from).ok()?;
-        if !has_ended {
-            child.kill().ok()?;
-        }
+            map_pieces(program, &cut(settings, sources, PIECES), reader, to);
+        })?;
         let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
         let sample = Sample::from_words(words);
         // What crashes on the first piece says nothing.
@@ -137,6 +114,53 @@ impl Sample {
     }
 }
 
+/// Whether there is enough input to look at, and not all of it is one record.
+pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
+    let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
+    let first = sources.iter().find(|source| source.bytes > 0);
+    let is_large =
+        matches!(settings.records, Records::WholeFile) && first.is_some_and(|first| first.bytes > WHOLE_BYTES_MAX);
+    settings.sample && !is_large && input_bytes >= WORTH_BYTES
+}
+
+/// The input in about so many tasks, of which the first chunk of each is a piece.
+pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> Tasks {
+    let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
+    let piece = match settings.records {
+        // Whether a quoted field is open elsewhere than at the beginning is not known yet.
+        Records::Csv(_) => u64::MAX,
+        _ => input_bytes.div_ceil(pieces),
+    };
+    Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max, &HashMap::new())
+}
+
+/// Shows `map` the first chunk of a task.
+pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map: impl FnMut(&mut Split<'_>)) {
+    // The reader ends early, with an error that nobody wants to see, when the first chunk is mapped.
+    let _ = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |split| {
+        map(split);
+        split.reject(0, "enough");
+    });
+}
+
+/// What a child process tells through a pipe within so many milliseconds, and whether it was done by then. It may still be ending;
+/// dropped, it is waited for.
+pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Option<(Vec<u8>, bool, Child)> {
+    let (mut from, mut to) = std::io::pipe().ok()?;
+    let child = fork_worker(move || {
+        // Whatever the map function does here, nobody shall hear of it: the workers will meet it again.
+        std::panic::set_hook(Box::new(|_| {}));
+        tell(&mut to);
+        0
+    });
+    let mut child = child.ok()?;
+    let (told, has_ended) = read_for(patience_ms, &mut from).ok()?;
+    if !has_ended {
+        child.kill().ok()?;
+    }
+    Some((told, has_ended, child))
+}
+
 /// The life of the child. A piece is what a reader of small chunks sees first of a task that is a third of the input.
 fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, to: &mut impl Write) {
     let mut counter = Counter {
@@ -152,13 +176,11 @@ fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, to: 
     for task in 0..tasks.len().min(PIECES as usize) {
         let mut bytes = 0;
         let mut ns = 0;
-        // The reader ends early, with an error that nobody wants to see, when the first chunk is mapped.
-        let _ = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |split| {
+        map_piece(&mut reader, tasks, task, |split| {
             let began_ns = monotonic_ns();
             bytes = split.bytes().len() as u64;
             program.map(split, &mut counter);
             ns = monotonic_ns() - began_ns;
-            split.reject(0, "enough");
         });
         if bytes == 0 {
             continue;
@@ -177,7 +199,7 @@ fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, to: 
 /// What comes through the pipe within so many milliseconds, and whether it has been closed by then.
 fn read_for(patience_ms: u32, from: &mut PipeReader) -> io::Result<(Vec<u8>, bool)> {
     let ends_ns = monotonic_ns() + u64::from(patience_ms) * 1_000_000;
-    let (mut told, mut buffer) = (Vec::new(), [0; 8 * WORDS]);
+    let (mut told, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let left_ms = ends_ns.saturating_sub(monotonic_ns()).div_ceil(1_000_000);
         if poll(&[from.as_fd()], Some(left_ms as u32))?.is_empty() {

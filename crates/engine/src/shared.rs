@@ -14,6 +14,9 @@
 
 mod failing;
 mod steps;
+mod written;
+
+pub(crate) use written::Given;
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -132,6 +135,11 @@ pub(crate) enum Failure {
         offset: u64,
         why: String,
     },
+    /// A part of the result cannot be written.
+    Output {
+        part: usize,
+        errno: i32,
+    },
     Spill {
         folder: usize,
         doing: Doing,
@@ -161,6 +169,7 @@ impl Failure {
             Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
             Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
+            Failure::Output { part, errno } => [14, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
             Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
@@ -186,6 +195,7 @@ impl Failure {
                 let doing = DOINGS[spill as usize - 10];
                 Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
             }
+            14 => Some(Failure::Output { part: source, errno: number as i32 }),
             other => panic!("a failure of kind {other} was left"),
         }
     }

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use crate::budget::Room;
 use crate::datum::{Combine, Datum, Key};
 use crate::job::Order;
-use crate::merge::Merge;
+use crate::merge::{Merge, Sorted};
 use crate::run::{Run, RunWriter};
 use crate::shared::Failure;
 use crate::spill::Spill;
@@ -86,7 +86,8 @@ impl<K: Key, V: Datum> Sorter<K, V> {
     fn make_room(&mut self) -> Result<(), Failure> {
         if self.limit < self.store.len() / 2 {
             let mut kept = Pile::new(1);
-            for row in self.store.rows(self.order, self.limit) {
+            let all = self.store.parts().swap_remove(0);
+            for row in self.store.rows(all, self.order, self.limit) {
                 let (key, value) = self.store.pair(row);
                 kept.push(0, key, value);
             }
@@ -104,9 +105,10 @@ impl<K: Key, V: Datum> Sorter<K, V> {
     /// Writes everything in the store as one run.
     pub fn spill(&mut self) -> Result<(), Failure> {
         let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);
-        for row in self.store.rows(self.order, self.limit) {
-            let (key, value) = self.store.pair(row);
-            writer.push::<K, V>(key, value)?;
+        for part in self.store.parts() {
+            for row in self.store.rows(part, self.order, self.limit) {
+                writer.push_entry(self.store.entry(row))?;
+            }
         }
         self.runs.push_back(writer.finish()?);
         self.spill.count_run();
@@ -162,7 +164,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
     pub fn into_merge(mut self, order: Order, limit: usize) -> Result<Merge<K, V>, Failure> {
         self.merge_runs()?;
         assert!(self.runs.is_empty() || order == self.order, "runs have one order");
-        let rows = self.store.rows(order, limit);
-        Merge::new(order, &self.spill, self.runs, (!rows.is_empty()).then_some((self.store, rows)))
+        let memory = Sorted::new(self.store, order, limit);
+        Merge::new(order, &self.spill, self.runs, memory.pair().is_some().then_some(memory))
     }
 }

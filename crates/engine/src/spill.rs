@@ -12,12 +12,19 @@ use std::path::PathBuf;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
+use gristmill_os::clock::monotonic_ns;
+
 use crate::shared::{Doing, Failure};
+
+/// Writes that a mean is made of, about: one that had to wait shall not decide.
+const WRITES_AVERAGED: f64 = 16.0;
 
 /// The spill files of one worker, opened when the first pair needs them.
 pub(crate) struct Spill {
     folders: Vec<Folder>,
     turn: Cell<usize>,
+    /// How long a byte took to write lately: a mean in which the last writes weigh most.
+    write_ns_per_byte: Cell<f64>,
     tally: Cell<Tally>,
 }
 
@@ -60,7 +67,12 @@ impl Spill {
             end: Cell::new(0),
             live: Cell::new(0),
         };
-        Spill { folders: folders.iter().map(folder).collect(), turn: Cell::new(0), tally: Cell::default() }
+        Spill {
+            folders: folders.iter().map(folder).collect(),
+            turn: Cell::new(0),
+            write_ns_per_byte: Cell::new(0.0),
+            tally: Cell::default(),
+        }
     }
 
     /// The same, and beside them the file of `path` that outlives the worker, made if it is not there, and written from byte
@@ -86,6 +98,17 @@ impl Spill {
         self.tally.get()
     }
 
+    /// Nanoseconds that it takes to write a byte: a fraction of one while the page cache takes it.
+    pub fn write_ns_per_byte(&self) -> f64 {
+        self.write_ns_per_byte.get()
+    }
+
+    /// For tests: a disk of this speed.
+    #[cfg(test)]
+    pub fn expect_ns_per_byte(&self, ns_per_byte: f64) {
+        self.write_ns_per_byte.set(ns_per_byte);
+    }
+
     /// A run was written from memory.
     pub fn count_run(&self) {
         self.tally.update(|tally| Tally { runs: tally.runs + 1, ..tally });
@@ -107,7 +130,11 @@ impl Spill {
     /// Writes `bytes` behind what is in the file of `folder`.
     pub fn append(&self, folder: usize, bytes: &[u8]) -> Result<Extent, Failure> {
         let start = self.folders[folder].end.get();
-        self.file(folder)?.write_all_at(bytes, start).map_err(self.failed(folder, Doing::Write))?;
+        let file = self.file(folder)?;
+        let began_ns = monotonic_ns();
+        file.write_all_at(bytes, start).map_err(self.failed(folder, Doing::Write))?;
+        let ns_per_byte = (monotonic_ns() - began_ns) as f64 / bytes.len().max(1) as f64;
+        self.write_ns_per_byte.update(|mean| mean + (ns_per_byte - mean) / WRITES_AVERAGED);
         let Folder { end, live, .. } = &self.folders[folder];
         let bytes = bytes.len() as u64;
         end.set(start + bytes);

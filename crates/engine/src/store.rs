@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
@@ -87,7 +88,7 @@ impl<K: Key, V: Datum> Store<K, V> {
             Store::Pile(pile) => {
                 let mut taken = Pile::new(1);
                 for chunk in pile.chunks.extract_if(.., |chunk| chunk.partition == partition) {
-                    taken.pairs += entry::pairs::<K, V>(&chunk.bytes).count();
+                    taken.pairs += chunk.pairs;
                     taken.chunks.push(chunk);
                 }
                 pile.open.fill(0);
@@ -130,21 +131,42 @@ impl<K: Key, V: Datum> Store<K, V> {
                     }
                 }
             }
-            Store::Pile(pile) => *pile = Pile::new(pile.open.len()),
+            Store::Pile(pile) => *pile = Pile { ranged: pile.ranged, ..Pile::new(pile.open.len()) },
         }
     }
 
-    /// Where the pairs lie, in `order`, at most `limit` of them.
-    pub fn rows(&self, order: Order, limit: usize) -> Vec<Row> {
+    /// What can be sorted by itself: numbers of chunks or partitions whose pairs come before those of the next, where
+    /// partitions are ranges of the result; else everything.
+    pub fn parts(&mut self) -> Vec<Range<usize>> {
+        let everything = match self {
+            Store::Gathered(partitions) => 0..partitions.len(),
+            Store::Pile(pile) if pile.ranged => {
+                pile.chunks.sort_by_key(|chunk| chunk.partition);
+                // The open chunks are not where they were.
+                pile.open.fill(0);
+                let parts = pile.chunks.chunk_by(|a, b| a.partition == b.partition).map(<[Chunk]>::len);
+                let starts = parts.scan(0, |end, chunks| {
+                    *end += chunks;
+                    Some(*end - chunks..*end)
+                });
+                return starts.collect();
+            }
+            Store::Pile(pile) => 0..pile.chunks.len(),
+        };
+        std::iter::once(everything).collect()
+    }
+
+    /// Where the pairs of a part lie, in `order`, at most `limit` of them.
+    pub fn rows(&self, part: Range<usize>, order: Order, limit: usize) -> Vec<Row> {
         let compare = |a: &Row, b: &Row| -> Ordering {
             a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(*a), self.pair(*b)))
         };
         // With a limit, twice as many rows are gathered before the worse half is dropped; what is worse than
         // the worst that was kept is not even gathered.
         let gathered_max = limit.saturating_mul(2).max(1024);
-        let mut rows: Vec<Row> = Vec::with_capacity(self.len().min(gathered_max));
+        let mut rows: Vec<Row> = Vec::with_capacity(self.len_of(part.clone()).min(gathered_max));
         let mut worst = u64::MAX;
-        self.for_each(|part, at, key, value| {
+        self.for_each(part, |part, at, key, value| {
             let prefix = order.prefix::<K, V>(key, value);
             if prefix > worst {
                 return;
@@ -157,27 +179,47 @@ impl<K: Key, V: Datum> Store<K, V> {
             }
         });
         if order != Order::Unordered {
-            rows.sort_unstable_by(compare);
+            // Numbers first, which sorts without a branch that depends on them; then those that are equal.
+            rows.sort_unstable_by_key(|row| row.prefix);
+            for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
+                equal.sort_unstable_by(|a, b| order.compare::<K, V>(self.pair(*a), self.pair(*b)));
+            }
         }
         rows.truncate(limit);
         rows
     }
 
-    /// Calls `visit` with every pair and where it lies.
-    fn for_each(&self, mut visit: impl FnMut(usize, usize, K::Ref<'_>, V::Ref<'_>)) {
+    /// Number of pairs in a part, or more.
+    fn len_of(&self, part: Range<usize>) -> usize {
         match self {
-            Store::Gathered(partitions) => {
-                for (number, gathered) in partitions.iter().enumerate() {
-                    gathered.pairs().for_each(|(place, pair)| visit(number, place, pair.key, pair.value));
+            Store::Gathered(partitions) => partitions[part].iter().map(Gathered::len).sum(),
+            Store::Pile(pile) => pile.chunks[part].iter().map(|chunk| chunk.pairs).sum(),
+        }
+    }
+
+    /// Calls `visit` with every pair of a part and where it lies.
+    fn for_each(&self, part: Range<usize>, mut visit: impl FnMut(usize, usize, K::Ref<'_>, V::Ref<'_>)) {
+        for number in part {
+            match self {
+                Store::Gathered(partitions) => {
+                    partitions[number].pairs().for_each(|(at, pair)| visit(number, at, pair.key, pair.value));
                 }
-            }
-            Store::Pile(pile) => {
-                for (number, chunk) in pile.chunks.iter().enumerate() {
-                    entry::pairs::<K, V>(&chunk.bytes)
-                        .for_each(|(place, pair)| visit(number, place, pair.key, pair.value));
+                Store::Pile(pile) => {
+                    let pairs = entry::pairs::<K, V>(&pile.chunks[number].bytes);
+                    pairs.for_each(|(at, pair)| visit(number, at, pair.key, pair.value));
                 }
             }
         }
+    }
+
+    /// The pair at a row as it lies in a page.
+    #[inline(always)]
+    pub fn entry(&self, row: Row) -> &[u8] {
+        let from = match self {
+            Store::Gathered(partitions) => partitions[row.part()].from(row.at()),
+            Store::Pile(pile) => &pile.chunks[row.part()].bytes[row.at()..],
+        };
+        &from[..entry::read::<K, V>(from).bytes]
     }
 
     /// The pair at a row.
@@ -200,18 +242,33 @@ pub(crate) struct Pile<K, V> {
     open: Vec<u32>,
     room_bytes: usize,
     pairs: usize,
+    /// Partitions are ranges of the result.
+    ranged: bool,
     kind: PhantomData<(K, V)>,
 }
 
 /// Pairs of one partition, one behind the other.
 pub(crate) struct Chunk {
     pub partition: usize,
+    pub pairs: usize,
     pub bytes: Vec<u8>,
 }
 
 impl<K: Key, V: Datum> Pile<K, V> {
     pub fn new(partitions: usize) -> Pile<K, V> {
-        Pile { chunks: Vec::new(), open: vec![0; partitions], room_bytes: 0, pairs: 0, kind: PhantomData }
+        Pile {
+            chunks: Vec::new(),
+            open: vec![0; partitions],
+            room_bytes: 0,
+            pairs: 0,
+            ranged: false,
+            kind: PhantomData,
+        }
+    }
+
+    /// The same, of partitions that are ranges of the result.
+    pub fn of_ranges(partitions: usize) -> Pile<K, V> {
+        Pile { ranged: true, ..Pile::new(partitions) }
     }
 
     pub fn bytes(&self) -> usize {
@@ -221,21 +278,25 @@ impl<K: Key, V: Datum> Pile<K, V> {
     /// Takes so many pairs that lie one behind the other.
     pub fn append(&mut self, partition: usize, pairs: u32, body: &[u8]) {
         self.pairs += pairs as usize;
-        self.room(partition, body.len(), CHUNK_BYTES_MIN).extend_from_slice(body);
+        let chunk = self.room(partition, body.len(), CHUNK_BYTES_MIN);
+        chunk.pairs += pairs as usize;
+        chunk.bytes.extend_from_slice(body);
     }
 
     /// Takes one pair.
     pub fn push(&mut self, partition: usize, key: K::Ref<'_>, value: V::Ref<'_>) {
         self.pairs += 1;
         let bytes = entry::width::<K, V>(key, value);
-        let to = self.room(partition, bytes, CHUNK_BYTES);
+        let chunk = self.room(partition, bytes, CHUNK_BYTES);
+        chunk.pairs += 1;
+        let to = &mut chunk.bytes;
         let at = to.len();
         to.resize(at + bytes, 0);
         entry::write::<K, V>(0, key, value, &mut to[at..]);
     }
 
     /// A chunk of `partition` with room for so many bytes, made with at least `room_min` when there is none.
-    fn room(&mut self, partition: usize, bytes: usize, room_min: usize) -> &mut Vec<u8> {
+    fn room(&mut self, partition: usize, bytes: usize, room_min: usize) -> &mut Chunk {
         let last = self.open[partition] as usize;
         let fits = last > 0 && {
             let chunk = &self.chunks[last - 1].bytes;
@@ -244,10 +305,10 @@ impl<K: Key, V: Datum> Pile<K, V> {
         if !fits {
             let room = bytes.max(room_min);
             self.room_bytes += room + CHUNK_COST;
-            self.chunks.push(Chunk { partition, bytes: Vec::with_capacity(room) });
+            self.chunks.push(Chunk { partition, pairs: 0, bytes: Vec::with_capacity(room) });
             self.open[partition] = u32::try_from(self.chunks.len()).expect("a pile has fewer than 2^32 chunks");
         }
-        &mut self.chunks[self.open[partition] as usize - 1].bytes
+        &mut self.chunks[self.open[partition] as usize - 1]
     }
 
     /// The chunks, partition by partition.
@@ -271,13 +332,14 @@ mod tests {
         ) {
             let mut pile = Pile::<Bytes, u64>::new(1);
             pairs.iter().for_each(|(key, value)| pile.push(0, key, *value));
-            let store = Store::Pile(pile);
+            let mut store = Store::Pile(pile);
+            let all = store.parts().swap_remove(0);
             prop_assert_eq!(store.len(), pairs.len());
             for order in [Order::ByKey, Order::ByValueDescending] {
                 let mut expected = pairs.clone();
                 expected.sort_by(|a, b| order.compare::<Bytes, u64>((&a.0, a.1), (&b.0, b.1)));
                 expected.truncate(limit);
-                let rows = store.rows(order, limit);
+                let rows = store.rows(all.clone(), order, limit);
                 let found: Vec<_> =
                     rows.iter().map(|row| store.pair(*row)).map(|(key, value)| (key.to_vec(), value)).collect();
                 prop_assert_eq!(found, expected);

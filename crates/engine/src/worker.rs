@@ -8,11 +8,12 @@ use gristmill_os::usage::Usage;
 use gristmill_page::{Reuse, Shelver};
 use gristmill_ring::Latch;
 
-use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable};
+use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, RangeBuffer};
 use crate::counters::{Count, Meter, Phase};
-use crate::delivery::{Delivery, in_partitions, run_order};
+use crate::delivery::{in_partitions, run_order};
 use crate::exchange::{Inbox, JobIsOver, Lane, Outbox};
 use crate::fate::{Fate, Moment};
+use crate::finish::finish;
 use crate::iterate::Pairs;
 use crate::job::{Buffer, Isolation, PagePolicy};
 use crate::keep::{Keeper, NoRoom, pairs_of};
@@ -20,6 +21,7 @@ use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::narrow::Narrow;
 use crate::partition::Partitioner;
 use crate::plan::Plan;
+use crate::ranges::Ranges;
 use crate::reader::Reader;
 use crate::reduction::Reduction;
 use crate::shared::{Failure, Shared};
@@ -27,6 +29,7 @@ use crate::shared_output::Scopes;
 use crate::spill::{Spill, Tally};
 use crate::stage;
 use crate::tasks::Tasks;
+use crate::written::Written;
 
 /// What a worker does, and in which slot.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +48,10 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     pub settings: &'w crate::job::Settings,
+    /// What the partitions are, if they are ranges of pairs.
+    pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
+    /// Reducers write the result themselves.
+    pub written: Option<&'w Written<'w, J>>,
     pub outputs: &'w Scopes<'w>,
     pub start_ns: u64,
     /// The job runs in steps: its result stays in the region.
@@ -102,7 +109,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     let inbox = role.reduces.map(|_| {
         let spill = Rc::new(Spill::new(&work.settings.spill_dirs));
         let reduction = empty_reduction(work, spill.clone());
-        Inbox::new(shared, role.slot, receiver, plan, spill, reduction)
+        Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.written)
     });
     let fates = &work.settings.fates;
     let fate = fates.iter().find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth)| (*moment, *nth));
@@ -204,6 +211,11 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
                 shared.fail(role.slot, &error);
                 break;
             }
+            if let (Some(_), Some(inbox)) = (work.written, &lane.inbox) {
+                for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
+                    shared.set_given(partition, inbox.given[partition]);
+                }
+            }
             publish(&mut lane, usage_before, usage());
             shared.set_drained(role.slot, round);
             lane.outbox.fate.passes(Moment::Drained);
@@ -285,7 +297,10 @@ impl<J: MapReduce> Mapper<J> {
             Kept::Array(array) => {
                 map_task(work, reader, task, narrow, &mut DenseBuffer::new(lane, array, *partitioner))?;
             }
-            Kept::Nothing => map_task(work, reader, task, narrow, &mut ArrayBuffer::new(lane, *partitioner))?,
+            Kept::Nothing => match work.ranges {
+                Some(ranges) => map_task(work, reader, task, narrow, &mut RangeBuffer::new(lane, ranges))?,
+                None => map_task(work, reader, task, narrow, &mut ArrayBuffer::new(lane, *partitioner))?,
+            },
         }
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
         merge_outputs(work, lane, task)?;
@@ -371,7 +386,8 @@ fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduct
     let (order, limit) = run_order::<J>(settings, reduce.is_some());
     // What a step leaves stays in memory, and is limited there.
     let room = if work.iterates { plan.room.without_limit() } else { plan.room };
-    let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, order, limit, room, spill);
+    let ranged = work.ranges.is_some();
+    let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, ranged, order, limit, room, spill);
     reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.deterministic));
     reduction
 }
@@ -426,21 +442,5 @@ fn keep<J: MapReduce>(
         lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;
     }
     lane.meter.enter(before);
-    Ok(())
-}
-
-/// Sorts what this worker has reduced and sends it to the coordinator.
-fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Result<(), Failure> {
-    let reduction = reduced(work, lane);
-    lane.meter.enter(Phase::Sort);
-    let spilled = reduction.sorter.has_runs();
-    let delivery = Delivery::prepare(reduction, work.settings, work.reduce)?;
-    if spilled {
-        lane.outbox.fate.passes(Moment::RunsMerged);
-    }
-    lane.meter.enter(Phase::Output);
-    let keys = delivery.for_each(|key, value| lane.append_result::<J::Key, J::Value>(key, value))?;
-    lane.meter.add(Count::Keys, keys);
-    lane.end_result();
     Ok(())
 }

@@ -1,14 +1,17 @@
 //! Map-side buffers: what stands between the map function and the pages.
 //!
 //! - [`ArrayBuffer`] appends every pair to the open page of its partition.
+//! - [`RangeBuffer`] does the same where partitions are ranges of pairs.
 //! - [`HashBuffer`] combines pairs in a table that fits the cache and appends what is left when it is full.
 //! - [`DenseBuffer`] combines pairs in an array with a place for each key of a small domain.
 
 mod array;
 mod dense;
 mod hash;
+mod range;
 mod slots;
 
 pub(crate) use array::ArrayBuffer;
 pub(crate) use dense::{DenseArray, DenseBuffer};
 pub(crate) use hash::{HashBuffer, HashTable};
+pub(crate) use range::RangeBuffer;
