@@ -1,6 +1,6 @@
 //! Sort: the engine brings pairs into the order of their keys, so a program has only to say what a key is.
 
-use gristmill::{Bytes, Emit, MapReduce, Records, Split};
+use gristmill::{Bytes, Emit, MapReduce, Records, Row, Split};
 
 /// Bytes of a TeraSort record, of which the first [`TERA_KEY_BYTES`] are the key.
 pub const TERA_RECORD_BYTES: usize = 100;
@@ -67,5 +67,38 @@ impl MapReduce for SortTera {
             let (key, value) = record.split_at(TERA_KEY_BYTES);
             out.emit(key, value);
         }
+    }
+}
+
+impl Row<Bytes, ()> for SortLines {
+    fn bytes(&self, line: &[u8], (): ()) -> usize {
+        line.len() + 1
+    }
+
+    fn write(&self, line: &[u8], (): (), to: &mut Vec<u8>) {
+        to.extend_from_slice(line);
+        to.push(b'\n');
+    }
+}
+
+impl Row<Bytes, Bytes> for SortLinesBy {
+    fn bytes(&self, _: &[u8], line: &[u8]) -> usize {
+        line.len() + 1
+    }
+
+    fn write(&self, _: &[u8], line: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(line);
+        to.push(b'\n');
+    }
+}
+
+impl Row<Bytes, Bytes> for SortTera {
+    fn bytes(&self, key: &[u8], rest: &[u8]) -> usize {
+        key.len() + rest.len()
+    }
+
+    fn write(&self, key: &[u8], rest: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(key);
+        to.extend_from_slice(rest);
     }
 }

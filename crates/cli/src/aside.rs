@@ -49,22 +49,39 @@ impl Aside {
         if target.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name for a file"));
         }
-        let (file, place) = unnamed(directory(&target)).or_else(|error| match error {
-            // The file system has no files without a name, or the kernel does not know of them.
-            Errno::OPNOTSUPP | Errno::ISDIR => hidden(&target),
-            error => Err(error.into()),
-        })?;
+        let (file, place) = begin(&target)?;
         if let Some(facts) = present {
             file.set_permissions(facts.permissions())?;
         }
         Ok(Aside { file, target, place })
     }
 
+    /// Begins a file in the directory of `beside` that gets its name, and that elsewhere in the same file system, from
+    /// [`Aside::name`].
+    pub fn create_beside(beside: &Path) -> io::Result<Aside> {
+        let (file, place) = begin(beside)?;
+        Ok(Aside { file, target: beside.to_owned(), place })
+    }
+
+    /// Gives the file this name, once the disk has what was written. That the disk has the name too is the caller's business.
+    pub fn name(self, target: PathBuf) -> io::Result<()> {
+        Aside { target, ..self }.place()
+    }
+
     /// Gives the file its name, once everything has been written and the disk has it.
     pub fn publish(self) -> io::Result<()> {
+        if let Place::Target = self.place {
+            return Ok(());
+        }
+        let directory = directory(&self.target).to_owned();
+        self.place()?;
+        sync_directory(&directory)
+    }
+
+    fn place(self) -> io::Result<()> {
         let Aside { file, target, place } = self;
         match place {
-            Place::Target => return Ok(()),
+            Place::Target => {}
             Place::Unnamed => {
                 file.sync_all()?;
                 let from = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -90,8 +107,22 @@ impl Aside {
                 path.persist(&target)?;
             }
         }
-        File::open(directory(&target))?.sync_all()
+        Ok(())
     }
+}
+
+/// The disk has the names in a directory.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Begins a file in the directory of `target`.
+fn begin(target: &Path) -> io::Result<(File, Place)> {
+    unnamed(directory(target)).or_else(|error| match error {
+        // The file system has no files without a name, or the kernel does not know of them.
+        Errno::OPNOTSUPP | Errno::ISDIR => hidden(target),
+        error => Err(error.into()),
+    })
 }
 
 fn unnamed(directory: &Path) -> Result<(File, Place), Errno> {
@@ -119,7 +150,7 @@ fn hidden_name(target: &Path, end: &str) -> PathBuf {
     target.with_file_name(name)
 }
 
-fn directory(target: &Path) -> &Path {
+pub fn directory(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

@@ -10,6 +10,7 @@
 //!  rows         how a row is written   aside        a file that appears whole or not at all
 //!  packer       a file that is compressed as it is written
 //!  bad_records  what was set aside
+//!  parts        a folder of files that appears whole or not at all
 //!  stats        what it took           units        sizes and durations as people write them
 //!  generate     makes input            experiment   compares strategies
 //! ```
@@ -32,6 +33,7 @@ mod matrix_multiply;
 mod output;
 mod packer;
 mod palindromes;
+mod parts;
 mod pca;
 mod progress;
 mod rows;

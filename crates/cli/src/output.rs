@@ -1,16 +1,19 @@
 //! Where the result goes: standard output, or a file that appears whole or not at all.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use gristmill::{Compression, Job, MapReduce};
+use rustix::fs::OFlags;
 
 use crate::aside::Aside;
 use crate::failure::Failure;
 use crate::packer::Packer;
+use crate::parts::Parts;
 use crate::rows::{Field, Format, Rows};
 
 /// Which rows are wanted, in which order.
@@ -38,7 +41,7 @@ pub struct Destination {
     format: Option<Format>,
 }
 
-const RESULT: &str = "Result";
+pub const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
@@ -84,12 +87,30 @@ impl Destination {
         self.open_as(format, columns)
     }
 
-    /// The same for a result that has no rows: only [`Output::bytes`] are written, and the name may be any.
-    pub fn open_plain(&self) -> Result<Output, Failure> {
-        match self.format {
-            None => self.open_as(Format::Tsv, &[]),
-            Some(_) => Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into())),
+    /// The same for a result whose rows are bytes already; the name may be any.
+    pub fn open_raw(&self) -> Result<Raw, Failure> {
+        if self.format.is_some() {
+            return Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into()));
         }
+        let output = self.open_as(Format::Tsv, &[])?;
+        let path = self.path();
+        if path.and_then(Compression::of_name).is_some() {
+            return Ok(Raw::Stream(Box::new(output)));
+        }
+        let name = output.name.clone();
+        let failed = |source| Failure::output(name.clone(), source);
+        let mut file = match &output.aside {
+            Some(aside) => aside.file.try_clone(),
+            None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+        }
+        .map_err(failed)?;
+        // Whoever appends writes behind what is there, wherever he wants to write.
+        let appends = rustix::fs::fcntl_getfl(&file).map_err(|errno| failed(errno.into()))?.contains(OFlags::APPEND);
+        if appends || !file.metadata().map_err(failed)?.is_file() {
+            return Ok(Raw::Stream(Box::new(output)));
+        }
+        let start = file.stream_position().map_err(failed)?;
+        Ok(Raw::File(RawFile { name, file, start, aside: output.aside }))
     }
 
     /// Where it goes, if that is a file.
@@ -131,6 +152,40 @@ fn format_of(path: &Path) -> Result<Format, Failure> {
     }
 }
 
+/// Where rows go that are bytes already.
+pub enum Raw {
+    /// Something that takes one byte after the other.
+    Stream(Box<Output>),
+    /// A file in which every byte has its place.
+    File(RawFile),
+    /// A folder.
+    Parts(Parts),
+}
+
+/// A file, to be written from some byte on.
+pub struct RawFile {
+    pub name: PathBuf,
+    file: File,
+    pub start: u64,
+    aside: Option<Aside>,
+}
+
+impl RawFile {
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// So many bytes were written: gives the file its name, or goes behind them.
+    pub fn finish(mut self, bytes: u64) -> Result<(), Failure> {
+        let outcome = match self.aside {
+            Some(aside) => aside.publish(),
+            // The shell may have more to write.
+            None => self.file.seek(SeekFrom::Start(self.start + bytes)).map(drop),
+        };
+        outcome.map_err(|source| Failure::output(self.name, source))
+    }
+}
+
 /// The result being written.
 pub struct Output {
     name: PathBuf,
@@ -145,8 +200,8 @@ impl Output {
     }
 
     /// Writes bytes as they are.
-    pub fn bytes(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
-        pieces.iter().try_for_each(|piece| self.rows.bytes(piece))
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.rows.bytes(bytes)
     }
 
     /// Ends the result, given how its rows were written: flushes it, and gives the file its name. A

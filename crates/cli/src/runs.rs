@@ -4,7 +4,7 @@ use std::cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Choice, Datum, Error, Job, MapReduce, Next, Outcome, Step, Summary};
+use gristmill::{Choice, Datum, Error, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target};
 
 use crate::bad_records::BadRecords;
 use crate::common::Common;
@@ -93,6 +93,21 @@ impl<'o> Runs<'o> {
         })?;
         self.note(&summary);
         Ok(summary)
+    }
+
+    /// Runs one job whose reducers write the result.
+    pub fn write_rows<'t, J: MapReduce>(
+        &self,
+        job: Job<'_, J>,
+        path: &'t Path,
+        target: Target<'t>,
+        row: &'t dyn Row<J::Key, J::Value>,
+    ) -> Result<(Vec<Part>, Summary), Failure> {
+        let written = self.prepared(job).write(path, target, row);
+        self.terminal.clear();
+        let (parts, summary) = written?;
+        self.note(&summary);
+        Ok((parts, summary))
     }
 
     /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.

@@ -1,15 +1,17 @@
 //! `gristmill sort`: lines or records in order, whatever memory there is.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gristmill::{Datum, Job, MapReduce, Order, Records};
+use gristmill::{Job, MapReduce, Order, Records, Row, Target};
 use gristmill_apps::{SortLines, SortLinesBy, SortTera, TERA_RECORDS};
 
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
-use crate::output::Output;
+use crate::output::{RESULT, Raw};
+use crate::parts::Parts;
 use crate::runs::Runs;
 
 /// Sort lines, or TeraSort records, byte by byte
@@ -27,6 +29,11 @@ pub struct Sort {
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with = "records", help_heading = INPUT)]
     key_bytes: Option<(usize, usize)>,
 
+    /// Write the result to this new folder: files that follow each other in order, part-00000 and so on, and manifest.json,
+    /// which has the records, bytes, checksum, first and last key of each. It appears when it is whole
+    #[arg(long, value_name = "DIR", conflicts_with = "output", help_heading = RESULT)]
+    parts: Option<PathBuf>,
+
     #[command(flatten)]
     common: Common,
 }
@@ -34,6 +41,7 @@ pub struct Sort {
 const EXAMPLES: &str = "\
 Examples:
   gristmill sort --memory 1GiB --spill-dir /mnt/fast big.txt > sorted.txt
+  gristmill sort --parts sorted big.txt && cat sorted/part-* | cmp - sorted.txt
   gristmill terasort generate 10000000 -o tera && gristmill sort --records terasort tera | gristmill terasort validate";
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -56,31 +64,46 @@ fn range(text: &str) -> Result<(usize, usize), String> {
 
 impl Sort {
     pub fn run(&self) -> Result<(), Failure> {
-        let line = |output: &mut Output, line: &[u8]| output.bytes(&[line, b"\n"]);
         match (self.records, self.key_bytes) {
-            (Kind::Terasort, _) => self.sort(&SortTera, TERA_RECORDS, |output, key, value| output.bytes(&[key, value])),
-            (Kind::Lines, Some((from, to))) => {
-                self.sort(&SortLinesBy { from, to }, Records::Lines, |output, _, text| line(output, text))
-            }
-            (Kind::Lines, None) => self.sort(&SortLines, Records::Lines, |output, text, ()| line(output, text)),
+            (Kind::Terasort, _) => self.sort(&SortTera, TERA_RECORDS),
+            (Kind::Lines, Some((from, to))) => self.sort(&SortLinesBy { from, to }, Records::Lines),
+            (Kind::Lines, None) => self.sort(&SortLines, Records::Lines),
         }
     }
 
-    fn sort<J: MapReduce>(
-        &self,
-        program: &J,
-        records: Records,
-        mut write: impl FnMut(&mut Output, <J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    fn sort<J: MapReduce + Row<J::Key, J::Value>>(&self, program: &J, records: Records) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let mut output = self.common.destination.open_plain()?;
+        let destination = match &self.parts {
+            Some(dir) => Raw::Parts(Parts::begin(dir)?),
+            None => self.common.destination.open_raw()?,
+        };
         let job = Job::new(program, self.common.inputs.input()?).records(records).order(Order::ByKey);
-        let mut written = Ok(());
-        let summary = runs.run_while(job, |key, value| {
-            written = write(&mut output, key, value);
-            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        output.finish(written)?;
+        let summary = match destination {
+            Raw::Stream(mut output) => {
+                let (mut written, mut bytes) = (Ok(()), Vec::new());
+                let summary = runs.run_while(job, |key, value| {
+                    bytes.clear();
+                    program.write(key, value, &mut bytes);
+                    written = output.bytes(&bytes);
+                    if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })?;
+                output.finish(written)?;
+                summary
+            }
+            Raw::File(to) => {
+                let target = Target::File { file: to.file(), start: to.start };
+                let (parts, summary) = runs.write_rows(job, &to.name, target, program)?;
+                to.finish(parts.iter().map(|part| part.bytes).sum())?;
+                summary
+            }
+            Raw::Parts(mut to) => {
+                let dir = to.dir.clone();
+                let (parts, summary) =
+                    runs.write_rows(job, &dir, Target::Parts(&mut |count| to.make(count)), program)?;
+                to.finish(&parts)?;
+                summary
+            }
+        };
         runs.finish(&summary, "records", "sorted")
     }
 }

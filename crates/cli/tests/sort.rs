@@ -97,3 +97,86 @@ fn a_memory_that_is_too_small_and_a_spill_folder_that_is_not_there_are_told() {
     let gone = complaint(gristmill(["sort", "--spill-dir", "/no/such/folder"]).arg(&path), 2);
     assert!(gone.contains("the spill folder /no/such/folder is no directory"), "{gone}");
 }
+
+/// Lines, and what they are in order.
+fn sorted_file(dir: &Path) -> (PathBuf, Vec<u8>) {
+    let mut lines = lines(60_000);
+    let path = file_of(dir, &lines);
+    lines.sort();
+    let mut sorted = lines.join(&b"\n"[..]);
+    sorted.push(b'\n');
+    (path, sorted)
+}
+
+#[test]
+fn a_file_gets_the_same_bytes_as_a_pipe_however_it_is_opened() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (path, sorted) = sorted_file(dir.path());
+    let out = dir.path().join("out");
+    for memory in MEMORIES {
+        let sort = || {
+            let mut sort = gristmill(["sort", "--workers", "2"]);
+            sort.args(memory).arg(&path);
+            sort
+        };
+        assert!(answer(sort().arg("-o").arg(&out)).is_empty());
+        assert!(fs::read(&out).expect("read") == sorted, "-o {memory:?}");
+        // What the shell has opened for several commands: each goes on where the one before has ended.
+        let mut shared = fs::File::create(&out).expect("created");
+        shared.write_all(b"before\n").expect("written");
+        for _ in 0..2 {
+            let status = sort().stdout(shared.try_clone().expect("cloned")).status().expect("it starts");
+            assert!(status.success());
+        }
+        shared.write_all(b"after\n").expect("written");
+        assert!(
+            fs::read(&out).expect("read") == [b"before\n", &sorted[..], &sorted, b"after\n"].concat(),
+            "{memory:?}"
+        );
+        let appended = fs::File::options().append(true).open(&out).expect("opened");
+        shared.set_len(7).expect("cut");
+        assert!(sort().stdout(appended).status().expect("it starts").success());
+        assert!(fs::read(&out).expect("read") == [b"before\n", &sorted[..]].concat(), ">> {memory:?}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 2);
+}
+
+#[test]
+fn parts_follow_each_other_and_the_manifest_says_what_they_are() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (path, sorted) = sorted_file(dir.path());
+    let parts = dir.path().join("parts");
+    for (number, memory) in MEMORIES.iter().enumerate() {
+        // A folder that is there and empty is filled.
+        if number == 1 {
+            fs::remove_dir_all(&parts).and_then(|()| fs::create_dir(&parts)).expect("made anew");
+        }
+        answer(gristmill(["sort", "--workers", "2", "--parts"]).arg(&parts).args(*memory).arg(&path));
+        let manifest = fs::read(parts.join("manifest.json")).expect("a manifest");
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+        assert_eq!((&manifest["records"], &manifest["bytes"]), (&60_000.into(), &sorted.len().into()));
+        let list = manifest["parts"].as_array().expect("a list");
+        let mut found = Vec::new();
+        for part in list {
+            let bytes = fs::read(parts.join(part["name"].as_str().expect("a name"))).expect("a part");
+            assert_eq!(part["bytes"], bytes.len());
+            assert_eq!(part["crc32"], format!("{:08x}", crc32fast::hash(&bytes)));
+            let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+            assert_eq!(part["records"], lines.len());
+            if let [first, .., last] = lines[..] {
+                let text = |line: &[u8]| String::from_utf8(line[..line.len() - 1].to_vec()).expect("text");
+                assert_eq!((&part["first_key"], &part["last_key"]), (&text(first).into(), &text(last).into()));
+            }
+            found.extend_from_slice(&bytes);
+        }
+        assert!(found == sorted && list.len() > 10, "{memory:?}");
+        assert_eq!(fs::read_dir(&parts).expect("a folder").count(), list.len() + 1);
+    }
+    let full = complaint(gristmill(["sort", "--parts"]).arg(&parts).arg(&path), 2);
+    assert!(full.contains("is not empty: --parts makes a new folder"), "{full}");
+    let nowhere = complaint(gristmill(["sort", "--parts", "/no/such/folder"]).arg(&path), 1);
+    assert!(nowhere.contains("cannot write /no/such/folder: No such file or directory"), "{nowhere}");
+    let failed = complaint(gristmill(["sort", "--parts", "new"]).current_dir(dir.path()).arg("/no/such/file"), 1);
+    assert!(failed.contains("/no/such/file"), "{failed}");
+    assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 2, "what failed left nothing");
+}
