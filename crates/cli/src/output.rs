@@ -87,14 +87,15 @@ impl Destination {
         self.open_as(format, columns)
     }
 
-    /// The same for a result whose rows are bytes already; the name may be any.
-    pub fn open_raw(&self) -> Result<Raw, Failure> {
+    /// The same for a result whose rows are bytes already; the name may be any. `continues`: the job may be continued, so that
+    /// its reducers do not write.
+    pub fn open_raw(&self, continues: bool) -> Result<Raw, Failure> {
         if self.format.is_some() {
             return Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into()));
         }
         let output = self.open_as(Format::Tsv, &[])?;
         let path = self.path();
-        if path.and_then(Compression::of_name).is_some() {
+        if continues || path.and_then(Compression::of_name).is_some() {
             return Ok(Raw::Stream(Box::new(output)));
         }
         let name = output.name.clone();

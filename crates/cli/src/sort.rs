@@ -31,7 +31,7 @@ pub struct Sort {
 
     /// Write the result to this new folder: files that follow each other in order, part-00000 and so on, and manifest.json,
     /// which has the records, bytes, checksum, first and last key of each. It appears when it is whole
-    #[arg(long, value_name = "DIR", conflicts_with = "output", help_heading = RESULT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "checkpoint"], help_heading = RESULT)]
     parts: Option<PathBuf>,
 
     #[command(flatten)]
@@ -75,7 +75,7 @@ impl Sort {
         let runs = Runs::new(&self.common)?;
         let destination = match &self.parts {
             Some(dir) => Raw::Parts(Parts::begin(dir)?),
-            None => self.common.destination.open_raw()?,
+            None => self.common.destination.open_raw(self.common.job.checkpoint.is_some())?,
         };
         let job = Job::new(program, self.common.inputs.input()?).records(records).order(Order::ByKey);
         let summary = match destination {

@@ -121,6 +121,10 @@ fn a_file_gets_the_same_bytes_as_a_pipe_however_it_is_opened() {
         };
         assert!(answer(sort().arg("-o").arg(&out)).is_empty());
         assert!(fs::read(&out).expect("read") == sorted, "-o {memory:?}");
+        // A job that could be continued is written by one process.
+        let checkpoint = dir.path().join("checkpoint");
+        assert!(answer(sort().arg("-o").arg(&out).arg("--checkpoint").arg(&checkpoint)).is_empty());
+        assert!(fs::read(&out).expect("read") == sorted, "--checkpoint {memory:?}");
         // What the shell has opened for several commands: each goes on where the one before has ended.
         let mut shared = fs::File::create(&out).expect("created");
         shared.write_all(b"before\n").expect("written");

@@ -118,8 +118,12 @@ fn supervise<J: MapReduce>(
     let opened = input.open()?;
     let checkpoint = match &settings.checkpoint {
         None => None,
-        Some(_) if state.is_some() || !outputs.is_empty() => {
-            let what = if outputs.is_empty() { "a job in steps" } else { "a job with shared outputs" };
+        Some(_) if state.is_some() || !outputs.is_empty() || writing.is_some() => {
+            let what = match (&state, &writing) {
+                (Some(_), _) => "a job in steps",
+                (None, Some(_)) => "a job whose reducers write its result",
+                (None, None) => "a job with shared outputs",
+            };
             return Err(Error::Setting(format!("{what} cannot be continued: leave out --checkpoint")));
         }
         Some(_) if opened.is_spooled() => {

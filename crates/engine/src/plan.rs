@@ -272,7 +272,11 @@ impl Plan {
             map_workers,
             reduce_workers,
             partitions,
-            ranged: passes && settings.order == Order::ByKey && settings.limit == usize::MAX,
+            // Ranges are cut by a sample; a job that is continued must not be cut otherwise than it was.
+            ranged: passes
+                && settings.order == Order::ByKey
+                && settings.limit == usize::MAX
+                && settings.checkpoint.is_none(),
             page_bytes,
             pages_per_arena: pool_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,

@@ -13,7 +13,7 @@ use crate::checkpoint::{Checkpoint, Facts};
 use crate::counters::{Count, Phase};
 use crate::datum::Datum;
 use crate::delivery::{Delivery, run_order};
-use crate::exchange::Lane;
+use crate::exchange::{Lane, RESULT};
 use crate::fate::Moment;
 use crate::map_reduce::MapReduce;
 use crate::merge::Merge;
@@ -72,20 +72,16 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
                 Spill::with_file(&settings.spill_dirs, dir.join(format!("{number}.pairs")), end)?;
             let saved = Rc::new(saved);
             let (order, limit) = run_order::<J>(settings, reduce.is_some());
-            let combines = plan.combine_in_reduce;
-            let mut reduction = Reduction::<J>::new(plan.partitions, combines, order, limit, plan.room, saved.clone());
+            let (combines, ranged) = (plan.combine_in_reduce, false);
+            let mut reduction =
+                Reduction::<J>::new(plan.partitions, combines, ranged, order, limit, plan.room, saved.clone());
             for (start, bytes) in runs {
                 reduction.sorter.adopt(Run::find(&saved, Extent { folder: saved_folder, start, bytes })?);
             }
             let delivery = Delivery::prepare(reduction, settings, reduce)?;
             let mut keys = 0;
             let run = write::<J>(&spill, folder, plan.room.block_bytes, |push| {
-                let mut flow = ControlFlow::Continue(());
-                keys = delivery.for_each(|key, value| {
-                    if flow.is_continue() {
-                        flow = push(key, value);
-                    }
-                })?;
+                keys = delivery.for_each(push)?;
                 Ok(())
             })?;
             spill.sync(folder)?;
@@ -98,10 +94,10 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     lane.outbox.fate.passes(Moment::RunsMerged);
     lane.meter.enter(Phase::Output);
     Merge::<J::Key, J::Value>::new(settings.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
-        lane.append_result::<J::Key, J::Value>(key, value);
+        lane.append_result::<J::Key, J::Value>(RESULT, key, value);
         ControlFlow::Continue(())
     })?;
-    lane.end_result();
+    lane.end_result(RESULT);
     Ok(())
 }
 

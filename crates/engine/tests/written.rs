@@ -19,7 +19,7 @@ fn main() {
             ("a_worker_killed_at_any_moment_changes_no_byte", killed),
             ("a_part_that_cannot_be_written_is_one_clear_error", full_disk),
             ("a_part_that_is_not_the_same_again_is_one_clear_error", unrepeatable),
-            ("a_result_that_has_no_ranges_is_refused", refused),
+            ("a_result_that_reducers_cannot_write_is_refused", refused),
         ],
         &[],
     );
@@ -252,7 +252,10 @@ fn unrepeatable() {
 fn refused() {
     let (dir, input) = input_of(b"b\na\n");
     let file = File::create(dir.path().join("sorted")).expect("created");
-    let job = Job::new(&Lines, Input::paths([&input])).top(1);
-    let error = job.write(dir.path(), Target::File { file: &file, start: 0 }, &Lines).expect_err("refused");
-    assert!(matches!(error, Error::Setting(_)), "{error}");
+    let job = || Job::new(&Lines, Input::paths([&input]));
+    let continued = job().checkpoint(dir.path().join("checkpoint"), "lines", std::time::Duration::from_secs(1));
+    for (job, why) in [(job().top(1), "only a result in the order of keys"), (continued, "cannot be continued")] {
+        let error = job.write(dir.path(), Target::File { file: &file, start: 0 }, &Lines).expect_err("refused");
+        assert!(matches!(&error, Error::Setting(what) if what.contains(why)), "{error}");
+    }
 }
