@@ -20,7 +20,7 @@ A set, and a peers file, is TOML:
     sets = ["word-count-alpha-*"]  (peers only)              rounds = 1 (fewer than the others, for slow ones)
 
 In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command with
-a `|` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab
+a `|` or a `>` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab
 (default: lines of 'word TAB number'); an empty one says that this program's output cannot be compared. `seconds` is a regular
 expression for a line in which a program says how long it took itself, without loading its input: then that is its time.
 """
@@ -61,7 +61,7 @@ class Command:
         self.version = table.get("version")
         self.rounds = table.get("rounds")
         line = self.text.format(**places)
-        self.shell = "|" in line
+        self.shell = "|" in line or ">" in line
         self.argv = ["/bin/sh", "-c", line] if self.shell else shlex.split(line)
 
     def missing(self):
