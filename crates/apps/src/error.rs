@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use gristmill::{Input, Source};
+
 /// Why an application did not give an answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -28,5 +30,15 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub(crate) fn file(path: &Path, what: impl ToString) -> Error {
         Error::File { path: path.to_owned(), what: what.to_string() }
+    }
+}
+
+/// Refuses a file that does not consist of records of `width` bytes: those `need` another number of bytes. How long a
+/// compressed file is, the job will find out.
+pub(crate) fn whole_records(input: &mut Input, width: u64, need: &str) -> Result<()> {
+    let is_cut = |source: &&Source| source.compression().is_none() && !source.bytes.is_multiple_of(width);
+    match input.sources()?.iter().find(is_cut) {
+        Some(cut) => Err(Error::file(&cut.name, format!("has {} bytes; {need}", cut.bytes))),
+        None => Ok(()),
     }
 }

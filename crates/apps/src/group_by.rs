@@ -3,7 +3,7 @@
 use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
 
 use crate::columns::{Column, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, whole_records};
 use crate::matrix::finite;
 
 /// Sums over pairs of 32-bit numbers, key and value, little end first. Exact: 64 bits hold the sum of 2^32 values.
@@ -15,12 +15,7 @@ impl NumberPairs {
     /// # Errors
     /// A file whose bytes are no multiple of eight.
     pub fn job(&self, mut input: Input) -> Result<Job<'_, NumberPairs>> {
-        let sources = input.sources()?;
-        // How long a compressed file is, the job will find out.
-        if let Some(odd) = sources.iter().find(|source| source.compression().is_none() && source.bytes % 8 != 0) {
-            let what = format!("has {} bytes; pairs of two 32-bit numbers need a multiple of 8", odd.bytes);
-            return Err(Error::file(&odd.name, what));
-        }
+        whole_records(&mut input, 8, "pairs of two 32-bit numbers need a multiple of 8")?;
         Ok(Job::new(self, input).records(Records::Fixed(8)))
     }
 }

@@ -7,7 +7,7 @@ use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, S
 use pulp::Arch;
 
 use crate::columns::{Column, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, whole_records};
 use crate::matrix::{finite, number};
 
 /// A fitted line, `y = slope * x + intercept`.
@@ -44,12 +44,7 @@ impl BytePairs {
         mut input: Input,
         run: impl FnOnce(Job<'_, BytePairs>) -> std::result::Result<Outcome<BytePairs>, E>,
     ) -> std::result::Result<(Line, Summary), E> {
-        let sources = input.sources().map_err(Error::from)?;
-        // How long a compressed file is, the job will find out.
-        if let Some(odd) = sources.iter().find(|source| source.compression().is_none() && source.bytes % 2 == 1) {
-            let what = format!("has {} bytes; byte pairs need an even number", odd.bytes);
-            return Err(Error::file(&odd.name, what).into());
-        }
+        whole_records(&mut input, 2, "byte pairs need an even number")?;
         let (pairs, summary) = run(Job::new(&BytePairs, input).records(Records::Fixed(2)))?;
         let mut sums = [0u64; SUMS];
         pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
