@@ -116,7 +116,7 @@ fn supervise<J: MapReduce>(
         }
     }
     let opened = input.open()?;
-    let checkpoint = match &settings.checkpoint {
+    let mut checkpoint = match &settings.checkpoint {
         None => None,
         Some(_) if state.is_some() || !outputs.is_empty() || writing.is_some() => {
             let what = match (&state, &writing) {
@@ -179,14 +179,12 @@ fn supervise<J: MapReduce>(
         let ranges = ranges.as_ref().map(Ranges::len);
         on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
     }
-    let checkpoint = checkpoint.map(|(mut log, facts)| {
-        if facts == Facts::default() {
-            let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
-            log.begin([u64::from(plan.fused), workers[0], workers[1], plan.split_bytes])?;
-        }
-        Ok((log, facts))
-    });
-    let checkpoint = checkpoint.transpose()?;
+    if let Some((log, facts)) = &mut checkpoint
+        && *facts == Facts::default()
+    {
+        let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
+        log.begin([u64::from(plan.fused), workers[0], workers[1], plan.split_bytes])?;
+    }
     let quotes = opened.quotes(&settings, plan.split_bytes)?;
     let tasks =
         Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);

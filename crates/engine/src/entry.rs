@@ -50,6 +50,14 @@ pub(crate) fn write<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<
     V::write(value, &mut to[at..]);
 }
 
+/// Appends the pair to `to`.
+#[inline(always)]
+pub(crate) fn append<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut Vec<u8>) {
+    let at = to.len();
+    to.resize(at + width::<K, V>(key, value), 0);
+    write::<K, V>(hash, key, value, &mut to[at..]);
+}
+
 /// A pair read from the front of some bytes.
 pub(crate) struct Entry<'a, K: Key, V: Datum> {
     pub hash: u32,

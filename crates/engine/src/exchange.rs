@@ -541,8 +541,8 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             let room = self.outbox.room(partition, bytes).expect("a new page has room");
             return entry::write::<K, V>(hash, key, value, room);
         }
-        let mut pair = vec![0; bytes];
-        entry::write::<K, V>(hash, key, value, &mut pair);
+        let mut pair = Vec::with_capacity(bytes);
+        entry::append::<K, V>(hash, key, value, &mut pair);
         if let Some(consumer) = consumer(&self.outbox) {
             self.send_in_pieces(consumer, partition, &pair);
         }

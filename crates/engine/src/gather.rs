@@ -233,13 +233,6 @@ impl<K: Key, V: Datum> Gathered<K, V> {
     pub fn from(&self, place: usize) -> &[u8] {
         &self.list[place..]
     }
-
-    /// Key and value at a place.
-    #[inline(always)]
-    pub fn entry(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {
-        let pair = entry::read::<K, V>(&self.list[place..]);
-        (pair.key, pair.value)
-    }
 }
 
 #[cfg(test)]
@@ -264,9 +257,7 @@ mod tests {
                 for word in words {
                     // Crowded: all hashes collide in few slots, so keys are told apart by their bytes.
                     let hash = short_hash(Bytes::hash(word.as_bytes())) & if crowded { 3 } else { u32::MAX };
-                    let at = page.len();
-                    page.resize(at + entry::width::<Bytes, u64>(word.as_bytes(), 1), 0);
-                    entry::write::<Bytes, u64>(hash, word.as_bytes(), 1, &mut page[at..]);
+                    entry::append::<Bytes, u64>(hash, word.as_bytes(), 1, &mut page);
                     *expected.entry(word.clone().into_bytes()).or_default() += 1;
                 }
                 gathered.take(words.len(), &page, &mut scratch, |a, b| a + b);

@@ -173,11 +173,8 @@ impl<K: Key, V: Datum> Apart<K, V> {
 
     /// Now they count.
     fn emit_into(&mut self, buffer: &mut impl Emit<K, V>) {
-        let mut at = 0;
-        while at < self.pairs.len() {
-            let pair = entry::read::<K, V>(&self.pairs[at..]);
+        for (_, pair) in entry::pairs::<K, V>(&self.pairs) {
             buffer.emit(pair.key, pair.value);
-            at += pair.bytes;
         }
         self.clear();
     }
@@ -185,8 +182,6 @@ impl<K: Key, V: Datum> Apart<K, V> {
 
 impl<K: Key, V: Datum> Emit<K, V> for Apart<K, V> {
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
-        let (at, bytes) = (self.pairs.len(), entry::width::<K, V>(key, value));
-        self.pairs.resize(at + bytes, 0);
-        entry::write::<K, V>(0, key, value, &mut self.pairs[at..]);
+        entry::append::<K, V>(0, key, value, &mut self.pairs);
     }
 }

@@ -23,10 +23,8 @@ impl<K, V> Default for Output<K, V> {
 
 impl<K: Key, V: Datum> Output<K, V> {
     pub(crate) fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
-        let place = self.bytes.len();
-        self.places.push(place);
-        self.bytes.resize(place + entry::width::<K, V>(key, value), 0);
-        entry::write::<K, V>(0, key, value, &mut self.bytes[place..]);
+        self.places.push(self.bytes.len());
+        entry::append::<K, V>(0, key, value, &mut self.bytes);
     }
 
     /// Number of pairs.

@@ -99,10 +99,8 @@ impl<K: Key, V: Datum> Ranges<K, V> {
             if ranges.places.is_empty()
                 || Order::ByKey.compare::<K, V>(ranges.at(ranges.places.len() - 1), (key, value)).is_lt()
             {
-                let place = ranges.bytes.len();
-                ranges.bytes.resize(place + entry::width::<K, V>(key, value), 0);
-                entry::write::<K, V>(0, key, value, &mut ranges.bytes[place..]);
-                ranges.places.push(place);
+                ranges.places.push(ranges.bytes.len());
+                entry::append::<K, V>(0, key, value, &mut ranges.bytes);
                 ranges.prefixes.push(K::prefix(key));
             }
         }

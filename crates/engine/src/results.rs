@@ -223,9 +223,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
         for partition in 0..partitions {
             let number = partition % self.streams.len();
             while self.fill(number, wait)? && self.streams[number].partition == partition {
-                let head = self.head(number);
-                let (flow, bytes) = (visit(head.key, head.value), head.bytes);
-                self.pass(number, bytes);
+                let flow = self.take(number, &mut visit);
                 if flow.is_break() {
                     return Ok(flow);
                 }
@@ -248,9 +246,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
             }
         }
         while let Some(number) = heads.pop() {
-            let head = self.head(number);
-            let (flow, bytes) = (visit(head.key, head.value), head.bytes);
-            self.pass(number, bytes);
+            let flow = self.take(number, &mut visit);
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -261,12 +257,19 @@ impl<'r, J: MapReduce> Results<'r, J> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The pair at hand, of so many bytes, was taken.
-    fn pass(&mut self, number: usize, bytes: usize) {
+    /// Visits the next pair of a stream, and goes on behind it.
+    fn take(
+        &mut self,
+        number: usize,
+        visit: &mut impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let head = self.head(number);
+        let (flow, bytes) = (visit(head.key, head.value), head.bytes);
         let stream = &mut self.streams[number];
         stream.at += bytes;
         stream.left -= 1;
         stream.taken += 1;
+        flow
     }
 
     /// Makes sure that the stream has a next pair; false when it has ended.

@@ -93,9 +93,7 @@ impl<'s> RunWriter<'s> {
         if self.open.len() + bytes > self.block_bytes && self.open.len() > HEADER_BYTES {
             self.write()?;
         }
-        let at = self.open.len();
-        self.open.resize(at + bytes, 0);
-        entry::write::<K, V>(0, key, value, &mut self.open[at..]);
+        entry::append::<K, V>(0, key, value, &mut self.open);
         Ok(())
     }
 

@@ -212,26 +212,27 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
+    /// The bytes that begin with the pair at a row.
+    #[inline(always)]
+    fn from(&self, row: Row) -> &[u8] {
+        match self {
+            Store::Gathered(partitions) => partitions[row.part()].from(row.at()),
+            Store::Pile(pile) => &pile.chunks[row.part()].bytes[row.at()..],
+        }
+    }
+
     /// The pair at a row as it lies in a page.
     #[inline(always)]
     pub fn entry(&self, row: Row) -> &[u8] {
-        let from = match self {
-            Store::Gathered(partitions) => partitions[row.part()].from(row.at()),
-            Store::Pile(pile) => &pile.chunks[row.part()].bytes[row.at()..],
-        };
+        let from = self.from(row);
         &from[..entry::read::<K, V>(from).bytes]
     }
 
     /// The pair at a row.
     #[inline(always)]
     pub fn pair(&self, row: Row) -> (K::Ref<'_>, V::Ref<'_>) {
-        match self {
-            Store::Gathered(partitions) => partitions[row.part()].entry(row.at()),
-            Store::Pile(pile) => {
-                let pair = entry::read::<K, V>(&pile.chunks[row.part()].bytes[row.at()..]);
-                (pair.key, pair.value)
-            }
-        }
+        let pair = entry::read::<K, V>(self.from(row));
+        (pair.key, pair.value)
     }
 }
 
@@ -289,10 +290,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         let bytes = entry::width::<K, V>(key, value);
         let chunk = self.room(partition, bytes, CHUNK_BYTES);
         chunk.pairs += 1;
-        let to = &mut chunk.bytes;
-        let at = to.len();
-        to.resize(at + bytes, 0);
-        entry::write::<K, V>(0, key, value, &mut to[at..]);
+        entry::append::<K, V>(0, key, value, &mut chunk.bytes);
     }
 
     /// A chunk of `partition` with room for so many bytes, made with at least `room_min` when there is none.
