@@ -25,8 +25,11 @@ $(GRISTMILL): need-cargo
 
 test: test-rust test-questions test-bench test-spark
 
+# What can be built in or left out is built in.
+FEATURES = --features gristmill-cli/columnar
+
 test-rust: need-cargo
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked $(FEATURES)
 
 # Every question beyond `cargo test` is a script in ci/ that can be called alone: add it to this list.
 QUESTIONS = loom.sh
@@ -40,7 +43,8 @@ test-bench test-spark: test-%:
 
 lint: need-cargo
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
+	$(CARGO) clippy --package gristmill-cli --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 
 clean:

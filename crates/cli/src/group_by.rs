@@ -7,6 +7,7 @@ use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::{INPUT, column};
 use crate::output::Ranking;
+use crate::rows::Kind;
 use crate::runs::Runs;
 
 /// Sum a number, or count, over all records that have the same key
@@ -39,7 +40,9 @@ impl GroupBy {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
         let counts = self.by.is_some() && self.sum.is_none();
-        let output = self.common.destination.open(&["key", if counts { "count" } else { "sum" }])?;
+        let (key, value) = if self.by.is_some() { (Kind::Bytes, Kind::Number) } else { (Kind::Integer, Kind::Integer) };
+        let columns = [key.named("key"), value.named(if counts { "count" } else { "sum" })];
+        let output = self.common.destination.open(columns)?;
         let mut input = self.common.inputs.input()?;
         let summary = match &self.by {
             Some(by) => {

@@ -5,7 +5,7 @@ use gristmill_apps::CHANNELS;
 
 use crate::common::Common;
 use crate::failure::Failure;
-use crate::rows::Field;
+use crate::rows::{Field, Kind};
 use crate::runs::Runs;
 
 /// Count how often each colour value occurs in images (24-bit BMP, PNG, JPEG)
@@ -26,7 +26,11 @@ Examples:
 impl Histogram {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let mut output = self.common.destination.open(&["channel", "value", "count"])?;
+        let mut output = self.common.destination.open([
+            Kind::Text.named("channel"),
+            Kind::Integer.named("value"),
+            Kind::Integer.named("count"),
+        ])?;
         let (counts, summary) = gristmill_apps::Histogram::count(self.common.inputs.input()?, |job| runs.run(job))?;
         let written = CHANNELS.iter().zip(&counts).try_for_each(|(channel, counts)| {
             (0..).zip(counts).try_for_each(|(value, count)| {

@@ -7,7 +7,7 @@ use gristmill_apps::Matrix;
 
 use crate::common::Common;
 use crate::failure::Failure;
-use crate::rows::Field;
+use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
 /// Find k centres among points, each the mean of the points nearest to it
@@ -57,9 +57,9 @@ impl KMeans {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
         let points = Matrix::read(&mut self.common.inputs.input()?)?;
-        let names: Vec<String> = (1..=points.columns).map(|number| format!("x{number}")).collect();
-        let columns: Vec<&str> = ["centre", "points"].into_iter().chain(names.iter().map(String::as_str)).collect();
-        let mut output = self.common.destination.open(&columns)?;
+        let integers = ["centre", "points"].map(|name| Kind::Integer.named(name));
+        let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
+        let mut output = self.common.destination.open(columns)?;
         let start = match self.start {
             Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
             Start::First => gristmill_apps::Start::First,

@@ -6,7 +6,7 @@ use gristmill_apps::{BytePairs, Column, Columns};
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::{INPUT, column};
-use crate::rows::Field;
+use crate::rows::{Field, Kind};
 use crate::runs::Runs;
 
 /// Fit a line through pairs of numbers, by least squares
@@ -37,17 +37,17 @@ Examples:
 impl LinearRegression {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let mut output = self.common.destination.open(&["name", "value"])?;
+        let mut output = self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
         let input = self.common.inputs.input()?;
         let (line, summary) = match (&self.x, &self.y) {
             (Some(x), Some(y)) => Columns::fit(input, [x.clone(), y.clone()], |job| runs.run(job))?,
             _ => BytePairs::fit(input, |job| runs.run(job))?,
         };
-        let rows = [("slope", line.slope), ("intercept", line.intercept), ("r", line.r.unwrap_or(f64::NAN))];
-        let written = output.row(&[Field::Bytes(b"n"), Field::Integer(line.n)]).and_then(|()| {
-            rows.iter()
-                .try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]))
-        });
+        let r = line.r.unwrap_or(f64::NAN);
+        let rows = [("n", line.n as f64), ("slope", line.slope), ("intercept", line.intercept), ("r", r)];
+        let written = rows
+            .iter()
+            .try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]));
         output.finish(written)?;
         runs.finish(&summary, "partial sums", "sums")
     }

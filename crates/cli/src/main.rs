@@ -7,7 +7,8 @@
 //!    inputs       which files            job_options  how the job runs
 //!    output       where the result goes
 //!  runs         the job itself         progress     what a terminal sees meanwhile
-//!  rows         how a row is written   aside        a file that appears whole or not at all
+//!  rows         the rows of a result:  aside        a file that appears whole or not at all
+//!    text         row by row           columns      column by column (feature columnar)
 //!  packer       a file that is compressed as it is written
 //!  bad_records  what was set aside
 //!  parts        a folder of files that appears whole or not at all
@@ -19,6 +20,8 @@
 
 mod aside;
 mod bad_records;
+#[cfg(feature = "columnar")]
+mod columns;
 mod common;
 mod experiment;
 mod failure;
@@ -42,6 +45,7 @@ mod sort;
 mod stats;
 mod string_match;
 mod terasort;
+mod text;
 mod tile_search;
 mod units;
 mod word_count;

@@ -11,7 +11,7 @@ use crate::aside::Aside;
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
-use crate::rows::Field;
+use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
 /// Multiply two matrices
@@ -73,7 +73,8 @@ impl MatrixMultiply {
         let multiply = || Product::of(&a, &b, way, |job| runs.run(job));
         let summary = match (self.print, self.common.destination.npy()) {
             (Print::Summary, _) => {
-                let mut output = self.common.destination.open(&["name", "value"])?;
+                let mut output =
+                    self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
                 let (mut product, summary) = multiply()?;
                 let columns = product.columns;
                 let values = product.values();
@@ -94,9 +95,7 @@ impl MatrixMultiply {
                 summary
             }
             (Print::Product, None) => {
-                let names: Vec<String> = (1..=b.columns).map(|number| format!("x{number}")).collect();
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let mut output = self.common.destination.open(&names)?;
+                let mut output = self.common.destination.open(matrix_columns(b.columns).collect::<Vec<_>>())?;
                 let (mut product, summary) = multiply()?;
                 let columns = product.columns;
                 let written = product

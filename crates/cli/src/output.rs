@@ -1,7 +1,7 @@
 //! Where the result goes: standard output, or a file that appears whole or not at all.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::aside::Aside;
 use crate::failure::Failure;
 use crate::packer::Packer;
 use crate::parts::Parts;
-use crate::rows::{Field, Format, Rows};
+use crate::rows::{Column, Field, Format, Rows};
 
 /// Which rows are wanted, in which order.
 #[derive(Args)]
@@ -36,7 +36,7 @@ pub struct Destination {
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
     output: Option<PathBuf>,
 
-    /// How rows are written [default: by the extension of --output (.tsv, .csv, .jsonl), else tsv]
+    /// How rows are written [default: by the extension of --output (.tsv, .csv, .jsonl, .arrow, .parquet), else tsv]
     #[arg(long, value_enum, help_heading = RESULT)]
     format: Option<Format>,
 }
@@ -78,13 +78,26 @@ impl Destination {
     }
 
     /// Opens the place for the result, so that what cannot be written fails before the job begins.
-    pub fn open(&self, columns: &[&str]) -> Result<Output, Failure> {
+    pub fn open(&self, columns: impl Into<Vec<Column>>) -> Result<Output, Failure> {
         let format = match (self.format, self.path()) {
             (Some(format), _) => format,
             (None, Some(path)) => format_of(path)?,
             (None, None) => Format::Tsv,
         };
-        self.open_as(format, columns)
+        if matches!(format, Format::Arrow | Format::Parquet)
+            && let Some(path) = self.path().filter(|path| Compression::of_name(path).is_some())
+        {
+            let path = path.display();
+            return Err(Failure::Usage(format!(
+                "{path}: what reads Arrow and Parquet files reads them in place, so they are not compressed as a whole. Leave \
+                 out the last extension (Parquet packs its columns itself)"
+            )));
+        }
+        let (to, place) = self.begin()?;
+        match Rows::begin(format, columns.into(), to) {
+            Ok(rows) => Ok(Output { rows, place }),
+            Err(source) => Err(Failure::output(place.name, source)),
+        }
     }
 
     /// The same for a result whose rows are bytes already; the name may be any. `continues`: the job may be continued, so that
@@ -93,14 +106,13 @@ impl Destination {
         if self.format.is_some() {
             return Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into()));
         }
-        let output = self.open_as(Format::Tsv, &[])?;
+        let (to, Place { name, aside }) = self.begin()?;
         let path = self.path();
         if continues || path.and_then(Compression::of_name).is_some() {
-            return Ok(Raw::Stream(Box::new(output)));
+            return Ok(Raw::Stream(Box::new(Stream { to, place: Place { name, aside } })));
         }
-        let name = output.name.clone();
         let failed = |source| Failure::output(name.clone(), source);
-        let mut file = match &output.aside {
+        let mut file = match &aside {
             Some(aside) => aside.file.try_clone(),
             None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
         }
@@ -108,10 +120,10 @@ impl Destination {
         // Whoever appends writes behind what is there, wherever he wants to write.
         let appends = rustix::fs::fcntl_getfl(&file).map_err(|errno| failed(errno.into()))?.contains(OFlags::APPEND);
         if appends || !file.metadata().map_err(failed)?.is_file() {
-            return Ok(Raw::Stream(Box::new(output)));
+            return Ok(Raw::Stream(Box::new(Stream { to, place: Place { name, aside } })));
         }
         let start = file.stream_position().map_err(failed)?;
-        Ok(Raw::File(RawFile { name, file, start, aside: output.aside }))
+        Ok(Raw::File(RawFile { name, file, start, aside }))
     }
 
     /// Where it goes, if that is a file.
@@ -119,7 +131,8 @@ impl Destination {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    fn open_as(&self, format: Format, columns: &[&str]) -> Result<Output, Failure> {
+    /// Opens the place, with nothing written to it.
+    fn begin(&self) -> Result<(Packer, Place), Failure> {
         let path = self.path();
         let name = path.unwrap_or(Path::new("standard output")).to_owned();
         let failed = |source| Failure::output(name.clone(), source);
@@ -131,8 +144,7 @@ impl Destination {
             None => (io::stdout().as_fd().try_clone_to_owned().map_err(failed)?.into(), None),
         };
         let packer = Packer::new(file, path.and_then(Compression::of_name)).map_err(failed)?;
-        let rows = Rows::begin(format, columns, packer).map_err(failed)?;
-        Ok(Output { name, rows, aside })
+        Ok((packer, Place { name, aside }))
     }
 }
 
@@ -145,8 +157,10 @@ fn format_of(path: &Path) -> Result<Format, Failure> {
             Some("tsv" | "tab" | "txt") => Ok(Format::Tsv),
             Some("csv") => Ok(Format::Csv),
             Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
+            Some("arrow" | "feather") => Ok(Format::Arrow),
+            Some("parquet") => Ok(Format::Parquet),
             _ => Err(Failure::Usage(format!(
-                "{} does not say how rows are written: name it .tsv, .csv or .jsonl, or add --format",
+                "{} does not say how rows are written: name it .tsv, .csv, .jsonl, .arrow or .parquet, or add --format",
                 path.display()
             ))),
         },
@@ -156,7 +170,7 @@ fn format_of(path: &Path) -> Result<Format, Failure> {
 /// Where rows go that are bytes already.
 pub enum Raw {
     /// Something that takes one byte after the other.
-    Stream(Box<Output>),
+    Stream(Box<Stream>),
     /// A file in which every byte has its place.
     File(RawFile),
     /// A folder.
@@ -187,11 +201,27 @@ impl RawFile {
     }
 }
 
+/// Bytes on their way to where they go.
+pub struct Stream {
+    to: Packer,
+    place: Place,
+}
+
+impl Stream {
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.to.write_all(bytes)
+    }
+
+    /// Ends the result, given how it was written.
+    pub fn finish(self, written: io::Result<()>) -> Result<(), Failure> {
+        self.place.publish(self.to.finish(written))
+    }
+}
+
 /// The result being written.
 pub struct Output {
-    name: PathBuf,
-    rows: Rows<Packer>,
-    aside: Option<Aside>,
+    rows: Rows,
+    place: Place,
 }
 
 impl Output {
@@ -200,18 +230,23 @@ impl Output {
         self.rows.row(fields)
     }
 
-    /// Writes bytes as they are.
-    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.rows.bytes(bytes)
-    }
-
-    /// Ends the result, given how its rows were written: flushes it, and gives the file its name. A
-    /// reader that wants no more is no failure.
+    /// Ends the result, given how its rows were written: flushes it, and gives the file its name.
     pub fn finish(self, rows_written: io::Result<()>) -> Result<(), Failure> {
-        let Output { name, rows, aside } = self;
-        let packed = rows.into_inner().finish(rows_written);
-        let outcome = packed.and_then(|()| aside.map_or(Ok(()), Aside::publish));
-        match outcome {
+        self.place.publish(self.rows.finish(rows_written))
+    }
+}
+
+/// What messages call the place of a result, and the file that has no name yet.
+struct Place {
+    name: PathBuf,
+    aside: Option<Aside>,
+}
+
+impl Place {
+    /// Gives the file its name, if everything was `written`. A reader that wants no more is no failure.
+    fn publish(self, written: io::Result<()>) -> Result<(), Failure> {
+        let Place { name, aside } = self;
+        match written.and_then(|()| aside.map_or(Ok(()), Aside::publish)) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome.map_err(|source| Failure::output(name, source)),
         }

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::output::Ranking;
-use crate::rows::Field;
+use crate::rows::{Field, Kind};
 use crate::runs::Runs;
 
 /// Count the palindromic substrings of every line, by file
@@ -64,11 +64,13 @@ impl Palindromes {
         let job = program.job(self.common.inputs.input()?);
         let summary = match self.print {
             Print::Files => {
-                let output = self.common.destination.open(&["file", "palindromes"])?;
+                let output =
+                    self.common.destination.open([Kind::Bytes.named("file"), Kind::Integer.named("palindromes")])?;
                 runs.write(job, &self.ranking, output)?
             }
             Print::Total => {
-                let mut output = self.common.destination.open(&["name", "palindromes"])?;
+                let mut output =
+                    self.common.destination.open([Kind::Text.named("name"), Kind::Integer.named("palindromes")])?;
                 let (files, summary) = runs.run(job)?;
                 let total = files.iter().map(|(_, count)| count).sum();
                 let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);

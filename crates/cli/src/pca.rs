@@ -5,7 +5,7 @@ use gristmill_apps::Matrix;
 
 use crate::common::Common;
 use crate::failure::Failure;
-use crate::rows::Field;
+use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
 /// Find the directions in which data varies most, and how its variables vary together
@@ -47,17 +47,17 @@ impl Pca {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
         let data = Matrix::read(&mut self.common.inputs.input()?)?;
-        let names: Vec<String> = (1..=data.columns).map(|number| format!("x{number}")).collect();
-        let first: &[&str] = match self.print {
-            Print::Components => &["component", "variance", "share"],
-            Print::Means => &["variable", "mean"],
-            Print::Covariances => &[],
+        let mut columns = match self.print {
+            Print::Components => {
+                vec![Kind::Integer.named("component"), Kind::Number.named("variance"), Kind::Number.named("share")]
+            }
+            Print::Means => vec![Kind::Integer.named("variable"), Kind::Number.named("mean")],
+            Print::Covariances => Vec::new(),
         };
-        let mut columns = first.to_vec();
         if self.print != Print::Means {
-            columns.extend(names.iter().map(String::as_str));
+            columns.extend(matrix_columns(data.columns));
         }
-        let mut output = self.common.destination.open(&columns)?;
+        let mut output = self.common.destination.open(columns)?;
         let components = if self.print == Print::Components { self.components.min(data.columns) } else { 0 };
         let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
         let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();

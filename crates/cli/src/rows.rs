@@ -1,16 +1,17 @@
-//! How a row of the result is written.
+//! The rows of a result: the same fields in every format.
 //!
-//! - TSV: fields as they are, a tab between them. No header, so that `sort`, `join` and `cut` can go on with it.
-//! - CSV: a header; a field with a comma, a quote or a line break is quoted as RFC 4180 says.
-//! - JSON Lines: an object per row. JSON is UTF-8, and a key need not be: one that is not stands under
-//!   `<name>_base64`, in base64, so nothing is lost and no two keys become one.
+//! - TSV, CSV, JSON Lines are written row by row (`text`).
+//! - Arrow, Parquet are written column by column, some rows at a time (`columns`), where the command was built with the feature
+//!   `columnar`.
 
-use std::io::{self, Write};
+use std::io;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use clap::ValueEnum;
-use gristmill::{Bytes, Datum};
+
+#[cfg(feature = "columnar")]
+use crate::columns::Columns;
+use crate::packer::Packer;
+use crate::text::Text;
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,6 +22,41 @@ pub enum Format {
     Csv,
     /// One JSON object per line; a key that is not UTF-8 becomes e.g. "word_base64"
     Jsonl,
+    /// An Arrow IPC file; a key that is not UTF-8 stands in a column of its own, e.g. "word_bytes"
+    Arrow,
+    /// A Parquet file, packed with zstd; keys as in Arrow
+    Parquet,
+}
+
+/// What the fields of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes that are always UTF-8.
+    Text,
+    /// Bytes from outside: UTF-8, or not.
+    Bytes,
+    Integer,
+    Number,
+}
+
+/// A column of the result.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    #[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text is written as the fields come"))]
+    pub kind: Kind,
+}
+
+impl Kind {
+    /// A column of this kind.
+    pub fn named(self, name: impl Into<String>) -> Column {
+        Column { name: name.into(), kind: self }
+    }
+}
+
+/// The columns of a matrix: x1, x2, ...
+pub fn matrix_columns(columns: usize) -> impl Iterator<Item = Column> {
+    (1..=columns).map(|number| Kind::Number.named(format!("x{number}")))
 }
 
 /// One field of a row.
@@ -32,172 +68,68 @@ pub enum Field<'r> {
     Number(f64),
 }
 
-/// A key or a value that can stand in a row.
-pub trait Cell: Datum {
-    /// The datum as a field.
-    fn field<'r>(value: Self::Ref<'r>) -> Field<'r>
-    where
-        Self: 'r;
-}
-
-impl Cell for Bytes {
-    fn field<'r>(value: &'r [u8]) -> Field<'r>
-    where
-        Self: 'r,
-    {
-        Field::Bytes(value)
+impl<'r> From<&'r [u8]> for Field<'r> {
+    fn from(bytes: &'r [u8]) -> Self {
+        Field::Bytes(bytes)
     }
 }
 
-impl Cell for u64 {
-    fn field<'r>(value: u64) -> Field<'r>
-    where
-        Self: 'r,
-    {
-        Field::Integer(value)
+impl From<u64> for Field<'_> {
+    fn from(integer: u64) -> Self {
+        Field::Integer(integer)
     }
 }
 
-impl Cell for u32 {
-    fn field<'r>(value: u32) -> Field<'r>
-    where
-        Self: 'r,
-    {
-        Field::Integer(value.into())
+impl From<u32> for Field<'_> {
+    fn from(integer: u32) -> Self {
+        Field::Integer(integer.into())
     }
 }
 
-impl Cell for f64 {
-    fn field<'r>(value: f64) -> Field<'r>
-    where
-        Self: 'r,
-    {
-        Field::Number(value)
+impl From<f64> for Field<'_> {
+    fn from(number: f64) -> Self {
+        Field::Number(number)
     }
 }
 
-/// Writes rows.
-pub struct Rows<W> {
-    format: Format,
-    columns: Vec<String>,
-    to: W,
+/// Rows on their way into a file.
+#[cfg_attr(feature = "columnar", expect(clippy::large_enum_variant, reason = "a command has one of them"))]
+pub enum Rows {
+    Text(Text<Packer>),
+    #[cfg(feature = "columnar")]
+    Columns(Columns),
 }
 
-impl<W: Write> Rows<W> {
-    /// Writes the header, where the format has one.
-    pub fn begin(format: Format, columns: &[&str], mut to: W) -> io::Result<Rows<W>> {
-        if format == Format::Csv {
-            writeln!(to, "{}", columns.join(","))?;
+impl Rows {
+    /// Writes what the format has before its first row.
+    pub fn begin(format: Format, columns: Vec<Column>, to: Packer) -> io::Result<Rows> {
+        match format {
+            Format::Tsv | Format::Csv | Format::Jsonl => Ok(Rows::Text(Text::begin(format, columns, to)?)),
+            #[cfg(feature = "columnar")]
+            Format::Arrow | Format::Parquet => Ok(Rows::Columns(Columns::begin(format, columns, to)?)),
+            #[cfg(not(feature = "columnar"))]
+            Format::Arrow | Format::Parquet => Err(io::Error::other(
+                "this gristmill was built without Arrow and Parquet. Build it with cargo build --release --package \
+                 gristmill-cli --features columnar, or ask for tsv, csv or jsonl",
+            )),
         }
-        let columns = columns.iter().copied().map(str::to_owned).collect();
-        Ok(Rows { format, columns, to })
     }
 
-    /// Writes one row: a field per column.
+    /// Writes one row: a field per column, of its kind.
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
-        debug_assert_eq!(fields.len(), self.columns.len());
-        match self.format {
-            Format::Tsv => self.separated(fields, b"\t", |field, to| to.write_all(field)),
-            Format::Csv => self.separated(fields, b",", quoted),
-            Format::Jsonl => self.object(fields),
+        match self {
+            Rows::Text(text) => text.row(fields),
+            #[cfg(feature = "columnar")]
+            Rows::Columns(columns) => columns.row(fields),
         }
     }
 
-    /// Writes bytes as they are.
-    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.to.write_all(bytes)
-    }
-
-    /// Everything written so far, on its way to wherever it goes.
-    pub fn into_inner(self) -> W {
-        self.to
-    }
-
-    fn separated(
-        &mut self,
-        fields: &[Field<'_>],
-        separator: &[u8],
-        write: impl Fn(&[u8], &mut W) -> io::Result<()>,
-    ) -> io::Result<()> {
-        for (number, field) in fields.iter().enumerate() {
-            if number > 0 {
-                self.to.write_all(separator)?;
-            }
-            match field {
-                Field::Bytes(bytes) => write(bytes, &mut self.to)?,
-                Field::Integer(integer) => write!(self.to, "{integer}")?,
-                Field::Number(number) => write!(self.to, "{number}")?,
-            }
+    /// Ends the file, if every row was `written`.
+    pub fn finish(self, written: io::Result<()>) -> io::Result<()> {
+        match self {
+            Rows::Text(text) => text.into_inner().finish(written),
+            #[cfg(feature = "columnar")]
+            Rows::Columns(columns) => columns.into_inner(written)?.finish(Ok(())),
         }
-        self.to.write_all(b"\n")
-    }
-
-    fn object(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
-        let to = &mut self.to;
-        let mut before = '{';
-        for (name, field) in self.columns.iter().zip(fields) {
-            write!(to, "{before}\"{name}")?;
-            match field {
-                Field::Bytes(bytes) => match str::from_utf8(bytes) {
-                    Ok(text) => {
-                        to.write_all(b"\":")?;
-                        serde_json::to_writer(&mut *to, text)?;
-                    }
-                    Err(_) => write!(to, "_base64\":\"{}\"", BASE64_STANDARD.encode(bytes))?,
-                },
-                Field::Integer(integer) => write!(to, "\":{integer}")?,
-                Field::Number(number) if number.is_finite() => write!(to, "\":{number}")?,
-                Field::Number(_) => write!(to, "\":null")?,
-            }
-            before = ',';
-        }
-        to.write_all(b"}\n")
-    }
-}
-
-fn quoted(field: &[u8], to: &mut impl Write) -> io::Result<()> {
-    if memchr::memchr3(b',', b'"', b'\n', field).is_none() && memchr::memchr(b'\r', field).is_none() {
-        return to.write_all(field);
-    }
-    to.write_all(b"\"")?;
-    for (number, piece) in field.split(|byte| *byte == b'"').enumerate() {
-        if number > 0 {
-            to.write_all(b"\"\"")?;
-        }
-        to.write_all(piece)?;
-    }
-    to.write_all(b"\"")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(format: Format, word: &[u8]) -> Vec<u8> {
-        let mut rows = Rows::begin(format, &["word", "count"], Vec::new()).expect("a Vec takes all");
-        rows.row(&[Field::Bytes(word), Field::Integer(3)]).expect("a Vec takes all");
-        rows.into_inner()
-    }
-
-    #[test]
-    fn tsv_leaves_fields_as_they_are() {
-        assert_eq!(written(Format::Tsv, b"\"a\",\xff"), b"\"a\",\xff\t3\n");
-    }
-
-    #[test]
-    fn csv_quotes_what_would_be_misread() {
-        assert_eq!(written(Format::Csv, b"plain"), b"word,count\nplain,3\n");
-        assert_eq!(written(Format::Csv, b"a,\"b\""), b"word,count\n\"a,\"\"b\"\"\",3\n");
-        assert_eq!(written(Format::Csv, b"a\nb"), b"word,count\n\"a\nb\",3\n");
-        assert_eq!(written(Format::Csv, b"a\rb"), b"word,count\n\"a\rb\",3\n");
-    }
-
-    #[test]
-    fn json_escapes_text_and_loses_no_byte_of_what_is_not_text() {
-        assert_eq!(
-            written(Format::Jsonl, "a\"\\\u{1}é".as_bytes()),
-            "{\"word\":\"a\\\"\\\\\\u0001é\",\"count\":3}\n".as_bytes()
-        );
-        assert_eq!(written(Format::Jsonl, b"a\xff"), b"{\"word_base64\":\"Yf8=\",\"count\":3}\n");
     }
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::job_options::JobOptions;
 use crate::output::{Output, Ranking};
 use crate::progress::Terminal;
-use crate::rows::Cell;
+use crate::rows::Field;
 use crate::stats::Stats;
 
 /// Runs the jobs of one subcommand, and tells what the last one took.
@@ -111,17 +111,21 @@ impl<'o> Runs<'o> {
     }
 
     /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.
-    pub fn write<J: MapReduce<Key: Cell, Value: Cell>>(
+    pub fn write<J: MapReduce>(
         &self,
         job: Job<'_, J>,
         ranking: &Ranking,
         mut output: Output,
-    ) -> Result<Summary, Failure> {
+    ) -> Result<Summary, Failure>
+    where
+        for<'r> <J::Key as Datum>::Ref<'r>: Into<Field<'r>>,
+        for<'r> <J::Value as Datum>::Ref<'r>: Into<Field<'r>>,
+    {
         let job = ranking.apply(self.prepared(job));
         let mut written = Ok(());
         let mut row = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
             self.terminal.clear();
-            written = output.row(&[J::Key::field(key), J::Value::field(value)]);
+            written = output.row(&[key.into(), value.into()]);
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let summary = if ranking.is_top_by_key() {

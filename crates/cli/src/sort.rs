@@ -79,15 +79,15 @@ impl Sort {
         };
         let job = Job::new(program, self.common.inputs.input()?).records(records).order(Order::ByKey);
         let summary = match destination {
-            Raw::Stream(mut output) => {
+            Raw::Stream(mut to) => {
                 let (mut written, mut bytes) = (Ok(()), Vec::new());
                 let summary = runs.run_while(job, |key, value| {
                     bytes.clear();
                     program.write(key, value, &mut bytes);
-                    written = output.bytes(&bytes);
+                    written = to.write(&bytes);
                     if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })?;
-                output.finish(written)?;
+                to.finish(written)?;
                 summary
             }
             Raw::File(to) => {

@@ -8,7 +8,7 @@ use gristmill_apps::Keys;
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
-use crate::rows::Field;
+use crate::rows::{Field, Kind};
 use crate::runs::Runs;
 
 /// Count how many lines equal each key
@@ -34,7 +34,7 @@ Examples:
 impl StringMatch {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let mut output = self.common.destination.open(&["key", "count"])?;
+        let mut output = self.common.destination.open([Kind::Bytes.named("key"), Kind::Integer.named("count")])?;
         let keys = Keys::read(&self.keys)?;
         let (counts, summary) = keys.count(self.common.inputs.input()?, |job| runs.run(job))?;
         let written =

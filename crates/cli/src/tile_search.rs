@@ -7,7 +7,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::job_options::JobOptions;
 use crate::output::Destination;
-use crate::rows::Field;
+use crate::rows::{Field, Kind};
 use crate::runs::Runs;
 use crate::units;
 
@@ -60,7 +60,7 @@ Examples:
 impl TileSearch {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::without_input(&self.job)?;
-        let mut output = self.destination.open(&["depth", "states"])?;
+        let mut output = self.destination.open([Kind::Integer.named("depth"), Kind::Integer.named("states")])?;
         let mut search = gristmill_apps::TileSearch {
             goal: self.goal.clone(),
             depth_max: self.depth,

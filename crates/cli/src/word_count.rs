@@ -7,6 +7,7 @@ use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
 use crate::output::Ranking;
+use crate::rows::Kind;
 use crate::runs::Runs;
 
 /// Count how often each word occurs
@@ -50,7 +51,7 @@ impl WordCount {
 
     fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let output = self.common.destination.open(&["word", "count"])?;
+        let output = self.common.destination.open([Kind::Bytes.named("word"), Kind::Integer.named("count")])?;
         let job = Job::new(&program, self.common.inputs.input()?).records(records);
         let summary = runs.write(job, &self.ranking, output)?;
         runs.finish(&summary, "words", "distinct")

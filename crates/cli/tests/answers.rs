@@ -138,9 +138,21 @@ fn the_extension_says_how_rows_are_written() {
         assert!(answer(word_count(["--output"]).arg(&path).arg(&text)).is_empty());
         assert_eq!(fs::read(&path).expect("there"), expected);
     }
-    let complaint = complaint(word_count(["--output"]).arg(dir.path().join("r.parquet")).arg(&text), 2);
+    let complaint = complaint(word_count(["--output"]).arg(dir.path().join("r.xls")).arg(&text), 2);
     assert!(complaint.contains("--format"), "{complaint}");
     assert_eq!(names(dir.path()), ["r.csv", "r.jsonl", "r.tsv", "text"]);
+}
+
+#[cfg(not(feature = "columnar"))]
+#[test]
+fn a_command_without_arrow_and_parquet_says_how_to_build_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for name in ["r.arrow", "r.parquet"] {
+        // The input would never end.
+        let complaint = complaint(word_count(["--output"]).arg(dir.path().join(name)).arg("/dev/zero"), 1);
+        assert!(complaint.contains(name) && complaint.contains("--features columnar"), "{complaint}");
+    }
+    assert!(names(dir.path()).is_empty());
 }
 
 #[test]

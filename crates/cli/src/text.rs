@@ -1,0 +1,136 @@
+//! Rows as lines of text.
+//!
+//! - TSV: fields as they are, a tab between them. No header, so that `sort`, `join` and `cut` can go on with it.
+//! - CSV: a header; a field with a comma, a quote or a line break is quoted as RFC 4180 says.
+//! - JSON Lines: an object per row. JSON is UTF-8, and a key need not be: one that is not stands under
+//!   `<name>_base64`, in base64, so nothing is lost and no two keys become one.
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::rows::{Column, Field, Format};
+
+/// Writes rows as text.
+pub struct Text<W> {
+    format: Format,
+    columns: Vec<Column>,
+    to: W,
+}
+
+impl<W: Write> Text<W> {
+    /// Writes the header, where the format has one.
+    pub fn begin(format: Format, columns: Vec<Column>, mut to: W) -> io::Result<Text<W>> {
+        if format == Format::Csv {
+            let names: Vec<_> = columns.iter().map(|column| &column.name[..]).collect();
+            writeln!(to, "{}", names.join(","))?;
+        }
+        Ok(Text { format, columns, to })
+    }
+
+    /// Writes one row: a field per column.
+    pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
+        debug_assert_eq!(fields.len(), self.columns.len());
+        match self.format {
+            Format::Csv => self.separated(fields, b",", quoted),
+            Format::Jsonl => self.object(fields),
+            _ => self.separated(fields, b"\t", |field, to| to.write_all(field)),
+        }
+    }
+
+    /// Everything written so far, on its way to wherever it goes.
+    pub fn into_inner(self) -> W {
+        self.to
+    }
+
+    fn separated(
+        &mut self,
+        fields: &[Field<'_>],
+        separator: &[u8],
+        write: impl Fn(&[u8], &mut W) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for (number, field) in fields.iter().enumerate() {
+            if number > 0 {
+                self.to.write_all(separator)?;
+            }
+            match field {
+                Field::Bytes(bytes) => write(bytes, &mut self.to)?,
+                Field::Integer(integer) => write!(self.to, "{integer}")?,
+                Field::Number(number) => write!(self.to, "{number}")?,
+            }
+        }
+        self.to.write_all(b"\n")
+    }
+
+    fn object(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
+        let to = &mut self.to;
+        let mut before = '{';
+        for (column, field) in self.columns.iter().zip(fields) {
+            write!(to, "{before}\"{}", column.name)?;
+            match field {
+                Field::Bytes(bytes) => match str::from_utf8(bytes) {
+                    Ok(text) => {
+                        to.write_all(b"\":")?;
+                        serde_json::to_writer(&mut *to, text)?;
+                    }
+                    Err(_) => write!(to, "_base64\":\"{}\"", BASE64_STANDARD.encode(bytes))?,
+                },
+                Field::Integer(integer) => write!(to, "\":{integer}")?,
+                Field::Number(number) if number.is_finite() => write!(to, "\":{number}")?,
+                Field::Number(_) => write!(to, "\":null")?,
+            }
+            before = ',';
+        }
+        to.write_all(b"}\n")
+    }
+}
+
+fn quoted(field: &[u8], to: &mut impl Write) -> io::Result<()> {
+    if memchr::memchr3(b',', b'"', b'\n', field).is_none() && memchr::memchr(b'\r', field).is_none() {
+        return to.write_all(field);
+    }
+    to.write_all(b"\"")?;
+    for (number, piece) in field.split(|byte| *byte == b'"').enumerate() {
+        if number > 0 {
+            to.write_all(b"\"\"")?;
+        }
+        to.write_all(piece)?;
+    }
+    to.write_all(b"\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Kind;
+
+    fn written(format: Format, word: &[u8]) -> Vec<u8> {
+        let columns = vec![Kind::Bytes.named("word"), Kind::Integer.named("count")];
+        let mut rows = Text::begin(format, columns, Vec::new()).expect("a Vec takes all");
+        rows.row(&[Field::Bytes(word), Field::Integer(3)]).expect("a Vec takes all");
+        rows.into_inner()
+    }
+
+    #[test]
+    fn tsv_leaves_fields_as_they_are() {
+        assert_eq!(written(Format::Tsv, b"\"a\",\xff"), b"\"a\",\xff\t3\n");
+    }
+
+    #[test]
+    fn csv_quotes_what_would_be_misread() {
+        assert_eq!(written(Format::Csv, b"plain"), b"word,count\nplain,3\n");
+        assert_eq!(written(Format::Csv, b"a,\"b\""), b"word,count\n\"a,\"\"b\"\"\",3\n");
+        assert_eq!(written(Format::Csv, b"a\nb"), b"word,count\n\"a\nb\",3\n");
+        assert_eq!(written(Format::Csv, b"a\rb"), b"word,count\n\"a\rb\",3\n");
+    }
+
+    #[test]
+    fn json_escapes_text_and_loses_no_byte_of_what_is_not_text() {
+        assert_eq!(
+            written(Format::Jsonl, "a\"\\\u{1}é".as_bytes()),
+            "{\"word\":\"a\\\"\\\\\\u0001é\",\"count\":3}\n".as_bytes()
+        );
+        assert_eq!(written(Format::Jsonl, b"a\xff"), b"{\"word_base64\":\"Yf8=\",\"count\":3}\n");
+    }
+}
