@@ -15,6 +15,8 @@
 //! An iterated job has no finish, but steps (`coordinator/steps.rs`).
 
 mod deaths;
+mod failures;
+mod prepare;
 mod stages;
 mod steps;
 
@@ -24,36 +26,30 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use gristmill_os::clock::monotonic_ns;
-use gristmill_os::process::{Child, ForkError, fork_worker, threads_in_this_process};
+use gristmill_os::process::{Child, ForkError, fork_worker};
 use gristmill_os::wake::poll;
-use gristmill_page::{Pages, Shape};
+use gristmill_page::Pages;
 use gristmill_ring::Futex;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use self::deaths::End;
+use self::prepare::{Kind, Prepared};
 use self::stages::Stages;
-use crate::buffer::HashTable;
-use crate::checkpoint::{self, Checkpoint, Facts};
+use crate::checkpoint::{Checkpoint, Facts};
 use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::exchange::JobIsOver;
-use crate::explain::explain;
 use crate::iterate::{Next, Step};
 use crate::job::{Isolation, Job, Order, Progress};
-use crate::keep::pair_bytes_max;
 use crate::map_reduce::MapReduce;
 use crate::narrow::panic_message;
 use crate::output::{self, BadRecord, Summary};
-use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::ranges::Ranges;
-use crate::records::Records;
 use crate::results::{Arrangement, Results};
-use crate::sample::Sample;
-use crate::shared::{COORDINATOR, Doing, Failure, Given, Place, Room, Shared};
+use crate::shared::{COORDINATOR, Given, Place, Shared};
 use crate::shared_output::Scopes;
-use crate::tasks::Tasks;
 use crate::worker::{Role, Work, work};
 use crate::written::{Part, Writing, Written};
 
@@ -91,7 +87,7 @@ pub(crate) fn iterate<J: MapReduce>(
     supervise(job, Some(state), None, |coordinator| coordinator.conduct_steps(control))
 }
 
-/// Prepares everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state, and
+/// Makes everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state, and
 /// some jobs have something to write.
 fn supervise<J: MapReduce>(
     job: Job<'_, J>,
@@ -101,122 +97,20 @@ fn supervise<J: MapReduce>(
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let Job { program, input, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
-    settings.check()?;
-    let sets_aside = settings.skip_bad_records > 0;
-    if sets_aside && (state.is_some() || !outputs.is_empty()) {
-        let what = if outputs.is_empty() { "a job in steps" } else { "a job with shared outputs" };
-        return Err(Error::Setting(format!(
-            "{what} cannot set records aside: what the records before them have left stays. Leave out --skip-bad-records"
-        )));
-    }
-    if settings.isolation == Isolation::Process {
-        let threads = threads_in_this_process().asked("counting the threads of this process")?;
-        if threads > 1 {
-            return Err(Error::ThreadsRunning { threads });
-        }
-    }
-    let opened = input.open()?;
-    let mut checkpoint = match &settings.checkpoint {
-        None => None,
-        Some(_) if state.is_some() || !outputs.is_empty() || writing.is_some() => {
-            let what = match (&state, &writing) {
-                (Some(_), _) => "a job in steps",
-                (None, Some(_)) => "a job whose reducers write its result",
-                (None, None) => "a job with shared outputs",
-            };
-            return Err(Error::Setting(format!("{what} cannot be continued: leave out --checkpoint")));
-        }
-        Some(_) if opened.is_spooled() => {
-            return Err(Error::Setting(
-                "what came through a pipe cannot be read again: write it to a file, or leave out --checkpoint".into(),
-            ));
-        }
-        Some(checkpoint) => {
-            let types = std::any::type_name::<J>();
-            let job = checkpoint::identity(&checkpoint.program, types, &settings, &opened.sources)?;
-            Some(Checkpoint::open(&checkpoint.dir, &job)?)
-        }
+    let kind = Kind {
+        state,
+        writes_outputs: !outputs.is_empty(),
+        writes_result: writing.is_some(),
+        reduces: reduce.is_some(),
     };
-    if let Some((_, facts)) = &checkpoint {
-        settings.continue_with(facts);
-    }
-    let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
-    let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
-    let available_bytes =
-        gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
-    for dir in &settings.spill_dirs {
-        if !dir.is_dir() {
-            return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
-        }
-    }
-    let facts = plan::Program {
-        combines: J::COMBINE.is_some(),
-        keys: program.keys(),
-        keys_max: J::Key::DENSE,
-        hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
-        place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
-        iterates: state.is_some(),
-        passes: state.is_none() && reduce.is_none() && J::COMBINE.is_none() && J::PARTITION.is_none(),
-    };
-    // A look at the input must leave no trace in an output. Its child ends while the workers start.
-    let (sample, _child) = match outputs[..] {
-        [] => Sample::take(program, &settings, &opened.sources, state.unwrap_or_default()).unzip(),
-        _ => (None, None),
-    };
-    let plan = Plan::new(&settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
-    let ranges = match outputs[..] {
-        [] if plan.ranged => Ranges::sample(program, &settings, &opened.sources, plan.partitions, writing.is_some()),
-        _ => None,
-    };
-    if writing.is_some() && !plan.ranged {
-        return Err(Error::Setting(
-            "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
-                .into(),
-        ));
-    }
-    let ranges = ranges.or_else(|| writing.is_some().then(Ranges::whole));
-    if let Some(mut on_plan) = on_plan {
-        let ranges = ranges.as_ref().map(Ranges::len);
-        on_plan(&explain(&plan, &settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
-    }
-    if let Some((log, facts)) = &mut checkpoint
-        && *facts == Facts::default()
-    {
-        let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
-        log.begin([u64::from(plan.fused), workers[0], workers[1], plan.split_bytes])?;
-    }
-    let quotes = opened.quotes(&settings, plan.split_bytes)?;
-    let tasks =
-        Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
-    let keep_bytes = match (state, settings.keep_bytes) {
-        (None, _) => 0,
-        (Some(_), Some(bytes)) => bytes,
-        (Some(_), None) => available_bytes / 2,
-    };
-    let shelf = ShelfShape::of(keep_bytes, plan.reduce_workers);
-    // A partition has a piece, and one more for each extent that it begins anew in.
-    let pieces = if state.is_some() { plan.partitions + shelf.extents } else { 0 };
-    let room = Room {
-        slots: plan.slots(),
-        partitions: plan.partitions,
-        tasks: tasks.len().max(pieces),
-        pieces,
-        state_bytes: state.map_or(0, <[u8]>::len),
-        bad_records: settings.skip_bad_records as usize,
-    };
-    let pages = Pages::new(Shape {
-        slots: plan.slots(),
-        pages_per_arena: plan.pages_per_arena,
-        page_bytes: plan.page_bytes,
-        extra_words: room.words(),
-        extents: shelf.extents,
-        extent_bytes: shelf.extent_bytes,
-    })
-    .asked("mapping the shared region")?;
+    let mut prepared = Prepared::new(program, &input, &mut settings, kind, on_plan)?;
+    let checkpoint = prepared.checkpoint.take();
+    let Prepared { plan, tasks, ranges, .. } = &prepared;
+    let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
     pages.region().ask_for_huge_pages();
-    let shared = Shared::new(&pages, room).asked("making an eventfd")?;
+    let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
     shared.set_state(state.unwrap_or_default());
-    let written = match (writing, &ranges) {
+    let written = match (writing, ranges) {
         (Some(writing), Some(ranges)) => {
             let path = writing.path;
             let opened = Written::open(writing, ranges.len());
@@ -224,7 +118,6 @@ fn supervise<J: MapReduce>(
         }
         _ => None,
     };
-    let reduce = reduce.as_deref();
     let iterates = state.is_some();
     if iterates && !outputs.is_empty() {
         return Err(Error::Setting("a job in steps cannot write shared outputs; run one job for each step".into()));
@@ -232,10 +125,10 @@ fn supervise<J: MapReduce>(
     let outputs = Scopes::begin(outputs)?;
     let work = Work {
         program,
-        plan: &plan,
-        tasks: &tasks,
+        plan,
+        tasks,
         shared: &shared,
-        reduce,
+        reduce: reduce.as_deref(),
         settings: &settings,
         ranges: ranges.as_ref(),
         written: written.as_ref(),
@@ -257,7 +150,7 @@ fn supervise<J: MapReduce>(
             tasks: 0,
             first_round: 0,
             placed: None,
-            keep_bytes,
+            keep_bytes: prepared.keep_bytes,
             deaths: Vec::new(),
             progress,
             on_news,
@@ -279,7 +172,7 @@ fn supervise<J: MapReduce>(
         Ok(Summary {
             wall_ns: monotonic_ns() - start_ns,
             start_ns: started_ns - start_ns,
-            input_bytes,
+            input_bytes: prepared.input_bytes,
             tasks: coordinator.tasks,
             resumed_tasks,
             memory_bytes: plan.budget.total_bytes as u64,
@@ -644,73 +537,6 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             let again = std::mem::replace(&mut slept, true);
             again || shared.announced() != announced || has_arrived()
         });
-    }
-
-    fn explain(&self, failure: Failure) -> Error {
-        let step = self.work.shared.step();
-        let source = |source: usize| &self.work.tasks.sources[source];
-        match failure {
-            Failure::Read { source: at, errno } => {
-                Error::Input { path: source(at).name.clone(), source: std::io::Error::from_raw_os_error(errno) }
-            }
-            Failure::Truncated { source: at, found } => {
-                Error::Truncated { path: source(at).name.clone(), expected: source(at).bytes, found }
-            }
-            Failure::RecordTooLong { source: at, offset } => Error::RecordTooLong {
-                path: source(at).name.clone(),
-                offset,
-                limit_bytes: self.work.settings.record_bytes_max,
-            },
-            Failure::Conflict { task, what } => Error::Conflict { place: self.work.tasks.place(task), what },
-            Failure::RecordCut { source: at, offset } => {
-                let Records::Fixed(record_bytes) = self.work.settings.records else {
-                    unreachable!("only records of a fixed size can be cut");
-                };
-                Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }
-            }
-            Failure::Compressed { source: at, offset, why } => {
-                Error::Compressed { path: source(at).name.clone(), offset, why }
-            }
-            Failure::Rejected { source: at, offset, why } => {
-                Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
-            }
-            Failure::Output { errno, .. } => Error::Output {
-                path: self.work.written.map_or_else(Default::default, |written| written.path.to_owned()),
-                source: std::io::Error::from_raw_os_error(errno),
-            },
-            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.keep_bytes },
-            Failure::PairTooLarge { bytes } => Error::PairTooLarge {
-                step,
-                bytes,
-                limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
-            },
-            Failure::Spill { folder, doing, errno, bytes } => {
-                let Some(path) = self.work.settings.spill_dirs.get(folder).cloned() else {
-                    return self.explain_checkpoint(doing, errno);
-                };
-                let doing = match doing {
-                    Doing::Open => "make a file",
-                    Doing::Write => "write",
-                    Doing::Read => "read",
-                    Doing::Check => return Error::SpillDamaged { path, offset: bytes },
-                };
-                let source = match errno {
-                    0 => std::io::ErrorKind::UnexpectedEof.into(),
-                    errno => std::io::Error::from_raw_os_error(errno),
-                };
-                Error::Spill { path, doing, spilled_bytes: bytes, source }
-            }
-        }
-    }
-
-    /// The same for the files of a checkpoint.
-    fn explain_checkpoint(&self, doing: Doing, errno: i32) -> Error {
-        let path = self.work.settings.checkpoint.as_ref().map(|checkpoint| checkpoint.dir.clone()).unwrap_or_default();
-        match (doing, errno) {
-            // What is shorter than the log says was not written as it says.
-            (Doing::Check, _) | (Doing::Read, 0) => Error::CheckpointDamaged { path },
-            _ => Error::Checkpoint { path, source: std::io::Error::from_raw_os_error(errno) },
-        }
     }
 
     /// Waits until every worker has ended. Processes have a moment to end by themselves and leave their counters

@@ -1,0 +1,78 @@
+//! Errors that workers leave in their words, as the caller of the job reads them.
+
+use super::Coordinator;
+use crate::error::Error;
+use crate::keep::pair_bytes_max;
+use crate::map_reduce::MapReduce;
+use crate::records::Records;
+use crate::shared::{Doing, Failure};
+
+impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+    /// What a worker has left, with the names of files and folders.
+    pub(super) fn explain(&self, failure: Failure) -> Error {
+        let step = self.work.shared.step();
+        let source = |source: usize| &self.work.tasks.sources[source];
+        match failure {
+            Failure::Read { source: at, errno } => {
+                Error::Input { path: source(at).name.clone(), source: std::io::Error::from_raw_os_error(errno) }
+            }
+            Failure::Truncated { source: at, found } => {
+                Error::Truncated { path: source(at).name.clone(), expected: source(at).bytes, found }
+            }
+            Failure::RecordTooLong { source: at, offset } => Error::RecordTooLong {
+                path: source(at).name.clone(),
+                offset,
+                limit_bytes: self.work.settings.record_bytes_max,
+            },
+            Failure::Conflict { task, what } => Error::Conflict { place: self.work.tasks.place(task), what },
+            Failure::RecordCut { source: at, offset } => {
+                let Records::Fixed(record_bytes) = self.work.settings.records else {
+                    unreachable!("only records of a fixed size can be cut");
+                };
+                Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }
+            }
+            Failure::Compressed { source: at, offset, why } => {
+                Error::Compressed { path: source(at).name.clone(), offset, why }
+            }
+            Failure::Rejected { source: at, offset, why } => {
+                Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
+            }
+            Failure::Output { errno, .. } => Error::Output {
+                path: self.work.written.map_or_else(Default::default, |written| written.path.to_owned()),
+                source: std::io::Error::from_raw_os_error(errno),
+            },
+            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.keep_bytes },
+            Failure::PairTooLarge { bytes } => Error::PairTooLarge {
+                step,
+                bytes,
+                limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
+            },
+            Failure::Spill { folder, doing, errno, bytes } => {
+                let Some(path) = self.work.settings.spill_dirs.get(folder).cloned() else {
+                    return self.explain_checkpoint(doing, errno);
+                };
+                let doing = match doing {
+                    Doing::Open => "make a file",
+                    Doing::Write => "write",
+                    Doing::Read => "read",
+                    Doing::Check => return Error::SpillDamaged { path, offset: bytes },
+                };
+                let source = match errno {
+                    0 => std::io::ErrorKind::UnexpectedEof.into(),
+                    errno => std::io::Error::from_raw_os_error(errno),
+                };
+                Error::Spill { path, doing, spilled_bytes: bytes, source }
+            }
+        }
+    }
+
+    /// The same for the files of a checkpoint.
+    fn explain_checkpoint(&self, doing: Doing, errno: i32) -> Error {
+        let path = self.work.settings.checkpoint.as_ref().map(|checkpoint| checkpoint.dir.clone()).unwrap_or_default();
+        match (doing, errno) {
+            // What is shorter than the log says was not written as it says.
+            (Doing::Check, _) | (Doing::Read, 0) => Error::CheckpointDamaged { path },
+            _ => Error::Checkpoint { path, source: std::io::Error::from_raw_os_error(errno) },
+        }
+    }
+}

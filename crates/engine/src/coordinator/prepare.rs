@@ -1,0 +1,187 @@
+//! What is decided before the first worker starts: whether the job can run, how its input is cut, and what room it takes.
+
+use std::sync::Arc;
+
+use gristmill_os::process::{Child, threads_in_this_process};
+use gristmill_page::Shape;
+
+use crate::buffer::HashTable;
+use crate::checkpoint::{self, Checkpoint, Facts};
+use crate::datum::{Datum, Key};
+use crate::error::{Asked, Error, Result};
+use crate::explain::{Choice, explain};
+use crate::input::{Input, Opened};
+use crate::job::{Isolation, Settings};
+use crate::map_reduce::MapReduce;
+use crate::plan::{self, Machine, Plan, ShelfShape};
+use crate::ranges::Ranges;
+use crate::sample::Sample;
+use crate::shared::Room;
+use crate::tasks::Tasks;
+
+/// What a job does beside map and reduce.
+#[derive(Clone, Copy)]
+pub(super) struct Kind<'s> {
+    /// It runs in steps, of which the first sees this state.
+    pub state: Option<&'s [u8]>,
+    /// Its map function writes shared outputs.
+    pub writes_outputs: bool,
+    /// Its reducers write the result.
+    pub writes_result: bool,
+    /// It has a reduce function.
+    pub reduces: bool,
+}
+
+impl Kind<'_> {
+    /// Refuses what such a job cannot do.
+    fn check(self, settings: &Settings) -> Result<()> {
+        let leaves_traces = match (self.state, self.writes_outputs) {
+            (Some(_), _) => Some("a job in steps"),
+            (None, true) => Some("a job with shared outputs"),
+            (None, false) => None,
+        };
+        if let Some(what) = leaves_traces.filter(|_| settings.skip_bad_records > 0) {
+            return Err(Error::Setting(format!(
+                "{what} cannot set records aside: what the records before them have left stays. Leave out --skip-bad-records"
+            )));
+        }
+        let runs_once = leaves_traces.or(self.writes_result.then_some("a job whose reducers write its result"));
+        if let Some(what) = runs_once.filter(|_| settings.checkpoint.is_some()) {
+            return Err(Error::Setting(format!("{what} cannot be continued: leave out --checkpoint")));
+        }
+        Ok(())
+    }
+}
+
+/// A job that can start.
+pub(super) struct Prepared<J: MapReduce> {
+    pub plan: Plan,
+    pub tasks: Tasks,
+    /// What the partitions are, if they are ranges of pairs.
+    pub ranges: Option<Ranges<J::Key, J::Value>>,
+    /// Where the job goes on, if it keeps that.
+    pub checkpoint: Option<(Checkpoint, Facts)>,
+    pub input_bytes: u64,
+    /// What the shelf may hold.
+    pub keep_bytes: u64,
+    shelf: ShelfShape,
+    /// The words that workers and coordinator share.
+    pub room: Room,
+    /// Keeps what was copied from streams.
+    _opened: Arc<Opened>,
+    /// Who has looked at the input ends while the workers start.
+    _child: Option<Child>,
+}
+
+impl<J: MapReduce> Prepared<J> {
+    /// Prepares a job; one that continues takes `settings` from its beginning.
+    pub fn new(
+        program: &J,
+        input: &Input,
+        settings: &mut Settings,
+        kind: Kind<'_>,
+        on_plan: Option<Box<dyn FnMut(&[Choice]) + '_>>,
+    ) -> Result<Prepared<J>> {
+        // 1. Whether it can run.
+        settings.check()?;
+        kind.check(settings)?;
+        if settings.isolation == Isolation::Process {
+            let threads = threads_in_this_process().asked("counting the threads of this process")?;
+            if threads > 1 {
+                return Err(Error::ThreadsRunning { threads });
+            }
+        }
+        if let Some(dir) = settings.spill_dirs.iter().find(|dir| !dir.is_dir()) {
+            return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
+        }
+        // 2. What there is to read, and what of it is done.
+        let opened = input.open()?;
+        let mut checkpoint = open_checkpoint::<J>(settings, &opened)?;
+        if let Some((_, facts)) = &checkpoint {
+            settings.continue_with(facts);
+        }
+        let settings: &Settings = settings;
+        // 3. The plan. A look at the input must leave no trace in an output.
+        let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
+        let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
+        let available_bytes =
+            gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
+        let facts = plan::Program {
+            combines: J::COMBINE.is_some(),
+            keys: program.keys(),
+            keys_max: J::Key::DENSE,
+            hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
+            place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
+            iterates: kind.state.is_some(),
+            passes: kind.state.is_none() && !kind.reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
+        };
+        let (sample, child) = match kind.writes_outputs {
+            false => Sample::take(program, settings, &opened.sources, kind.state.unwrap_or_default()).unzip(),
+            true => (None, None),
+        };
+        let plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
+        if kind.writes_result && !plan.ranged {
+            return Err(Error::Setting(
+                "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
+                    .into(),
+            ));
+        }
+        let ranges = match plan.ranged && !kind.writes_outputs {
+            true => Ranges::sample(program, settings, &opened.sources, plan.partitions, kind.writes_result),
+            false => None,
+        };
+        let ranges = ranges.or_else(|| kind.writes_result.then(Ranges::whole));
+        if let Some(mut on_plan) = on_plan {
+            let ranges = ranges.as_ref().map(Ranges::len);
+            on_plan(&explain(&plan, settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
+        }
+        if let Some((log, facts)) = &mut checkpoint
+            && *facts == Facts::default()
+        {
+            let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
+            log.begin([u64::from(plan.fused), workers[0], workers[1], plan.split_bytes])?;
+        }
+        // 4. Tasks, and the room that they take.
+        let quotes = opened.quotes(settings, plan.split_bytes)?;
+        let tasks =
+            Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
+        let keep_bytes = kind.state.map_or(0, |_| settings.keep_bytes.unwrap_or(available_bytes / 2));
+        let shelf = ShelfShape::of(keep_bytes, plan.reduce_workers);
+        // A partition has a piece, and one more for each extent that it begins anew in.
+        let pieces = kind.state.map_or(0, |_| plan.partitions + shelf.extents);
+        let room = Room {
+            slots: plan.slots(),
+            partitions: plan.partitions,
+            tasks: tasks.len().max(pieces),
+            pieces,
+            state_bytes: kind.state.map_or(0, <[u8]>::len),
+            bad_records: settings.skip_bad_records as usize,
+        };
+        let (_opened, _child) = (opened, child);
+        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, keep_bytes, shelf, room, _opened, _child })
+    }
+
+    /// The shape of the region.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            slots: self.room.slots,
+            pages_per_arena: self.plan.pages_per_arena,
+            page_bytes: self.plan.page_bytes,
+            extra_words: self.room.words(),
+            extents: self.shelf.extents,
+            extent_bytes: self.shelf.extent_bytes,
+        }
+    }
+}
+
+/// The checkpoint of a job that has one, and what it says is done.
+fn open_checkpoint<J: MapReduce>(settings: &Settings, opened: &Opened) -> Result<Option<(Checkpoint, Facts)>> {
+    let Some(checkpoint) = &settings.checkpoint else { return Ok(None) };
+    if opened.is_spooled() {
+        return Err(Error::Setting(
+            "what came through a pipe cannot be read again: write it to a file, or leave out --checkpoint".into(),
+        ));
+    }
+    let job = checkpoint::identity(&checkpoint.program, std::any::type_name::<J>(), settings, &opened.sources)?;
+    Checkpoint::open(&checkpoint.dir, &job).map(Some)
+}
