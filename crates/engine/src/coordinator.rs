@@ -38,7 +38,7 @@ use self::deaths::End;
 use self::prepare::{Kind, Prepared};
 use self::stages::Stages;
 use crate::checkpoint::{Checkpoint, Facts};
-use crate::datum::{Datum, Key};
+use crate::datum::Datum;
 use crate::error::{Asked, Error, Result};
 use crate::exchange::JobIsOver;
 use crate::iterate::{Next, Step};
@@ -119,10 +119,7 @@ fn supervise<J: MapReduce>(
         _ => None,
     };
     let iterates = state.is_some();
-    if iterates && !outputs.is_empty() {
-        return Err(Error::Setting("a job in steps cannot write shared outputs; run one job for each step".into()));
-    }
-    let outputs = Scopes::begin(outputs)?;
+    let outputs = Scopes::begin(outputs, iterates)?;
     let work = Work {
         program,
         plan,

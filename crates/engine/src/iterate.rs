@@ -10,6 +10,7 @@ use crate::keep::{Kept, pairs_of, pieces};
 use crate::map_reduce::MapReduce;
 use crate::partition::Partitioner;
 use crate::shared::Shared;
+use crate::shared_output::{Plain, Scopes, SharedOutput};
 
 /// What the next step maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +29,14 @@ pub type Control<'c, J> = dyn FnMut(&mut Step<'_, J>) -> Next + 'c;
 /// A step of an iterated job that is complete. Its pairs lie in the region, where the workers have left them.
 pub struct Step<'s, J: MapReduce> {
     shared: &'s Shared<'s>,
+    outputs: &'s Scopes<'s>,
     number: u32,
     kind: PhantomData<J>,
 }
 
 impl<'s, J: MapReduce> Step<'s, J> {
-    pub(crate) fn new(shared: &'s Shared<'s>, number: u32) -> Self {
-        Step { shared, number, kind: PhantomData }
+    pub(crate) fn new(shared: &'s Shared<'s>, outputs: &'s Scopes<'s>, number: u32) -> Self {
+        Step { shared, outputs, number, kind: PhantomData }
     }
 
     /// Its number, from 0.
@@ -61,6 +63,14 @@ impl<'s, J: MapReduce> Step<'s, J> {
             .flat_map(|pairs| pairs.iter())
             .find(|(other, _)| J::Key::equal(*other, key))
             .map(|(_, value)| value)
+    }
+
+    /// A shared output as this step has left it, and as the next one will find it.
+    ///
+    /// # Panics
+    /// When it is not one that the job [writes](crate::Job::writes).
+    pub fn values<'v, T: Plain>(&'v self, output: &'v SharedOutput<T>) -> &'v [T] {
+        self.outputs.values(output)
     }
 
     /// Gives the next steps another state ([`Split::state`](crate::Split::state), [`Pairs::state`]).

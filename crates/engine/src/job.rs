@@ -552,7 +552,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// The map function writes into this array; see [`SharedOutput`]. A job may write several.
+    /// The map function (or, of pairs, [`MapReduce::map_pairs`]) writes into this array; see [`SharedOutput`]. A job may write
+    /// several.
     pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
         self.outputs.push(output.scope());
         self

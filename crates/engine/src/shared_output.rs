@@ -1,14 +1,14 @@
 //! Arrays that map functions write into: twin and diff (papers/dmr-1.0, section 5.1).
 //!
 //! ```text
-//!   original    the array as it was when the job began. Sealed: nobody changes it. Nothing at all the first time,
-//!       |       when it is zeros
+//!   original    the array as it was when the job, or this step of a job in steps, began: nobody changes it while there
+//!       |       are tasks. Nothing at all the first time, when it is zeros
 //!       |  private, copy on write
 //!       v
 //!   view        of one worker: the map function writes here; the kernel knows which OS pages were written
 //!       |  diff: OS page by OS page, only what is different from the original (the twin)
 //!       v
-//!   master      the array as committed tasks have made it; the caller reads it after the job
+//!   master      the array as committed tasks have made it; the caller reads it after the job, and between two steps
 //! ```
 //!
 //! A task is merged when its map function has returned, before its epoch is committed. So
@@ -18,20 +18,23 @@
 //!   is done again: map is deterministic, so it makes the same changes, and what is there already is no conflict;
 //! - what a map function sees is the original and what it wrote itself, whatever else runs or has run on its worker;
 //! - two tasks that change one element to different values are found out wherever and whenever they run.
+//!
+//! When a step is complete nobody is in a task, and the coordinator brings the original up to date: it copies what the step has
+//! changed. The views are of the same file, so they show it, and no worker has to do anything. For that the original of a
+//! job in steps is there from the beginning and is not sealed, as those of other jobs are.
 
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use gristmill_os::machine::os_page_bytes;
-use gristmill_os::{PrivateView, Sealed};
+use gristmill_os::{Original, PrivateView};
 use gristmill_page::Master;
 use gristmill_ring::Latch;
 
@@ -60,6 +63,10 @@ plain!(f64, f32, u64, i64, u32, i32, u8);
 /// itself; when it has returned, the elements that it changed are merged into the array. An element may be changed by one
 /// task only (or by several to the same value): otherwise the job ends with [`Error::Conflict`]. To write what was there
 /// before is no change. If the job fails the array is what it was before.
+///
+/// In a job in steps ([`Job::iterate`](crate::Job::iterate)) this holds for each step: a map function sees the array as the
+/// step before has left it, and so does who decides what comes next ([`Step::values`](crate::Step::values)); what one step has
+/// changed the next may change again; and if the job fails the array is what the last complete step made of it.
 ///
 /// Made before the job, named to it with [`Job::writes`](crate::Job::writes), and read after it. Further jobs may go on
 /// with what it holds.
@@ -193,8 +200,8 @@ pub(crate) struct Scope {
     name: String,
     number: u64,
     master: Master,
-    /// `None` when it is all zeros.
-    original: Mutex<Option<Arc<Sealed>>>,
+    /// `None` when it is all zeros and stays so as long as there are tasks.
+    original: Mutex<Option<Arc<Original>>>,
     /// A job writes it.
     in_use: AtomicBool,
     kind: Kind,
@@ -215,13 +222,13 @@ struct View {
 }
 
 impl View {
-    fn of(original: Option<&Sealed>, bytes: usize) -> io::Result<View> {
+    fn of(original: Option<&Original>, bytes: usize) -> io::Result<View> {
         let own = original.map_or_else(|| PrivateView::of_zeros(bytes), PrivateView::of)?;
         let zeros = vec![0; os_page_bytes() / size_of::<u64>()];
         Ok(View { own, twin: original.map(PrivateView::of).transpose()?, zeros })
     }
 
-    /// One OS page: as it was when the job began, and as it is now.
+    /// One OS page: as it was when the job, or this step, began, and as it is now.
     fn twin_and_own(&self, os_page: usize) -> (&[u64], &[u64]) {
         let bytes = os_page * os_page_bytes()..(os_page + 1) * os_page_bytes();
         let twin = self.twin.as_ref().map_or(&self.zeros[..], |twin| cast_slice(&twin.bytes()[bytes.clone()]));
@@ -240,11 +247,11 @@ impl Scope {
         VIEWS.with_borrow(|views| views.iter().find(|(number, _)| *number == self.number).map(|(_, view)| view.clone()))
     }
 
-    fn original(&self) -> Option<Arc<Sealed>> {
+    fn original(&self) -> Option<Arc<Original>> {
         self.original.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_original(&self, original: Option<Sealed>) {
+    fn set_original(&self, original: Option<Original>) {
         *self.original.lock().unwrap_or_else(PoisonError::into_inner) = original.map(Arc::new);
     }
 
@@ -252,19 +259,18 @@ impl Scope {
         (0..self.master.os_pages()).filter(|os_page| self.master.is_touched(*os_page))
     }
 
-    /// Makes what the master holds the original.
-    fn begin(&self) -> io::Result<()> {
-        if self.touched_os_pages().next().is_none() {
+    /// Makes what the master holds the original, for a job in steps or another.
+    fn begin(&self, iterates: bool) -> io::Result<()> {
+        if self.touched_os_pages().next().is_none() && !iterates {
             return Ok(()); // All zeros.
         }
-        let original = Sealed::new(self.view_bytes(), |file| {
-            for os_page in self.touched_os_pages() {
-                let words: Vec<u64> =
-                    self.master.words(os_page).iter().map(|word| word.load(Ordering::Relaxed)).collect();
-                file.write_all_at(cast_slice(&words), (os_page * os_page_bytes()) as u64)?;
-            }
-            Ok(())
-        })?;
+        let original = Original::new(self.view_bytes())?;
+        // They may be settled, but the original of another job was.
+        self.touched_os_pages().for_each(|os_page| self.master.touch(os_page));
+        self.master.settle(&original)?;
+        if !iterates {
+            original.seal()?;
+        }
         self.set_original(Some(original));
         Ok(())
     }
@@ -332,14 +338,14 @@ impl Scope {
 /// The scopes that a job writes, from before its first worker starts until its last one has ended.
 pub(crate) struct Scopes<'j> {
     scopes: Vec<&'j Scope>,
-    /// The job has an answer, so the arrays keep what was merged.
-    keep: bool,
+    /// What was merged stays, because the job or the step is complete.
+    keep: AtomicBool,
 }
 
 impl<'j> Scopes<'j> {
-    /// Takes the scopes for a job that is about to start its workers.
-    pub fn begin(scopes: Vec<&'j Scope>) -> Result<Scopes<'j>> {
-        let mut begun = Scopes { scopes: Vec::with_capacity(scopes.len()), keep: false };
+    /// Takes the scopes for a job, in steps or not, that is about to start its workers.
+    pub fn begin(scopes: Vec<&'j Scope>, iterates: bool) -> Result<Scopes<'j>> {
+        let mut begun = Scopes { scopes: Vec::with_capacity(scopes.len()), keep: AtomicBool::new(false) };
         for scope in scopes {
             if !scope.master.is_mine() || scope.in_use.swap(true, Ordering::Acquire) {
                 return Err(Error::Setting(format!(
@@ -348,14 +354,36 @@ impl<'j> Scopes<'j> {
                 )));
             }
             begun.scopes.push(scope);
-            scope.begin().asked("keeping what a shared output held before the job")?;
+            scope.begin(iterates).asked("keeping what a shared output held before the job")?;
         }
         Ok(begun)
     }
 
-    /// The job has an answer, and its workers have ended.
-    pub fn keep(mut self) {
-        self.keep = true;
+    /// A step is complete, and nobody is in a task: what it has written is what the next one begins with.
+    pub fn settle(&self) -> Result<()> {
+        self.keep();
+        for scope in &self.scopes {
+            let original = scope.original().expect("a job in steps has its originals from the beginning");
+            scope.master.settle(&original).asked("keeping what a step has written into a shared output")?;
+        }
+        self.keep.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What `output` holds after a step.
+    ///
+    /// # Panics
+    /// When the job does not write it.
+    pub fn values<'o, T: Plain>(&self, output: &'o SharedOutput<T>) -> &'o [T] {
+        let Scope { name, number, master, .. } = &output.scope;
+        let is_written = self.scopes.iter().any(|scope| scope.number == *number);
+        assert!(is_written, "the shared output {name} is not one that this job writes: name it with Job::writes");
+        cast_slice(master.settled_bytes())
+    }
+
+    /// What was merged until now stays, whatever becomes of the job.
+    pub fn keep(&self) {
+        self.keep.store(true, Ordering::Relaxed);
     }
 
     /// True when the job writes none.
@@ -386,7 +414,7 @@ impl<'j> Scopes<'j> {
 impl Drop for Scopes<'_> {
     fn drop(&mut self) {
         for scope in &self.scopes {
-            if !self.keep {
+            if !*self.keep.get_mut() {
                 scope.revert().expect("a shared output is mapped once more");
             }
             scope.end();

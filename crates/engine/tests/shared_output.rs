@@ -6,11 +6,9 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Random, input_of};
-use gristmill::{
-    Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Plain, Records, Result, SharedOutput, Split,
-    Summary,
-};
+use common::arrays::{BOTH, numbers, numbers_of, output, scramble};
+use common::input_of;
+use gristmill::{Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, Result, SharedOutput, Split, Summary};
 
 fn main() {
     common::run(
@@ -36,9 +34,7 @@ fn main() {
     );
 }
 
-const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
-
-/// A program that is only a function of the numbers in its split; each record is a u64, its own index.
+/// A program that is only a function of the numbers in its split.
 struct Each<F>(F);
 
 impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
@@ -46,30 +42,12 @@ impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
     type Value = u64;
 
     fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) {
-        let numbers: Vec<u64> =
-            split.bytes().as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
-        (self.0)(&numbers);
+        (self.0)(&numbers_of(split));
     }
-}
-
-/// The numbers below `count` as an input, `per_task` of them in each task.
-fn numbers<J: MapReduce>(program: &J, count: u64, per_task: u64) -> Job<'_, J> {
-    let bytes: Vec<u8> = (0..count).flat_map(u64::to_le_bytes).collect();
-    let input = Input::bytes("numbers", &bytes).expect("in memory");
-    Job::new(program, input).records(Records::Fixed(8)).split_bytes(8 * per_task).page_bytes(4096)
-}
-
-fn output<T: Plain>(name: &str, len: usize) -> SharedOutput<T> {
-    SharedOutput::new(name, len).expect("mapped")
 }
 
 fn run<J: MapReduce>(job: Job<'_, J>, isolation: Isolation) -> Result<Summary> {
     job.workers(3).mapping_at_once(3).isolation(isolation).run().map(|(_, summary)| summary)
-}
-
-/// Something else for each number, and never 0.
-fn scramble(number: u64) -> u64 {
-    Random(number).next() | 1
 }
 
 fn several() {
@@ -186,8 +164,7 @@ impl MapReduce for Both<'_> {
     const COMBINE: Option<gristmill::Combine<u64>> = Some(|a, b| a + b);
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
-        for eight in split.bytes().as_chunks::<8>().0 {
-            let number = u64::from_le_bytes(*eight);
+        for number in numbers_of(split) {
             out.emit(number % 10, 1);
             self.0.write(|squares| squares[number as usize] = number * number);
         }
@@ -371,8 +348,6 @@ fn refusals() {
         assert!(error.contains("the shared output other is written where it has no view"), "{error}");
         let twice = error_of(run(numbers(&unnamed, 10, 10).writes(&other).writes(&other), isolation));
         assert!(twice.starts_with("the shared output other is named twice"), "{twice}");
-        let steps = numbers(&unnamed, 10, 10).writes(&other).isolation(isolation).iterate(&[], |_| Next::Stop);
-        assert!(error_of(steps).starts_with("a job in steps cannot write shared outputs"));
         // Two arrays at once are no nested write.
         let both = Each(|_: &[u64]| array.write(|array| other.write(|other| other[0] = array[0] + 1)));
         run(numbers(&both, 10, 10).writes(&array).writes(&other), isolation).expect("two arrays");

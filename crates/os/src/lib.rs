@@ -29,5 +29,5 @@ mod region;
 pub mod usage;
 pub mod wake;
 
-pub use private::{PrivateView, Sealed};
+pub use private::{Original, PrivateView};
 pub use region::Region;

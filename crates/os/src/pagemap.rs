@@ -135,7 +135,7 @@ struct Region {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PrivateView, Sealed};
+    use crate::{Original, PrivateView};
 
     /// The OS pages of `view` that each of the two ways finds, counted from its start; of the first, if this kernel
     /// offers it.
@@ -163,8 +163,10 @@ mod tests {
             assert_eq!(view.bytes().iter().position(|byte| *byte > 1), None);
             written.iter().for_each(|page| view.bytes_mut()[page * os_page + page] = 2);
         };
-        let sealed = Sealed::new(1024 * os_page, |file| file.write_all_at(&[1], 4 * os_page as u64)).unwrap();
-        let mut view = PrivateView::of(&sealed).unwrap();
+        let original = Original::new(1024 * os_page).unwrap();
+        // SAFETY: there is no view yet.
+        unsafe { original.write(&[1], 4 * os_page).unwrap() };
+        let mut view = PrivateView::of(&original).unwrap();
         write(&mut view);
         let (scanned, read) = found(&view);
         assert!(scanned.is_none_or(|scanned| scanned == written));

@@ -1,7 +1,7 @@
 //! Memory that a worker changes for itself alone.
 //!
 //! ```text
-//!   Sealed        a file in memory that nobody can change any more
+//!   Original      a file in memory: sealed, when nobody changes it any more, or changed while nobody looks
 //!   PrivateView   the same bytes (or zeros) in one process: a write gives it a copy of the OS page,
 //!                 which nobody else sees, and `restore` throws the copy away
 //! ```
@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::ptr::{NonNull, null_mut};
 use std::slice;
 
@@ -19,45 +20,67 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use crate::machine::os_page_bytes;
 use crate::pagemap::Pagemap;
 
-/// Bytes in memory that never change again.
+/// Bytes in memory that [`PrivateView`]s are of. They change by [`Original::write`] alone, and after
+/// [`Original::seal`] never again.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct Original {
     memory: File,
     bytes: usize,
 }
 
-impl Sealed {
-    /// So many bytes, zero but for what `fill` writes into the file that holds them. What it leaves out takes no memory.
+impl Original {
+    /// So many zeros, rounded up to whole OS pages. What is not written takes no memory before it is looked at.
     ///
     /// # Errors
     ///
-    /// What `fill` gives, or when the kernel has no memory or no file descriptor left.
-    pub fn new(bytes: usize, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<Sealed> {
+    /// When the kernel has no memory or no file descriptor left.
+    pub fn new(bytes: usize) -> io::Result<Original> {
         let memory = File::from(memfd_create("gristmill original", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
         let bytes = whole_os_pages(bytes)?;
         ftruncate(&memory, bytes as u64)?;
-        fill(&memory)?;
-        if memory.metadata()?.len() != bytes as u64 {
-            return Err(io::Error::other("the file of an array was given another length"));
-        }
-        fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        Ok(Sealed { memory, bytes })
+        // A view of what is not there any more would end its process.
+        fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW)?;
+        Ok(Original { memory, bytes })
+    }
+
+    /// Writes `bytes` from byte `start` on. Views show them, but for OS pages that they have copies of.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no memory left, the bytes do not lie inside, or this is sealed.
+    ///
+    /// # Safety
+    ///
+    /// Nobody, in any process, has a reference into a view of this original meanwhile.
+    pub unsafe fn write(&self, bytes: &[u8], start: usize) -> io::Result<()> {
+        self.memory.write_all_at(bytes, start as u64)
+    }
+
+    /// From now on the kernel lets nobody change it.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses, which it does not.
+    pub fn seal(&self) -> io::Result<()> {
+        Ok(fcntl_add_seals(&self.memory, SealFlags::WRITE | SealFlags::SEAL)?)
     }
 }
 
-/// A private copy-on-write view of [`Sealed`] bytes, or of zeros.
+/// A private copy-on-write view of an [`Original`], or of zeros.
 ///
 /// ```
-/// use gristmill_os::{PrivateView, Sealed};
-/// use std::os::unix::fs::FileExt;
+/// use gristmill_os::{Original, PrivateView};
 ///
-/// let sealed = Sealed::new(100_000, |file| file.write_all_at(b"flour", 50_000))?;
-/// let mut view = PrivateView::of(&sealed)?;
+/// let original = Original::new(100_000)?;
+/// // SAFETY: there is no view of it yet.
+/// unsafe { original.write(b"flour", 50_000)? };
+/// original.seal()?;
+/// let mut view = PrivateView::of(&original)?;
 /// view.bytes_mut()[50_000] = b'F';
 /// let written = view.written()?;
 /// assert_eq!(written.len(), 1);
 /// assert!(written[0].contains(&50_000));
-/// assert_eq!(&PrivateView::of(&sealed)?.bytes()[50_000..50_005], b"flour");
+/// assert_eq!(&PrivateView::of(&original)?.bytes()[50_000..50_005], b"flour");
 /// view.restore(written[0].clone())?;
 /// assert_eq!(&view.bytes()[50_000..50_005], b"flour");
 /// # Ok::<(), std::io::Error>(())
@@ -75,17 +98,17 @@ unsafe impl Send for PrivateView {}
 unsafe impl Sync for PrivateView {}
 
 impl PrivateView {
-    /// A view of `sealed`.
+    /// A view of `original`.
     ///
     /// # Errors
     ///
     /// When the process may not map more memory, or has no file descriptor left.
-    pub fn of(sealed: &Sealed) -> io::Result<PrivateView> {
+    pub fn of(original: &Original) -> io::Result<PrivateView> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe { mmap(null_mut(), sealed.bytes, access, flags, sealed.memory.as_fd(), 0)? };
-        PrivateView::at(base, sealed.bytes)
+        let base = unsafe { mmap(null_mut(), original.bytes, access, flags, original.memory.as_fd(), 0)? };
+        PrivateView::at(base, original.bytes)
     }
 
     /// A view of so many zeros, rounded up to whole OS pages.
@@ -112,8 +135,9 @@ impl PrivateView {
 
     /// What this view holds.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped and readable as long as `self` lives. The bytes under it are zeros or a file sealed against
-        // writing, and copies of this process that `&mut self` alone leads to; so nothing changes meanwhile.
+        // SAFETY: mapped and readable as long as `self` lives. The bytes under it are zeros or those of an `Original`, which
+        // nobody writes while this reference lives (`Original::write`), and copies of this process that `&mut self` alone
+        // leads to; so nothing changes meanwhile.
         unsafe { slice::from_raw_parts(self.base.as_ptr(), self.bytes) }
     }
 
@@ -158,7 +182,7 @@ impl PrivateView {
             "only whole OS pages inside a view of {} bytes can be restored, not bytes {range:?}",
             self.bytes
         );
-        // SAFETY: inside the mapping, which has no other references than `&mut self`; the bytes become those of the file,
+        // SAFETY: inside the mapping, which has no other references than `&mut self`; the bytes become those of the original,
         // or zeros, and any byte is valid.
         let result = unsafe { madvise(self.base.as_ptr().add(range.start).cast(), range.len(), Advice::LinuxDontNeed) };
         Ok(result?)
@@ -181,15 +205,15 @@ fn whole_os_pages(bytes: usize) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
-
     use super::*;
 
     #[test]
     fn a_write_is_seen_by_its_view_alone_until_it_is_restored() {
         let os_page = os_page_bytes();
-        let sealed = Sealed::new(3 * os_page - 1, |file| file.write_all_at(b"rye", os_page as u64)).unwrap();
-        let (mut one, other) = (PrivateView::of(&sealed).unwrap(), PrivateView::of(&sealed).unwrap());
+        let original = Original::new(3 * os_page - 1).unwrap();
+        // SAFETY: no view yet.
+        unsafe { original.write(b"rye", os_page).unwrap() };
+        let (mut one, other) = (PrivateView::of(&original).unwrap(), PrivateView::of(&original).unwrap());
         assert_eq!(one.bytes().len(), 3 * os_page);
         one.bytes_mut()[os_page..][..3].copy_from_slice(b"oat");
         assert_eq!(&other.bytes()[os_page..][..3], b"rye");
@@ -200,17 +224,35 @@ mod tests {
     }
 
     #[test]
-    fn sealed_bytes_cannot_be_written_through_a_file_that_was_kept() {
-        let mut kept = None;
-        let sealed = Sealed::new(10, |file| file.try_clone().map(|file| kept = Some(file))).unwrap();
-        assert!(kept.unwrap().write_all_at(b"x", 0).is_err());
-        assert_eq!(PrivateView::of(&sealed).unwrap().bytes()[0], 0);
+    fn views_show_what_is_written_to_their_original() {
+        let os_page = os_page_bytes();
+        let original = Original::new(2 * os_page).unwrap();
+        let mut view = PrivateView::of(&original).unwrap();
+        assert_eq!((view.bytes()[0], view.bytes()[os_page]), (0, 0));
+        view.bytes_mut()[os_page] = 1;
+        view.restore(os_page..2 * os_page).unwrap();
+        // SAFETY: the references above are gone.
+        unsafe { original.write(&vec![7; 2 * os_page], 0).unwrap() };
+        assert!(view.bytes().iter().all(|byte| *byte == 7));
+        assert_eq!(view.written().unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_sealed_cannot_be_written_and_nothing_lies_behind_the_end() {
+        let original = Original::new(10).unwrap();
+        // SAFETY: there is no view.
+        let write = |start| unsafe { original.write(b"x", start) };
+        assert!(write(os_page_bytes()).is_err());
+        write(0).unwrap();
+        original.seal().unwrap();
+        assert!(write(0).is_err());
+        assert_eq!(PrivateView::of(&original).unwrap().bytes()[0], b'x');
     }
 
     #[test]
     fn absurd_sizes_are_an_error() {
         assert!(PrivateView::of_zeros(usize::MAX).is_err());
         assert!(PrivateView::of_zeros(isize::MAX as usize).is_err());
-        assert!(Sealed::new(usize::MAX, |_| Ok(())).is_err());
+        assert!(Original::new(usize::MAX).is_err());
     }
 }

@@ -2,20 +2,28 @@
 //!
 //! ```text
 //!  control area                                        page area
-//!  | latch, u32 per OS page | touched, u32 per OS page |   | the array, in words of 64 bits |
+//!  | latch, u32 per OS page | state, u32 per OS page |   | the array, in words of 64 bits |
+//!
+//!  state:  zeros --touch--> changed --settle--> settled: the original that views are of has the same
+//!                              ^-----touch---------+
 //! ```
 //!
-//! *Who touches what.* While a job runs the array is words, accessed as atomics; who changes words of an OS page holds its
-//! latch. Between jobs the process that made the array sees it as plain bytes.
+//! *Who touches what.* While a job maps the array is words, accessed as atomics; who changes words of an OS page holds its
+//! latch. Between jobs, and between the steps of a job, the process that made the array sees it as plain bytes.
 
 use std::io;
 use std::ops::Range;
 use std::slice;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use gristmill_os::Region;
 use gristmill_os::machine::os_page_bytes;
+use gristmill_os::{Original, Region};
 use gristmill_ring::Latch;
+
+// States of an OS page.
+const ZEROS: u32 = 0;
+const SETTLED: u32 = 1;
+const CHANGED: u32 = 2;
 
 /// An array of bytes, shared with all processes that this one forks.
 pub struct Master {
@@ -63,18 +71,61 @@ impl Master {
         Latch::new(&self.region.u32s(0, self.os_pages)[os_page])
     }
 
-    /// Notes that the OS page may hold something else than zeros.
+    /// Notes that the OS page may hold something else than zeros, and than the original.
     pub fn touch(&self, os_page: usize) {
-        self.touched_word(os_page).store(1, Ordering::Relaxed);
+        self.state(os_page).store(CHANGED, Ordering::Relaxed);
     }
 
-    /// True after [`Master::touch`].
+    /// True when it was ever [touched](Master::touch).
     pub fn is_touched(&self, os_page: usize) -> bool {
-        self.touched_word(os_page).load(Ordering::Relaxed) != 0
+        self.state(os_page).load(Ordering::Relaxed) != ZEROS
     }
 
-    fn touched_word(&self, os_page: usize) -> &AtomicU32 {
+    fn state(&self, os_page: usize) -> &AtomicU32 {
         &self.region.u32s(self.os_pages * size_of::<AtomicU32>(), self.os_pages)[os_page]
+    }
+
+    /// Writes every OS page that was touched since the last time to `original`.
+    ///
+    /// Call it only when that is certain: nobody changes the array, and nobody has a reference into a view of `original`. So
+    /// it is before the first worker starts, and between two steps, because workers look at views in tasks alone.
+    ///
+    /// # Errors
+    /// When the kernel has no memory left.
+    ///
+    /// # Panics
+    /// In a fork, as [`Master::bytes`].
+    pub fn settle(&self, original: &Original) -> io::Result<()> {
+        let array = self.settled_os_pages();
+        let is_changed = |os_page: &usize| self.state(*os_page).load(Ordering::Relaxed) == CHANGED;
+        let mut os_page = 0;
+        while let Some(first) = (os_page..self.os_pages).find(is_changed) {
+            os_page = (first..self.os_pages).find(|os_page| !is_changed(os_page)).unwrap_or(self.os_pages);
+            let bytes = first * os_page_bytes()..os_page * os_page_bytes();
+            // SAFETY: nobody has a reference into a view, the caller promises.
+            unsafe { original.write(&array[bytes.clone()], bytes.start)? };
+            (first..os_page).for_each(|os_page| self.state(os_page).store(SETTLED, Ordering::Relaxed));
+        }
+        Ok(())
+    }
+
+    /// The array, while others know it.
+    ///
+    /// Call it only when that is certain: nobody changes the array as long as the caller has what this returns. So it is
+    /// between two steps of a job.
+    ///
+    /// # Panics
+    /// In a fork, as [`Master::bytes`].
+    pub fn settled_bytes(&self) -> &[u8] {
+        &self.settled_os_pages()[..self.bytes]
+    }
+
+    /// The same with the rest of the last OS page.
+    fn settled_os_pages(&self) -> &[u8] {
+        assert!(self.is_mine(), "an array is read and filled by the process that made it, not by its workers");
+        // SAFETY: these bytes are the page area. Workers change them in tasks, and there is none, the caller promises; this
+        // process changes them through `bytes_mut`, which this reference excludes.
+        unsafe { slice::from_raw_parts(self.region.page_area().as_ptr(), self.os_pages * os_page_bytes()) }
     }
 
     /// Faults OS pages in together, which costs half of what it costs one by one. A kernel that cannot leaves them to be
@@ -106,6 +157,8 @@ impl Master {
 
 #[cfg(test)]
 mod tests {
+    use gristmill_os::PrivateView;
+
     use super::*;
 
     #[test]
@@ -135,5 +188,26 @@ mod tests {
         assert!(!master.latch(2).try_take(2, |_| false));
         master.prefault(0..3);
         assert_eq!(master.words(2)[0].load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_was_touched_since_the_last_time_is_settled() {
+        let master = Master::new(4 * os_page_bytes() - 1).unwrap();
+        let original = Original::new(4 * os_page_bytes()).unwrap();
+        let view = PrivateView::of(&original).unwrap();
+        let settled = |values: [(usize, u64); 2], touched: usize| {
+            for (os_page, value) in values {
+                master.words(os_page)[0].store(value, Ordering::Relaxed);
+            }
+            master.touch(touched);
+            master.settle(&original).unwrap();
+            [0, 1, 2, 3].map(|os_page| view.bytes()[os_page * os_page_bytes()])
+        };
+        assert_eq!(settled([(1, 7), (2, 9)], 1), [0, 7, 0, 0]);
+        assert_eq!(settled([(1, 8), (3, 5)], 2), [0, 7, 9, 0], "settled once, and not touched since");
+        assert_eq!(settled([(1, 8), (3, 5)], 3), [0, 7, 9, 5]);
+        assert_eq!(settled([(1, 8), (3, 6)], 1), [0, 8, 9, 5]);
+        assert_eq!(master.settled_bytes().len(), 4 * os_page_bytes() - 1);
+        assert_eq!([0, 1, 2, 3].map(|os_page| master.is_touched(os_page)), [false, true, true, true]);
     }
 }

@@ -185,7 +185,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     }
 
     /// Where the input of a task lies, as a message says it.
-    fn place(&self, task: usize) -> String {
+    pub(super) fn place(&self, task: usize) -> String {
         let Work { shared, tasks, .. } = *self.work;
         match shared.piece(task) {
             Some(piece) => format!("{} bytes of the pairs of step {}", piece.bytes, shared.step() - 1),

@@ -24,7 +24,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 offset,
                 limit_bytes: self.work.settings.record_bytes_max,
             },
-            Failure::Conflict { task, what } => Error::Conflict { place: self.work.tasks.place(task), what },
+            Failure::Conflict { task, what } => {
+                let step = if self.work.iterates { format!(" in step {step}") } else { String::new() };
+                Error::Conflict { place: self.place(task) + &step, what }
+            }
             Failure::RecordCut { source: at, offset } => {
                 let Records::Fixed(record_bytes) = self.work.settings.records else {
                     unreachable!("only records of a fixed size can be cut");

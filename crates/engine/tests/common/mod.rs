@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // Each test program uses its part.
 
+pub mod arrays;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -535,11 +537,19 @@ fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Mom
 /// Runs `case` again and again with `worker` dying at its first ... `moment`, then at the one that `next` says, until it
 /// does not come to that any more. Returns how many died.
 pub fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment, next: impl Fn(u64) -> u64) -> usize {
+    until_nobody_dies(next, |nth| {
+        case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
+            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
+        })
+    })
+}
+
+/// Calls `run` with the first ... time that somebody is to die at, then with the one that `next` says, until nobody comes to
+/// that any more. Returns how many died.
+pub fn until_nobody_dies(next: impl Fn(u64) -> u64, run: impl Fn(u64) -> Summary) -> usize {
     let (mut died, mut survived, mut nth) = (0, 0, 1);
     loop {
-        let summary = case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
-            panic!("worker {worker} at its {nth}. {moment:?}: {why}\n{case:?}");
-        });
+        let summary = run(nth);
         died += summary.deaths.len();
         // Which worker gets which task is a matter of luck, so one survival may be luck too.
         survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
