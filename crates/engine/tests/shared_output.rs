@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::arrays::{BOTH, numbers, numbers_of, output, scramble};
+use common::arrays::{BOTH, Team, numbers, numbers_of, output, scramble};
 use common::input_of;
 use gristmill::{Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, Result, SharedOutput, Split, Summary};
 
@@ -239,14 +239,14 @@ fn neighbours() {
 
 /// Every element of an array of 20 OS pages is written, OS pages by several tasks; the array held something before.
 /// `kills` says who dies.
-fn square_up(kills: &[(usize, Moment, u64)], split: bool) -> Summary {
+fn square_up(kills: &[(usize, Moment, u64)], team: Team) -> Summary {
     let mut array = output::<u32>("array", 20_000);
     array.values_mut().fill(7);
     let program = Each(|numbers: &[u64]| {
         array.write(|array| numbers.iter().for_each(|number| array[*number as usize] = scramble(*number) as u32));
     });
     let job = numbers(&program, 20_000, 1500).writes(&array).mapping_at_once(2);
-    let job = if split { job.map_workers(2).reduce_workers(1) } else { job.workers(2) };
+    let job = team.set(job);
     let job = kills.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth));
     let (_, summary) = job.run().unwrap_or_else(|error| panic!("{kills:?}: {error}"));
     let wrong = (0..).zip(array.values()).find(|(number, value)| **value != scramble(*number) as u32);
@@ -261,12 +261,13 @@ fn killed() {
     for moment in MOMENTS {
         let mut died = 0;
         for nth in 1.. {
-            // Which worker gets which task is a matter of luck, the more so on a busy machine.
-            let tries = [false, true].repeat(5).into_iter();
-            let deaths =
-                tries.map(|split| square_up(&[(1, moment, nth)], split).deaths.len()).find(|deaths| *deaths > 0);
-            let Some(deaths) = deaths else { break };
-            died += deaths;
+            // Which worker gets which task is a matter of luck, unless there is one.
+            let teams = [Team::Fused, Team::Split, Team::Alone];
+            let deaths = teams.map(|team| square_up(&[(1, moment, nth)], team).deaths.len());
+            died += deaths.iter().sum::<usize>();
+            if deaths[2] == 0 {
+                break;
+            }
         }
         println!("{died} deaths at {moment:?}");
         assert!(died > 0, "nobody died at {moment:?}");
@@ -277,7 +278,7 @@ fn all_killed() {
     let mut died = 0;
     for moment in [Moment::Latched, Moment::Merged] {
         for nth in 1..12 {
-            died += square_up(&[1, 2, 3, 4].map(|worker| (worker, moment, nth)), false).deaths.len();
+            died += square_up(&[1, 2, 3, 4].map(|worker| (worker, moment, nth)), Team::Fused).deaths.len();
         }
     }
     assert!(died > 22, "only {died} died");
@@ -285,7 +286,7 @@ fn all_killed() {
 
 fn rounds() {
     for nth in 1..4 {
-        let summary = square_up(&[(3, Moment::Drained, nth), (4, Moment::Latched, 2)], true);
+        let summary = square_up(&[(3, Moment::Drained, nth), (4, Moment::Latched, 2)], Team::Split);
         if nth == 1 {
             assert!(summary.rounds > 1, "the reducer died with its state: {:?}", summary.deaths);
         }

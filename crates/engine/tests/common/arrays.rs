@@ -6,6 +6,28 @@ use super::Random;
 
 pub const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
 
+/// Who works.
+#[derive(Clone, Copy)]
+pub enum Team {
+    /// One worker.
+    Alone,
+    /// Two that map and reduce.
+    Fused,
+    /// Two that map and one that reduces.
+    Split,
+}
+
+impl Team {
+    pub fn set<J: MapReduce>(self, job: Job<'_, J>) -> Job<'_, J> {
+        match self {
+            Team::Alone => job.workers(1),
+            Team::Fused => job.workers(2),
+            Team::Split => job.map_workers(2).reduce_workers(1),
+        }
+        .mapping_at_once(2)
+    }
+}
+
 /// The numbers below `count` as an input, `per_task` of them in each task.
 pub fn numbers<J: MapReduce>(program: &J, count: u64, per_task: u64) -> Job<'_, J> {
     let bytes: Vec<u8> = (0..count).flat_map(u64::to_le_bytes).collect();
