@@ -283,7 +283,7 @@ impl<J: MapReduce> Mapper<J> {
         self.reader.read_ns = 0;
         if let Kept::Nothing = self.kept {
             self.kept = match (work.plan.buffer, work.program.keys()) {
-                (Buffer::Hash, _) => Kept::Table(HashTable::new(work.plan.table_may_rest)),
+                (Buffer::Hash, _) => Kept::Table(HashTable::new(work.plan.table_may_rest, work.iterates)),
                 (Buffer::Dense, Some(keys)) => Kept::Array(DenseArray::new(keys)),
                 _ => Kept::Nothing,
             };
@@ -291,6 +291,14 @@ impl<J: MapReduce> Mapper<J> {
         let Mapper { reader, kept, partitioner, .. } = self;
         let narrow = Narrow::of(work, lane.slot, task);
         match kept {
+            Kept::Table(table) if table.rests() => {
+                let mut past = ArrayBuffer::new(lane, *partitioner);
+                map_task(work, reader, task, narrow, &mut past)?;
+                let passed = past.emitted;
+                drop(past);
+                table.passed(passed);
+                lane.meter.add(Count::PairsPassed, passed);
+            }
             Kept::Table(table) => {
                 map_task(work, reader, task, narrow, &mut HashBuffer::new(lane, table, *partitioner))?;
             }

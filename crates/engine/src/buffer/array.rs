@@ -10,7 +10,8 @@ use crate::partition::Partitioner;
 pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     partitioner: Partitioner,
-    emitted: u64,
+    /// Pairs so far.
+    pub emitted: u64,
 }
 
 impl<'l, 'r, J: MapReduce> ArrayBuffer<'l, 'r, J> {

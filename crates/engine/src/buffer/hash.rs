@@ -5,8 +5,8 @@
 //! partitions and starts again: frequent keys are combined many times in between, rare ones cost one append
 //! more than in an array buffer, and neither table nor cost per pair grows with the number of keys.
 //!
-//! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, and the
-//! table is tried again later ([`Trial`]).
+//! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, whole tasks
+//! even past the queue, and the table is tried again later ([`Trial`]).
 
 use crate::buffer::slots::{KEYS_MAX, Slot, Slots, Stored};
 use crate::counters::{Count, Phase};
@@ -31,43 +31,60 @@ impl<K: Key, V: Datum> HashTable<K, V> {
     /// What a table takes at most.
     pub const BYTES: usize = Slots::<K, V>::BYTES + size_of::<HashTable<K, V>>();
 
-    /// An empty table, which may rest when it combines little.
-    pub fn new(may_rest: bool) -> Self {
+    /// An empty table, which may rest when it combines little. If the job `iterates` it begins with a rest: first steps are
+    /// often tiny, and a table of a few keys takes as long to empty as they take.
+    pub fn new(may_rest: bool, iterates: bool) -> Self {
         let queue = std::array::from_fn(|_| Slot::default());
-        HashTable { slots: Slots::new(), queue, queued: 0, trial: Trial::new(may_rest) }
+        let mut trial = Trial::new(may_rest);
+        trial.rest = if may_rest && iterates { KEYS_MAX as u64 / 8 } else { 0 };
+        HashTable { slots: Slots::new(), queue, queued: 0, trial }
+    }
+
+    /// Nothing goes into the table for now: a task may take another buffer, if it says with [`HashTable::passed`] what went by.
+    pub fn rests(&self) -> bool {
+        self.trial.rest > 0
+    }
+
+    /// So many pairs went to the pages without it.
+    pub fn passed(&mut self, pairs: u64) {
+        self.trial.rest = self.trial.rest.saturating_sub(pairs);
     }
 }
 
-/// Whether the table is worth its work, judged each time that it is full.
+/// Whether the table is worth its work, judged each time that it is emptied.
 ///
 /// It rests when it has made fewer than 1.4 pairs into one: measured, there a pair costs as much with the table as past it
 /// (mixtures of new keys and a few old ones, two workers; a pair of old keys in ten costs 17 % more with it, five 10 % less).
-/// Each rest in a row is twice as long as the one before, so that trials cost little; a trial that succeeds ends them.
+/// A rest is a multiple of the trial, of which each in a row is twice the one before, so that trials cost little; a trial that
+/// succeeds ends them.
 struct Trial {
     may_rest: bool,
     /// Pairs that will go past the table before it is tried again.
     rest: u64,
-    next_rest: u64,
+    next_multiple: u64,
     /// Pairs combined since the table was empty.
     combined: u64,
 }
 
 impl Trial {
-    /// Pairs of the first rest: it costs eight times what the trial cost.
-    const REST_MIN: u64 = 8 * KEYS_MAX as u64;
-    const REST_MAX: u64 = 32 * Trial::REST_MIN;
+    const MULTIPLE_MIN: u64 = 8;
+    const MULTIPLE_MAX: u64 = 32 * Trial::MULTIPLE_MIN;
 
     fn new(may_rest: bool) -> Trial {
-        Trial { may_rest, rest: 0, next_rest: Trial::REST_MIN, combined: 0 }
+        Trial { may_rest, rest: 0, next_multiple: Trial::MULTIPLE_MIN, combined: 0 }
     }
 
-    /// Judges a full table of `keys`.
+    /// Judges a table of `keys` that is going to be emptied.
     fn judge(&mut self, keys: usize) {
-        if self.may_rest && self.combined * 5 < keys as u64 * 7 {
-            self.rest = self.next_rest;
-            self.next_rest = (self.next_rest * 2).min(Trial::REST_MAX);
+        let combined = std::mem::take(&mut self.combined);
+        if combined == 0 {
+            return;
+        }
+        if self.may_rest && combined * 5 < keys as u64 * 7 {
+            self.rest = self.next_multiple * combined;
+            self.next_multiple = (self.next_multiple * 2).min(Trial::MULTIPLE_MAX);
         } else {
-            self.next_rest = Trial::REST_MIN;
+            self.next_multiple = Trial::MULTIPLE_MIN;
         }
     }
 
@@ -127,18 +144,13 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         }
         *queued = 0;
         if !slots.has_room(QUEUE) {
-            self.table_is_full();
+            self.empty_table();
         }
     }
 
     #[cold]
-    fn table_is_full(&mut self) {
-        self.table.trial.judge(self.table.slots.len());
-        self.empty_table();
-    }
-
-    #[cold]
     fn empty_table(&mut self) {
+        self.table.trial.judge(self.table.slots.len());
         let before = self.lane.meter.enter(Phase::Combine);
         self.lane.meter.add(Count::Flushes, 1);
         let HashBuffer { lane, table, partitioner, .. } = self;
@@ -146,7 +158,6 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
             Stored::Short(key) => append_short(lane, *partitioner, hash, key, value),
             Stored::Long(key) => lane.append::<J::Key, J::Value>(partitioner.of::<J>(hash, key), hash, key, value),
         });
-        self.table.trial.combined = 0;
         self.lane.meter.enter(before);
     }
 
@@ -162,7 +173,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
             return self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
         }
         if !self.table.slots.has_room(1) {
-            self.table_is_full();
+            self.empty_table();
         }
         self.table.trial.combined += 1;
         self.table.slots.merge_long(key, value, const { combiner::<J>() });
@@ -229,23 +240,30 @@ impl<J: MapReduce> Drop for HashBuffer<'_, '_, J> {
 mod tests {
     use super::*;
 
-    /// Judges full tables that combined so many pairs each; returns how long each rest was.
+    /// Judges tables of a thousand keys that combined so many pairs each; returns how many times that each rest was.
     fn rests(trial: &mut Trial, combined: &[u64]) -> Vec<u64> {
         let judge = |combined: &u64| {
             trial.combined = *combined;
-            trial.judge(KEYS_MAX);
-            std::mem::take(&mut trial.rest)
+            trial.judge(1000);
+            std::mem::take(&mut trial.rest) / combined
         };
         combined.iter().map(judge).collect()
     }
 
     #[test]
     fn a_table_that_combines_little_rests_longer_each_time_until_it_combines_again() {
-        let (little, much) = (KEYS_MAX as u64, 2 * KEYS_MAX as u64);
-        let min = Trial::REST_MIN;
+        let (little, much) = (1100, 2000);
+        let min = Trial::MULTIPLE_MIN;
         let mut trial = Trial::new(true);
         assert_eq!(rests(&mut trial, &[much, little, little, much, little]), [0, min, 2 * min, 0, min]);
-        assert_eq!(rests(&mut trial, &[little; 20]).last(), Some(&Trial::REST_MAX));
+        assert_eq!(rests(&mut trial, &[little; 20]).last(), Some(&Trial::MULTIPLE_MAX));
         assert_eq!(rests(&mut Trial::new(false), &[little]), [0]);
+    }
+
+    #[test]
+    fn an_empty_table_is_not_judged() {
+        let mut trial = Trial::new(true);
+        trial.judge(0);
+        assert_eq!((trial.rest, trial.next_multiple), (0, Trial::MULTIPLE_MIN));
     }
 }

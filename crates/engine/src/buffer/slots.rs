@@ -144,6 +144,9 @@ impl<K: Key, V: Datum> Slots<K, V> {
     /// Calls `take` with hash, key and value of every entry, and empties the table.
     #[inline(always)]
     pub fn empty(&mut self, mut take: impl FnMut(u32, Stored<K::Ref<'_>>, V::Ref<'_>)) {
+        if self.keys == 0 {
+            return;
+        }
         for slot in self.slots.iter_mut().filter(|slot| slot.len_and_1 != 0) {
             let len = slot.len_and_1 as usize - 1;
             let value = V::lend(&slot.value);
