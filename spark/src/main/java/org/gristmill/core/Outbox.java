@@ -23,9 +23,9 @@ import java.util.concurrent.CompletableFuture;
  * twice; readers take one.
  */
 public final class Outbox implements AutoCloseable {
-  /** Moves a parcel to an executor; the future completes when the home has it. */
+  /** Moves a parcel, given as its segments, to an executor; the future completes when the home has it. */
   public interface Transport {
-    CompletableFuture<Void> send(String home, int shuffle, byte[] parcel);
+    CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel);
   }
 
   /** Asked for a plan when pages must leave and none is known; answers later through {@link #plan}. */
@@ -74,7 +74,11 @@ public final class Outbox implements AutoCloseable {
     }
   }
 
-  private record Parcel(int id, Shuffle shuffle, String home, Map<Integer, List<Waiting>> segments, long bytes) {}
+  private record Parcel(int id, Shuffle shuffle, String home, Map<Integer, List<Waiting>> segments, long bytes) {
+    List<byte[]> flat() {
+      return segments.values().stream().flatMap(List::stream).map(Waiting::segment).toList();
+    }
+  }
 
   private final PagePool pool;
   private final Transport transport;
@@ -88,6 +92,7 @@ public final class Outbox implements AutoCloseable {
   private long sentBytes;
   private long failedParcels;
   private long droppedSegments;
+  private boolean searched; // the sender waits, and has found nothing to send though the pool is pressed
   private boolean closed;
 
   public Outbox(PagePool pool, Transport transport, PlanSource plans, Limits limits) {
@@ -110,7 +115,7 @@ public final class Outbox implements AutoCloseable {
       if (limits.copies > 1 && (s.plan == null || s.plan.hasReplica(partition))) {
         enqueue(s, ~partition, new Waiting(held, 0), false);
       }
-      if (s.queues.get(partition).bytes >= limits.pageBytes || pool.pressed(limits.threshold)) {
+      if (mayLeave(s, partition) || s.queues.containsKey(~partition) && mayLeave(s, ~partition)) {
         notifyAll();
       }
     }
@@ -184,7 +189,7 @@ public final class Outbox implements AutoCloseable {
         Parcel p = parcel;
         CompletableFuture<Void> sent;
         try {
-          sent = transport.send(p.home, p.id, bytes(p));
+          sent = transport.send(p.home, p.id, p.flat());
         } catch (Exception e) { // Spark's transport is Scala: it throws checked exceptions too, and does where a home has died
           sent = CompletableFuture.failedFuture(e);
         }
@@ -193,18 +198,6 @@ public final class Outbox implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-  }
-
-  private static byte[] bytes(Parcel parcel) {
-    byte[] bytes = new byte[(int) parcel.bytes];
-    int at = 0;
-    for (List<Waiting> segments : parcel.segments.values()) {
-      for (Waiting w : segments) {
-        System.arraycopy(w.segment(), 0, bytes, at, w.segment().length);
-        at += w.segment().length;
-      }
-    }
-    return bytes;
   }
 
   private synchronized void arrived(Parcel parcel, Throwable error) {
@@ -270,9 +263,27 @@ public final class Outbox implements AutoCloseable {
     }
   }
 
+  /**
+   * Whether the sender must look at what was just queued. It is not woken for each segment: while the pool is pressed and all homes
+   * that it sends to have their windows full, that would be often, and for nothing.
+   */
+  private boolean mayLeave(Shuffle s, int queue) {
+    boolean pressed = pool.pressed(limits.threshold);
+    if (s.plan == null) {
+      return pressed && !s.planWanted;
+    }
+    boolean room = hasRoom(s.target(queue));
+    return pressed ? room || !searched : room && s.queues.get(queue).bytes >= limits.pageBytes;
+  }
+
+  private boolean hasRoom(String home) {
+    return flying.getOrDefault(home, 0L) < limits.windowBytes;
+  }
+
   /** Waits for a parcel that may leave now, and takes it out of its queues; null when closed. */
   private synchronized Parcel next() throws InterruptedException {
     while (!closed) {
+      searched = false;
       long now = System.nanoTime();
       long wake = Long.MAX_VALUE;
       boolean pressed = pool.pressed(limits.threshold);
@@ -298,6 +309,7 @@ public final class Outbox implements AutoCloseable {
           return parcel;
         }
       }
+      searched = pressed;
       if (wake == Long.MAX_VALUE) {
         wait();
       } else {
@@ -311,7 +323,7 @@ public final class Outbox implements AutoCloseable {
   private Parcel compose(int id, Shuffle s, long bytesMin) {
     List<Integer> fullestFirst = new ArrayList<>();
     s.queues.forEach((number, queue) -> {
-      if (queue.bytes >= bytesMin && flying.getOrDefault(s.target(number), 0L) < limits.windowBytes) {
+      if (queue.bytes >= bytesMin && hasRoom(s.target(number))) {
         fullestFirst.add(number);
       }
     });

@@ -35,26 +35,23 @@ public final class PageStore implements AutoCloseable {
     }
   }
 
-  /** Takes a parcel: segments of one shuffle back to back. Blocks while the disks are behind. */
-  public void receive(byte[] parcel) throws IOException, InterruptedException {
+  /** Takes the segments of a parcel, all of one shuffle, and keeps their arrays. Blocks while the disks are behind. */
+  public void receive(List<byte[]> segments) throws IOException, InterruptedException {
+    List<List<byte[]>> ofDisk = new ArrayList<>();
     List<List<Segment.Header>> headers = new ArrayList<>();
-    List<List<Integer>> offsets = new ArrayList<>();
     for (int d = 0; d < lanes.length; d++) {
+      ofDisk.add(new ArrayList<>());
       headers.add(new ArrayList<>());
-      offsets.add(new ArrayList<>());
     }
-    int at = 0;
-    int shuffle = 0;
-    for (Segment.Header header : Segment.headers(parcel, 0, parcel.length)) {
+    for (byte[] segment : segments) {
+      Segment.Header header = Segment.header(segment, 0, segment.length);
       int disk = header.partition() % lanes.length;
+      ofDisk.get(disk).add(segment);
       headers.get(disk).add(header);
-      offsets.get(disk).add(at);
-      at += header.segmentBytes();
-      shuffle = header.shuffle();
     }
     for (int d = 0; d < lanes.length; d++) {
       if (!headers.get(d).isEmpty()) {
-        lanes[d].receive(shuffle, parcel, headers.get(d), offsets.get(d));
+        lanes[d].receive(ofDisk.get(d), headers.get(d));
       }
     }
   }

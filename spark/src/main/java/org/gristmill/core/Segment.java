@@ -2,8 +2,6 @@ package org.gristmill.core;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
@@ -66,16 +64,6 @@ public final class Segment {
   /** True if the segment of {@code length} bytes at {@code offset} has the checksum that its header says. */
   public static boolean intact(byte[] bytes, int offset, int length) {
     return ByteBuffer.wrap(bytes).getInt(offset + CRC_AT) == crc(bytes, offset, length);
-  }
-
-  /** The headers of segments that lie back to back, in order. */
-  public static List<Header> headers(byte[] bytes, int offset, int length) throws IOException {
-    List<Header> found = new ArrayList<>();
-    int limit = offset + length;
-    for (int at = offset; at < limit; at += found.get(found.size() - 1).segmentBytes()) {
-      found.add(header(bytes, at, limit));
-    }
-    return found;
   }
 
   private static int crc(byte[] bytes, int offset, int length) {

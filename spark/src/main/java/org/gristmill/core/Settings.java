@@ -38,7 +38,7 @@ public final class Settings {
       "A home appends a partition's segments to its file in pieces of at least this size, memory permitting.");
   public static final Entry STORE_BYTES = new Entry("spark.gristmill.store.bytes", "bytes", "67108864",
       "Memory of a home for segments that wait to be appended.");
-  public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "4194304",
+  public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "458752",
       "A reader takes a partition from its home in pieces of this size.");
   public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",
       "Share of a shuffle's maps (at least 4 of them) after which partition sizes are predicted and partitions placed.");

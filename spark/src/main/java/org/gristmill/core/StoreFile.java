@@ -29,16 +29,27 @@ final class StoreFile implements Closeable {
     channel = FileChannel.open(file.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
   }
 
-  /** Appends tails in one gathering write. After an error the file is as before as far as any reader can see. */
-  void append(List<Tail> tails) throws IOException {
-    ByteBuffer[] buffers = tails.stream().map(Tail::buffer).toArray(ByteBuffer[]::new);
+  /**
+   * Appends tails. After an error the file is as before as far as any reader can see.
+   *
+   * @param piece what is written at a time; outside of the heap, from where the kernel takes it without another copy
+   */
+  void append(List<Tail> tails, ByteBuffer piece) throws IOException {
     channel.position(position);
-    for (int first = 0; first < buffers.length;) {
-      channel.write(buffers, first, buffers.length - first);
-      while (first < buffers.length && !buffers[first].hasRemaining()) {
-        first++;
+    piece.clear();
+    for (Tail tail : tails) {
+      for (byte[] segment : tail.segments()) {
+        for (int at = 0; at < segment.length;) {
+          int count = Math.min(segment.length - at, piece.remaining());
+          piece.put(segment, at, count);
+          at += count;
+          if (!piece.hasRemaining()) {
+            write(piece);
+          }
+        }
       }
     }
+    write(piece);
     synchronized (index) {
       for (Tail tail : tails) {
         for (Segment.Header h : tail.headers()) {
@@ -48,6 +59,14 @@ final class StoreFile implements Closeable {
         }
       }
     }
+  }
+
+  private void write(ByteBuffer piece) throws IOException {
+    piece.flip();
+    while (piece.hasRemaining()) {
+      channel.write(piece);
+    }
+    piece.clear();
   }
 
   PartitionIndex index(int partition) {

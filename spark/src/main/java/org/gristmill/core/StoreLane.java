@@ -2,6 +2,7 @@ package org.gristmill.core;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -48,6 +49,8 @@ final class StoreLane implements AutoCloseable {
   /** Tails taken out of memory to be written in one go. */
   private record Batch(int shuffle, Log log, List<Tail> tails) {}
 
+  private static final int PIECE_BYTES = 1 << 18;
+
   private final FileChooser files;
   private final FailureListener listener;
   private final int appendBytes;
@@ -68,9 +71,9 @@ final class StoreLane implements AutoCloseable {
     writer.start();
   }
 
-  /** Copies segments of one shuffle into memory; waits while tails use all the memory they may. */
-  synchronized void receive(int shuffle, byte[] parcel, List<Segment.Header> headers, List<Integer> offsets)
-      throws InterruptedException {
+  /** Takes segments of one shuffle; waits while tails use all the memory they may. */
+  synchronized void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
+    int shuffle = headers.get(0).shuffle();
     while (tailBytes >= tailBytesMax && !closed) {
       wait();
     }
@@ -83,7 +86,7 @@ final class StoreLane implements AutoCloseable {
     }
     for (int i = 0; i < headers.size(); i++) {
       Segment.Header header = headers.get(i);
-      log.tails.computeIfAbsent(header.partition(), k -> new Tail()).add(parcel, offsets.get(i), header);
+      log.tails.computeIfAbsent(header.partition(), k -> new Tail()).add(segments.get(i), header);
       tailBytes += header.segmentBytes();
     }
     notifyAll();
@@ -150,6 +153,7 @@ final class StoreLane implements AutoCloseable {
   }
 
   private void writeTails() {
+    ByteBuffer piece = ByteBuffer.allocateDirect(PIECE_BYTES);
     try {
       for (Batch batch = next(); batch != null; batch = next()) {
         IOException failure = null;
@@ -160,7 +164,7 @@ final class StoreLane implements AutoCloseable {
               batch.log.file = created;
             }
           }
-          batch.log.file.append(batch.tails);
+          batch.log.file.append(batch.tails, piece);
         } catch (IOException e) {
           failure = e;
         }

@@ -1,37 +1,29 @@
 package org.gristmill.core;
 
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 
 /** Segments of one partition that wait at its home to be appended together. */
 final class Tail {
-  private static final int START_BYTES = 4096;
-
-  private byte[] bytes = new byte[START_BYTES];
-  private int length;
+  private final List<byte[]> segments = new ArrayList<>();
   private final List<Segment.Header> headers = new ArrayList<>();
+  private int length;
 
-  void add(byte[] from, int offset, Segment.Header header) {
-    int size = header.segmentBytes();
-    if (bytes.length - length < size) {
-      bytes = Arrays.copyOf(bytes, Math.max(length + size, (int) Math.min(Integer.MAX_VALUE - 16, bytes.length * 2L)));
-    }
-    System.arraycopy(from, offset, bytes, length, size);
-    length += size;
+  void add(byte[] segment, Segment.Header header) {
+    segments.add(segment);
     headers.add(header);
+    length += segment.length;
   }
 
   int length() {
     return length;
   }
 
-  List<Segment.Header> headers() {
-    return headers;
+  List<byte[]> segments() {
+    return segments;
   }
 
-  ByteBuffer buffer() {
-    return ByteBuffer.wrap(bytes, 0, length);
+  List<Segment.Header> headers() {
+    return headers;
   }
 }

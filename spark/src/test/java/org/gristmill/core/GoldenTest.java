@@ -27,16 +27,17 @@ class GoldenTest {
   @Test
   void theGoldenPageIsReadBack() throws IOException {
     byte[] page = golden("page.hex");
-    List<Segment.Header> headers = Segment.headers(page, 0, page.length);
-    assertEquals(2, headers.size());
-    Segment.Header first = headers.get(0);
+    List<byte[]> segments = arrived(page, page.length);
+    assertEquals(2, segments.size());
+    Segment.Header first = Segment.header(segments.get(0), 0, segments.get(0).length);
+    Segment.Header second = Segment.header(segments.get(1), 0, segments.get(1).length);
     assertEquals(List.of(7, 3, 11, 0, 5, 5), List.of(first.shuffle(), first.partition(), first.mapIndex(), first.sequence(),
         first.records(), first.bodyBytes()));
     assertEquals(1234567890123L, first.attempt());
     assertFalse(first.last());
-    assertTrue(headers.get(1).last());
-    assertTrue(Segment.intact(page, 0, first.segmentBytes()));
-    assertTrue(Segment.intact(page, first.segmentBytes(), headers.get(1).segmentBytes()));
+    assertTrue(second.last());
+    assertTrue(Segment.intact(segments.get(0), 0, first.segmentBytes()));
+    assertTrue(Segment.intact(segments.get(1), 0, second.segmentBytes()));
   }
 
   @Test
@@ -57,12 +58,28 @@ class GoldenTest {
 
   @Test
   void everyTruncationOfAPageIsAnError() {
-    for (int length = 1; length < PAGE.length; length++) {
-      if (length != 49) { // the whole first segment
-        int cut = length;
-        assertThrows(IOException.class, () -> Segment.headers(PAGE, 0, cut), "cut to " + cut);
-      }
+    for (int length = 0; length < PAGE.length; length++) {
+      int cut = length;
+      assertThrows(IOException.class, () -> arrived(PAGE, cut), "cut to " + cut);
     }
+  }
+
+  @Test
+  void aPageIsReadBackInPiecesOfAnySize() throws IOException {
+    for (int size = 1; size <= PAGE.length; size++) {
+      ArrivingParcel parcel = new ArrivingParcel(PAGE.length);
+      for (int at = 0; at < PAGE.length; at += size) {
+        parcel.add(ByteBuffer.wrap(PAGE, at, Math.min(size, PAGE.length - at)));
+      }
+      assertArrayEquals(PAGE, Segments.join(parcel.segments().toArray(byte[][]::new)), "pieces of " + size);
+    }
+  }
+
+  /** The first {@code count} bytes of a page that was sent whole. */
+  private static List<byte[]> arrived(byte[] page, int count) throws IOException {
+    ArrivingParcel parcel = new ArrivingParcel(page.length);
+    parcel.add(ByteBuffer.wrap(page, 0, count));
+    return parcel.segments();
   }
 
   @Test

@@ -31,7 +31,7 @@ class OutboxTest {
     Random failing;
 
     @Override
-    public synchronized CompletableFuture<Void> send(String home, int shuffle, byte[] parcel) {
+    public synchronized CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
       if (refusing.contains(home)) {
         throw Net.<RuntimeException>unchecked(new IOException("refused")); // as Scala code may
       }
@@ -39,7 +39,10 @@ class OutboxTest {
         return CompletableFuture.failedFuture(new IOException("down"));
       }
       try {
-        arrived.computeIfAbsent(home, k -> new ArrayList<>()).addAll(Segment.headers(parcel, 0, parcel.length));
+        List<Segment.Header> headers = arrived.computeIfAbsent(home, k -> new ArrayList<>());
+        for (byte[] segment : parcel) {
+          headers.add(Segment.header(segment, 0, segment.length));
+        }
       } catch (IOException e) {
         return CompletableFuture.failedFuture(e);
       }

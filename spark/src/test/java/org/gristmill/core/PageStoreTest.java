@@ -43,8 +43,8 @@ class PageStoreTest {
     byte[] a = Segments.segment(1, 0, 0, 0, 0, false, "first");
     byte[] b = Segments.segment(1, 1, 0, 0, 0, true, "other partition");
     byte[] c = Segments.segment(1, 0, 0, 0, 1, true, "second");
-    store.receive(Segments.join(a, b));
-    store.receive(c);
+    store.receive(List.of(a, b));
+    store.receive(List.of(c));
     List<PartitionIndex.Entry> entries = store.index(1, 0).entries();
     assertEquals(2, entries.size());
     byte[] read = new byte[entries.get(1).bytes()];
@@ -61,14 +61,14 @@ class PageStoreTest {
     open(this::file, 10, 1 << 20);
     byte[] a = Segments.segment(1, 0, 0, 0, 0, true, "before");
     byte[] b = Segments.segment(1, 0, 1, 1, 0, true, "after");
-    store.receive(a);
+    store.receive(List.of(a));
     assertEquals(1, store.index(1, 0).entries().size());
     Thread.currentThread().interrupt();
     byte[] read = new byte[a.length];
     store.read(1, 0, 0, read, a.length);
     assertArrayEquals(a, read);
     assertTrue(Thread.interrupted());
-    store.receive(b);
+    store.receive(List.of(b));
     assertEquals(2, store.index(1, 0).entries().size());
     assertEquals(List.of(), failed);
   }
@@ -77,7 +77,7 @@ class PageStoreTest {
   void partitionsLieTogetherThoughTheyArriveMixed() throws Exception {
     open(this::file, 100_000, 1 << 20);
     for (int i = 0; i < 50; i++) {
-      store.receive(Segments.join(Segments.segment(1, 0, i, i, 0, true, "zero"), Segments.segment(1, 2, i, i, 0, true, "two")));
+      store.receive(List.of(Segments.segment(1, 0, i, i, 0, true, "zero"), Segments.segment(1, 2, i, i, 0, true, "two")));
     }
     long at = store.index(1, 0).entries().get(0).offset();
     for (PartitionIndex.Entry e : store.index(1, 0).entries()) {
@@ -90,7 +90,7 @@ class PageStoreTest {
   void moreThanTheMemoryPassesThrough() throws Exception {
     open(this::file, 500, 2000);
     for (int i = 0; i < 200; i++) {
-      store.receive(Segments.segment(1, i % 7, i, i, 0, true, "x".repeat(300)));
+      store.receive(List.of(Segments.segment(1, i % 7, i, i, 0, true, "x".repeat(300))));
     }
     int found = 0;
     for (int p = 0; p < 7; p++) {
@@ -102,9 +102,9 @@ class PageStoreTest {
   @Test
   void aFolderThatCannotBeWrittenIsReportedOnceAndNothingIsIndexed() throws Exception {
     open((disk, shuffle) -> new File("/nonexistent/folder/" + shuffle), 10, 1 << 20);
-    store.receive(Segments.segment(5, 0, 0, 0, 0, true, "lost"));
+    store.receive(List.of(Segments.segment(5, 0, 0, 0, 0, true, "lost")));
     assertEquals(List.of(), store.index(5, 0).entries());
-    store.receive(Segments.segment(5, 0, 1, 1, 0, true, "lost too"));
+    store.receive(List.of(Segments.segment(5, 0, 1, 1, 0, true, "lost too")));
     assertEquals(List.of(), store.index(5, 0).entries());
     while (failed.isEmpty()) {
       Thread.sleep(1);
@@ -115,8 +115,8 @@ class PageStoreTest {
   @Test
   void aFullDiskIsReportedAndOtherShufflesGoOn() throws Exception {
     open((disk, shuffle) -> shuffle == 6 ? fullDisk() : file(disk, shuffle), 10, 1 << 20);
-    store.receive(Segments.segment(6, 0, 0, 0, 0, true, "lost"));
-    store.receive(Segments.segment(7, 0, 0, 0, 0, true, "kept"));
+    store.receive(List.of(Segments.segment(6, 0, 0, 0, 0, true, "lost")));
+    store.receive(List.of(Segments.segment(7, 0, 0, 0, 0, true, "kept")));
     assertEquals(List.of(), store.index(6, 0).entries());
     assertEquals(1, store.index(7, 0).entries().size());
     while (failed.isEmpty()) {
@@ -132,11 +132,11 @@ class PageStoreTest {
   @Test
   void aRemovedShuffleLeavesNoFileEvenIfPagesComeLate() throws Exception {
     open(this::file, 10, 1 << 20);
-    store.receive(Segments.segment(1, 0, 0, 0, 0, true, "x"));
+    store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "x")));
     assertEquals(1, store.index(1, 0).entries().size());
     assertTrue(file(0, 1).exists());
     store.remove(1);
-    store.receive(Segments.segment(1, 0, 0, 0, 0, true, "late"));
+    store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "late")));
     assertFalse(file(0, 1).exists());
     assertEquals(List.of(), store.index(1, 0).entries());
   }
@@ -144,6 +144,6 @@ class PageStoreTest {
   @Test
   void aParcelThatIsNotSegmentsIsRefused() {
     open(this::file, 10, 1 << 20);
-    assertThrows(IOException.class, () -> store.receive("this is no segment, though it is long enough".getBytes()));
+    assertThrows(IOException.class, () -> store.receive(List.of("this is no segment, though it is long enough".getBytes())));
   }
 }

@@ -1,8 +1,12 @@
 package org.apache.spark.shuffle.gristmill;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -13,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.network.buffer.NioManagedBuffer;
+import org.apache.spark.network.buffer.NettyManagedBuffer;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
@@ -44,6 +48,7 @@ import scala.runtime.BoxedUnit;
 final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
   private static final int GRAIN_BYTES = 4 << 20;
+  private static final int PIECE_BYTES = 1 << 18;
 
   private final SparkEnv env;
   private final long timeoutMs;
@@ -132,7 +137,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   void add(int shuffle, int partition, byte[] segment) throws InterruptedException, IOException {
     if (kept != null) {
-      kept.receive(segment); // first: what comes after a plan is read for it, or is sent by it
+      kept.receive(List.of(segment)); // first: what comes after a plan is read for it, or is sent by it
     }
     outbox.add(shuffle, partition, segment);
   }
@@ -252,18 +257,36 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   }
 
   @Override
-  public CompletableFuture<Void> send(String home, int shuffle, byte[] parcel) {
+  public CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
     if (home.equals(self.executorId())) {
       return CompletableFuture.runAsync(() -> receive(parcel), local);
     }
     Coordinator.Executor to = homes.get(home);
+    ByteBuf bytes = joined(parcel);
     return FutureConverters.asJava(env.blockManager().blockTransferService().uploadBlock(to.host(), to.port(), home,
-        BlockNames.parcel(shuffle, parcels.getAndIncrement(), parcel.length), new NioManagedBuffer(ByteBuffer.wrap(parcel)),
+        BlockNames.parcel(shuffle, parcels.getAndIncrement(), bytes.readableBytes()), new NettyManagedBuffer(bytes),
         StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte())).toCompletableFuture().thenApply(done -> null);
   }
 
-  /** Takes a parcel into the store. */
-  void receive(byte[] parcel) {
+  /** Small segments are copied together, so that every write to the socket has something to write. */
+  private static ByteBuf joined(List<byte[]> segments) {
+    List<byte[]> pieces = new ArrayList<>();
+    for (int first = 0, end; first < segments.size(); first = end) {
+      int bytes = segments.get(first).length;
+      for (end = first + 1; end < segments.size() && bytes + segments.get(end).length <= PIECE_BYTES; end++) {
+        bytes += segments.get(end).length;
+      }
+      ByteBuffer piece = ByteBuffer.wrap(end == first + 1 ? segments.get(first) : new byte[bytes]);
+      for (int i = first; end > first + 1 && i < end; i++) {
+        piece.put(segments.get(i));
+      }
+      pieces.add(piece.array());
+    }
+    return Unpooled.wrappedBuffer(pieces.size(), pieces.toArray(byte[][]::new));
+  }
+
+  /** Takes the segments of a parcel into the store. */
+  void receive(List<byte[]> parcel) {
     try {
       store.receive(parcel);
     } catch (IOException e) {

@@ -21,6 +21,7 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleMergedBlockId;
+import org.gristmill.core.ArrivingParcel;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.List;
@@ -67,7 +68,7 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
     if (!BlockNames.isOurs(id)) {
       return sort.putShuffleBlockAsStream(id, serializerManager);
     }
-    ByteBuffer parcel = ByteBuffer.allocate(((ShuffleDataBlockId) id).reduceId());
+    ArrivingParcel parcel = new ArrivingParcel(((ShuffleDataBlockId) id).reduceId());
     return new StreamCallbackWithID() {
       @Override
       public String getID() {
@@ -75,13 +76,13 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
       }
 
       @Override
-      public void onData(String stream, ByteBuffer data) {
-        parcel.put(data);
+      public void onData(String stream, ByteBuffer data) throws IOException {
+        parcel.add(data);
       }
 
       @Override
-      public void onComplete(String stream) {
-        node.get().receive(parcel.array());
+      public void onComplete(String stream) throws IOException {
+        node.get().receive(parcel.segments());
       }
 
       @Override

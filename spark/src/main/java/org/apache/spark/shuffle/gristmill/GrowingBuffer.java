@@ -6,6 +6,7 @@ import java.util.Arrays;
 /** A byte array that grows as it is written, and can be emptied and used again without being allocated again. */
 final class GrowingBuffer extends OutputStream {
   private static final int LENGTH_MAX = Integer.MAX_VALUE - 16;
+  private static final int DOUBLING_MAX = 1 << 18; // arrays of 512 KiB are more than the garbage collector (G1) likes to move
 
   private byte[] bytes;
   private int length;
@@ -52,7 +53,8 @@ final class GrowingBuffer extends OutputStream {
       if (LENGTH_MAX - length < count) {
         throw new OutOfMemoryError("a record does not fit into " + LENGTH_MAX + " bytes");
       }
-      bytes = Arrays.copyOf(bytes, (int) Math.min(LENGTH_MAX, Math.max(length + (long) count, bytes.length * 2L)));
+      long grown = bytes.length + (long) (bytes.length < DOUBLING_MAX ? bytes.length : bytes.length / 4);
+      bytes = Arrays.copyOf(bytes, (int) Math.min(LENGTH_MAX, Math.max(length + (long) count, grown)));
     }
   }
 }
