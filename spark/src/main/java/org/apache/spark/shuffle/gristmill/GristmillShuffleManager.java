@@ -6,9 +6,6 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
-import org.apache.spark.io.CompressionCodec;
-import org.apache.spark.io.CompressionCodec$;
-import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleManager;
@@ -38,6 +35,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
   private final boolean isDriver;
   private final boolean isExecutor;
   private final StatusLocations locations;
+  private final SegmentCodec codec;
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
   private final Thread starter;
@@ -53,6 +51,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
     String master = conf.get("spark.master", "");
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
     locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
+    codec = new SegmentCodec(conf, env.serializerManager());
     sort = new SortShuffleManager(conf);
     resolver = new GristmillResolver(conf, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
@@ -78,7 +77,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     driver.watchExecutors(dependency.rdd().context());
     driver.coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
         new Determinate(dependency));
-    return new GristmillShuffleHandle<>(shuffle, dependency);
+    return new GristmillShuffleHandle<>(shuffle, dependency,
+        dependency.serializer().supportsRelocationOfSerializedObjects());
   }
 
   @Override
@@ -90,8 +90,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
-    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), context, settings.size(Settings.SEGMENT_BYTES),
-        settings.size(Settings.TASK_BYTES), env.serializerManager(),
+    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), ours.relocatable(), context, settings.size(Settings.SEGMENT_BYTES),
+        settings.size(Settings.TASK_BYTES), codec,
         (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
     return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
   }
@@ -103,11 +103,11 @@ public final class GristmillShuffleManager implements ShuffleManager {
       return sort.getReader(handle, startMap, endMap, startPartition, endPartition, context, metrics);
     }
     @SuppressWarnings("unchecked")
-    BaseShuffleHandle<K, ?, C> ours = (BaseShuffleHandle<K, ?, C>) handle;
+    GristmillShuffleHandle<K, ?, C> ours = (GristmillShuffleHandle<K, ?, C>) handle;
     PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
         metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES));
     RecordIterator records = new RecordIterator(handle.shuffleId(), opener, ours.dependency().serializer().newInstance(),
-        env.serializerManager(), canJoin(ours.dependency()), metrics, context);
+        codec, codec.canJoin(ours.relocatable()), metrics, context);
     return new PartitionReader<>(ours.dependency(), records, context);
   }
 
@@ -149,16 +149,6 @@ public final class GristmillShuffleManager implements ShuffleManager {
   /** The driver's knowledge of all shuffles. */
   Coordinator coordinator() {
     return driver.coordinator();
-  }
-
-  /** Whether segments of a shuffle can be deserialised as one stream. */
-  private boolean canJoin(ShuffleDependency<?, ?, ?> dependency) {
-    if (!dependency.serializer().supportsRelocationOfSerializedObjects() || env.serializerManager().encryptionEnabled()) {
-      return false;
-    }
-    CompressionCodec codec = CompressionCodec$.MODULE$.createCodec(conf);
-    return !conf.getBoolean("spark.shuffle.compress", true)
-        || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(codec);
   }
 
   /** This executor's node, made when the block manager has its address. */

@@ -12,9 +12,7 @@ import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.serializer.SerializationStream;
 import org.apache.spark.serializer.SerializerInstance;
-import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
-import org.apache.spark.storage.ShuffleBlockId;
 import org.gristmill.core.Segment;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
@@ -61,7 +59,7 @@ final class PartitionBuffers extends MemoryConsumer {
   private final int segmentBytes;
   private final int taskBytes;
   private final SerializerInstance serializer;
-  private final SerializerManager streams;
+  private final SegmentCodec codec;
   private final Sink sink;
   private final ShuffleWriteMetricsReporter metrics;
   private final Thread owner = Thread.currentThread();
@@ -77,15 +75,15 @@ final class PartitionBuffers extends MemoryConsumer {
   private long capacity;
   private long peak;
 
-  PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, TaskContext context, int segmentBytes, int taskBytes,
-      SerializerManager streams, Sink sink, ShuffleWriteMetricsReporter metrics) {
+  PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, boolean relocatable, TaskContext context, int segmentBytes,
+      int taskBytes, SegmentCodec codec, Sink sink, ShuffleWriteMetricsReporter metrics) {
     super(context.taskMemoryManager(), MemoryMode.ON_HEAP);
     shuffle = dependency.shuffleId();
     mapIndex = context.partitionId();
     attempt = context.taskAttemptId();
     this.segmentBytes = segmentBytes;
     this.taskBytes = taskBytes;
-    this.streams = streams;
+    this.codec = codec;
     this.sink = sink;
     this.metrics = metrics;
     serializer = dependency.serializer().newInstance();
@@ -94,7 +92,7 @@ final class PartitionBuffers extends MemoryConsumer {
     records = new int[partitions];
     sequence = new int[partitions];
     lengths = new long[partitions];
-    if (dependency.serializer().supportsRelocationOfSerializedObjects()) {
+    if (relocatable) {
       shared = new Switch();
       sharedStream = serializer.serializeStream(shared);
       ownStreams = null;
@@ -211,7 +209,7 @@ final class PartitionBuffers extends MemoryConsumer {
     sealed.restart(Segment.HEADER_BYTES);
     GrowingBuffer buffer = buffers[partition];
     if (records[partition] > 0) {
-      OutputStream body = streams.wrapStream(new ShuffleBlockId(shuffle, attempt, partition), sealed);
+      OutputStream body = codec.wrap(shuffle, sealed, buffer.length());
       body.write(buffer.bytes(), 0, buffer.length());
       body.close();
       buffer.restart(0);

@@ -7,9 +7,7 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.serializer.SerializerInstance;
-import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
-import org.apache.spark.storage.ShuffleBlockId;
 import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
@@ -21,7 +19,7 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   private final int shuffle;
   private final PartitionOpener opener;
   private final SerializerInstance serializer;
-  private final SerializerManager streams;
+  private final SegmentCodec codec;
   private final boolean joined;
   private final ShuffleReadMetricsReporter metrics;
   private final TaskContext context;
@@ -32,12 +30,12 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   private boolean ended;
 
   /** @param joined whether the bodies of segments can be read as one stream */
-  RecordIterator(int shuffle, PartitionOpener opener, SerializerInstance serializer, SerializerManager streams,
+  RecordIterator(int shuffle, PartitionOpener opener, SerializerInstance serializer, SegmentCodec codec,
       boolean joined, ShuffleReadMetricsReporter metrics, TaskContext context) {
     this.shuffle = shuffle;
     this.opener = opener;
     this.serializer = serializer;
-    this.streams = streams;
+    this.codec = codec;
     this.joined = joined;
     this.metrics = metrics;
     this.context = context;
@@ -50,8 +48,7 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
       records = null;
       InputStream body = nextBody();
       if (body != null) {
-        records = serializer.deserializeStream(streams.wrapStream(new ShuffleBlockId(shuffle, 0, partition), body))
-            .asKeyValueIterator();
+        records = serializer.deserializeStream(codec.unwrap(shuffle, body)).asKeyValueIterator();
       }
     }
     return !ended;
