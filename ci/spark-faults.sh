@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Does the answer stay right when things break? The fault tests of the Spark plugin, many seeds:
-#   ci/spark-faults.sh [RUNS] [SEED] [Recompute|Resend|Replicate]
-# RUNS (200) seeds of each fault, from SEED (1) on, for one way to recover or for all. About 15 seconds a seed and way on two cores.
+#   ci/spark-faults.sh [RUNS] [SEED] [Recompute|Resend|Replicate|Attempt]
+# RUNS (200) seeds of each fault, from SEED (1) on, for one way to recover, for those that cost no home, or for all. About 15 seconds
+# a seed and way on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 mvn -B -q test -Dtest="${3:-*}FaultsTest" -Dgristmill.fault.runs="${1:-200}" -Dgristmill.fault.seed="${2:-1}"

@@ -2,7 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import org.gristmill.core.Recovery;
 
-class RecomputeFaultsTest extends Faults {
+class RecomputeFaultsTest extends HomeFaults {
   RecomputeFaultsTest() {
     super(Recovery.RECOMPUTE);
   }

@@ -2,7 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import org.gristmill.core.Recovery;
 
-class ReplicateFaultsTest extends Faults {
+class ReplicateFaultsTest extends HomeFaults {
   ReplicateFaultsTest() {
     super(Recovery.REPLICATE);
   }

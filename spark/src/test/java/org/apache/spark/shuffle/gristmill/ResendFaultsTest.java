@@ -2,7 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import org.gristmill.core.Recovery;
 
-class ResendFaultsTest extends Faults {
+class ResendFaultsTest extends HomeFaults {
   ResendFaultsTest() {
     super(Recovery.RESEND);
   }
