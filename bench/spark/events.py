@@ -3,14 +3,14 @@
 
     events.py LOG [key=value ...]     the extra pairs are copied into the line
 
-Times are seconds summed over tasks (write_s, fetch_wait_s) or wall clock of stages (map_s, reduce_s).
+Times are seconds summed over tasks (write_s, fetch_wait_s) or wall clock of stages: those that write shuffles (map_s), the others (reduce_s).
 """
 import json
 import sys
 
 
 def summary(lines):
-    stages, total = {}, {"write_s": 0.0, "fetch_wait_s": 0.0, "written": 0, "remote": 0, "local": 0,
+    stages, writing, total = {}, set(), {"write_s": 0.0, "fetch_wait_s": 0.0, "written": 0, "remote": 0, "local": 0,
                          "remote_requests": 0, "local_requests": 0, "disk_spill": 0, "failed_tasks": 0, "gc_s": 0.0}
     for line in lines:
         event = json.loads(line)
@@ -18,8 +18,7 @@ def summary(lines):
         if kind == "SparkListenerStageCompleted":
             info = event["Stage Info"]
             if "Completion Time" in info and "Submission Time" in info:
-                key = (info["Stage ID"], info["Stage Attempt ID"])
-                stages[key] = (info["Completion Time"] - info["Submission Time"]) / 1000
+                stages[info["Stage ID"], info["Stage Attempt ID"]] = (info["Completion Time"] - info["Submission Time"]) / 1000
         elif kind == "SparkListenerTaskEnd":
             if event["Task End Reason"]["Reason"] != "Success":
                 total["failed_tasks"] += 1
@@ -29,6 +28,8 @@ def summary(lines):
             write, read = metrics["Shuffle Write Metrics"], metrics["Shuffle Read Metrics"]
             total["write_s"] += write["Shuffle Write Time"] / 1e9
             total["written"] += write["Shuffle Bytes Written"]
+            if write["Shuffle Bytes Written"]:
+                writing.add((event["Stage ID"], event["Stage Attempt ID"]))
             total["fetch_wait_s"] += read["Fetch Wait Time"] / 1e3
             total["remote"] += read["Remote Bytes Read"]
             total["local"] += read["Local Bytes Read"]
@@ -36,9 +37,8 @@ def summary(lines):
             total["local_requests"] += read["Local Blocks Fetched"]
             total["disk_spill"] += metrics["Disk Bytes Spilled"]
             total["gc_s"] += metrics["JVM GC Time"] / 1e3
-    walls = [stages[k] for k in sorted(stages)]
-    if walls:
-        total["map_s"], total["reduce_s"] = walls[0], walls[-1]
+    total["map_s"] = sum((wall for stage, wall in stages.items() if stage in writing), 0.0)
+    total["reduce_s"] = sum((wall for stage, wall in stages.items() if stage not in writing), 0.0)
     return {k: round(v, 3) if isinstance(v, float) else v for k, v in total.items()}
 
 

@@ -1,45 +1,61 @@
 #!/usr/bin/env bash
-# Every row of the Spark-sort table, the sort shuffle and ours in alternation, until each has its pairs. Stops when the time is up and
-# goes on where it stopped when it is called again.
+# Every row of the table, the sort shuffle and ours in alternation, until each row has its pairs. Stops when the time is up and goes
+# on where it stopped when it is called again.
 #
 #   SPARK=folder of a Spark distribution  PLUGIN=gristmill-spark jar  bench/spark/rows.sh FOLDER [MINUTES]
 #
-# FOLDER gets loopback.jsonl and hosts.jsonl (the latter as root only: network namespaces). $PAIRS (5), $BYTES (1500000000),
-# $LOOPBACK (32 64 128 512) and $HOSTS (32 128) map tasks; empty leaves a row out. A run that takes longer than $LIMIT (20m) fails.
+# FOLDER gets runs.jsonl, and the table at the end is made from it. $PAIRS (5) of each row; $ROWS: only rows that match this regular
+# expression; $SCALE (1): all sizes times this. Rows on hosts and disks are run as root only. A pair that takes longer than $LIMIT
+# (30m) fails.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(realpath -m "$1") until=$(($(date +%s) + 60 * ${2:-600}))
-pairs=${PAIRS:-5} bytes=${BYTES:-1500000000}
 mkdir -p "$folder"
 export WORK=${WORK:-$folder/work}
 
-done_pairs() { # done_pairs FILE MAPS: whole pairs in FILE
-  python3 - "$1" "$2" "$bytes" <<'PY'
-import collections, json, os, sys
-path, maps, size = sys.argv[1:]
-runs = collections.Counter()
-for line in open(path, encoding="utf-8") if os.path.exists(path) else []:
-    run = json.loads(line)
-    if run["maps"] == maps and run["bytes"] == size:
-        runs[run["shuffle"]] += 1
-print(min(runs["sort"], runs["gristmill"]))
+# cluster, job, maps, partitions, megabytes
+rows='
+loopback sparksort 32 32 1500
+loopback sparksort 64 64 1500
+loopback sparksort 128 128 1500
+loopback sparksort 512 512 1500
+loopback terasort 2 32 300
+loopback tiny 8 8 0
+hosts sparksort 32 32 1500
+hosts sparksort 128 128 1500
+disks sparksort 96 96 450
+disks wordcount 24 24 300
+disks sort 24 24 150
+disks terasort 24 24 150
+disks join 24 24 150
+disks aggregation 24 24 300
+disks pagerank 24 24 100
+'
+
+done_pairs() { # done_pairs CLUSTER JOB MAPS PARTITIONS BYTES: whole pairs in runs.jsonl
+  python3 - "$folder/runs.jsonl" "$@" <<'PY'
+import json, os, sys
+path, *row = sys.argv[1:]
+names = ("cluster", "job", "maps", "partitions", "bytes")
+with open(path if os.path.exists(path) else os.devnull, encoding="utf-8") as lines:
+    print(sum([run[name] for name in names] == row for run in map(json.loads, lines)) // 2)
 PY
 }
 
-# Rounds over all rows, so that a machine that slows down in the meantime does so for every row.
-for ((round = 1; round <= pairs; round++)); do
-  for kind in loopback hosts; do
-    [ "$kind" = loopback ] && script=sort.sh rows=${LOOPBACK-32 64 128 512} || { script=hosts.sh rows=${HOSTS-32 128}; }
-    if [ "$kind" = hosts ] && [ "$(id -u)" != 0 ]; then continue; fi
-    for maps in $rows; do
-      while [ "$(done_pairs "$folder/$kind.jsonl" "$maps")" -lt "$round" ]; do
-        if [ "$(date +%s)" -ge "$until" ]; then
-          echo "rows.sh: the time is up; call it again to go on" >&2
-          exit 3
-        fi
-        timeout "${LIMIT:-20m}" bash "$here/$script" "$folder/$kind.jsonl" "$maps" 1 "$bytes"
-      done
+# Rounds over all rows, so that a machine that slows down in the meantime does so for every row. Each row is begun by the other
+# shuffle in every second round.
+for ((round = 1; round <= ${PAIRS:-5}; round++)); do
+  while read -r cluster job maps partitions megabytes; do
+    if [ "$cluster" != loopback ] && [ "$(id -u)" != 0 ]; then continue; fi
+    row=("$cluster" "$job" "$maps" "$partitions" "$(echo "$megabytes * 1000000 * ${SCALE:-1} / 1" | bc)")
+    while [ "$(done_pairs "${row[@]}")" -lt "$round" ]; do
+      if [ "$(date +%s)" -ge "$until" ]; then
+        echo "rows.sh: the time is up; call it again to go on" >&2
+        exit 3
+      fi
+      FIRST=$([ $((round % 2)) = 1 ] && echo sort || echo gristmill) \
+        timeout "${LIMIT:-30m}" bash "$here/pair.sh" "$folder/runs.jsonl" "${row[@]}" </dev/null
     done
-  done
+  done < <(grep -E "${ROWS:-.}" <<<"$rows" | grep .)
 done
-python3 "$here/table.py" "$folder"/*.jsonl
+python3 "$here/table.py" "$folder/runs.jsonl"

@@ -1,32 +1,50 @@
 #!/usr/bin/env python3
-"""Medians of the runs that rows.sh has made, as a table: table.py FILE.jsonl..."""
+"""Medians of the runs that pair.sh has made, as a table: table.py RUNS.jsonl...
+
+The last column is ours over the sort shuffle's seconds. shuffle_s is the paper's shuffle time: writing (with us that includes waiting for
+pages) and waiting for fetches, summed over tasks.
+"""
 import collections
 import json
-import os
 import statistics
 import sys
 
-COLUMNS = ["seconds", "cpu_seconds", "map_s", "reduce_s", "write_s", "fetch_wait_s", "remote", "remote_requests",
-           "local_requests"]
+ROW = ("cluster", "job", "maps", "partitions", "bytes")
+COLUMNS = ("seconds", "cpu_seconds", "map_s", "reduce_s", "shuffle_s", "remote", "remote_requests", "local_requests")
+SET = ("wordcount", "sort", "terasort", "join", "aggregation", "pagerank")
+
+
+def load(paths):
+    rows = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path in paths:
+        with open(path, encoding="utf-8") as lines:
+            for run in map(json.loads, lines):
+                run["shuffle_s"] = run["write_s"] + run["fetch_wait_s"]
+                rows[tuple(run[key] for key in ROW)][run["shuffle"]].append(run)
+    return rows
+
+
+def median(runs, column):
+    return statistics.median(float(run[column]) for run in runs)
 
 
 def main(paths):
-    print("| row | maps | shuffle | runs | " + " | ".join(COLUMNS) + " | ours / sort |")
-    print("|---" * (len(COLUMNS) + 5) + "|")
-    for path in paths:
-        rows = collections.defaultdict(list)
-        with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                run = json.loads(line)
-                rows[int(run["maps"]), run["bytes"], run["shuffle"]].append(run)
-        for (maps, size, shuffle), runs in sorted(rows.items(), key=lambda row: (row[0][0], row[0][1], row[0][2] != "sort")):
-            medians = {c: statistics.median(float(r[c]) for r in runs) for c in COLUMNS if all(c in r for r in runs)}
-            stock = rows.get((maps, size, "sort"))
-            ratio = "" if shuffle == "sort" or not stock else "%.2f" % (
-                medians["seconds"] / statistics.median(float(r["seconds"]) for r in stock))
-            cells = ["%.10g" % round(medians[c], 2) if c in medians else "" for c in COLUMNS]
-            name = os.path.basename(path).removesuffix(".jsonl")
-            print(f"| {name}, {int(size) / 1e9:g} GB | {maps} | {shuffle} | {len(runs)} | " + " | ".join(cells) + f" | {ratio} |")
+    print("| cluster | job | maps x partitions | MB | shuffle | runs | " + " | ".join(COLUMNS) + " | ours / sort |")
+    print("|---" * (len(COLUMNS) + 7) + "|")
+    of_set = []
+    for (cluster, job, maps, partitions, size), shuffles in load(paths).items():
+        for shuffle in ("sort", "gristmill"):
+            runs, ratio = shuffles[shuffle], ""
+            if shuffle == "gristmill":
+                value = median(runs, "seconds") / median(shuffles["sort"], "seconds")
+                ratio = f"{value:.2f}"
+                if cluster == "disks" and job in SET:
+                    of_set.append(value)
+            cells = [f"{round(median(runs, column), 2):.10g}" for column in COLUMNS]
+            print(f"| {cluster} | {job} | {maps} x {partitions} | {int(size) // 1_000_000} | {shuffle} | {len(runs)} | "
+                  + " | ".join(cells) + f" | {ratio} |")
+    if of_set:
+        print(f"\nGeometric mean over {len(of_set)} of the {len(SET)} jobs of the set: {statistics.geometric_mean(of_set):.2f}")
 
 
 if __name__ == "__main__":
