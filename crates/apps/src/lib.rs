@@ -19,6 +19,7 @@
 
 mod columns;
 mod error;
+mod fields;
 mod group_by;
 mod histogram;
 mod kmeans;
@@ -36,7 +37,7 @@ mod word_count;
 
 pub use columns::Column;
 pub use error::{Error, Result};
-pub use group_by::{GroupBy, NumberPairs};
+pub use group_by::{CountBy, NumberPairs, SumBy};
 pub use histogram::{CHANNELS, Counts, Histogram};
 pub use kmeans::{Clusters, KMeans, Points, Start};
 pub use linear_regression::{BytePairs, Columns, Line};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome, Summary};
 use gristmill_apps::{
-    BytePairs, Column, Columns, Counts, Error, Found, GroupBy, Histogram, KMeans, Keys, Matrix, NumberPairs, Pca,
-    Product, Start, TileSearch, Way,
+    BytePairs, Column, Columns, CountBy, Counts, Error, Found, Histogram, KMeans, Keys, Matrix, NumberPairs, Pca,
+    Product, Start, SumBy, TileSearch, Way,
 };
 
 fn main() {
@@ -283,10 +283,10 @@ fn groups_are_those_of_a_map(runs: &Runs) {
             .chunks_exact(2)
             .map(|pair| (u32::from_le_bytes(pair[0]) % keys, u32::from_le_bytes(pair[1])))
             .collect();
-        let mut expected = BTreeMap::<u32, (u64, f64)>::new();
+        let mut expected = BTreeMap::<u32, (u64, u64)>::new();
         for (key, value) in &pairs {
             let (sum, count) = expected.entry(*key).or_default();
-            (*sum, *count) = (*sum + u64::from(*value), *count + 1.0);
+            (*sum, *count) = (*sum + u64::from(*value), *count + 1);
         }
         let bytes: Vec<u8> = pairs.iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()]).flatten().collect();
         let (sums, _) =
@@ -295,11 +295,23 @@ fn groups_are_those_of_a_map(runs: &Runs) {
 
         let rows: String = pairs.iter().map(|(key, value)| format!("{value},\"k\n{key}\"\n")).collect();
         let mut input = Input::paths([runs.file("rows.csv", rows.as_bytes())]);
-        let program = GroupBy::new(&mut input, Column::Number(2), None).expect("a table");
-        let (counts, _) = runs.run(program.job(input)).expect("counts");
-        let counts: BTreeMap<_, _> = counts.iter().collect();
-        let named: Vec<_> = expected.iter().map(|(key, (_, count))| (format!("k\n{key}"), *count)).collect();
-        assert_eq!(counts, named.iter().map(|(key, count)| (key.as_bytes(), *count)).collect());
+        let program = CountBy::csv(&mut input, Column::Number(2)).expect("a table");
+        let named: BTreeMap<_, _> =
+            expected.iter().map(|(key, answer)| (format!("k\n{key}").into_bytes(), *answer)).collect();
+        let counts_of = |program: &CountBy, input| {
+            let (counts, _) = runs.run(program.job(input)).expect("counts");
+            assert!(counts.iter().eq(named.iter().map(|(key, (_, count))| (&key[..], *count))));
+        };
+        counts_of(&program, input);
+
+        // JSON has a key for each line end, and the fields in any order.
+        let lines: String =
+            pairs.iter().map(|(key, value)| format!("{{\"v\": {value}, \"k\":\"k\\n{key}\"}}\r\n")).collect();
+        let path = runs.file("rows.jsonl", lines.as_bytes());
+        counts_of(&CountBy::json_lines("k".into()), Input::paths([&path]));
+        let program = SumBy::json_lines("k".into(), "v".into());
+        let (sums, _) = runs.run(program.job(Input::paths([&path]))).expect("sums");
+        assert!(sums.iter().eq(named.iter().map(|(key, (sum, _))| (&key[..], *sum as f64))));
     }
 }
 

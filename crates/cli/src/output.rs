@@ -148,17 +148,22 @@ impl Destination {
     }
 }
 
-/// The format that the name of a file says; what it says about compression is left out.
-fn format_of(path: &Path) -> Result<Format, Failure> {
+/// The extension of a file's name, in small letters; what it says about compression is left out.
+pub fn extension(path: &Path) -> Option<String> {
     let name = if Compression::of_name(path).is_some() { path.with_extension("") } else { path.to_owned() };
-    match name.extension().map(|extension| extension.to_ascii_lowercase()) {
+    name.extension().map(|extension| extension.to_ascii_lowercase().to_string_lossy().into_owned())
+}
+
+/// The format that the name of a file says.
+fn format_of(path: &Path) -> Result<Format, Failure> {
+    match extension(path) {
         None => Ok(Format::Tsv),
-        Some(extension) => match extension.to_str() {
-            Some("tsv" | "tab" | "txt") => Ok(Format::Tsv),
-            Some("csv") => Ok(Format::Csv),
-            Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
-            Some("arrow" | "feather") => Ok(Format::Arrow),
-            Some("parquet") => Ok(Format::Parquet),
+        Some(extension) => match &extension[..] {
+            "tsv" | "tab" | "txt" => Ok(Format::Tsv),
+            "csv" => Ok(Format::Csv),
+            "jsonl" | "ndjson" => Ok(Format::Jsonl),
+            "arrow" | "feather" => Ok(Format::Arrow),
+            "parquet" => Ok(Format::Parquet),
             _ => Err(Failure::Usage(format!(
                 "{} does not say how rows are written: name it .tsv, .csv, .jsonl, .arrow or .parquet, or add --format",
                 path.display()

@@ -60,6 +60,23 @@ fn groups_have_their_sum_or_their_count() {
 }
 
 #[test]
+fn json_lines_are_known_by_their_name_or_by_an_option() {
+    let lines = br#"{"day":"mon","fruit":"pear, \u0067reen","kg":1.5}
+{"fruit":"fig","kg":2,"day":"tue"}
+
+{"fruit":"fig","kg":"0.25"}
+"#;
+    let dir = files(&[("fruit.jsonl", lines), ("fruit", lines), ("fruit.csv", b"fruit,kg\n")]);
+    let [known, unknown, csv] = ["fruit.jsonl", "fruit", "fruit.csv"].map(|name| dir.path().join(name));
+    let sums = ["fig\t2.25", "pear, green\t1.5"];
+    assert_eq!(rows(&["group-by", "--by", "fruit", "--sum", "kg"], &[&known]), sums);
+    assert_eq!(rows(&["group-by", "--by", "fruit", "--sum", "kg", "--input-format", "jsonl"], &[&unknown]), sums);
+    assert_eq!(rows(&["group-by", "--by", "fruit", "--top", "1"], &[&known]), ["fig\t2"]);
+    let mixed = complaint(gristmill(["group-by", "--by", "fruit"]).args([&known, &csv]), 2);
+    assert!(mixed.contains("say with --input-format"), "{mixed}");
+}
+
+#[test]
 fn matches_come_in_the_order_of_the_keys() {
     let dir = files(&[("keys", b"pear\nfig\n"), ("words", b"fig\npears\nfig\n")]);
     let (keys, words) = (dir.path().join("keys"), dir.path().join("words"));
@@ -154,10 +171,11 @@ fn bad_input_is_one_error_that_names_it() {
         ("odd", b"123"),
         ("ragged.csv", b"1,2\n3\n"),
         ("words.csv", b"1,2\n3,four\n"),
+        ("cut.jsonl", b"{\"k\":\"a\",\"v\":1}\n{\"k\":\"a\""),
         ("one.csv", b"1,2\n"),
         ("empty", b""),
     ]);
-    let cases: [(&[&str], &str, &str); 13] = [
+    let cases: [(&[&str], &str, &str); 16] = [
         (&["histogram"], "gif", "no BMP, PNG or JPEG image: it begins with the bytes 47 49 46 38"),
         (&["histogram"], "short.bmp", "is truncated: 4 x 1 pixels end at byte 66, and the file at byte 60"),
         (&["linear-regression"], "odd", "has 3 bytes; byte pairs need an even number"),
@@ -168,6 +186,9 @@ fn bad_input_is_one_error_that_names_it() {
         ),
         (&["group-by"], "odd", "has 3 bytes; pairs of two 32-bit numbers need a multiple of 8"),
         (&["group-by", "--by", "1", "--sum", "2"], "words.csv", "line 2: column 2: \"four\" is not a finite number"),
+        (&["group-by", "--by", "k", "--sum", "v"], "cut.jsonl", "line 2: this is no JSON object: EOF while parsing"),
+        (&["group-by", "--by", "k", "--sum", "w"], "cut.jsonl", "line 1: there is no field \"w\""),
+        (&["group-by", "--by", "v", "--sum", "k"], "cut.jsonl", "line 1: field \"k\": \"a\" is not a finite number"),
         (&["group-by", "--by", "1"], "empty", "the columns of an empty input are not known"),
         (&["linear-regression"], "empty", "a line needs two pairs or more, and there are 0"),
         (&["kmeans", "-k", "1"], "ragged.csv", "line 2: 1 columns, where line 1 has 2"),

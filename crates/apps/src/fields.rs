@@ -1,0 +1,194 @@
+//! Fields of JSON lines: each line is an object, and some of its fields are asked for by name.
+//!
+//! A text is what it says, escapes resolved; numbers, `true` and `false` are as they are written. `null`, arrays and objects are no
+//! fields that can be grouped or summed. Of two fields with one name the last counts. Empty lines are left out.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use gristmill::Split;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::columns::Fault;
+
+/// Some fields of JSON lines, by their names.
+pub(crate) struct Fields<const N: usize> {
+    pub names: [String; N],
+}
+
+impl<const N: usize> Fields<N> {
+    /// Calls `take` with the fields of each line of a split, and rejects the first line that is not as it should be.
+    pub fn for_each_row(&self, split: &mut Split<'_>, mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>) {
+        let wrong = split
+            .records()
+            .filter(|(_, line)| !line.trim_ascii().is_empty())
+            .find_map(|(at, line)| self.row(line, &mut take).err().map(|why| (at, why)));
+        if let Some((at, why)) = wrong {
+            split.reject(at, why);
+        }
+    }
+
+    /// Calls `take` with the fields of a line; what is wrong with them.
+    fn row(&self, line: &[u8], take: &mut impl FnMut([&[u8]; N]) -> Result<(), Fault>) -> Result<(), String> {
+        let mut json = serde_json::Deserializer::from_slice(line);
+        let found = json.deserialize_map(self).and_then(|found| json.end().map(|()| found)).map_err(|error| {
+            // A line of its own has no other line to name.
+            let (text, column) = (error.to_string(), error.column());
+            let what = text.strip_suffix(&format!(" at line 1 column {column}")).unwrap_or(&text);
+            format!("this is no JSON object: {what} (byte {column} of the line)")
+        })?;
+        let mut texts = [const { Cow::Borrowed("") }; N];
+        for ((text, field), name) in texts.iter_mut().zip(found).zip(&self.names) {
+            let field = field.ok_or_else(|| format!("there is no field {name:?}"))?;
+            *text = text_of(field).map_err(|why| format!("field {name:?}: {why}"))?;
+        }
+        take(texts.each_ref().map(|text| text.as_bytes()))
+            .map_err(|(field, why)| format!("field {:?}: {why}", self.names[field]))
+    }
+}
+
+/// What a value says, if it is a text, a number, or a truth.
+fn text_of(value: &RawValue) -> Result<Cow<'_, str>, String> {
+    let json = value.get();
+    match json.as_bytes() {
+        [b'"', inside @ .., b'"'] if !inside.contains(&b'\\') => Ok(Cow::Borrowed(&json[1..json.len() - 1])),
+        [b'"', ..] => serde_json::from_str(json).map(Cow::Owned).map_err(|_| "half of a surrogate pair".to_owned()),
+        [b'n', ..] => Err("null is neither a text nor a number".to_owned()),
+        [b'[' | b'{', ..] => Err("what has parts is neither a text nor a number".to_owned()),
+        _ => Ok(Cow::Borrowed(json)),
+    }
+}
+
+/// Finds the fields in an object.
+impl<'de, const N: usize> Visitor<'de> for &Fields<N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut found = [None; N];
+        while let Some(wanted) = object.next_key_seed(Name(&self.names))? {
+            match wanted {
+                None => drop(object.next_value::<IgnoredAny>()?),
+                Some(first) => {
+                    let value = object.next_value()?;
+                    let same = self.names.iter().zip(&mut found).filter(|(name, _)| **name == self.names[first]);
+                    same.for_each(|(_, place)| *place = Some(value));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Finds a name among those that are wanted.
+struct Name<'f>(&'f [String]);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Option<usize>, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Option<usize>, E> {
+        Ok(self.0.iter().position(|wanted| wanted == name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(line: &str) -> Result<[String; 2], String> {
+        let fields = Fields { names: ["k", "v"].map(str::to_owned) };
+        let mut taken = Err("nothing was taken".to_owned());
+        fields.row(line.as_bytes(), &mut |row| {
+            taken = Ok(row.map(|field| String::from_utf8(field.to_vec()).expect("JSON is UTF-8")));
+            Ok(())
+        })?;
+        taken
+    }
+
+    #[test]
+    fn fields_are_found_wherever_they_are_and_say_what_they_say() {
+        let pair = |key: &str, value: &str| Ok([key.to_owned(), value.to_owned()]);
+        assert_eq!(row(r#"{"k":"a","v":1}"#), pair("a", "1"));
+        assert_eq!(row(r#" { "x" : [{"k":1},"}"] , "v" : -1.50e3, "k" : "\u00e9\"\\" } "#), pair("é\"\\", "-1.50e3"));
+        assert_eq!(row(r#"{"\u006b":true,"v":"2","v":"3"}"#), pair("true", "3"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_named() {
+        for (line, expected) in [
+            (r#"{"k":"a"}"#, r#"there is no field "v""#),
+            (r#"{"k":null,"v":1}"#, r#"field "k": null is neither a text nor a number"#),
+            (r#"{"k":"a","v":[1]}"#, r#"field "v": what has parts is neither a text nor a number"#),
+            (r#"{"k":"\ud800","v":1}"#, r#"field "k": half of a surrogate pair"#),
+            (r#"{"k":"a","v":1"#, "this is no JSON object: EOF while parsing an object (byte 14 of the line)"),
+            (r#"{"k":"a","v":1}}"#, "this is no JSON object: trailing characters (byte 16 of the line)"),
+            ("[1]", "this is no JSON object: invalid type: sequence, expected an object (byte 0 of the line)"),
+        ] {
+            assert_eq!(row(line), Err(expected.to_owned()), "{line}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod fuzz {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::nearly::{fuzz, mutate};
+
+    /// What a line says by way of values.
+    fn by_values(line: &[u8]) -> Result<Option<[String; 2]>, serde_json::Error> {
+        let object: Value = serde_json::from_slice(line)?;
+        let text = |name: &str| match object.get(name)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Bool(truth) => Some(truth.to_string()),
+            Value::Number(_) => Some("a number".to_owned()),
+            _ => None,
+        };
+        Ok(["k", "v"].map(text).into_iter().collect::<Option<Vec<_>>>().map(|texts| texts.try_into().expect("two")))
+    }
+
+    #[test]
+    fn any_line_has_the_fields_that_its_values_have() {
+        let line = r#"{"k":"w\u00e9\n","x":[{"v":null},true],"v":-1.5e3}"#;
+        let fields = Fields { names: ["k", "v"].map(str::to_owned) };
+        fuzz(|random| {
+            let mut line = line.as_bytes().to_vec();
+            mutate(random, &mut line);
+            let mut taken = None;
+            let found = fields.row(&line, &mut |row| {
+                taken = Some(row.map(|field| String::from_utf8(field.to_vec()).expect("JSON is UTF-8")));
+                Ok(())
+            });
+            match by_values(&line) {
+                Ok(expected) => {
+                    assert_eq!(taken.is_some(), expected.is_some(), "{found:?}");
+                    let pairs = taken.iter().flatten().zip(expected.iter().flatten());
+                    assert!({ pairs }.all(|(found, expected)| found == expected || expected == "a number"));
+                }
+                // What nobody asks for is passed over: numbers too large for a float, texts that are none.
+                Err(error) => {
+                    let error = error.to_string();
+                    let of_values = ["number out of range", "invalid unicode code point", "surrogate"];
+                    assert!(found.is_err() || of_values.iter().any(|what| error.contains(what)), "{error}");
+                }
+            }
+        });
+    }
+}
