@@ -15,6 +15,16 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// An input cannot be read any further.
+    #[error("cannot read {}{}: {source}", path.display(), at(*offset))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The byte of its content that cannot be read.
+        offset: u64,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The input names nothing to read.
     #[error("{what}")]
     NoInput {
@@ -273,6 +283,10 @@ pub enum Error {
         /// What it says.
         source: io::Error,
     },
+}
+
+fn at(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!(" at byte {offset}") }
 }
 
 fn content(offset: u64) -> String {

@@ -199,7 +199,7 @@ impl Reader {
 /// What stops the job when byte `offset` of the content cannot be read.
 fn failure(source: usize, offset: u64, error: &io::Error) -> Failure {
     match error.raw_os_error() {
-        Some(errno) => Failure::Read { source, errno },
+        Some(errno) => Failure::Read { source, offset, errno },
         None => Failure::Compressed { source, offset, why: error.to_string() },
     }
 }

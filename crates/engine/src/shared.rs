@@ -98,6 +98,7 @@ const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
 pub(crate) enum Failure {
     Read {
         source: usize,
+        offset: u64,
         errno: i32,
     },
     Truncated {
@@ -164,7 +165,7 @@ const DOINGS: [Doing; 4] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check
 impl Failure {
     fn encode(&self) -> [u64; FAILURE_WORDS] {
         match *self {
-            Failure::Read { source, errno } => [1, source as u64, errno as u64, 0],
+            Failure::Read { source, offset, errno } => [1, source as u64, errno as u64, offset],
             Failure::Truncated { source, found } => [2, source as u64, found, 0],
             Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
             Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
@@ -182,7 +183,7 @@ impl Failure {
         let source = source as usize;
         match kind {
             0 => None,
-            1 => Some(Failure::Read { source, errno: number as i32 }),
+            1 => Some(Failure::Read { source, offset: more, errno: number as i32 }),
             2 => Some(Failure::Truncated { source, found: number }),
             3 => Some(Failure::RecordTooLong { source, offset: number }),
             4 => Some(Failure::Rejected { source, offset: number, why: message() }),

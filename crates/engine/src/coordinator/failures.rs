@@ -13,8 +13,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let step = self.work.shared.step();
         let source = |source: usize| &self.work.tasks.sources[source];
         match failure {
-            Failure::Read { source: at, errno } => {
-                Error::Input { path: source(at).name.clone(), source: std::io::Error::from_raw_os_error(errno) }
+            Failure::Read { source: at, offset, errno } => {
+                Error::Read { path: source(at).name.clone(), offset, source: std::io::Error::from_raw_os_error(errno) }
             }
             Failure::Truncated { source: at, found } => {
                 Error::Truncated { path: source(at).name.clone(), expected: source(at).bytes, found }
