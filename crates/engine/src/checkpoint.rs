@@ -128,20 +128,17 @@ impl Checkpoint {
     /// else is refused.
     pub fn open(dir: &Path, job: &[String]) -> Result<(Checkpoint, Facts)> {
         let failed = |source| Error::Checkpoint { path: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(failed)?;
-        let path = dir.join(LOG);
-        let mut log = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
         // Workers have this file from their coordinator, so whoever holds the lock knows that none of them is left.
         let began = Instant::now();
-        while let Err(error) = flock(&log, FlockOperation::NonBlockingLockExclusive) {
-            if began.elapsed() > PATIENCE {
-                return Err(failed(match error {
-                    rustix::io::Errno::WOULDBLOCK => io::Error::other("another run of a job uses it"),
-                    error => error.into(),
-                }));
+        let mut log = loop {
+            fs::create_dir_all(dir).map_err(failed)?;
+            if let Some(log) = lock(dir, true).map_err(failed)? {
+                break log;
+            } else if began.elapsed() > PATIENCE {
+                return Err(Error::CheckpointInUse { path: dir.to_owned() });
             }
             std::thread::sleep(Duration::from_millis(10));
-        }
+        };
         let mut text = Vec::new();
         log.read_to_end(&mut text).map_err(failed)?;
         let (facts, end) = parse(&text);
@@ -211,6 +208,21 @@ impl Checkpoint {
             self.sync_names().and_then(|()| self.log.write_all(lines.as_bytes())).and_then(|()| self.log.sync_data());
         written.map_err(|source| Error::Checkpoint { path: self.dir.clone(), source })
     }
+}
+
+/// The log in `dir`, locked; `None` if another run has it, or has just removed it.
+fn lock(dir: &Path, create: bool) -> io::Result<Option<File>> {
+    let path = dir.join(LOG);
+    let log = OpenOptions::new().read(true).append(true).create(create).open(&path)?;
+    match flock(&log, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    // Who had it may have removed it after it was opened here: then the lock is one of a file that nobody else will find.
+    let (ours, named) = (log.metadata()?, fs::metadata(&path));
+    let is_named = named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino()));
+    Ok(is_named.then_some(log))
 }
 
 impl Settings {
@@ -284,7 +296,7 @@ fn difference(before: &[String], now: &[String]) -> String {
 }
 
 /// Removes the checkpoint in `dir`, and the folder if nothing else is in it: when the result is where it belongs, or when it
-/// is not wanted any more. There may be none.
+/// is not wanted any more. There may be none; one that another run uses is left to it.
 ///
 /// # Errors
 /// What the system says.
@@ -293,9 +305,14 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
-    // The log first: without it the others are nothing.
-    if dir.join(LOG).exists() {
-        fs::remove_file(dir.join(LOG))?;
+    let log = match lock(dir, false) {
+        Ok(None) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        log => log?,
+    };
+    // What it says first: without that the others are nothing. Its name last: until then nobody else begins here.
+    if let Some(log) = &log {
+        log.set_len(0)?;
     }
     let mut others = false;
     for entry in entries {
@@ -305,6 +322,9 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
             Some(number) if number.parse::<usize>().is_ok() => fs::remove_file(dir.join(&name))?,
             _ => others |= text != LOG,
         }
+    }
+    if log.is_some() {
+        fs::remove_file(dir.join(LOG))?;
     }
     if others { Ok(()) } else { fs::remove_dir(dir) }
 }
@@ -366,6 +386,26 @@ mod tests {
         let why = Checkpoint::open(dir.path(), &job()).err().expect("refused").to_string();
         assert!(why.contains("is something else"), "{why}");
         assert_eq!(fs::read(dir.path().join(LOG)).expect("read"), b"dear diary");
+    }
+
+    #[test]
+    fn a_checkpoint_in_use_is_left_alone_and_one_that_was_removed_is_begun_anew() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let used = begun(dir.path());
+        remove_checkpoint(dir.path()).expect("left to the run that uses it");
+        assert!(dir.path().join(LOG).exists());
+        // This run waits for the lock, on the file that is then removed or on none yet.
+        let second = std::thread::spawn({
+            let dir = dir.path().to_owned();
+            move || Checkpoint::open(&dir, &job()).map(|(checkpoint, facts)| (checkpoint.log.metadata(), facts))
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        fs::remove_file(dir.path().join(LOG)).expect("removed");
+        drop(used);
+        let (log, facts) = second.join().expect("no panic").expect("opened");
+        assert_eq!(facts, Facts::default());
+        let named = fs::metadata(dir.path().join(LOG)).expect("there");
+        assert_eq!(log.expect("known").ino(), named.ino());
     }
 
     #[test]

@@ -246,6 +246,15 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// A checkpoint is that of a job which runs.
+    #[error(
+        "the checkpoint in {} is in use: another run goes on there. Wait until that has ended, or name another folder with --checkpoint (Job::checkpoint)",
+        path.display()
+    )]
+    CheckpointInUse {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// A checkpoint was left by a job with another input, other options, or another program.
     #[error(
         "the checkpoint in {} is not of this job: {why}. Remove that folder to begin anew, or name another one with --checkpoint (Job::checkpoint)",

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{Answer, Case, Count, Places, Random, WATCHDOG, input_of, kill, random_text, start};
+use common::{Answer, Case, Count, Places, Random, WATCHDOG, input_of, kill, random_text, start, start_with};
 use gristmill::{
     Bytes, Combine, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, Records, Result,
     Split, Summary,
@@ -40,8 +40,9 @@ fn main() {
             ("a_damaged_checkpoint_is_an_error_and_never_a_wrong_answer", damaged),
             ("a_full_disk_is_one_clear_error_and_the_job_continues_when_there_is_room", full_disk),
             ("what_cannot_be_continued_is_refused", refused),
+            ("of_two_runs_with_one_checkpoint_the_second_is_refused", in_use),
         ],
-        &[],
+        &[("waiting_job", waiting_job)],
     );
 }
 
@@ -409,4 +410,54 @@ fn refused() {
     fs::write(dir.path().join("c").join("checkpoint.log"), "mine").expect("written");
     let why = with(Job::new(&program, Input::paths([&input]))).expect_err("refused").to_string();
     assert!(why.contains("is something else"), "{why}");
+}
+
+/// Counts words, once a file says so.
+struct Waits<'d>(&'d Path);
+
+impl MapReduce for Waits<'_> {
+    type Key = Bytes;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        fs::write(self.0.join("maps"), "").expect("made");
+        while !self.0.join("go").exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Count { pause: Duration::ZERO }.map(split, out);
+    }
+}
+
+const FOLDER: &str = "GRISTMILL_TEST_FOLDER";
+
+fn waiting_run(dir: &Path) -> Result<(Answer, Summary)> {
+    run(&Case::fused(2), &Waits(dir), &dir.join("text"), &dir.join("checkpoint"), &[])
+}
+
+/// The first of the two runs.
+fn waiting_job() {
+    let dir = PathBuf::from(std::env::var_os(FOLDER).expect("a folder"));
+    let (pairs, _) = waiting_run(&dir).expect("it runs");
+    Case::fused(2).judge(&dir.join("text"), pairs).unwrap_or_else(|why| panic!("{why}"));
+    println!("right");
+}
+
+fn in_use() {
+    let (dir, _) = input_of(&random_text(&mut Random(7), 6_000, 300, 8, false));
+    let mut first = start_with(&["--alone", "waiting_job"], &[(FOLDER, dir.path())]);
+    let began = Instant::now();
+    while !dir.path().join("maps").exists() {
+        assert!(began.elapsed() < WATCHDOG, "the first run does not begin: {}", first.printed());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let error = waiting_run(dir.path()).expect_err("refused");
+    assert!(matches!(error, Error::CheckpointInUse { .. }), "{error}");
+    let expected = format!("the checkpoint in {} is in use", dir.path().join("checkpoint").display());
+    let error = error.to_string();
+    assert!(error.starts_with(&expected) && error.contains("name another folder with --checkpoint"), "{error}");
+    fs::write(dir.path().join("go"), "").expect("made");
+    let status = first.wait(WATCHDOG, |_| {}).unwrap_or_else(|why| panic!("{why}"));
+    assert!(status.success() && first.printed().ends_with("right\n"), "{}", first.printed());
+    first.leftovers().unwrap_or_else(|why| panic!("{why}"));
 }
