@@ -2,8 +2,13 @@
 //!
 //! A task is a block of rows of the product. Workers see both factors through the memory that they share with the process
 //! that started them, and write into a shared output; or they emit every row as a pair, to compare.
+//!
+//! Many factors that are the same one are as many steps of one job: each multiplies, in place, what the step before has
+//! written into the shared output. (A Markov chain goes on so: from row to row of states, by a matrix of transitions.)
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, SharedOutput, Split, Summary};
+use gristmill::{
+    Bytes, Control, Emit, Input, Job, MapReduce, Next, Order, Outcome, Records, SharedOutput, Split, Step, Summary,
+};
 use nalgebra::{DMatrixView, DMatrixViewMut};
 
 use crate::error::{Error, Result};
@@ -45,31 +50,65 @@ impl Product {
         way: Way,
         run: impl for<'m> FnOnce(Job<'m, MatrixMultiply<'m>>) -> std::result::Result<Outcome<MatrixMultiply<'m>>, E>,
     ) -> std::result::Result<(Product, Summary), E> {
-        if a.columns != b.rows {
-            let what = format!(
-                "{} x {} times {} x {} is no product: the first factor needs as many columns as the second has rows",
-                a.rows, a.columns, b.rows, b.columns
-            );
-            return Err(Error::Question(what).into());
-        }
-        let (rows, columns) = (a.rows, b.columns);
-        if rows == 0 || columns == 0 {
-            return Err(Error::Question("a factor without numbers has no product".into()).into());
-        }
-        let mut values = SharedOutput::new("product", rows * columns).map_err(Error::from)?;
-        let program = MatrixMultiply { a, b, product: &values, way, block_rows: block_rows(rows) };
+        let mut product = Product::begin(a, b)?;
+        let program = MatrixMultiply { a, b, product: &product.values, way, block_rows: block_rows(a.rows) };
         let job = program.job()?;
-        let (pairs, summary) = run(if way == Way::SharedOutput { job.writes(&values) } else { job })?;
+        let (pairs, summary) = run(if way == Way::SharedOutput { job.writes(&product.values) } else { job })?;
         if way == Way::Pairs {
-            let values = values.values_mut();
+            let values = product.values.values_mut();
             for (row, bytes) in pairs.iter() {
-                let row = &mut values[row as usize * columns..][..columns];
+                let row = &mut values[row as usize * b.columns..][..b.columns];
                 row.iter_mut()
                     .zip(bytes.as_chunks::<8>().0)
                     .for_each(|(value, eight)| *value = f64::from_le_bytes(*eight));
             }
         }
-        Ok((Product { rows, columns, values }, summary))
+        Ok((product, summary))
+    }
+
+    /// Multiplies `a` by `b`, which is square, so many times, at least once; `run` runs the job in steps: [`Job::iterate`].
+    ///
+    /// # Errors
+    /// As [`Product::of`]; or when `b` is not square.
+    pub fn of_powers<E: From<Error>>(
+        a: &Matrix,
+        b: &Matrix,
+        times: u32,
+        run: impl for<'m> FnOnce(
+            Job<'m, MatrixMultiply<'m>>,
+            &[u8],
+            &mut Control<'_, MatrixMultiply<'m>>,
+        ) -> std::result::Result<Summary, E>,
+    ) -> std::result::Result<(Product, Summary), E> {
+        if b.rows != b.columns {
+            let what = format!("{} x {} has no powers: a matrix times itself is square", b.rows, b.columns);
+            return Err(Error::Question(what).into());
+        }
+        let product = Product::begin(a, b)?;
+        let way = Way::SharedOutput;
+        let program = MatrixMultiply { a, b, product: &product.values, way, block_rows: block_rows(a.rows) };
+        let mut control = |step: &mut Step<'_, MatrixMultiply<'_>>| {
+            step.set_state(IN_PLACE);
+            if step.number() + 1 >= times { Next::Stop } else { Next::Input }
+        };
+        let summary = run(program.job()?.writes(&product.values), FROM_THE_LEFT, &mut control)?;
+        Ok((product, summary))
+    }
+
+    /// A product that is to be computed.
+    fn begin(a: &Matrix, b: &Matrix) -> Result<Product> {
+        if a.columns != b.rows {
+            let what = format!(
+                "{} x {} times {} x {} is no product: the first factor needs as many columns as the second has rows",
+                a.rows, a.columns, b.rows, b.columns
+            );
+            return Err(Error::Question(what));
+        }
+        let (rows, columns) = (a.rows, b.columns);
+        if rows == 0 || columns == 0 {
+            return Err(Error::Question("a factor without numbers has no product".into()));
+        }
+        Ok(Product { rows, columns, values: SharedOutput::new("product", rows * columns)? })
     }
 
     /// The numbers: row `r`, column `c` is `values()[r * columns + c]`.
@@ -77,6 +116,10 @@ impl Product {
         self.values.values()
     }
 }
+
+/// States of a step: what it multiplies is the left factor, or what the step before has made.
+const FROM_THE_LEFT: &[u8] = &[0];
+const IN_PLACE: &[u8] = &[1];
 
 fn block_rows(rows: usize) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -101,12 +144,12 @@ impl<'m> MatrixMultiply<'m> {
         Ok(Job::new(self, input).records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
     }
 
-    /// Computes `product`, some rows of the whole, the first of which is `first`.
-    fn multiply(&self, first: usize, product: &mut [f64]) {
+    /// Computes `product`, some rows of the whole, of the same rows of the left factor.
+    fn multiply(&self, left: &[f64], product: &mut [f64]) {
         let (inner, columns) = (self.b.rows, self.b.columns);
         let rows = product.len() / columns;
         // Rows of ours are columns of a library that stores matrices the other way round, so the factors change places.
-        let a = DMatrixView::from_slice(&self.a.values[first * inner..][..rows * inner], inner, rows);
+        let a = DMatrixView::from_slice(left, inner, rows);
         let b = DMatrixView::from_slice(&self.b.values, columns, inner);
         DMatrixViewMut::from_slice(product, columns, rows).gemm(1.0, &b, &a, 0.0);
     }
@@ -123,13 +166,20 @@ impl MapReduce for MatrixMultiply<'_> {
         for eight in split.bytes().as_chunks::<8>().0 {
             let first = u64::from_le_bytes(*eight) as usize;
             let rows = self.block_rows.min(self.a.rows - first);
+            let left = &self.a.values[first * self.a.columns..][..rows * self.a.columns];
             match self.way {
                 Way::SharedOutput => self.product.write(|product| {
-                    self.multiply(first, &mut product[first * columns..][..rows * columns]);
+                    let block = &mut product[first * columns..][..rows * columns];
+                    if split.state() == IN_PLACE {
+                        let before = block.to_vec();
+                        self.multiply(&before, block);
+                    } else {
+                        self.multiply(left, block);
+                    }
                 }),
                 Way::Pairs => {
                     let mut block = vec![0.0; rows * columns];
-                    self.multiply(first, &mut block);
+                    self.multiply(left, &mut block);
                     let mut bytes = Vec::with_capacity(columns * 8);
                     for (row, values) in (first as u64..).zip(block.chunks_exact(columns)) {
                         bytes.clear();

@@ -13,7 +13,7 @@ use gristmill_apps::{
 };
 
 fn main() {
-    let tests: [Test; 17] = [
+    let tests: [Test; 18] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
@@ -33,6 +33,10 @@ fn main() {
         ("a_goal_is_found_at_its_distance", a_goal_is_found_at_its_distance),
         ("puzzles_without_an_answer_are_refused", puzzles_without_an_answer_are_refused),
         ("products_are_those_of_three_loops", products_are_those_of_three_loops),
+        (
+            "products_of_many_factors_are_those_of_one_after_the_other",
+            products_of_many_factors_are_those_of_one_after_the_other,
+        ),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
     ];
     for isolation in [Isolation::Process, Isolation::Thread] {
@@ -548,6 +552,25 @@ fn products_are_those_of_three_loops(runs: &Runs) {
     }
 }
 
+fn products_of_many_factors_are_those_of_one_after_the_other(runs: &Runs) {
+    for (rows, n, times) in [(1, 1, 1), (2, 3, 5), (130, 70, 4)] {
+        // Small whole numbers, so that no order of the sums matters.
+        let small =
+            |matrix: Matrix| Matrix { values: matrix.values.iter().map(|value| value % 3.0).collect(), ..matrix };
+        let (a, b) = (small(points(rows, n)), small(points(n, n)));
+        let mut expected = a.clone();
+        for _ in 0..times {
+            let before = expected.clone();
+            for (at, value) in expected.values.iter_mut().enumerate() {
+                *value = (0..n).map(|i| before.row(at / n)[i] * b.row(i)[at % n]).sum();
+            }
+        }
+        let powers = Product::of_powers(&a, &b, times, |job, state, control| runs.iterate(job, state, control));
+        let (mut product, summary) = powers.expect("a product");
+        assert_eq!((product.values(), summary.steps), (&expected.values[..], times));
+    }
+}
+
 fn questions_without_an_answer_are_refused(runs: &Runs) {
     let multiply = |a: &Matrix, b: &Matrix| fails(Product::of(a, b, Way::SharedOutput, |job| runs.run(job)));
     assert_eq!(
@@ -555,6 +578,9 @@ fn questions_without_an_answer_are_refused(runs: &Runs) {
         "2 x 3 times 4 x 5 is no product: the first factor needs as many columns as the second has rows"
     );
     assert_eq!(multiply(&Matrix::default(), &Matrix::default()), "a factor without numbers has no product");
+    let (a, b) = (points(2, 3), points(3, 4));
+    let powers = Product::of_powers(&a, &b, 2, |job, state, control| runs.iterate(job, state, control));
+    assert_eq!(fails(powers), "3 x 4 has no powers: a matrix times itself is square");
     let find = |points: &Matrix, k| {
         fails(KMeans::new(k).find(points, |job, state, control| runs.iterate(job, state, control)))
     };

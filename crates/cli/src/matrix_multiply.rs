@@ -1,6 +1,7 @@
 //! `gristmill matrix-multiply`: the product of two matrices.
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -33,6 +34,10 @@ pub struct MatrixMultiply {
     #[arg(long, value_enum, default_value_t)]
     way: Way,
 
+    /// Multiply by the second factor so many times
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "way")]
+    power: NonZeroU32,
+
     #[command(flatten)]
     common: Common,
 }
@@ -59,7 +64,8 @@ const EXAMPLES: &str = "\
 Examples:
   gristmill matrix-multiply --left a.csv b.csv
   gristmill matrix-multiply --left a.npy -o product.npy b.npy
-  gristmill matrix-multiply --left a.npy --print summary b.npy";
+  gristmill matrix-multiply --left a.npy --print summary b.npy
+  gristmill matrix-multiply --left start.csv --power 100 transitions.csv";
 
 impl MatrixMultiply {
     pub fn run(&self) -> Result<(), Failure> {
@@ -70,7 +76,10 @@ impl MatrixMultiply {
             Way::SharedOutput => gristmill_apps::Way::SharedOutput,
             Way::Pairs => gristmill_apps::Way::Pairs,
         };
-        let multiply = || Product::of(&a, &b, way, |job| runs.run(job));
+        let multiply = || match self.power.get() {
+            1 => Product::of(&a, &b, way, |job| runs.run(job)),
+            times => Product::of_powers(&a, &b, times, |job, state, control| runs.iterate(job, state, control)),
+        };
         let summary = match (self.print, self.common.destination.npy()) {
             (Print::Summary, _) => {
                 let mut output =

@@ -140,6 +140,7 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
     assert_eq!(left(&[]), expected);
     assert_eq!(left(&["--way", "pairs"]), expected);
     assert_eq!(left(&["--print", "summary"]), ["trace\t8.5", "sum\t25.5", "corner\t14.5"]);
+    assert_eq!(left(&["--power", "3"]), ["-14\t14.25", "-29\t31.75", "-44\t49.25"]);
     // What is written for numpy can be read again; times the identity it is itself.
     fs::write(dir.path().join("one.csv"), "1,0\n0,1\n").expect("written");
     let mut write = gristmill(["matrix-multiply", "--left"]);
