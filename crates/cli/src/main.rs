@@ -53,6 +53,10 @@ mod word_count;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use gristmill_os::allocations::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// MapReduce for one big machine: every worker is a process of its own, and only pages of memory pass
 /// between them.

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use gristmill::{COUNTS, PHASES, Summary, Worker};
+use gristmill_os::allocations::Allocations;
 use serde_json::{Map, Value, json};
 
 use crate::aside::Aside;
@@ -51,7 +52,8 @@ impl Stats {
 }
 
 /// The numbers of the whole run.
-fn of_job(summary: &Summary) -> [(&'static str, u64); 11] {
+fn of_job(summary: &Summary) -> [(&'static str, u64); 13] {
+    let Allocations { count, bytes } = Allocations::of_thread();
     [
         ("wall_ns", summary.wall_ns),
         ("started_ns", summary.start_ns),
@@ -64,6 +66,8 @@ fn of_job(summary: &Summary) -> [(&'static str, u64); 11] {
         ("rounds", u64::from(summary.rounds)),
         ("deaths", summary.deaths.len() as u64),
         ("bad_records", summary.bad_records.len() as u64),
+        ("allocations", count),
+        ("allocated_bytes", bytes),
     ]
 }
 

@@ -178,11 +178,15 @@ fn statistics_name_every_number_that_the_guide_explains() {
     assert!(json["job"]["wall_ns"].as_u64() > json["job"]["started_ns"].as_u64());
     assert_eq!(json["workers"][0]["counts"]["input_bytes"], json["job"]["input_bytes"]);
     assert!(json["workers"][0]["phases"]["map"]["ns"].as_u64() > Some(0));
+    // Everybody allocates something.
+    for counts in [&json["job"], &json["workers"][0]["counts"], &json["workers"][1]["counts"]] {
+        assert!(counts["allocations"].as_u64() > Some(0) && counts["allocated_bytes"].as_u64() > Some(0), "{counts}");
+    }
 }
 
 #[test]
 fn the_tables_of_the_guide_are_those_of_the_engine() {
     let guide = include_str!("../../../docs/statistics.md");
     let explained = guide.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(explained, 11 + gristmill::PHASES.len() + gristmill::COUNTS.len());
+    assert_eq!(explained, 13 + gristmill::PHASES.len() + gristmill::COUNTS.len());
 }

@@ -145,6 +145,10 @@ counts! {
     VoluntarySwitches: "voluntary_switches",
     /// Context switches because its time was up.
     InvoluntarySwitches: "involuntary_switches",
+    /// Allocations; 0 unless the program counts them (`gristmill_os::allocations`).
+    Allocations: "allocations",
+    /// Bytes allocated; of memory that grew, those that it grew by.
+    AllocatedBytes: "allocated_bytes",
     /// Processor time in user mode, microseconds.
     UserUs: "user_us",
     /// Processor time in the kernel, microseconds.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use gristmill_os::allocations::Allocations;
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
@@ -135,6 +136,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         Isolation::Process => Usage::of_process(),
         Isolation::Thread => Usage::of_thread(),
     };
+    let usage = || (usage(), Allocations::of_thread());
     let usage_before = usage();
     let (mut drained, mut finished) = (None, false);
     // A reducer finishes the round that it is made of or a later one. The words may still speak of the round
@@ -252,8 +254,12 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     publish(&mut lane, usage_before, usage());
 }
 
-fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: Usage, now: Usage) {
+fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: (Usage, Allocations), now: (Usage, Allocations)) {
     let counters = &mut lane.meter.counters;
+    let allocated = now.1 - before.1;
+    counters.set(Count::Allocations, allocated.count);
+    counters.set(Count::AllocatedBytes, allocated.bytes);
+    let (before, now) = (before.0, now.0);
     let (fresh, reused) = lane.outbox.page_uses();
     counters.set(Count::PagesFresh, fresh);
     counters.set(Count::PagesReused, reused);

@@ -11,12 +11,14 @@
 //! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
 //! - [`memory`]: huge pages for what belongs to one process alone;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
+//! - [`allocations`]: what a thread has asked the allocator for;
 //! - [`clock`]: one time for all processes.
 //!
 //! Linux only.
 
 #![allow(unsafe_code)]
 
+pub mod allocations;
 mod cgroup;
 pub mod clock;
 pub mod futex;

@@ -1,0 +1,91 @@
+//! What a thread has asked the allocator for.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The allocator of the C library (or the one that is preloaded in its place), and a count of what it was asked for. Programs that
+/// want the count name it as theirs; in all others it is zero.
+///
+/// ```
+/// use gristmill_os::allocations::{Allocations, Counting};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: Counting = Counting;
+///
+/// # fn main() {
+/// let before = Allocations::of_thread();
+/// let mut grist: Vec<u8> = Vec::with_capacity(1000);
+/// grist.reserve_exact(3000);
+/// let asked = Allocations::of_thread() - before;
+/// assert_eq!((asked.count, asked.bytes), (2, 3000));
+/// # drop(grist);
+/// # }
+/// ```
+pub struct Counting;
+
+/// Allocations of a thread since it began. Subtract two to get what lies between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocations {
+    /// How often memory was asked for, or for more or less of it.
+    pub count: u64,
+    /// Bytes asked for; of memory that grew, those that it grew by.
+    pub bytes: u64,
+}
+
+thread_local! {
+    // Two plain words at a fixed place: nothing to make, nothing to drop, and nothing to allocate.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Allocations {
+    /// Of the calling thread. A process that was forked begins with those of the thread that forked it.
+    pub fn of_thread() -> Allocations {
+        Allocations { count: COUNT.get(), bytes: BYTES.get() }
+    }
+}
+
+impl std::ops::Sub for Allocations {
+    type Output = Allocations;
+
+    fn sub(self, earlier: Allocations) -> Allocations {
+        Allocations { count: self.count - earlier.count, bytes: self.bytes - earlier.bytes }
+    }
+}
+
+#[inline(always)]
+fn count(bytes: usize) {
+    COUNT.set(COUNT.get() + 1);
+    BYTES.set(BYTES.get() + bytes as u64);
+}
+
+// SAFETY: every call goes to `System` as it came, and counting neither allocates nor panics: the words are there as long as
+// the thread, and no machine has handed out 2^64 bytes.
+unsafe impl GlobalAlloc for Counting {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promises are those that `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count(bytes.saturating_sub(layout.size()));
+        // SAFETY: as in `alloc`; and all memory of this allocator is that of `System`.
+        unsafe { System.realloc(memory, layout, bytes) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as in `realloc`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
