@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fastrand::Rng;
+use gristmill_apps::{npy_header, tera_generate};
 
 use crate::aside::Aside;
 use crate::failure::Failure;
@@ -57,6 +58,10 @@ pub enum Kind {
     KMeans,
     /// A square matrix (.npy) of 200, 1000, 4000 rows
     Pca,
+    /// Two square matrices (.npy) of 400, 1000, 4000 rows
+    MatrixMultiply,
+    /// TeraSort records: 16, 100, 1000 MB
+    Sort,
     /// A directory of small texts, 1 KiB each: 1,000, 10,000, 50,000
     SmallFiles,
 }
@@ -117,6 +122,15 @@ impl Generator<'_> {
                 vec![self.file(path(".csv"), |to| points(to, rng, of_size([10_000, 100_000, 100_000])))?]
             }
             Kind::Pca => vec![self.file(path(".npy"), |to| square(to, rng, of_size([200, 1000, 4000])))?],
+            Kind::MatrixMultiply => {
+                let rows = of_size([400, 1000, 4000]);
+                let mut factor = |end| self.file(path(end), |to| square(to, rng, rows));
+                vec![factor("-left.npy")?, factor("-right.npy")?]
+            }
+            Kind::Sort => {
+                let records = of_size([16, 100, 1000]) * MB / 100;
+                vec![self.file(path(""), |to| tera_generate(self.seed, 0..records, to))?]
+            }
             Kind::SmallFiles => {
                 let folder = path("");
                 std::fs::create_dir_all(&folder).map_err(|source| Failure::output(&folder, source))?;
@@ -247,12 +261,7 @@ fn points(to: &mut impl Write, rng: &mut Rng, count: u64) -> io::Result<()> {
 
 /// A matrix of whole numbers below 100 as float64, in numpy's format.
 fn square(to: &mut impl Write, rng: &mut Rng, rows: u64) -> io::Result<()> {
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {rows}), }}");
-    header.push_str(&" ".repeat(63 - (10 + header.len()) % 64));
-    header.push('\n');
-    to.write_all(b"\x93NUMPY\x01\x00")?;
-    to.write_all(&(header.len() as u16).to_le_bytes())?;
-    to.write_all(header.as_bytes())?;
+    to.write_all(&npy_header(rows as usize, rows as usize))?;
     (0..rows * rows).try_for_each(|_| to.write_all(&f64::from(rng.u32(..100)).to_le_bytes()))
 }
 

@@ -16,11 +16,18 @@ fn attribute<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
 fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
     let dir = tempfile::tempdir().expect("a directory");
     let output = dir.path().join("report");
-    let experiment =
-        gristmill(["experiment", "--quick", "--rounds", "3", "--apps", "word-count,tile-search", "--output"])
-            .arg(&output)
-            .output()
-            .expect("the command starts");
+    let experiment = gristmill([
+        "experiment",
+        "--quick",
+        "--rounds",
+        "3",
+        "--apps",
+        "word-count,matrix-multiply,tile-search",
+        "--output",
+    ])
+    .arg(&output)
+    .output()
+    .expect("the command starts");
     let progress = String::from_utf8_lossy(&experiment.stderr);
     assert!(experiment.status.success(), "{progress}");
     assert!(progress.contains("gristmill: 1 of "), "{progress}");
@@ -38,6 +45,7 @@ fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
         "buffer",
         "combiner",
         "pages",
+        "output",
         "allocator",
         "hand-over",
     ] {
@@ -62,6 +70,24 @@ fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
         assert_eq!(walls.len(), 3, "{trial}");
         assert_eq!(median, format!("{:.3}", walls[1]), "{trial}");
     }
+}
+
+#[test]
+fn applications_run_with_processes_and_with_threads() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let applications = ["sort", "palindromes", "kmeans"];
+    let mut experiment = gristmill(["experiment", "--quick", "--rounds", "1", "--only", "isolation", "--apps"]);
+    let experiment = experiment.arg(applications.join(",")).arg("--output").arg(dir.path()).output();
+    let experiment = experiment.expect("the command starts");
+    assert!(experiment.status.success(), "{}", String::from_utf8_lossy(&experiment.stderr));
+    let csv = fs::read_to_string(dir.path().join("runs.csv")).expect("rows");
+    for application in ["sort", "palindromes", "k-means"] {
+        for isolation in ["processes", "threads"] {
+            let row = format!("isolation,{application},{isolation},1,");
+            assert!(csv.lines().any(|line| line.starts_with(&row)), "{row} is missing in {csv}");
+        }
+    }
+    assert!(!fs::read_to_string(dir.path().join("report.html")).expect("a report").contains("What failed"));
 }
 
 #[test]

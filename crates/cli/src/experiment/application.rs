@@ -16,9 +16,91 @@ pub enum Subject {
     #[value(name = "kmeans")]
     KMeans,
     Pca,
+    MatrixMultiply,
+    Sort,
+    Palindromes,
     TileSearch,
     /// Word count of many small files
     SmallFiles,
+}
+
+/// What an application emits; of each kind a strategy may need that it is at least so much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub enum Pairs {
+    /// Values that do not combine.
+    Any,
+    /// Values that combine.
+    Combining,
+    /// Values that combine, and keys that are small numbers.
+    Dense,
+}
+
+/// What there is to say of an application before its input is made.
+pub struct Entry {
+    subject: Subject,
+    pub name: &'static str,
+    /// What must be generated for it, if it reads anything.
+    pub kind: Option<Kind>,
+    /// What it reads.
+    input: &'static str,
+    /// The subcommand; the input follows.
+    command: &'static str,
+    pairs: Pairs,
+}
+
+impl Subject {
+    /// What is said of it, for an input of this size.
+    pub fn entry(self, size: Size) -> Entry {
+        let is_small = size == Size::Small;
+        let entry = |name, kind, input, command, pairs| Entry { subject: self, name, kind, input, command, pairs };
+        match self {
+            Subject::WordCount => {
+                let command = "word-count --tokens alpha --top 10";
+                entry("word count", Some(Kind::WordCount), "text", command, Pairs::Combining)
+            }
+            Subject::Histogram => entry("histogram", Some(Kind::Histogram), "a BMP picture", "histogram", Pairs::Dense),
+            Subject::LinearRegression => {
+                let kind = Some(Kind::LinearRegression);
+                entry("linear regression", kind, "byte pairs", "linear-regression", Pairs::Dense)
+            }
+            Subject::StringMatch => {
+                let (kind, input) = (Some(Kind::StringMatch), "four keys, and words, one per line");
+                entry("string match", kind, input, "string-match --keys", Pairs::Dense)
+            }
+            Subject::KMeans => {
+                let command = match is_small {
+                    true => "kmeans --start first --iterations 5 -k 20",
+                    false => "kmeans --start first --iterations 5 -k 100",
+                };
+                entry("k-means", Some(Kind::KMeans), "points, five steps", command, Pairs::Dense)
+            }
+            Subject::Pca => {
+                let input = "a square matrix: means and covariances";
+                entry("principal components", Some(Kind::Pca), input, "pca --print means", Pairs::Any)
+            }
+            Subject::MatrixMultiply => {
+                let command = "matrix-multiply --print summary --left";
+                entry("matrix product", Some(Kind::MatrixMultiply), "two square matrices", command, Pairs::Any)
+            }
+            Subject::Sort => entry("sort", Some(Kind::Sort), "TeraSort records", "sort --records terasort", Pairs::Any),
+            Subject::Palindromes => {
+                let command = "palindromes --print total";
+                entry("palindromes", Some(Kind::SmallFiles), "files of 1 KiB", command, Pairs::Combining)
+            }
+            Subject::TileSearch => {
+                let (input, command) = match size {
+                    Size::Small => ("the 8-puzzle, all of it", "tile-search"),
+                    Size::Medium => ("the 15-puzzle, to a depth", "tile-search --rows 4 --columns 4 --depth 18"),
+                    Size::Large => ("the 15-puzzle, to a depth", "tile-search --rows 4 --columns 4 --depth 22"),
+                };
+                entry("tile search", None, input, command, Pairs::Combining)
+            }
+            Subject::SmallFiles => {
+                let command = "word-count --tokens alpha --top 10";
+                entry("word count of small files", Some(Kind::SmallFiles), "files of 1 KiB", command, Pairs::Combining)
+            }
+        }
+    }
 }
 
 /// One application and its input.
@@ -29,78 +111,23 @@ pub struct Application {
     pub input: String,
     /// The subcommand with its input.
     pub arguments: Vec<String>,
-    /// Its values combine.
-    pub combines: bool,
-    /// Its keys are small numbers.
-    pub is_dense: bool,
+    pub pairs: Pairs,
 }
 
-impl Subject {
-    /// What must be generated for it, if it reads anything.
-    pub fn kind(self) -> Option<Kind> {
-        Some(match self {
-            Subject::WordCount => Kind::WordCount,
-            Subject::Histogram => Kind::Histogram,
-            Subject::LinearRegression => Kind::LinearRegression,
-            Subject::StringMatch => Kind::StringMatch,
-            Subject::KMeans => Kind::KMeans,
-            Subject::Pca => Kind::Pca,
-            Subject::SmallFiles => Kind::SmallFiles,
-            Subject::TileSearch => return None,
-        })
-    }
-}
-
-/// What the report calls it.
-pub fn name(subject: Subject) -> &'static str {
-    match subject {
-        Subject::WordCount => "word count",
-        Subject::Histogram => "histogram",
-        Subject::LinearRegression => "linear regression",
-        Subject::StringMatch => "string match",
-        Subject::KMeans => "k-means",
-        Subject::Pca => "principal components",
-        Subject::TileSearch => "tile search",
-        Subject::SmallFiles => "word count of small files",
-    }
-}
-
-impl Application {
+impl Entry {
     /// With these input files, as [`Generator::make`](crate::generate::Generator::make) made them, or none.
-    pub fn new(subject: Subject, size: Size, paths: &[PathBuf]) -> Application {
-        let path = |at: usize| paths[at].display().to_string();
-        let centres = if size == Size::Small { "20" } else { "100" };
-        let depth = if size == Size::Large { "22" } else { "18" };
-        let (subcommand, input): (&[&str], _) = match subject {
-            Subject::WordCount => (&["word-count", "--tokens", "alpha", "--top", "10"], "text"),
-            Subject::Histogram => (&["histogram"], "a BMP picture"),
-            Subject::LinearRegression => (&["linear-regression"], "byte pairs"),
-            Subject::StringMatch => (&["string-match", "--keys"], "four keys, and words, one per line"),
-            Subject::KMeans => {
-                (&["kmeans", "--start", "first", "--iterations", "5", "-k", centres], "points, five steps")
-            }
-            Subject::Pca => (&["pca", "--print", "means"], "a square matrix: means and covariances"),
-            Subject::TileSearch if size == Size::Small => (&["tile-search"], "the 8-puzzle, all of it"),
-            Subject::TileSearch => {
-                (&["tile-search", "--rows", "4", "--columns", "4", "--depth", depth], "the 15-puzzle, to a depth")
-            }
-            Subject::SmallFiles => (&["word-count", "--tokens", "alpha", "--top", "10"], "files of 1 KiB"),
-        };
-        let mut arguments: Vec<String> = subcommand.iter().map(|word| (*word).to_owned()).collect();
-        arguments.extend((0..paths.len()).map(path));
+    pub fn on(self, paths: &[PathBuf]) -> Application {
+        let Entry { subject, name, input, command, pairs, .. } = self;
+        let words = command.split(' ').map(str::to_owned);
         Application {
             subject,
-            name: name(subject),
+            name,
             input: match paths {
                 [] => input.to_owned(),
                 _ => format!("{input}, {}", indicatif::DecimalBytes(paths.iter().map(bytes).sum())),
             },
-            arguments,
-            combines: subject != Subject::Pca,
-            is_dense: matches!(
-                subject,
-                Subject::Histogram | Subject::LinearRegression | Subject::StringMatch | Subject::KMeans
-            ),
+            arguments: words.chain(paths.iter().map(|path| path.display().to_string())).collect(),
+            pairs,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::allocator::ALLOCATORS;
-use super::application::{Application, Subject};
+use super::application::{Application, Pairs, Subject};
 
 /// A choice of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,6 +26,8 @@ pub enum Topic {
     Combiner,
     /// Where the memory of pages comes from
     Pages,
+    /// Written into a shared array, or emitted
+    Output,
     /// Whose malloc
     Allocator,
     /// Shared pages, or messages
@@ -33,7 +35,7 @@ pub enum Topic {
 }
 
 /// Every comparison, in the order of the report.
-pub const TOPICS: [Topic; 10] = [
+pub const TOPICS: [Topic; 11] = [
     Topic::Workers,
     Topic::Plan,
     Topic::Isolation,
@@ -42,6 +44,7 @@ pub const TOPICS: [Topic; 10] = [
     Topic::Buffer,
     Topic::Combiner,
     Topic::Pages,
+    Topic::Output,
     Topic::Allocator,
     Topic::HandOver,
 ];
@@ -66,36 +69,23 @@ pub struct Variant {
     pub arguments: Vec<String>,
     /// A library to load first.
     pub preload: Option<PathBuf>,
-    needs: Needs,
-}
-
-/// What an application must have for a strategy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needs {
-    Nothing,
-    /// Values that combine.
-    Combiner,
-    /// Keys that are small numbers, too.
-    Domain,
+    /// What an application must emit at least.
+    needs: Pairs,
 }
 
 impl Variant {
     fn new(name: impl Into<String>, arguments: &str) -> Variant {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Variant { name: name.into(), arguments, preload: None, needs: Needs::Nothing }
+        Variant { name: name.into(), arguments, preload: None, needs: Pairs::Any }
     }
 
-    fn needing(self, needs: Needs) -> Variant {
+    fn needing(self, needs: Pairs) -> Variant {
         Variant { needs, ..self }
     }
 
     /// True when `application` can run this way.
     pub fn suits(&self, application: &Application) -> bool {
-        match self.needs {
-            Needs::Nothing => true,
-            Needs::Combiner => application.combines,
-            Needs::Domain => application.combines && application.is_dense,
-        }
+        application.pairs >= self.needs
     }
 }
 
@@ -124,11 +114,11 @@ impl Topic {
                 vec![
                     Variant::new("the plan", ""),
                     Variant::new("one worker", "--workers 1"),
-                    with("hash (both)", "--buffer hash").needing(Needs::Combiner),
-                    with("hash (map)", "--buffer hash --combine map").needing(Needs::Combiner),
-                    with("array (reduce)", "--buffer array --combine reduce").needing(Needs::Combiner),
+                    with("hash (both)", "--buffer hash").needing(Pairs::Combining),
+                    with("hash (map)", "--buffer hash --combine map").needing(Pairs::Combining),
+                    with("array (reduce)", "--buffer array --combine reduce").needing(Pairs::Combining),
                     with("array (off)", "--buffer array --combine off"),
-                    with("dense (both)", "--buffer dense").needing(Needs::Domain),
+                    with("dense (both)", "--buffer dense").needing(Pairs::Dense),
                     with("pages of 4 KiB", "--page-bytes 4KiB"),
                     with("pages of 128 KiB", "--page-bytes 128KiB"),
                 ],
@@ -158,9 +148,9 @@ impl Topic {
                 "Pairs are appended to pages as they come (array), combined in a table that fits the cache (hash), or added \
                  into an array with a place for every key (dense; for keys that are small numbers).",
                 vec![
-                    with("array", "--buffer array --combine reduce").needing(Needs::Combiner),
-                    with("hash", "--buffer hash").needing(Needs::Combiner),
-                    with("dense", "--buffer dense").needing(Needs::Domain),
+                    with("array", "--buffer array --combine reduce").needing(Pairs::Combining),
+                    with("hash", "--buffer hash").needing(Pairs::Combining),
+                    with("dense", "--buffer dense").needing(Pairs::Dense),
                 ],
             ),
             Topic::Combiner => (
@@ -168,10 +158,10 @@ impl Topic {
                 "Where are the values of one key combined: before they are sent and as they arrive (both), only before, only \
                  as they arrive (reduce), or once at the end (off)?",
                 vec![
-                    with("both", "--combine both").needing(Needs::Combiner),
-                    with("map", "--combine map").needing(Needs::Combiner),
-                    with("reduce", "--combine reduce").needing(Needs::Combiner),
-                    with("off", "--combine off").needing(Needs::Combiner),
+                    with("both", "--combine both").needing(Pairs::Combining),
+                    with("map", "--combine map").needing(Pairs::Combining),
+                    with("reduce", "--combine reduce").needing(Pairs::Combining),
+                    with("off", "--combine off").needing(Pairs::Combining),
                 ],
             ),
             Topic::Pages => (
@@ -184,10 +174,21 @@ impl Topic {
                     with("prealloc", "--pages prealloc"),
                 ],
             ),
+            Topic::Output => (
+                "Shared output or pairs",
+                "Workers write the rows of a product into a shared array, each into a view of its own, of which what has changed \
+                 is merged when a task is done; or they emit every row as a pair, and the array is filled from the result.",
+                vec![
+                    with("shared output", "--way shared-output"),
+                    with("pairs", "--way pairs"),
+                    with("shared by threads", "--way shared-output --isolation thread"),
+                    with("pairs by threads", "--way pairs --isolation thread"),
+                ],
+            ),
             Topic::Allocator => (
                 "Allocators",
                 "The same job with other implementations of malloc, loaded in place of that of the C library. Pages do not \
-                 come from malloc; tables, lists and results do.",
+                 come from malloc; tables, lists and results do. All numbers are below: allocations, page faults, and time in the kernel.",
                 {
                     let mut variants = vec![with("C library", "")];
                     for allocator in &ALLOCATORS {
@@ -217,6 +218,7 @@ impl Comparison {
         match self.topic {
             Topic::Workers | Topic::Plan => true,
             Topic::HandOver => application.subject == Subject::WordCount,
+            Topic::Output => application.subject == Subject::MatrixMultiply,
             _ => application.subject != Subject::SmallFiles,
         }
     }

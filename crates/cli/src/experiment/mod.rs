@@ -27,7 +27,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::generate::{Generator, Size};
-use application::{Application, Subject};
+use application::Subject;
 use comparison::{Comparison, Topic};
 pub use hand_over::HandOver;
 use trial::Trial;
@@ -118,14 +118,15 @@ impl Experiment {
             if !self.apps.is_empty() && !self.apps.contains(&subject) {
                 continue;
             }
-            let paths = match subject.kind() {
+            let entry = subject.entry(size);
+            let paths = match entry.kind {
                 Some(kind) => {
-                    eprintln!("gristmill: input of {}", application::name(subject));
+                    eprintln!("gristmill: input of {}", entry.name);
                     generator.make(kind)?
                 }
                 None => Vec::new(),
             };
-            applications.push(Application::new(subject, size, &paths));
+            applications.push(entry.on(&paths));
         }
         // 3. The runs.
         let mut trials: Vec<Trial> = comparisons

@@ -318,7 +318,7 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
                 let cpu = median(Measure::UserMs).zip(median(Measure::SystemMs));
                 let first = if judged.verdict.first.contains(&place) { " class='first'" } else { "" };
                 format!(
-                    "<tr data-trial='{}/{}/{}' data-median='{:.3}'><td>{}</td><td{first}>{}</td>{}{}{}{}{}{}{}{}{}</tr>",
+                    "<tr data-trial='{}/{}/{}' data-median='{:.3}'><td>{}</td><td{first}>{}</td>{}{}{}{}{}{}{}{}{}{}{}</tr>",
                     comparison.name,
                     judged.trial.application.name,
                     escape(judged.name(place)),
@@ -332,6 +332,8 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
                     number(cpu.map(|(user, _)| milliseconds(user))),
                     number(cpu.map(|(_, system)| milliseconds(system))),
                     count(Measure::MinorFaults),
+                    count(Measure::Allocations),
+                    number(median(Measure::AllocatedBytes).map(|bytes| indicatif::DecimalBytes(bytes as u64).to_string())),
                     count(Measure::PagesFresh),
                     count(Measure::PagesReused),
                 )
@@ -346,6 +348,8 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
         "User time",
         "System time",
         "Page faults",
+        "Allocations",
+        "Bytes allocated",
         "Pages from the kernel",
         "Pages used again",
     ]

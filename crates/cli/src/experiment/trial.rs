@@ -1,6 +1,7 @@
 //! Runs the strategies of one comparison on one application, in turn.
 
 use std::fmt::Write;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -36,6 +37,9 @@ pub enum Measure {
     /// Of it, in the kernel.
     SystemMs,
     MinorFaults,
+    /// Of all processes, the command itself included.
+    Allocations,
+    AllocatedBytes,
     /// From the call of the (last) job until every worker had been started.
     StartMs,
     /// The job, from the call to the last row.
@@ -48,12 +52,14 @@ pub enum Measure {
 }
 
 /// All measures, in the order of the CSV, with their names there.
-pub const MEASURES: [(Measure, &str); 12] = [
+pub const MEASURES: [(Measure, &str); 14] = [
     (Measure::WallMs, "wall_ms"),
     (Measure::CpuMs, "cpu_ms"),
     (Measure::UserMs, "user_ms"),
     (Measure::SystemMs, "system_ms"),
     (Measure::MinorFaults, "minor_faults"),
+    (Measure::Allocations, "allocations"),
+    (Measure::AllocatedBytes, "allocated_bytes"),
     (Measure::StartMs, "start_ms"),
     (Measure::JobMs, "job_ms"),
     (Measure::PagesFresh, "pages_fresh"),
@@ -85,8 +91,15 @@ impl Run {
             self.set(Measure::JobMs, wall_ns / 1e6);
         }
         let workers = statistics["workers"].as_array().map_or(&[][..], Vec::as_slice);
-        for (measure, name) in &MEASURES[Measure::PagesFresh as usize..] {
-            self.set(*measure, workers.iter().filter_map(|worker| worker["counts"][name].as_f64()).sum());
+        let of_workers = |name: &str| workers.iter().filter_map(|worker| worker["counts"][name].as_f64()).sum::<f64>();
+        for (measure, name) in &MEASURES[Measure::Allocations as usize..] {
+            match measure {
+                Measure::StartMs | Measure::JobMs => {}
+                Measure::Allocations | Measure::AllocatedBytes => {
+                    self.set(*measure, of_workers(name) + of_job(name).unwrap_or(0.0));
+                }
+                _ => self.set(*measure, of_workers(name)),
+            }
         }
     }
 }
@@ -109,7 +122,7 @@ impl<'e> Trial<'e> {
 /// Runs this program as a child, again and again.
 pub struct Runner {
     program: PathBuf,
-    /// Where statistics pass through: in memory if possible, because they are synced to the disk.
+    /// Where answers and statistics pass through: in memory if possible, so that no disk is measured.
     directory: tempfile::TempDir,
 }
 
@@ -150,9 +163,11 @@ impl Runner {
 
     fn once(&self, trial: &Trial<'_>, variant: usize) -> Result<(Run, Output), Failure> {
         let Trial { comparison, application, variants, .. } = trial;
-        let statistics = self.directory.path().join("stats.json");
+        let [answer, statistics] = ["answer", "stats.json"].map(|name| self.directory.path().join(name));
+        let to_answer = File::create(&answer).map_err(|source| Failure::output(&answer, source))?;
         let mut command = Command::new(&self.program);
         command.args(comparison.command(application)).args(&variants[variant].arguments).stdin(Stdio::null());
+        command.stdout(to_answer);
         if comparison.has_statistics() {
             command.arg("--stats").arg(&statistics);
         }
@@ -160,7 +175,7 @@ impl Runner {
             command.env("LD_PRELOAD", library);
         }
         let (before, began) = (Usage::of_children(), Instant::now());
-        let output = command
+        let mut output = command
             .output()
             .map_err(|source| gristmill::Error::System { what: "starting this program again", source })?;
         let (wall, used) = (began.elapsed(), Usage::of_children() - before);
@@ -171,11 +186,12 @@ impl Runner {
         run.set(Measure::SystemMs, used.sys_us as f64 / 1e3);
         run.set(Measure::MinorFaults, used.minor_faults as f64);
         // A run that failed has left none, and is not counted.
-        if let Some(statistics) = std::fs::read(&statistics).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+        output.stdout = fs::read(&answer).map_err(|source| gristmill::Error::Input { path: answer, source })?;
+        if let Some(statistics) = fs::read(&statistics).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
             run.add_statistics(&statistics);
         }
         // A missing file is what is wanted.
-        let _ = std::fs::remove_file(&statistics);
+        let _ = fs::remove_file(&statistics);
         Ok((run, output))
     }
 }
