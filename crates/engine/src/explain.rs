@@ -1,8 +1,8 @@
 //! The plan in words: what was chosen, and why.
 
 use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
-use crate::plan::{Plan, Program, work_ns};
-use crate::sample::Sample;
+use crate::plan::{PAGE_BYTES_UNKNOWN, Plan, Program, work_ns};
+use crate::sample::{Sample, WORTH_BYTES};
 
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,11 @@ pub(crate) fn explain(
         choose("skew", format!("combined in reduce once a key has more than {values} values"), ASKED.to_owned());
     }
     // 4. The way, and reduce.
-    let why = asked(settings.page_bytes.is_some(), "the pages of all that map at once stay in the last-level cache");
+    let why = match plan.page_bytes {
+        PAGE_BYTES_UNKNOWN if input_bytes < WORTH_BYTES => "so small an input does not say what will be emitted",
+        _ => "the pages of all that map at once stay in the last-level cache",
+    };
+    let why = asked(settings.page_bytes.is_some(), why);
     let pages = format!("{} of {} for each worker", plan.pages_per_arena, size(plan.page_bytes as u64));
     choose("pages", pages, why);
     let (policy, why) = match plan.pages {

@@ -10,6 +10,10 @@ const POOL_BYTES: usize = 16 << 20;
 /// Page size when few workers map at once; measured, see bench/runs.
 const PAGE_BYTES_MAX: usize = 32 << 10;
 const PAGE_BYTES_MIN: usize = 4 << 10;
+/// Page size where the input is too small to say what will be emitted, as names of tasks are. All pages together then take
+/// little memory, should that be little, and reducers begin early. Measured: covariances 4 % faster than with 32 KiB; but the
+/// steps of a search, which begins as small, 9 % slower, so they do not take it.
+pub(crate) const PAGE_BYTES_UNKNOWN: usize = 8 << 10;
 /// Bytes that a worker reads at a time: input and combining table stay in its second-level cache together.
 const CHUNK_BYTES: usize = 256 << 10;
 const SPLIT_BYTES_MIN: u64 = 256 << 10;
@@ -235,7 +239,8 @@ impl Plan {
             // Only those that map at once write many. Of a small budget, the pages of all take an eighth.
             let cached = POOL_BYTES / (mapping_at_once * pool_pages);
             let affordable = settings.memory_bytes.map_or(cached, |bytes| bytes / 8 / (map_workers * pool_pages));
-            cached.min(affordable).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX) / 4096 * 4096
+            let most = if input_bytes < WORTH_BYTES && !iterates { PAGE_BYTES_UNKNOWN } else { PAGE_BYTES_MAX };
+            cached.min(affordable).clamp(PAGE_BYTES_MIN, most) / 4096 * 4096
         });
         if page_bytes == 0 || !page_bytes.is_multiple_of(4096) || page_bytes > 64 << 20 {
             return Err(Error::Setting(format!(
