@@ -220,9 +220,11 @@ def measure(name, args, facts):
         print(f"{name}: nothing to run", file=sys.stderr)
         return True
     if "input" in table:
-        with open(places["input"], "rb", buffering=0) as file:  # into the page cache
-            while file.read(1 << 20):
-                pass
+        path = places["input"]
+        for path in path.rglob("*") if path.is_dir() else [path]:
+            with open(path, "rb", buffering=0) as file:  # into the page cache
+                while file.read(1 << 20):
+                    pass
 
     rounds = args.rounds or table.get("rounds", 7)
     rows = {command.name: [] for command in commands}
