@@ -97,7 +97,7 @@ public final class Workloads {
   /** Lines, partitioned by their first letters (uniform, so there is no pass that samples them) and sorted; how many there are. */
   private long sparkSort(String file) {
     return countSorted(context.textFile(file, maps).mapToPair(line -> new Tuple2<>(line, (Void) null))
-        .repartitionAndSortWithinPartitions(new ByFirstLetters(partitions)));
+        .repartitionAndSortWithinPartitions(new Ranges<String>(partitions, Workloads::byFirstLetters)));
   }
 
   /** Words whose frequency goes with 1 / rank, counted with map-side combine; sum of rank times count. */
@@ -118,7 +118,7 @@ public final class Workloads {
   private long teraSort() {
     JavaPairRDD<Long, byte[]> pairs = generate(bytes / LINE_BYTES, random -> new Tuple2<>(random.nextLong(), letters(random, 90)))
         .mapToPair(pair -> pair);
-    return countSorted(pairs.repartitionAndSortWithinPartitions(new ByHighBits(partitions)));
+    return countSorted(pairs.repartitionAndSortWithinPartitions(new Ranges<Long>(partitions, Workloads::byHighBits)));
   }
 
   /** Visits with the ranks of the pages they went to: revenue and average rank for each address. */
@@ -227,12 +227,26 @@ public final class Workloads {
     return (int) Math.exp(random.nextDouble() * Math.log(ranks));
   }
 
-  private static final class ByFirstLetters extends Partitioner {
+  /** The partition of a line, of which there are as many for each three first letters. */
+  private static int byFirstLetters(String line, int partitions) {
+    int first = (line.charAt(0) - '0') * LETTERS * LETTERS + (line.charAt(1) - '0') * LETTERS + line.charAt(2) - '0';
+    return (int) ((long) first * partitions / (LETTERS * LETTERS * LETTERS));
+  }
+
+  private static int byHighBits(long key, int partitions) {
+    long high = key >>> 32 ^ 1L << 31; // in the order of the keys, which are signed
+    return (int) (high * partitions >>> 32);
+  }
+
+  /** Partitions that are ranges of keys. */
+  private static final class Ranges<K> extends Partitioner {
     private static final long serialVersionUID = 1L;
     private final int partitions;
+    private final RangeOf<K> rangeOf;
 
-    ByFirstLetters(int partitions) {
+    Ranges(int partitions, RangeOf<K> rangeOf) {
       this.partitions = partitions;
+      this.rangeOf = rangeOf;
     }
 
     @Override
@@ -241,30 +255,13 @@ public final class Workloads {
     }
 
     @Override
+    @SuppressWarnings("unchecked") // the pairs that are partitioned have keys of this type
     public int getPartition(Object key) {
-      String line = (String) key;
-      int first = (line.charAt(0) - '0') * LETTERS * LETTERS + (line.charAt(1) - '0') * LETTERS + line.charAt(2) - '0';
-      return (int) ((long) first * partitions / (LETTERS * LETTERS * LETTERS));
+      return rangeOf.number((K) key, partitions);
     }
   }
 
-  private static final class ByHighBits extends Partitioner {
-    private static final long serialVersionUID = 1L;
-    private final int partitions;
-
-    ByHighBits(int partitions) {
-      this.partitions = partitions;
-    }
-
-    @Override
-    public int numPartitions() {
-      return partitions;
-    }
-
-    @Override
-    public int getPartition(Object key) {
-      long high = (Long) key >>> 32 ^ 1L << 31; // in the order of the keys, which are signed
-      return (int) (high * partitions >>> 32);
-    }
+  private interface RangeOf<K> extends Serializable {
+    int number(K key, int partitions);
   }
 }

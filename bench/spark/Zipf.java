@@ -2,7 +2,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.IntStream;
-import org.apache.spark.Partitioner;
+import org.apache.spark.HashPartitioner;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
@@ -35,27 +35,8 @@ public final class Zipf {
           made.add(new Tuple2<>(p, random.nextLong()));
         }
         return made.iterator();
-      }).partitionBy(new ByNumber(partitions)).count();
+      }).partitionBy(new HashPartitioner(partitions)).count();
       System.out.println("records " + read);
-    }
-  }
-
-  private static final class ByNumber extends Partitioner {
-    private static final long serialVersionUID = 1L;
-    private final int partitions;
-
-    ByNumber(int partitions) {
-      this.partitions = partitions;
-    }
-
-    @Override
-    public int numPartitions() {
-      return partitions;
-    }
-
-    @Override
-    public int getPartition(Object key) {
-      return (Integer) key;
     }
   }
 }
