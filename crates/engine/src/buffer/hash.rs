@@ -35,19 +35,18 @@ impl<K: Key, V: Datum> HashTable<K, V> {
     /// often tiny, and a table of a few keys takes as long to empty as they take.
     pub fn new(may_rest: bool, iterates: bool) -> Self {
         let queue = std::array::from_fn(|_| Slot::default());
-        let mut trial = Trial::new(may_rest);
-        trial.rest = if may_rest && iterates { KEYS_MAX as u64 / 8 } else { 0 };
-        HashTable { slots: Slots::new(), queue, queued: 0, trial }
+        let rest = if may_rest && iterates { KEYS_MAX as u64 / 8 } else { 0 };
+        HashTable { slots: Slots::new(), queue, queued: 0, trial: Trial { rest, ..Trial::new(may_rest) } }
     }
 
     /// Nothing goes into the table for now: a task may take another buffer, if it says with [`HashTable::passed`] what went by.
     pub fn rests(&self) -> bool {
-        self.trial.rest > 0
+        self.trial.rests()
     }
 
     /// So many pairs went to the pages without it.
     pub fn passed(&mut self, pairs: u64) {
-        self.trial.rest = self.trial.rest.saturating_sub(pairs);
+        self.trial.passed(pairs);
     }
 }
 
@@ -88,11 +87,13 @@ impl Trial {
         }
     }
 
-    /// True when `pairs` more go past the table.
-    fn rests(&mut self, pairs: usize) -> bool {
-        let rests = self.rest > 0;
-        self.rest = self.rest.saturating_sub(pairs as u64);
-        rests
+    /// True when the next pairs go past the table.
+    fn rests(&self) -> bool {
+        self.rest > 0
+    }
+
+    fn passed(&mut self, pairs: u64) {
+        self.rest = self.rest.saturating_sub(pairs);
     }
 }
 
@@ -130,7 +131,8 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     fn combine_queue(&mut self) {
         let HashTable { slots, queue, queued, trial } = &mut *self.table;
         self.emitted += *queued as u64;
-        if trial.rests(*queued) {
+        if trial.rests() {
+            trial.passed(*queued as u64);
             self.lane.meter.add(Count::PairsPassed, *queued as u64);
             for pair in &queue[..*queued] {
                 let (hash, key, value) = pair.as_short();
@@ -166,7 +168,8 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     #[inline(never)]
     fn emit_long(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
         self.emitted += 1;
-        if self.table.trial.rests(1) {
+        if self.table.rests() {
+            self.table.passed(1);
             self.lane.meter.add(Count::PairsPassed, 1);
             let hash = short_hash(J::Key::hash(key));
             let partition = self.partitioner.of::<J>(hash, key);
