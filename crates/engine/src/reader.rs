@@ -165,8 +165,11 @@ impl Reader {
             let opened = source.unpacked_from(position).and_then(|content| match content {
                 Some(content) => Ok(Open::Packed(Box::new(content))),
                 None => File::open(&source.path).map(|file| {
-                    // The kernel reads twice as far ahead, if it takes the advice: then a disk waits less.
-                    let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                    // The kernel reads twice as far ahead, if it takes the advice: then a disk waits less. Nobody reads ahead
+                    // in a file that is read at once.
+                    if source.bytes > self.chunk_bytes as u64 {
+                        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                    }
                     Open::Plain(file)
                 }),
             });
