@@ -1,11 +1,15 @@
 package org.apache.spark.shuffle.gristmill;
 
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.Serializer;
+import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleManager;
@@ -38,6 +42,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
   private final SegmentCodec codec;
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
+  private final Map<Integer, Serializer> serializers = new ConcurrentHashMap<>();
   private final Thread starter;
   private DriverEndpoint driver;
   private ExecutorNode node;
@@ -90,8 +95,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
-    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), ours.relocatable(), context, settings.size(Settings.SEGMENT_BYTES),
-        settings.size(Settings.TASK_BYTES), codec,
+    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), serializer(ours), ours.relocatable(), context,
+        settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), codec,
         (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
     return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
   }
@@ -106,13 +111,22 @@ public final class GristmillShuffleManager implements ShuffleManager {
     GristmillShuffleHandle<K, ?, C> ours = (GristmillShuffleHandle<K, ?, C>) handle;
     PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
         metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES));
-    RecordIterator records = new RecordIterator(handle.shuffleId(), opener, ours.dependency().serializer().newInstance(),
-        codec, codec.canJoin(ours.relocatable()), metrics, context);
+    RecordIterator records = new RecordIterator(handle.shuffleId(), opener, serializer(ours), codec,
+        codec.canJoin(ours.relocatable()), metrics, context);
     return new PartitionReader<>(ours.dependency(), records, context);
+  }
+
+  /**
+   * An instance for one task. All tasks of a shuffle take it from one serialiser: each has its own copy, deserialised with the task,
+   * and in Kryo's case the making of the first instance of a copy costs milliseconds and many classes looked up.
+   */
+  private SerializerInstance serializer(GristmillShuffleHandle<?, ?, ?> handle) {
+    return serializers.computeIfAbsent(handle.shuffleId(), shuffle -> handle.dependency().serializer()).newInstance();
   }
 
   @Override
   public boolean unregisterShuffle(int shuffle) {
+    serializers.remove(shuffle);
     ExecutorNode here;
     synchronized (this) {
       here = node;

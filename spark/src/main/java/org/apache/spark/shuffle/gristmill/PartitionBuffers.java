@@ -75,8 +75,8 @@ final class PartitionBuffers extends MemoryConsumer {
   private long capacity;
   private long peak;
 
-  PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, boolean relocatable, TaskContext context, int segmentBytes,
-      int taskBytes, SegmentCodec codec, Sink sink, ShuffleWriteMetricsReporter metrics) {
+  PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, SerializerInstance serializer, boolean relocatable,
+      TaskContext context, int segmentBytes, int taskBytes, SegmentCodec codec, Sink sink, ShuffleWriteMetricsReporter metrics) {
     super(context.taskMemoryManager(), MemoryMode.ON_HEAP);
     shuffle = dependency.shuffleId();
     mapIndex = context.partitionId();
@@ -86,7 +86,7 @@ final class PartitionBuffers extends MemoryConsumer {
     this.codec = codec;
     this.sink = sink;
     this.metrics = metrics;
-    serializer = dependency.serializer().newInstance();
+    this.serializer = serializer;
     int partitions = dependency.partitioner().numPartitions();
     buffers = new GrowingBuffer[partitions];
     records = new int[partitions];
@@ -137,6 +137,10 @@ final class PartitionBuffers extends MemoryConsumer {
         emit(p, true);
       }
       buffers[p] = null;
+    }
+    if (shared != null) {
+      shared.target = new GrowingBuffer(0); // every record was flushed into its buffer; this gives back what the serialiser has borrowed
+      sharedStream.close();
     }
     release();
   }
