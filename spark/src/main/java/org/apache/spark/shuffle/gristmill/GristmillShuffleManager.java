@@ -113,7 +113,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
         metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES));
     RecordIterator records = new RecordIterator(handle.shuffleId(), opener, serializer(ours), codec,
         codec.canJoin(ours.relocatable()), metrics, context);
-    return new PartitionReader<>(ours.dependency(), records, context);
+    return new PartitionReader<>(ours.dependency(), records, context, env.blockManager());
   }
 
   /**

@@ -5,6 +5,7 @@ import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.storage.BlockManager;
 import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -14,19 +15,23 @@ final class PartitionReader<K, V, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, V, C> dependency;
   private final RecordIterator records;
   private final TaskContext context;
+  private final BlockManager blocks;
 
-  PartitionReader(ShuffleDependency<K, V, C> dependency, RecordIterator records, TaskContext context) {
+  PartitionReader(ShuffleDependency<K, V, C> dependency, RecordIterator records, TaskContext context, BlockManager blocks) {
     this.dependency = dependency;
     this.records = records;
     this.context = context;
+    this.blocks = blocks;
   }
 
   @Override
   public Iterator<Product2<K, C>> read() {
     Iterator<Product2<K, C>> result;
-    if (dependency.keyOrdering().isDefined()) {
-      result = SparkVersion.sorter(context, sortAggregator(), dependency.keyOrdering(), dependency.serializer())
-          .insertAllAndUpdateMetrics(interruptible(records));
+    if (dependency.keyOrdering().isDefined() && dependency.aggregator().isEmpty()) {
+      result = new RecordSorter<K, C>(context, blocks, dependency.serializer().newInstance())
+          .sort(interruptible(records), dependency.keyOrdering().get(), rest -> sparkSorted(as(rest)));
+    } else if (dependency.keyOrdering().isDefined()) {
+      result = sparkSorted(interruptible(records));
     } else if (dependency.aggregator().isDefined()) {
       Aggregator<K, V, C> aggregator = dependency.aggregator().get();
       result = as(dependency.mapSideCombine() ? aggregator.combineCombinersByKey(interruptible(records), context)
@@ -35,6 +40,11 @@ final class PartitionReader<K, V, C> implements ShuffleReader<K, C> {
       return interruptible(records);
     }
     return interruptible(result); // aggregator and sorter have used up the first one
+  }
+
+  private Iterator<Product2<K, C>> sparkSorted(Iterator<Product2<K, Object>> unsorted) {
+    return SparkVersion.sorter(context, sortAggregator(), dependency.keyOrdering(), dependency.serializer())
+        .insertAllAndUpdateMetrics(unsorted);
   }
 
   /** How the sorter merges values of one key: as the shuffle says, or combiners if maps have combined already. */
