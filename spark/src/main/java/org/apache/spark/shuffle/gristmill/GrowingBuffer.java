@@ -48,6 +48,16 @@ final class GrowingBuffer extends OutputStream {
     length = count;
   }
 
+  /** The array, with room for {@code count} bytes at {@link #length()}; {@link #wrote} says how many of them are there. */
+  byte[] room(int count) {
+    ensure(count);
+    return bytes;
+  }
+
+  void wrote(int count) {
+    length += count;
+  }
+
   private void ensure(int count) {
     if (bytes.length - length < count) {
       if (LENGTH_MAX - length < count) {

@@ -213,9 +213,7 @@ final class PartitionBuffers extends MemoryConsumer {
     sealed.restart(Segment.HEADER_BYTES);
     GrowingBuffer buffer = buffers[partition];
     if (records[partition] > 0) {
-      OutputStream body = codec.wrap(shuffle, sealed, buffer.length());
-      body.write(buffer.bytes(), 0, buffer.length());
-      body.close();
+      codec.write(shuffle, buffer, sealed);
       buffer.restart(0);
     }
     // 3. Head it and hand it over.

@@ -1,10 +1,12 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.io.CompressionCodec;
 import org.apache.spark.io.CompressionCodec$;
+import org.apache.spark.io.LZ4CompressionCodec;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.storage.ShuffleBlockId;
 
@@ -13,7 +15,8 @@ import org.apache.spark.storage.ShuffleBlockId;
  * its streams read them.
  *
  * <p>A codec of Spark's allocates buffers of its block size for each stream, 64 KiB and more. Many maps with many partitions write
- * segments of a few KiB, which get a codec with small blocks: for the reader, who finds the size in the stream, that is no difference.
+ * segments of a few KiB. So what LZ4 is to compress, Spark's default, is written without a stream ({@link Lz4Blocks}); with other
+ * codecs small segments get small blocks. For the reader, who finds the size in the stream, that is no difference.
  */
 final class SegmentCodec {
   private static final int SMALL_BYTES = 8 << 10;
@@ -22,6 +25,7 @@ final class SegmentCodec {
   private final boolean compresses;
   private final boolean concatenates;
   private final CompressionCodec small;
+  private final Lz4Blocks lz4; // null if it is not LZ4 alone that is done to a body
 
   SegmentCodec(SparkConf conf, SerializerManager streams) {
     this.streams = streams;
@@ -29,13 +33,21 @@ final class SegmentCodec {
     String blockBytes = SMALL_BYTES + "b";
     small = CompressionCodec$.MODULE$.createCodec(conf.clone().set("spark.io.compression.lz4.blockSize", blockBytes)
         .set("spark.io.compression.snappy.blockSize", blockBytes).set("spark.io.compression.zstd.bufferSize", blockBytes));
+    lz4 = compresses && !streams.encryptionEnabled() && small.getClass() == LZ4CompressionCodec.class
+        ? new Lz4Blocks(conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k")) : null;
     concatenates = !compresses || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(small);
   }
 
-  /** Compresses and encrypts a body of {@code bytes} bytes, as far as Spark is told to. */
-  OutputStream wrap(int shuffle, OutputStream out, int bytes) {
-    return compresses && bytes <= SMALL_BYTES ? small.compressedOutputStream(streams.wrapForEncryption(out))
-        : streams.wrapStream(block(shuffle), out);
+  /** Appends a body to {@code to}, compressed and encrypted as far as Spark is told to. */
+  void write(int shuffle, GrowingBuffer body, GrowingBuffer to) throws IOException {
+    if (lz4 != null) {
+      lz4.write(body, to);
+      return;
+    }
+    try (OutputStream out = compresses && body.length() <= SMALL_BYTES
+        ? small.compressedOutputStream(streams.wrapForEncryption(to)) : streams.wrapStream(block(shuffle), to)) {
+      out.write(body.bytes(), 0, body.length());
+    }
   }
 
   /** The other way round. */
