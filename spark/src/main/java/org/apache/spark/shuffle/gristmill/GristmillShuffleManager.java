@@ -4,12 +4,12 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.serializer.Serializer;
-import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleManager;
@@ -33,6 +33,13 @@ import org.slf4j.LoggerFactory;
 public final class GristmillShuffleManager implements ShuffleManager {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
+  /**
+   * What the tasks of one shuffle share in this executor: a serialiser, because each has a copy of its own, deserialised with the
+   * task, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy; and the size that
+   * buffers grow to.
+   */
+  private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
+
   private final SparkConf conf;
   private final Settings settings;
   private final SparkEnv env;
@@ -42,7 +49,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
   private final SegmentCodec codec;
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
-  private final Map<Integer, Serializer> serializers = new ConcurrentHashMap<>();
+  private final Map<Integer, Shared> shared = new ConcurrentHashMap<>();
   private final Thread starter;
   private DriverEndpoint driver;
   private ExecutorNode node;
@@ -95,8 +102,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
-    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), serializer(ours), ours.relocatable(), context,
-        settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), codec,
+    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), shared(ours).serializer.newInstance(), ours.relocatable(),
+        context, settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), shared(ours).bufferBytes, codec,
         (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
     return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
   }
@@ -111,22 +118,19 @@ public final class GristmillShuffleManager implements ShuffleManager {
     GristmillShuffleHandle<K, ?, C> ours = (GristmillShuffleHandle<K, ?, C>) handle;
     PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
         metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES));
-    RecordIterator records = new RecordIterator(handle.shuffleId(), opener, serializer(ours), codec,
+    RecordIterator records = new RecordIterator(handle.shuffleId(), opener, shared(ours).serializer.newInstance(), codec,
         codec.canJoin(ours.relocatable()), metrics, context);
     return new PartitionReader<>(ours.dependency(), records, context, env.blockManager());
   }
 
-  /**
-   * An instance for one task. All tasks of a shuffle take it from one serialiser: each has its own copy, deserialised with the task,
-   * and in Kryo's case the making of the first instance of a copy costs milliseconds and many classes looked up.
-   */
-  private SerializerInstance serializer(GristmillShuffleHandle<?, ?, ?> handle) {
-    return serializers.computeIfAbsent(handle.shuffleId(), shuffle -> handle.dependency().serializer()).newInstance();
+  private Shared shared(GristmillShuffleHandle<?, ?, ?> handle) {
+    return shared.computeIfAbsent(handle.shuffleId(),
+        shuffle -> new Shared(handle.dependency().serializer(), new AtomicInteger(PartitionBuffers.START_BYTES)));
   }
 
   @Override
   public boolean unregisterShuffle(int shuffle) {
-    serializers.remove(shuffle);
+    shared.remove(shuffle);
     ExecutorNode here;
     synchronized (this) {
       here = node;

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
@@ -30,7 +31,8 @@ import scala.reflect.ClassTag$;
  */
 final class PartitionBuffers extends MemoryConsumer {
   private static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();
-  private static final int START_BYTES = 1 << 10;
+  /** A buffer for a start, and at least. */
+  static final int START_BYTES = 1 << 10;
   private static final int MEMORY_STEP = 1 << 20;
 
   /** Takes a finished segment. */
@@ -58,6 +60,8 @@ final class PartitionBuffers extends MemoryConsumer {
   private final long attempt;
   private final int segmentBytes;
   private final int taskBytes;
+  private final AtomicInteger usualBytes;
+  private final int startBytes;
   private final SerializerInstance serializer;
   private final SegmentCodec codec;
   private final Sink sink;
@@ -75,14 +79,18 @@ final class PartitionBuffers extends MemoryConsumer {
   private long capacity;
   private long peak;
 
+  /** @param usualBytes what a buffer holds when a task ends; other tasks of this shuffle have said, and this one tells the next */
   PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, SerializerInstance serializer, boolean relocatable,
-      TaskContext context, int segmentBytes, int taskBytes, SegmentCodec codec, Sink sink, ShuffleWriteMetricsReporter metrics) {
+      TaskContext context, int segmentBytes, int taskBytes, AtomicInteger usualBytes, SegmentCodec codec, Sink sink,
+      ShuffleWriteMetricsReporter metrics) {
     super(context.taskMemoryManager(), MemoryMode.ON_HEAP);
     shuffle = dependency.shuffleId();
     mapIndex = context.partitionId();
     attempt = context.taskAttemptId();
     this.segmentBytes = segmentBytes;
     this.taskBytes = taskBytes;
+    this.usualBytes = usualBytes;
+    startBytes = usualBytes.get();
     this.codec = codec;
     this.sink = sink;
     this.metrics = metrics;
@@ -106,8 +114,8 @@ final class PartitionBuffers extends MemoryConsumer {
   void write(int partition, Object key, Object value) throws IOException {
     GrowingBuffer buffer = buffers[partition];
     if (buffer == null) {
-      grew(START_BYTES); // first, because it may empty and drop buffers
-      buffer = buffers[partition] = new GrowingBuffer(START_BYTES);
+      grew(startBytes); // first, because it may empty and drop buffers
+      buffer = buffers[partition] = new GrowingBuffer(startBytes);
     } else if (buffer.length() >= segmentBytes) {
       emit(partition, false);
     }
@@ -132,11 +140,18 @@ final class PartitionBuffers extends MemoryConsumer {
 
   /** Emits what is left, each partition's last segment marked as such. */
   void finish() throws IOException {
+    long left = 0;
+    long leftBytes = 0;
     for (int p = 0; p < buffers.length; p++) {
       if (records[p] > 0 || sequence[p] > 0) {
+        leftBytes += buffers[p] == null ? 0 : buffers[p].length();
+        left++;
         emit(p, true);
       }
       buffers[p] = null;
+    }
+    if (left > 0) {
+      usualBytes.set((int) Math.min(segmentBytes, Math.max(START_BYTES, leftBytes / left * 9 / 8)));
     }
     if (shared != null) {
       shared.target = new GrowingBuffer(0); // every record was flushed into its buffer; this gives back what the serialiser has borrowed
