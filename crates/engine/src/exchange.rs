@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
-use gristmill_page::{PageMut, PageRef, Receiver, Sender};
+use gristmill_page::{PageMut, PageRef, Receiver, Sender, prefetch_to_write};
 
 use crate::counters::{Count, Meter, Phase};
 use crate::entry;
@@ -29,6 +29,9 @@ use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
 
 /// Bytes in front of the pairs of a page.
 pub(crate) const HEADER_BYTES: usize = 32;
+
+/// How far ahead of what is written a page's lines are asked for: two lines.
+const WRITE_AHEAD_BYTES: usize = 128;
 
 /// What the bytes of a page are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +140,12 @@ impl<'r> Outbox<'r> {
         }
         open.used = start + bytes;
         open.pairs += 1;
-        Some(&mut open.page.bytes_mut()[start..end])
+        let page = open.page.bytes_mut();
+        // A page comes back from another processor's cache; its lines are asked for before they are reached.
+        if let Some(ahead) = page.get_mut(end + WRITE_AHEAD_BYTES) {
+            prefetch_to_write(ahead);
+        }
+        Some(&mut page[start..end])
     }
 
     fn open_page(&mut self, partition: usize, page: PageMut<'r>) {

@@ -42,5 +42,5 @@ mod shelf;
 pub use channel::{PageMut, PageRef, Receiver, Reuse, Sender};
 pub use layout::{Pages, Shape};
 pub use master::Master;
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_to_write};
 pub use shelf::{Extent, Piece, Shelf, Shelver};
