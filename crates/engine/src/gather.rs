@@ -1,237 +1,119 @@
-//! One partition whose values combine: a list of pairs that is combined in place.
+//! One partition whose values combine: a list of pairs, and when its keys outgrow the cache many lists, by hash.
 //!
-//! ```text
-//!  list:  | pairs with different keys, combined ... | pairs that wait ... |
-//! ```
-//!
-//! Pairs wait behind those that are combined until there are as many, at least a batch that is worth it. Then all are
-//! combined at once: a pair whose key is new moves up, the value of any other is combined into the pair that is there.
-//! The slots by which pairs are found are scratch memory, made anew each time and shared by all partitions of a worker.
-//! So a partition takes little more memory than its pairs, no table ever grows, and slots and pairs of one partition stay
-//! in the cache while they are worked on. Every pair is looked at twice at most on average, because a list has doubled
-//! before it is combined again.
+//! A list is combined as a whole ([`List`]), with slots and pairs in the second-level cache. Once they would not fit, the
+//! partition is divided for good, and what arrives is sorted by hash before it is added to its lists: so a pair of fifty million
+//! keys costs little more than one of four million.
 
-use std::marker::PhantomData;
-
-use gristmill_os::memory::populate;
-use gristmill_page::prefetch;
+mod list;
 
 use crate::datum::{Combine, Datum, Key};
 use crate::entry::{self, Entry};
+use list::{LIST_BYTES_MAX, List, Slots};
 
-/// Bytes of pairs that wait at least.
+/// Bytes of combined pairs with which a partition is divided; measured best of 512 KiB to 2 MiB.
+const DIVIDE_BYTES: usize = 1 << 20;
+/// Lists of a partition that has been divided.
+const LISTS: usize = 1 << LIST_BITS;
+pub(crate) const LIST_BITS: u32 = 4;
+/// Bits of a hash below those that choose a list: those above have chosen the partition, up to 2^10 of them.
+const BITS_BELOW: u32 = 18;
+/// Bytes of pairs that wait in a partition at least, in all lists.
 const WAITING_BYTES_MIN: usize = 1 << 20;
-/// Memory that the kernel is asked for at a time, bytes; a quarter of the list when that is more.
-const POPULATED_BYTES_MIN: usize = 16 << 10;
-/// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
-const BATCH: usize = 32;
-/// Places of pairs are 32-bit.
-const LIST_BYTES_MAX: usize = u32::MAX as usize;
-/// Pairs up to this size move up by one copy of this size.
-const SHORT_PAIR: usize = 32;
 
-/// Where the pairs of a list are found by their hash, while it is combined.
-///
-/// ```text
-///  slot:  | hash, 4 | place + 1, 4 |   open addressing, linear probing, 0 is empty
-/// ```
+/// The memory to combine in, shared by all partitions of a worker.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    slots: Vec<u64>,
+    slots: Slots,
+    /// For each list of a divided partition, pairs on the way there.
+    sorted: [(usize, Vec<u8>); LISTS],
 }
 
 impl Scratch {
-    /// Empty slots for so many pairs, a power of two of them.
-    fn slots(&mut self, pairs: usize) -> &mut [u64] {
-        let wanted = (pairs + pairs / 3 + 1).next_power_of_two();
-        if self.slots.len() < wanted {
-            self.slots = vec![0; wanted];
-        } else {
-            self.slots[..wanted].fill(0);
+    /// Sorts pairs by the list that they belong to.
+    fn sort<K: Key, V: Datum>(&mut self, pairs: &[u8]) {
+        for (place, pair) in entry::pairs::<K, V>(pairs) {
+            let (count, sorted) = &mut self.sorted[(pair.hash >> BITS_BELOW) as usize % LISTS];
+            sorted.extend_from_slice(&pairs[place..place + pair.bytes]);
+            *count += 1;
         }
-        &mut self.slots[..wanted]
     }
 }
 
 pub(crate) struct Gathered<K, V> {
-    list: Vec<u8>,
-    /// Bytes of its memory that the kernel has given already.
-    populated_bytes: usize,
-    /// Bytes and pairs of the list that are combined.
-    combined_bytes: usize,
-    combined_pairs: usize,
-    /// Pairs that wait.
-    waiting_pairs: usize,
-    kind: PhantomData<(K, V)>,
+    /// One or [`LISTS`].
+    lists: Vec<List<K, V>>,
 }
 
 impl<K: Key, V: Datum> Gathered<K, V> {
-    /// Values of variable width are never combined; the plan sees to that.
-    const VALUE_BYTES: usize = if let Some(bytes) = V::WIDTH { bytes } else { 0 };
-
     /// No pairs.
     pub fn new() -> Self {
-        Gathered {
-            list: Vec::new(),
-            populated_bytes: 0,
-            combined_bytes: 0,
-            combined_pairs: 0,
-            waiting_pairs: 0,
-            kind: PhantomData,
-        }
+        Gathered { lists: vec![List::new()] }
     }
 
     /// Takes so many pairs that lie one behind the other.
     pub fn take(&mut self, pairs: usize, body: &[u8], scratch: &mut Scratch, combine: Combine<V>) {
-        let waiting_bytes = self.list.len() - self.combined_bytes + body.len();
-        if waiting_bytes > WAITING_BYTES_MIN.max(self.combined_bytes) {
-            self.combine(scratch, combine);
+        if let [list] = &mut self.lists[..] {
+            list.take(pairs, body, WAITING_BYTES_MIN, &mut scratch.slots, combine);
+            if list.combined_bytes() > DIVIDE_BYTES {
+                self.divide(scratch, combine);
+            }
+            return;
         }
-        assert!(self.list.len() + body.len() < LIST_BYTES_MAX, "a partition holds less than 4 GiB");
-        if self.list.capacity() == 0 {
-            self.list.reserve_exact(WAITING_BYTES_MIN);
+        scratch.sort::<K, V>(body);
+        for (list, (count, sorted)) in self.lists.iter_mut().zip(&mut scratch.sorted) {
+            list.take(std::mem::take(count), sorted, WAITING_BYTES_MIN / LISTS, &mut scratch.slots, combine);
+            sorted.clear();
         }
-        if self.list.len() + body.len() > self.populated_bytes {
-            self.list.reserve(body.len());
-            let listed = self.list.len();
-            let spare = self.list.spare_capacity_mut();
-            let bytes = spare.len().min(POPULATED_BYTES_MIN.max(listed / 4).max(body.len()));
-            populate(&mut spare[..bytes]);
-            self.populated_bytes = listed + bytes;
-        }
-        self.list.extend_from_slice(body);
-        self.waiting_pairs += pairs;
+    }
+
+    #[cold]
+    fn divide(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
+        self.combine(scratch, combine);
+        scratch.sort::<K, V>(self.lists[0].bytes());
+        let sorted = scratch.sorted.iter_mut().map(|(count, sorted)| (std::mem::take(count), std::mem::take(sorted)));
+        self.lists = sorted.map(|(count, sorted)| List::of_combined(count, &sorted)).collect();
     }
 
     /// Combines what waits.
     pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
-        if self.waiting_pairs == 0 {
-            return;
-        }
-        let slots = scratch.slots(self.len());
-        let mask = slots.len() - 1;
-        // 1. The pairs that are combined, whose keys are different.
-        let mut at = 0;
-        while at < self.combined_bytes {
-            let pair = entry::read::<K, V>(&self.list[at..]);
-            let mut slot = pair.hash as usize & mask;
-            while slots[slot] != 0 {
-                slot = (slot + 1) & mask;
-            }
-            slots[slot] = u64::from(pair.hash) << 32 | (at as u64 + 1);
-            at += pair.bytes;
-        }
-        // 2. Those that wait.
-        let mut end = at;
-        while at < self.list.len() {
-            // Find where up to BATCH pairs begin, and ask for their slots.
-            let mut found = [(0, 0); BATCH];
-            let mut count = 0;
-            while count < BATCH && at < self.list.len() {
-                let pair = entry::read::<K, V>(&self.list[at..]);
-                prefetch(&slots[pair.hash as usize & mask]);
-                found[count] = (at, pair.hash);
-                count += 1;
-                at += pair.bytes;
-            }
-            // Ask for the pairs that the slots most likely lead to.
-            for (_, hash) in &found[..count] {
-                let slot = slots[*hash as usize & mask];
-                if (slot >> 32) as u32 == *hash
-                    && let Some(pair) = self.list.get((slot as u32).wrapping_sub(1) as usize)
-                {
-                    prefetch(pair);
-                }
-            }
-            for (start, hash) in &found[..count] {
-                end = self.merge(slots, *start, *hash, end, combine);
-            }
-        }
-        self.list.truncate(end);
-        self.combined_bytes = end;
-        self.waiting_pairs = 0;
+        self.lists.iter_mut().for_each(|list| list.combine(&mut scratch.slots, combine));
     }
 
-    /// Combines the pair at `start` into the pair of its key, or moves it up to `end`, the end of the combined pairs;
-    /// returns where they end now.
-    #[inline(always)]
-    fn merge(&mut self, slots: &mut [u64], start: usize, hash: u32, end: usize, combine: Combine<V>) -> usize {
-        let mask = slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = slots[at & mask];
-            if slot == 0 {
-                let bytes = entry::read::<K, V>(&self.list[start..]).bytes;
-                self.move_up(start, bytes, end);
-                slots[at & mask] = u64::from(hash) << 32 | (end as u64 + 1);
-                self.combined_pairs += 1;
-                return end + bytes;
-            }
-            if (slot >> 32) as u32 == hash {
-                let place = (slot as u32 - 1) as usize;
-                // What is combined ends before this pair begins.
-                let (before, from) = self.list.split_at_mut(start);
-                let (pair, known) = (entry::read::<K, V>(from), entry::read::<K, V>(&before[place..]));
-                if K::equal(pair.key, known.key) {
-                    let combined = combine(V::own(known.value), V::own(pair.value));
-                    let value = place + known.bytes - Self::VALUE_BYTES..place + known.bytes;
-                    V::write(V::lend(&combined), &mut before[value]);
-                    return end;
-                }
-            }
-            at += 1;
-        }
-    }
-
-    #[inline(always)]
-    fn move_up(&mut self, start: usize, bytes: usize, end: usize) {
-        if bytes <= SHORT_PAIR && start - end >= SHORT_PAIR && start + SHORT_PAIR <= self.list.len() {
-            // What is too much lands where nothing is needed any more.
-            let pair: [u8; SHORT_PAIR] = self.list[start..start + SHORT_PAIR].try_into().expect("so many");
-            self.list[end..end + SHORT_PAIR].copy_from_slice(&pair);
-        } else if start != end {
-            self.list.copy_within(start..start + bytes, end);
-        }
-    }
-
-    /// True when the list comes near to what a place can say.
+    /// True when a list comes near to what a place can say.
     pub fn is_crowded(&self) -> bool {
-        self.list.len() > LIST_BYTES_MAX / 2
+        self.lists.iter().any(|list| list.bytes().len() > LIST_BYTES_MAX / 2)
     }
 
     /// Gives memory back that nothing waits for.
     pub fn trim(&mut self) {
-        if self.list.len() < self.list.capacity() / 2 {
-            self.list.shrink_to_fit();
-            self.populated_bytes = self.populated_bytes.min(self.list.capacity());
-        }
+        self.lists.iter_mut().for_each(List::trim);
     }
 
     /// Forgets all pairs and keeps the memory.
     pub fn clear(&mut self) {
-        self.list.clear();
-        (self.combined_bytes, self.combined_pairs, self.waiting_pairs) = (0, 0, 0);
+        self.lists.iter_mut().for_each(List::clear);
     }
 
     /// Number of pairs; of keys, when nothing waits.
     pub fn len(&self) -> usize {
-        self.combined_pairs + self.waiting_pairs
+        self.lists.iter().map(List::len).sum()
     }
 
     /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
-        self.list.len()
+        self.lists.iter().map(|list| list.bytes().len()).sum()
     }
 
-    /// All pairs with their places.
+    /// All pairs with their places: the number of a list, and in the low 32 bits where in it.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
-        entry::pairs(&self.list)
+        let lists = self.lists.iter().enumerate();
+        lists.flat_map(|(number, list)| list.pairs().map(move |(at, pair)| (number << 32 | at, pair)))
     }
 
     /// The bytes that begin with the pair at a place.
     #[inline(always)]
     pub fn from(&self, place: usize) -> &[u8] {
-        &self.list[place..]
+        &self.lists[place >> 32].bytes()[place as u32 as usize..]
     }
 }
 
@@ -272,6 +154,31 @@ mod tests {
             }
             prop_assert_eq!(gathered.len(), expected.len());
             prop_assert_eq!(counted, expected);
+        }
+    }
+
+    #[test]
+    fn so_many_keys_that_they_are_divided_are_still_each_there_once() {
+        let (mut scratch, mut gathered) = (Scratch::default(), Gathered::<u32, u64>::new());
+        let keys = 3 * DIVIDE_BYTES as u32 / 12;
+        let mut page = Vec::new();
+        for round in 0..3 {
+            for key in round..keys {
+                entry::append::<u32, u64>(short_hash(u32::hash(key)), key, u64::from(key), &mut page);
+                if page.len() >= 32 << 10 || key + 1 == keys {
+                    gathered.take(page.len() / 12, &page, &mut scratch, |a, b| a + b);
+                    page.clear();
+                }
+            }
+        }
+        gathered.combine(&mut scratch, |a, b| a + b);
+        assert_eq!(gathered.lists.len(), LISTS);
+        let mut sums: Vec<_> = gathered.pairs().map(|(_, pair)| (pair.key, pair.value)).collect();
+        sums.sort_unstable();
+        let expected = (0..keys).map(|key| (key, u64::from(key) * u64::from(3.min(key + 1))));
+        assert!(sums.into_iter().eq(expected));
+        for (place, pair) in gathered.pairs().step_by(1000) {
+            assert_eq!(entry::read::<u32, u64>(gathered.from(place)).key, pair.key);
         }
     }
 }

@@ -7,11 +7,13 @@ use std::ops::Range;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
-use crate::gather::Gathered;
+use crate::gather::{Gathered, LIST_BITS};
 use crate::job::Order;
 
 /// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();
+/// Bits of a place that say where in a chunk or partition: 32, and the number of a list.
+const AT_BITS: u32 = 32 + LIST_BITS;
 /// A chunk has at least so much room, for the bodies of pages that are almost empty.
 const CHUNK_BYTES_MIN: usize = 256;
 /// Room of a chunk that is filled pair by pair.
@@ -29,15 +31,15 @@ pub(crate) struct Row {
 
 impl Row {
     fn new(prefix: u64, part: usize, at: usize) -> Row {
-        Row { prefix, place: (part as u64) << 32 | at as u64 }
+        Row { prefix, place: (part as u64) << AT_BITS | at as u64 }
     }
 
     fn part(self) -> usize {
-        (self.place >> 32) as usize
+        (self.place >> AT_BITS) as usize
     }
 
     fn at(self) -> usize {
-        self.place as u32 as usize
+        (self.place & ((1 << AT_BITS) - 1)) as usize
     }
 }
 
@@ -304,7 +306,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
             let room = bytes.max(room_min);
             self.room_bytes += room + CHUNK_COST;
             self.chunks.push(Chunk { partition, pairs: 0, bytes: Vec::with_capacity(room) });
-            self.open[partition] = u32::try_from(self.chunks.len()).expect("a pile has fewer than 2^32 chunks");
+            self.open[partition] = u32::try_from(self.chunks.len()).expect("a pile has fewer than 2^28 chunks");
         }
         &mut self.chunks[self.open[partition] as usize - 1]
     }
