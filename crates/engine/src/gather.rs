@@ -40,18 +40,21 @@ impl Scratch {
 }
 
 pub(crate) struct Gathered<K, V> {
-    /// One or [`LISTS`].
+    /// None, one, or [`LISTS`].
     lists: Vec<List<K, V>>,
 }
 
 impl<K: Key, V: Datum> Gathered<K, V> {
     /// No pairs.
     pub fn new() -> Self {
-        Gathered { lists: vec![List::new()] }
+        Gathered { lists: Vec::new() }
     }
 
     /// Takes so many pairs that lie one behind the other.
     pub fn take(&mut self, pairs: usize, body: &[u8], scratch: &mut Scratch, combine: Combine<V>) {
+        if self.lists.is_empty() {
+            self.lists.push(List::new());
+        }
         if let [list] = &mut self.lists[..] {
             list.take(pairs, body, WAITING_BYTES_MIN, &mut scratch.slots, combine);
             if list.combined_bytes() > DIVIDE_BYTES {
