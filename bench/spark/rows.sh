@@ -42,18 +42,20 @@ with open(path if os.path.exists(path) else os.devnull, encoding="utf-8") as lin
 PY
 }
 
-# Rounds over all rows, so that a machine that slows down in the meantime does so for every row. Each row is begun by the other
-# shuffle in every second round.
+# Rounds over all rows, so that a machine that slows down in the meantime does so for every row. Half of the rows of a round are begun
+# by the one shuffle, half by the other, and each row by the other one in the next round.
 for ((round = 1; round <= ${PAIRS:-5}; round++)); do
+  number=$round
   while read -r cluster job maps partitions megabytes; do
     if [ "$cluster" != loopback ] && [ "$(id -u)" != 0 ]; then continue; fi
+    number=$((number + 1))
     row=("$cluster" "$job" "$maps" "$partitions" "$(echo "$megabytes * 1000000 * ${SCALE:-1} / 1" | bc)")
     while [ "$(done_pairs "${row[@]}")" -lt "$round" ]; do
       if [ "$(date +%s)" -ge "$until" ]; then
         echo "rows.sh: the time is up; call it again to go on" >&2
         exit 3
       fi
-      FIRST=$([ $((round % 2)) = 1 ] && echo sort || echo gristmill) \
+      FIRST=$([ $((number % 2)) = 1 ] && echo sort || echo gristmill) \
         timeout "${LIMIT:-30m}" bash "$here/pair.sh" "$folder/runs.jsonl" "${row[@]}" </dev/null
     done
   done < <(grep -E "${ROWS:-.}" <<<"$rows" | grep .)
