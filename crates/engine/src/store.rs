@@ -14,6 +14,8 @@ use crate::job::Order;
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();
 /// Bits of a place that say where in a chunk or partition: 32, and the number of a list.
 const AT_BITS: u32 = 32 + LIST_BITS;
+/// Chunks of a pile at most: the other bits of a place number them.
+const CHUNKS_MAX: usize = 1 << (u64::BITS - AT_BITS);
 /// A chunk has at least so much room, for the bodies of pages that are almost empty.
 const CHUNK_BYTES_MIN: usize = 256;
 /// Room of a chunk that is filled pair by pair.
@@ -306,7 +308,8 @@ impl<K: Key, V: Datum> Pile<K, V> {
             let room = bytes.max(room_min);
             self.room_bytes += room + CHUNK_COST;
             self.chunks.push(Chunk { partition, pairs: 0, bytes: Vec::with_capacity(room) });
-            self.open[partition] = u32::try_from(self.chunks.len()).expect("a pile has fewer than 2^28 chunks");
+            assert!(self.chunks.len() <= CHUNKS_MAX, "a pile has at most 2^28 chunks");
+            self.open[partition] = self.chunks.len() as u32;
         }
         &mut self.chunks[self.open[partition] as usize - 1]
     }
