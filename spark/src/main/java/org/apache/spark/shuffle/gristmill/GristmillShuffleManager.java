@@ -103,8 +103,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
     PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), shared(ours).serializer.newInstance(), ours.relocatable(),
-        context, settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), shared(ours).bufferBytes, codec,
-        (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
+        context, settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), shared(ours).bufferBytes,
+        codec.writer(ours.shuffleId()), (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
     return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
   }
 

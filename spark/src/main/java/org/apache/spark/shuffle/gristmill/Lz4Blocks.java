@@ -12,6 +12,9 @@ import net.jpountz.xxhash.XXHashFactory;
  * The stream that Spark's LZ4 codec reads, written from array to array. The codec's own stream allocates two buffers of a block and
  * a checksum with a finaliser each time; with many maps and partitions a body has hardly more bytes than that.
  *
+ * <p>After a block that hardly got smaller the next ones are stored as they are: compressing random text, which gains nothing, is an
+ * eighth of a map task. One writer serves one task, so what it has learnt is of that task's records.
+ *
  * <pre>
  *  | "LZ4Block" 8 | token 1 | stored bytes 4 | bytes 4 | xxHash32 4 | block |   ...   and last one header of 0 bytes
  * </pre>
@@ -19,7 +22,7 @@ import net.jpountz.xxhash.XXHashFactory;
  * Numbers are little endian. The token is 0x10 for a block as it was, 0x20 for a compressed one, plus the logarithm to the base 2
  * of the size that no block exceeds, less 10. Of the checksum, which is of the uncompressed bytes, 28 bits count.
  */
-final class Lz4Blocks {
+final class Lz4Blocks implements SegmentCodec.BodyWriter {
   private static final byte[] MAGIC = "LZ4Block".getBytes(StandardCharsets.US_ASCII);
   private static final int HEADER_BYTES = MAGIC.length + 13;
   private static final int PLAIN = 0x10;
@@ -27,6 +30,7 @@ final class Lz4Blocks {
   private static final int LEVEL_BASE = 10;
   private static final int BLOCK_BYTES_MIN = 64;
   private static final int BLOCK_BYTES_MAX = 1 << LEVEL_BASE + 15;
+  private static final int UNTRIED_BLOCKS = 15; // after one that did not get smaller by a sixteenth
   private static final int HASH_SEED = 0x9747b28c;
   private static final int HASH_MASK = 0xfffffff;
 
@@ -34,6 +38,7 @@ final class Lz4Blocks {
   private final XXHash32 hash = XXHashFactory.fastestInstance().hash32();
   private final int blockBytes;
   private final int level;
+  private int untried;
 
   Lz4Blocks(long blockBytes) {
     if (blockBytes < BLOCK_BYTES_MIN || blockBytes > BLOCK_BYTES_MAX) {
@@ -44,8 +49,8 @@ final class Lz4Blocks {
     level = Math.max(0, Integer.SIZE - Integer.numberOfLeadingZeros(this.blockBytes - 1) - LEVEL_BASE);
   }
 
-  /** Appends what is in {@code from}. */
-  void write(GrowingBuffer from, GrowingBuffer to) {
+  @Override
+  public void write(GrowingBuffer from, GrowingBuffer to) {
     for (int at = 0; at < from.length(); at += blockBytes) {
       block(from.bytes(), at, Math.min(blockBytes, from.length() - at), to);
     }
@@ -57,7 +62,13 @@ final class Lz4Blocks {
     int bound = compressor.maxCompressedLength(count);
     byte[] room = to.room(HEADER_BYTES + bound);
     int start = to.length();
-    int stored = compressor.compress(from, at, count, room, start + HEADER_BYTES, bound);
+    int stored = count;
+    if (untried > 0) {
+      untried--;
+    } else {
+      stored = compressor.compress(from, at, count, room, start + HEADER_BYTES, bound);
+      untried = stored > count - count / 16 ? UNTRIED_BLOCKS : 0;
+    }
     int method = COMPRESSED;
     if (stored >= count) {
       method = PLAIN;

@@ -63,7 +63,7 @@ final class PartitionBuffers extends MemoryConsumer {
   private final AtomicInteger usualBytes;
   private final int startBytes;
   private final SerializerInstance serializer;
-  private final SegmentCodec codec;
+  private final SegmentCodec.BodyWriter bodies;
   private final Sink sink;
   private final ShuffleWriteMetricsReporter metrics;
   private final Thread owner = Thread.currentThread();
@@ -81,8 +81,8 @@ final class PartitionBuffers extends MemoryConsumer {
 
   /** @param usualBytes what a buffer holds when a task ends; other tasks of this shuffle have said, and this one tells the next */
   PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, SerializerInstance serializer, boolean relocatable,
-      TaskContext context, int segmentBytes, int taskBytes, AtomicInteger usualBytes, SegmentCodec codec, Sink sink,
-      ShuffleWriteMetricsReporter metrics) {
+      TaskContext context, int segmentBytes, int taskBytes, AtomicInteger usualBytes, SegmentCodec.BodyWriter bodies,
+      Sink sink, ShuffleWriteMetricsReporter metrics) {
     super(context.taskMemoryManager(), MemoryMode.ON_HEAP);
     shuffle = dependency.shuffleId();
     mapIndex = context.partitionId();
@@ -91,7 +91,7 @@ final class PartitionBuffers extends MemoryConsumer {
     this.taskBytes = taskBytes;
     this.usualBytes = usualBytes;
     startBytes = usualBytes.get();
-    this.codec = codec;
+    this.bodies = bodies;
     this.sink = sink;
     this.metrics = metrics;
     this.serializer = serializer;
@@ -228,7 +228,7 @@ final class PartitionBuffers extends MemoryConsumer {
     sealed.restart(Segment.HEADER_BYTES);
     GrowingBuffer buffer = buffers[partition];
     if (records[partition] > 0) {
-      codec.write(shuffle, buffer, sealed);
+      bodies.write(buffer, sealed);
       buffer.restart(0);
     }
     // 3. Head it and hand it over.

@@ -19,13 +19,18 @@ import org.apache.spark.storage.ShuffleBlockId;
  * codecs small segments get small blocks. For the reader, who finds the size in the stream, that is no difference.
  */
 final class SegmentCodec {
+  /** Appends a body to {@code to}, compressed and encrypted as far as Spark is told to. */
+  interface BodyWriter {
+    void write(GrowingBuffer body, GrowingBuffer to) throws IOException;
+  }
+
   private static final int SMALL_BYTES = 8 << 10;
 
   private final SerializerManager streams;
   private final boolean compresses;
   private final boolean concatenates;
   private final CompressionCodec small;
-  private final Lz4Blocks lz4; // null if it is not LZ4 alone that is done to a body
+  private final long lz4BlockBytes; // 0 if it is not LZ4 alone that is done to a body
 
   SegmentCodec(SparkConf conf, SerializerManager streams) {
     this.streams = streams;
@@ -33,17 +38,17 @@ final class SegmentCodec {
     String blockBytes = SMALL_BYTES + "b";
     small = CompressionCodec$.MODULE$.createCodec(conf.clone().set("spark.io.compression.lz4.blockSize", blockBytes)
         .set("spark.io.compression.snappy.blockSize", blockBytes).set("spark.io.compression.zstd.bufferSize", blockBytes));
-    lz4 = compresses && !streams.encryptionEnabled() && small.getClass() == LZ4CompressionCodec.class
-        ? new Lz4Blocks(conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k")) : null;
+    lz4BlockBytes = compresses && !streams.encryptionEnabled() && small.getClass() == LZ4CompressionCodec.class
+        ? conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k") : 0;
     concatenates = !compresses || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(small);
   }
 
-  /** Appends a body to {@code to}, compressed and encrypted as far as Spark is told to. */
-  void write(int shuffle, GrowingBuffer body, GrowingBuffer to) throws IOException {
-    if (lz4 != null) {
-      lz4.write(body, to);
-      return;
-    }
+  /** What writes the bodies of one task. */
+  BodyWriter writer(int shuffle) {
+    return lz4BlockBytes > 0 ? new Lz4Blocks(lz4BlockBytes) : (body, to) -> write(shuffle, body, to);
+  }
+
+  private void write(int shuffle, GrowingBuffer body, GrowingBuffer to) throws IOException {
     try (OutputStream out = compresses && body.length() <= SMALL_BYTES
         ? small.compressedOutputStream(streams.wrapForEncryption(to)) : streams.wrapStream(block(shuffle), to)) {
       out.write(body.bytes(), 0, body.length());

@@ -72,6 +72,19 @@ class Lz4BlocksTest {
     assertArrayEquals(both, read(written));
   }
 
+  /** Blocks after one that gains nothing are not tried; what repeats is found all the same, not much later. */
+  @Test
+  void compressionIsTriedAgainAfterSomeBlocksThatGainNothing() throws IOException {
+    GrowingBuffer written = new GrowingBuffer(1);
+    Lz4Blocks blocks = new Lz4Blocks(BLOCK);
+    blocks.write(buffer(noise(BLOCK)), written);
+    blocks.write(buffer(sameLetters(100 * BLOCK)), written);
+    byte[] both = Arrays.copyOf(noise(BLOCK), 101 * BLOCK);
+    Arrays.fill(both, BLOCK, both.length, (byte) 'a');
+    assertArrayEquals(both, read(written));
+    assertTrue(written.length() < 18 * BLOCK, written.length() + " bytes");
+  }
+
   @Test
   void aBlockSizeThatTheFormatCannotSayIsRefused() {
     assertThrows(IllegalArgumentException.class, () -> new Lz4Blocks(63));
