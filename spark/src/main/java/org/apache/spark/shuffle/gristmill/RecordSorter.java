@@ -37,7 +37,7 @@ import scala.collection.Iterator;
 final class RecordSorter<K, C> extends MemoryConsumer {
   private static final int MEASURED = 64;
   private static final int MEASURE_EVERY_MAX = 1 << 12;
-  private static final int REFERENCE_BYTES = 8; // one of 4 bytes, and half of one in the array that a merge needs, rounded up
+  private static final int PLACE_BYTES = 24; // two in an array that doubles, a key's, and one and a half for its order, rounded up
   private static final int FILE_BUFFER = 1 << 15;
 
   private final TaskContext context;
@@ -50,7 +50,7 @@ final class RecordSorter<K, C> extends MemoryConsumer {
   private int measureAt = MEASURED;
   private int measured;
   private double gatheredBytes;
-  private boolean sorted;
+  private int[] places; // of the records in their order, when they are sorted
   private File file;
   private DeserializationStream fromFile;
   private Iterator<Tuple2<Object, Object>> rest;
@@ -79,9 +79,16 @@ final class RecordSorter<K, C> extends MemoryConsumer {
       records[count++] = from.next();
     }
     context.taskMetrics().incPeakExecutionMemory(getUsed());
-    Arrays.sort(records, 0, count, (a, b) -> order.compare(this.<Product2<K, C>>as(a)._1(), this.<Product2<K, C>>as(b)._1()));
-    sorted = true;
+    places = KeyOrder.of(keys(), order);
     return new Gathered();
+  }
+
+  private Object[] keys() {
+    Object[] keys = new Object[count];
+    for (int i = 0; i < count; i++) {
+      keys[i] = this.<Product2<K, C>>as(records[i])._1();
+    }
+    return keys;
   }
 
   /** Whether there is memory for the records that are here and those until we look again. */
@@ -91,7 +98,7 @@ final class RecordSorter<K, C> extends MemoryConsumer {
     gatheredBytes += recordBytes * (count - measured);
     measured = count;
     measureAt = count + step;
-    long missing = (long) (gatheredBytes + recordBytes * step) + (long) REFERENCE_BYTES * 2 * measureAt - getUsed();
+    long missing = (long) (gatheredBytes + recordBytes * step) + (long) PLACE_BYTES * measureAt - getUsed();
     return missing <= 0 || acquireMemory(missing) == missing;
   }
 
@@ -109,8 +116,10 @@ final class RecordSorter<K, C> extends MemoryConsumer {
     @Override
     public Product2<K, C> next() {
       if (given < count) {
-        Object record = records[given];
-        records[given++] = null;
+        int place = places == null ? given : places[given];
+        given++;
+        Object record = records[place];
+        records[place] = null;
         return as(record);
       }
       if (rest == null) {
@@ -122,14 +131,14 @@ final class RecordSorter<K, C> extends MemoryConsumer {
 
   @Override
   public long spill(long size, MemoryConsumer trigger) throws IOException {
-    if (trigger == this || !sorted || given == count || Thread.currentThread() != owner) {
+    if (trigger == this || places == null || given == count || Thread.currentThread() != owner) {
       return 0;
     }
     Tuple2<TempLocalBlockId, File> block = blocks.diskBlockManager().createTempLocalBlock();
     file = block._2();
     try (DiskBlockObjectWriter out = blocks.getDiskWriter(block._1(), file, serializer, FILE_BUFFER, new ShuffleWriteMetrics())) {
       for (int i = given; i < count; i++) {
-        Product2<K, C> record = as(records[i]);
+        Product2<K, C> record = as(records[places[i]]);
         out.write(record._1(), record._2());
       }
       out.commitAndGet();
@@ -158,6 +167,7 @@ final class RecordSorter<K, C> extends MemoryConsumer {
 
   private void forget() {
     records = new Object[0];
+    places = null;
     count = 0;
     given = 0;
     freeMemory(getUsed());
