@@ -151,7 +151,7 @@ final class PartitionBuffers extends MemoryConsumer {
       buffers[p] = null;
     }
     if (left > 0) {
-      usualBytes.set((int) Math.min(segmentBytes, Math.max(START_BYTES, leftBytes / left * 9 / 8)));
+      usualBytes.set((int) Math.min(segmentBytes, Math.max(START_BYTES, leftBytes / left * 5 / 4)));
     }
     if (shared != null) {
       shared.target = new GrowingBuffer(0); // every record was flushed into its buffer; this gives back what the serialiser has borrowed
