@@ -439,6 +439,20 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         meter.enter(before);
     }
 
+    /// Spills before it must, while this worker has nothing else to do; true when it did.
+    ///
+    /// Whoever spills takes no pages meanwhile, so the others soon wait for theirs. As pairs go to all reducers alike, what those hold is nearly
+    /// as much: they spill in the same time, not after it.
+    fn spill_early(&mut self, meter: &mut Meter, fate: &Fate) -> bool {
+        let is_due = self.reduction.is_nearly_full();
+        if is_due {
+            let before = meter.enter(Phase::Reduce);
+            self.make_room(meter, fate);
+            meter.enter(before);
+        }
+        is_due
+    }
+
     fn take(&mut self, header: Header, pairs: &[u8]) {
         let given = &mut self.given[header.partition as usize];
         given.pairs += u64::from(header.pairs);
@@ -592,6 +606,10 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         }
     }
 
+    fn spill_early(&mut self) -> bool {
+        self.inbox.as_mut().is_some_and(|inbox| inbox.spill_early(&mut self.meter, &self.outbox.fate))
+    }
+
     fn wait_for_page(&mut self) -> PageMut<'r> {
         if let Some(page) = self.outbox.sender.take() {
             return page;
@@ -604,7 +622,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             if let Some(page) = self.outbox.sender.take() {
                 break page;
             }
-            if self.drain() || self.outbox.reclaim() {
+            if self.drain() || self.outbox.reclaim() || self.spill_early() {
                 continue;
             }
             if self.shared.is_over() {

@@ -108,6 +108,11 @@ impl<J: MapReduce> Reduction<J> {
         self.sorter.is_full()
     }
 
+    /// True when something was spilled before and soon must be again.
+    pub fn is_nearly_full(&self) -> bool {
+        self.sorter.is_nearly_full()
+    }
+
     /// Notes how much memory pairs take.
     pub fn count_memory(&self, counters: &mut Counters) {
         let now = self.sorter.held_bytes as u64;
