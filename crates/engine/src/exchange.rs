@@ -22,7 +22,7 @@ use crate::fate::{Fate, Moment};
 use crate::job::Exchange;
 use crate::plan::Plan;
 use crate::reduction::Reduction;
-use crate::shared::{COORDINATOR, Failure, Given, Shared};
+use crate::shared::{COORDINATOR, Failure, Given, Reducing, Shared};
 use crate::spill::{Extent, Spill};
 use crate::written::Written;
 use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
@@ -416,7 +416,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
 
     fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, fate: &Fate) {
         let before = meter.enter(Phase::Reduce);
-        self.shared.set_reducing(self.slot, true);
+        self.shared.set_reducing(self.slot, Reducing::Takes);
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         match header.kind {
@@ -435,22 +435,21 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         } else if self.reduction.is_skewed() {
             self.combine_early(meter);
         }
-        self.shared.set_reducing(self.slot, false);
+        self.shared.set_reducing(self.slot, Reducing::Nothing);
         meter.enter(before);
     }
 
-    /// Spills before it must, while this worker has nothing else to do; true when it did.
-    ///
-    /// Whoever spills takes no pages meanwhile, so the others soon wait for theirs. As pairs go to all reducers alike, what those hold is nearly
-    /// as much: they spill in the same time, not after it.
-    fn spill_early(&mut self, meter: &mut Meter, fate: &Fate) -> bool {
-        let is_due = self.reduction.is_nearly_full();
-        if is_due {
-            let before = meter.enter(Phase::Reduce);
-            self.make_room(meter, fate);
-            meter.enter(before);
-        }
-        is_due
+    /// True when this worker, which has nothing else to do, should spill now and not later: somebody else does. Who spills takes no
+    /// pages, so the others soon wait for theirs; and as pairs go to all reducers alike, these have nearly as much to spill.
+    fn should_spill(&self) -> bool {
+        self.reduction.is_nearly_full() && self.shared.somebody_spills()
+    }
+
+    fn spill_early(&mut self, meter: &mut Meter, fate: &Fate) {
+        let before = meter.enter(Phase::Reduce);
+        self.make_room(meter, fate);
+        self.shared.set_reducing(self.slot, Reducing::Nothing);
+        meter.enter(before);
     }
 
     fn take(&mut self, header: Header, pairs: &[u8]) {
@@ -463,6 +462,8 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     #[cold]
     fn make_room(&mut self, meter: &mut Meter, fate: &Fate) {
         meter.enter(Phase::Spill);
+        self.shared.set_reducing(self.slot, Reducing::Spills);
+        self.shared.ring_all();
         self.reduction.count_memory(&mut meter.counters);
         let runs = self.spill.tally().runs;
         if let Err(failure) = self.reduction.make_room() {
@@ -607,7 +608,9 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     }
 
     fn spill_early(&mut self) -> bool {
-        self.inbox.as_mut().is_some_and(|inbox| inbox.spill_early(&mut self.meter, &self.outbox.fate))
+        let Some(inbox) = self.inbox.as_mut().filter(|inbox| inbox.should_spill()) else { return false };
+        inbox.spill_early(&mut self.meter, &self.outbox.fate);
+        true
     }
 
     fn wait_for_page(&mut self) -> PageMut<'r> {
@@ -633,7 +636,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             let Lane { shared, slot, outbox, inbox, .. } = self;
             shared.pages.doorbell(*slot).sleep_unless(&SharedFutex, || {
                 outbox.sender.collect() > 0
-                    || inbox.as_ref().is_some_and(Inbox::has_work)
+                    || inbox.as_ref().is_some_and(|inbox| inbox.has_work() || inbox.should_spill())
                     || shared.is_over()
                     || (0..shared.slots_born()).any(|slot| !outbox.reclaimed[slot] && shared.pages.is_dead(slot))
             });

@@ -93,7 +93,7 @@ impl<J: MapReduce> Reduction<J> {
     pub fn make_room(&mut self) -> Result<(), Failure> {
         self.combine();
         self.scratch = Scratch::default();
-        if self.sorter.held_bytes > self.sorter.room.pairs_bytes / 4 * 3 || self.sorter.is_crowded {
+        if self.is_nearly_full() || self.sorter.is_crowded {
             return self.sorter.spill();
         }
         if let Store::Gathered(partitions) = &mut self.sorter.store {
@@ -108,9 +108,9 @@ impl<J: MapReduce> Reduction<J> {
         self.sorter.is_full()
     }
 
-    /// True when something was spilled before and soon must be again.
+    /// True when it would be worth it to spill.
     pub fn is_nearly_full(&self) -> bool {
-        self.sorter.is_nearly_full()
+        self.sorter.held_bytes > self.sorter.room.pairs_bytes / 4 * 3
     }
 
     /// Notes how much memory pairs take.

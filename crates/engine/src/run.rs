@@ -8,8 +8,7 @@
 //! (`entry`). A block holds whole pairs; one that is larger than a block has a block of its own.
 //!
 //! Blocks are packed with LZ4 when that saves an eighth, and more time than it takes: both are measured, because a run that
-//! the page cache takes is written faster than it can be packed, and one that waits for a disk is not ([`pays`]). Where much is
-//! spilled, whatever saves a quarter is packed. A block that
+//! the page cache takes is written faster than it can be packed, and one that waits for a disk is not ([`pays`]). A block that
 //! does not pay leaves the next ones unpacked for a while, so that data that cannot be packed costs little.
 
 use std::rc::Rc;
@@ -25,9 +24,6 @@ const MAGIC: u32 = u32::from_le_bytes(*b"grun");
 const HEADER_BYTES: usize = 16;
 /// Blocks that are not even tried after one that did not pack well.
 const UNTRIED: u32 = 15;
-/// What is spilled beyond this the kernel begins to write to the disk, and others pay for it: the clock of a single write does not
-/// see that.
-const CACHED_BYTES: u64 = 256 << 20;
 
 /// A finished run.
 pub(crate) struct Run {
@@ -153,23 +149,18 @@ impl<'s> RunWriter<'s> {
         let began_ns = monotonic_ns();
         let packed = lz4_flex::block::compress_into(pairs, &mut self.packed[HEADER_BYTES..])
             .expect("there is room for what cannot be packed");
-        let spilled_bytes = self.spill.tally().written_bytes;
         let pack_ns = monotonic_ns() - began_ns;
-        let pays = pays(pairs.len(), packed, pack_ns, self.spill.write_ns_per_byte(), spilled_bytes);
+        let pays = pays(pairs.len(), packed, pack_ns, self.spill.write_ns_per_byte());
         self.untried = if pays { 0 } else { UNTRIED };
         pays.then_some(packed)
     }
 }
 
-/// Whether it pays to pack blocks like one of so many bytes, which was packed in so many nanoseconds, when so much was spilled
-/// before. What is not written need not be read either; to unpack takes about a quarter of the time.
-fn pays(bytes: usize, packed_bytes: usize, pack_ns: u64, write_ns_per_byte: f64, spilled_bytes: u64) -> bool {
+/// Whether it pays to pack blocks like one of so many bytes, which was packed in so many nanoseconds. What is not written need not
+/// be read either; to unpack takes about a quarter of the time.
+fn pays(bytes: usize, packed_bytes: usize, pack_ns: u64, write_ns_per_byte: f64) -> bool {
     let saved_bytes = bytes.saturating_sub(packed_bytes);
-    if saved_bytes < bytes / 8 {
-        return false;
-    }
-    spilled_bytes > CACHED_BYTES && saved_bytes > bytes / 4
-        || 2.0 * saved_bytes as f64 * write_ns_per_byte > 1.25 * pack_ns as f64
+    saved_bytes >= bytes / 8 && 2.0 * saved_bytes as f64 * write_ns_per_byte > 1.25 * pack_ns as f64
 }
 
 fn checksum(block: &[u8]) -> u32 {
@@ -371,12 +362,10 @@ mod tests {
     #[test]
     fn packing_pays_where_it_saves_more_time_than_it_takes() {
         // A page cache takes a byte in half a nanosecond, a disk in five; a byte is packed in one.
-        assert!(!pays(1000, 500, 1000, 0.5, 0));
-        assert!(pays(1000, 500, 1000, 5.0, 0));
-        // Much was spilled, and the page cache will have to give it to the disk.
-        assert!(pays(1000, 500, 1000, 0.5, 1 << 30) && !pays(1000, 800, 1000, 0.5, 1 << 30));
-        assert!(!pays(1000, 950, 1000, 50.0, 1 << 30), "an eighth at least");
-        assert!(!pays(1000, 1010, 1000, 50.0, 0));
+        assert!(!pays(1000, 500, 1000, 0.5));
+        assert!(pays(1000, 500, 1000, 5.0));
+        assert!(!pays(1000, 950, 1000, 50.0), "an eighth at least");
+        assert!(!pays(1000, 1010, 1000, 50.0));
     }
 
     #[test]

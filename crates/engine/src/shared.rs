@@ -81,12 +81,22 @@ enum Slot {
     RecordBytes,
     /// 1 while the worker waits until its record is set aside.
     Asks,
-    /// 1 while pairs are combined that have arrived.
+    /// A [`Reducing`].
     Reducing,
     /// Bytes + 1 that a reducer has written to a checkpoint in this stage.
     Saved,
     /// The first of [`FAILURE_WORDS`].
     Failure,
+}
+
+/// What a worker does with pairs that have arrived.
+#[derive(Clone, Copy)]
+pub(crate) enum Reducing {
+    Nothing,
+    /// It takes or combines them.
+    Takes,
+    /// It makes room for more, and takes no pages meanwhile.
+    Spills,
 }
 
 const FAILURE_WORDS: usize = 4;
@@ -602,13 +612,22 @@ impl<'p> Shared<'p> {
         task.checked_sub(1).map(|task| (task as usize, since_ns))
     }
 
-    /// Says that `slot` begins, or has ended, to combine pairs that have arrived: if it dies meanwhile, no task did it.
-    pub fn set_reducing(&self, slot: usize, reducing: bool) {
-        self.slot(slot, Slot::Reducing).store(u64::from(reducing), Ordering::Release);
+    /// Says what `slot` does from now on with pairs that have arrived.
+    pub fn set_reducing(&self, slot: usize, reducing: Reducing) {
+        self.slot(slot, Slot::Reducing).store(reducing as u64, Ordering::Release);
     }
 
+    /// True while `slot` does something with them: if it dies meanwhile, no task did it.
     pub fn is_reducing(&self, slot: usize) -> bool {
-        self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == 1
+        self.slot(slot, Slot::Reducing).load(Ordering::Acquire) != Reducing::Nothing as u64
+    }
+
+    /// True while a worker spills.
+    pub fn somebody_spills(&self) -> bool {
+        (1..self.slots_born()).any(|slot| {
+            self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == Reducing::Spills as u64
+                && !self.pages.is_dead(slot)
+        })
     }
 
     /// The tasks of the open epoch of dead `slot`.

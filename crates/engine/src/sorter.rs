@@ -74,11 +74,6 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         self.held_bytes > self.room.pairs_bytes || self.is_crowded && self.room.is_limited()
     }
 
-    /// True when something was spilled before and three quarters of the share are used again.
-    pub fn is_nearly_full(&self) -> bool {
-        self.has_runs() && self.held_bytes > self.room.pairs_bytes / 4 * 3
-    }
-
     /// Takes one pair.
     pub fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), Failure> {
         let Store::Pile(pile) = &mut self.store else { unreachable!("a sorter of pairs piles them up") };

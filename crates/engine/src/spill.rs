@@ -1,16 +1,20 @@
 //! Where pairs go when memory is full: files without a name, one per worker and spill folder.
 //!
-//! What has no name vanishes with its worker, however that ends. Whatever is written goes behind what is there; what
-//! has been read for the last time is given back to the file system, so that merging takes little more room than the
-//! runs themselves. Runs take turns with the folders.
+//! What has no name vanishes with its worker, however that ends. Whatever is written goes behind what is there. Runs take
+//! turns with the folders.
+//!
+//! What has been read for the last time is given back where a file system has little room left, so that merging takes
+//! little more than the runs themselves. Elsewhere it is not: before ext4 and XFS take a piece out of a file they write it to the
+//! disk, and wait.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 
 use gristmill_os::clock::monotonic_ns;
 
@@ -18,6 +22,11 @@ use crate::shared::{Doing, Failure};
 
 /// Writes that a mean is made of, about: one that had to wait shall not decide.
 const WRITES_AVERAGED: f64 = 16.0;
+
+/// A file system with less room than this has little.
+const ROOM_BYTES_MIN: u64 = 4 << 30;
+/// Bytes that are read for the last time before one looks how much room there is.
+const DEAD_BYTES: u64 = 8 << 20;
 
 /// The spill files of one worker, opened when the first pair needs them.
 pub(crate) struct Spill {
@@ -44,8 +53,12 @@ struct Folder {
     lasts: bool,
     file: OnceCell<File>,
     end: Cell<u64>,
-    /// Bytes written and not given back.
+    /// Bytes that will be read.
     live: Cell<u64>,
+    /// What has been read for the last time and was not given back: for the end of each piece, its beginning.
+    dead: RefCell<BTreeMap<u64, u64>>,
+    /// Bytes that died since one looked how much room there is.
+    died: Cell<u64>,
 }
 
 /// Bytes in one spill file.
@@ -60,15 +73,8 @@ impl Spill {
     /// Spills to these folders, of which there is at least one.
     pub fn new(folders: &[PathBuf]) -> Spill {
         assert!(!folders.is_empty(), "there is a folder to spill to");
-        let folder = |path: &PathBuf| Folder {
-            path: path.clone(),
-            lasts: false,
-            file: OnceCell::new(),
-            end: Cell::new(0),
-            live: Cell::new(0),
-        };
         Spill {
-            folders: folders.iter().map(folder).collect(),
+            folders: folders.iter().map(|path| Folder::new(path.clone(), false, 0)).collect(),
             turn: Cell::new(0),
             write_ns_per_byte: Cell::new(0.0),
             tally: Cell::default(),
@@ -81,8 +87,7 @@ impl Spill {
         let mut spill = Spill::new(folders);
         let number = spill.folders.len();
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = OnceCell::new();
-        spill.folders.push(Folder { path, lasts: true, file, end: Cell::new(end), live: Cell::new(0) });
+        spill.folders.push(Folder::new(path, true, end));
         let opened = opened.map_err(spill.failed(number, Doing::Open))?;
         drop(spill.folders[number].file.set(opened));
         Ok((spill, number))
@@ -148,22 +153,9 @@ impl Spill {
         self.file(folder)?.read_exact_at(to, start).map_err(self.failed(folder, Doing::Read))
     }
 
-    /// Gives the room of `extent` back, which nobody will read again.
+    /// Takes note that nobody will read `extent` again.
     pub fn free(&self, extent: Extent) {
-        let Folder { lasts, file, end, live, .. } = &self.folders[extent.folder];
-        if *lasts {
-            return;
-        }
-        live.set(live.get() - extent.bytes);
-        let Some(file) = file.get() else { return };
-        // A file system that cannot do this keeps the room until the worker ends, which is right too.
-        if live.get() == 0 {
-            end.set(0);
-            let _ = file.set_len(0);
-        } else if extent.bytes > 0 {
-            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            let _ = fallocate(file, flags, extent.start, extent.bytes);
-        }
+        self.folders[extent.folder].free(extent);
     }
 
     /// The failure of a block that is not what was written.
@@ -192,9 +184,48 @@ impl Spill {
     }
 }
 
+impl Folder {
+    fn new(path: PathBuf, lasts: bool, end: u64) -> Folder {
+        let (file, end, live, died) = (OnceCell::new(), Cell::new(end), Cell::new(0), Cell::new(0));
+        Folder { path, lasts, file, end, live, dead: RefCell::default(), died }
+    }
+
+    fn free(&self, extent: Extent) {
+        let Some(file) = self.file.get().filter(|_| !self.lasts) else { return };
+        let mut dead = self.dead.borrow_mut();
+        self.live.update(|live| live - extent.bytes);
+        // A file system that cannot give room back keeps it until the worker ends, which is right too.
+        if self.live.get() == 0 {
+            dead.clear();
+            self.end.set(0);
+            let _ = file.set_len(0);
+            return;
+        }
+        // One piece with what died before it.
+        let start = dead.remove(&extent.start).unwrap_or(extent.start);
+        dead.insert(extent.start + extent.bytes, start);
+        self.died.update(|died| died + extent.bytes);
+        if self.died.get() < DEAD_BYTES {
+            return;
+        }
+        self.died.set(0);
+        if fstatvfs(file).is_ok_and(|at| at.f_bavail * at.f_frsize < ROOM_BYTES_MIN) {
+            give_back(file, &mut dead);
+        }
+    }
+}
+
+/// Takes dead pieces out of a file.
+fn give_back(file: &File, dead: &mut BTreeMap<u64, u64>) {
+    for (end, start) in std::mem::take(dead) {
+        let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, start, end - start);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn what_was_appended_is_read_and_room_that_was_given_back_is_used_again() {
@@ -212,6 +243,26 @@ mod tests {
         spill.free(second);
         assert_eq!(spill.append(1, b"third").expect("written").start, 0);
         assert_eq!(std::fs::read_dir(dirs[1].path()).expect("a folder").count(), 0, "the file has no name");
+    }
+
+    #[test]
+    fn what_dies_side_by_side_is_one_piece_and_takes_no_room_when_it_was_given_back() {
+        const MIB: usize = 1 << 20;
+        let dir = tempfile::tempdir().expect("a folder");
+        let spill = Spill::new(&[dir.path().to_owned()]);
+        let [a, b, c, d] = [1, 2, 3, 4].map(|byte| spill.append(0, &vec![byte; MIB]).expect("written"));
+        [a, c, b].into_iter().for_each(|extent| spill.free(extent));
+        let folder = &spill.folders[0];
+        let (file, mut dead) = (folder.file.get().expect("open"), folder.dead.borrow_mut());
+        // What died before it is found, what died behind it is not: a run is read from its beginning.
+        assert_eq!(*dead, BTreeMap::from([(b.start + b.bytes, a.start), (c.start + c.bytes, c.start)]));
+        let blocks = || file.metadata().expect("it is open").blocks() * 512;
+        let before = blocks();
+        give_back(file, &mut dead);
+        assert!(dead.is_empty() && before - blocks() >= 2 * MIB as u64, "{before} bytes, then {}", blocks());
+        let mut found = vec![0; MIB];
+        spill.read(0, d.start, &mut found).expect("read");
+        assert_eq!(found, vec![4; MIB]);
     }
 
     #[test]
