@@ -31,8 +31,8 @@ import scala.Tuple2;
  *
  * {@code sparksort} is the one of the paper and reads the text; {@code wordcount}, {@code sort}, {@code terasort}, {@code join},
  * {@code aggregation} and {@code pagerank} are made like those of HiBench, on data that the maps generate from seeds (about BYTES
- * of it); {@code tiny} is many shuffles of a few kilobytes. The answer does not depend on the order of records, nor on
- * which shuffle was used.
+ * of it); {@code tiny} is many shuffles of a few kilobytes; {@code floor} has the tasks of {@code sparksort}, reads the text and shuffles
+ * nothing. The answer does not depend on the order of records, nor on which shuffle was used.
  */
 public final class Workloads {
   private static final int LINE_BYTES = 100;
@@ -67,6 +67,7 @@ public final class Workloads {
       long start = System.nanoTime();
       long answer = switch (args[0]) {
         case "sparksort" -> jobs.sparkSort(args[4]);
+        case "floor" -> jobs.floor(args[4]);
         case "wordcount" -> jobs.wordCount();
         case "sort" -> jobs.sort();
         case "terasort" -> jobs.teraSort();
@@ -98,6 +99,23 @@ public final class Workloads {
   private long sparkSort(String file) {
     return countSorted(context.textFile(file, maps).mapToPair(line -> new Tuple2<>(line, (Void) null))
         .repartitionAndSortWithinPartitions(new Ranges<String>(partitions, Workloads::byFirstLetters)));
+  }
+
+  /** What Spark needs for the tasks of {@link #sparkSort}: a stage that reads the text and drops it, then one of empty tasks. */
+  private long floor(String file) {
+    LongAccumulator lines = context.sc().longAccumulator();
+    context.textFile(file, maps).mapToPair(line -> new Tuple2<>(line, (Void) null))
+        .foreachPartition(partition -> lines.add(count(partition)));
+    context.parallelize(IntStream.range(0, partitions).boxed().toList(), partitions).foreachPartition(partition -> lines.add(0));
+    return lines.value();
+  }
+
+  private static long count(Iterator<?> records) {
+    long count = 0;
+    for (; records.hasNext(); records.next()) {
+      count++;
+    }
+    return count;
   }
 
   /** Words whose frequency goes with 1 / rank, counted with map-side combine; sum of rank times count. */

@@ -5,7 +5,8 @@
 #
 # Appends one JSON line per run to OUT (the job's answers must agree); cpu_seconds are of driver, executors and the cluster's other
 # processes, load is the machine's when the run ended. Jobs: see Workloads.java. Executors have 1 core and $MEMORY (1024)
-# MiB. $EXTRA: more --conf. $FIRST (sort) is run first. $WORK: a folder to keep what can be used again.
+# MiB. $EXTRA: more --conf. $FIRST (sort) is run first. $WORK: a folder to keep what can be used again. $THREADS: a file that gets a line
+# per run, of what driver and executors used in each stage (threads.py; where there is cgroup v1).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1 cluster=$2 job=$3 maps=$4 partitions=$5 bytes=$6
@@ -16,12 +17,17 @@ mkdir -p "$work/classes" "$work/local" "$work/workers"
 javac -cp "$SPARK/jars/*" -d "$work/classes" "$here/Workloads.java"
 jar cf "$work/jobs.jar" -C "$work/classes" .
 text=$work/text-$bytes
-[ "$job" != sparksort ] || [ -e "$text" ] || java -cp "$work/classes:$SPARK/jars/*" Workloads text "$text" "$bytes"
+[[ $job != @(sparksort|floor) ]] || [ -e "$text" ] || java -cp "$work/classes:$SPARK/jars/*" Workloads text "$text" "$bytes"
 
 run() { # run NAME CONF...: leaves the answer in $answer
   local name=$1 start end used
   shift
   rm -rf "$work/events" && mkdir "$work/events"
+  if [ -n "${THREADS:-}" ]; then
+    python3 "$here/threads.py" sample "$accounts/gristmill-$$" "$work/$name.threads" &
+    sampler=$!
+    pids+=("$sampler") # for cluster_down, should this run fail
+  fi
   start=$(date +%s.%N)
   used=$(cpu_seconds)
   "$SPARK/bin/spark-submit" "${conf[@]}" --driver-memory 1g --conf spark.executor.memory="${memory}m" --conf spark.ui.enabled=false \
@@ -35,6 +41,12 @@ run() { # run NAME CONF...: leaves the answer in $answer
   python3 "$here/events.py" "$work"/events/* cluster="$cluster" job="$job" shuffle="$name" maps="$maps" partitions="$partitions" \
     bytes="$bytes" answer="$answer" seconds="$seconds" process_seconds="$(echo "$end - $start" | bc)" \
     cpu_seconds="$(echo "$(cpu_seconds) - $used" | bc)" load="$(cut -d' ' -f1 /proc/loadavg)" ${NOTE:-} >"$work/$name.json"
+  if [ -n "${THREADS:-}" ]; then
+    kill "$sampler"
+    wait "$sampler" || true # it was ended
+    python3 "$here/threads.py" table "$work/$name.threads" "$work"/events/* job="$job" shuffle="$name" maps="$maps" \
+      partitions="$partitions" bytes="$bytes" >>"$THREADS"
+  fi
 }
 
 sort_shuffle() {
