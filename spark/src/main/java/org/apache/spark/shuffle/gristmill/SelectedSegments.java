@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -14,13 +15,22 @@ import org.gristmill.core.Segment;
 /**
  * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
  * {@code readBytes} at a time; from another executor two such pieces are under way while one is being used.
+ *
+ * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes as a sort shuffle
+ * reads it where all is local. Spark promises no order, but people who take the first or the last of few records expect one.
  */
 final class SelectedSegments {
   private static final int REMOTE_AHEAD = 2;
   private static final int LOCAL_AHEAD = 1;
+  private static final Comparator<PartitionIndex.Entry> AS_WRITTEN =
+      Comparator.comparingInt(PartitionIndex.Entry::mapIndex).thenComparingInt(PartitionIndex.Entry::sequence);
 
-  /** Neighbouring segments that are read together. */
-  private record Range(long offset, int bytes, List<PartitionIndex.Entry> segments) {}
+  /** Neighbouring segments that are read together, and then used in this order. */
+  private record Range(long offset, int bytes, List<PartitionIndex.Entry> segments) {
+    Range {
+      segments.sort(AS_WRITTEN);
+    }
+  }
 
   private record Fetch(Range range, CompletableFuture<byte[]> bytes) {}
 
