@@ -1,8 +1,10 @@
 //! Many sorted streams become one: runs on disk, and what is still in memory.
 //!
 //! A tournament: each inner node of a tree of streams remembers who lost there, so the next pair costs one comparison per
-//! level on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs.
+//! level on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs; who wins
+//! cannot be foreseen, so it is selected, not branched upon.
 
+use std::hint::select_unpredictable;
 use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
 
@@ -86,21 +88,20 @@ impl<K: Key, V: Datum> Stream<K, V> {
     }
 }
 
-/// What of a stream's next pair decides most comparisons; a stream that has ended comes after all others.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Head {
-    ended: bool,
+/// A stream, with what of its next pair decides most comparisons: the largest number when it has ended.
+#[derive(Clone, Copy, Default)]
+struct Player {
     prefix: u64,
+    stream: u32,
 }
 
 /// The merged stream.
 pub(crate) struct Merge<K: Key, V: Datum> {
     order: Order,
     streams: Vec<Stream<K, V>>,
-    heads: Vec<Head>,
     /// `losers[0]` is the stream whose pair is next; node n has the nodes 2n and 2n + 1 below it, and stream s is
     /// node s + the number of streams.
-    losers: Vec<u32>,
+    losers: Vec<Player>,
     failure: Option<Failure>,
 }
 
@@ -117,20 +118,19 @@ impl<K: Key, V: Datum> Merge<K, V> {
             streams.push(Stream::Run(RunReader::new(spill.clone(), run)?));
         }
         streams.extend(memory.map(Stream::Memory));
-        let heads = streams.iter().map(|stream| head(order, stream)).collect();
-        let mut merge = Merge { order, streams, heads, losers: Vec::new(), failure: None };
-        merge.losers = vec![0; merge.streams.len()];
-        if merge.streams.len() > 1 {
+        let mut merge = Merge { order, streams, losers: Vec::new(), failure: None };
+        merge.losers = vec![Player::default(); merge.streams.len()];
+        if !merge.streams.is_empty() {
             merge.losers[0] = merge.play(1);
         }
         Ok(merge)
     }
 
     /// Who wins below `node`; the losers are written down on the way.
-    fn play(&mut self, node: usize) -> u32 {
+    fn play(&mut self, node: usize) -> Player {
         let streams = self.streams.len();
         if node >= streams {
-            return (node - streams) as u32;
+            return self.player(node - streams);
         }
         let (left, right) = (self.play(node * 2), self.play(node * 2 + 1));
         let (winner, loser) = if self.beats(left, right) { (left, right) } else { (right, left) };
@@ -139,45 +139,53 @@ impl<K: Key, V: Datum> Merge<K, V> {
     }
 
     #[inline(always)]
-    fn beats(&self, a: u32, b: u32) -> bool {
-        let (head_a, head_b) = (self.heads[a as usize], self.heads[b as usize]);
-        if head_a != head_b {
-            return head_a < head_b;
+    fn player(&self, stream: usize) -> Player {
+        let pair = self.streams[stream].pair();
+        let prefix = pair.map_or(u64::MAX, |(key, value)| self.order.prefix::<K, V>(key, value));
+        Player { prefix, stream: stream as u32 }
+    }
+
+    #[inline(always)]
+    fn beats(&self, a: Player, b: Player) -> bool {
+        if a.prefix == b.prefix { self.beats_equal(a.stream, b.stream) } else { a.prefix < b.prefix }
+    }
+
+    /// The same where prefixes do not decide: a stream that has ended comes after all others.
+    fn beats_equal(&self, a: u32, b: u32) -> bool {
+        match (self.streams[a as usize].pair(), self.streams[b as usize].pair()) {
+            (Some(pair_a), Some(pair_b)) => self.order.compare::<K, V>(pair_a, pair_b).then(a.cmp(&b)).is_lt(),
+            (pair_a, _) => pair_a.is_some(),
         }
-        let (Some(pair_a), Some(pair_b)) = (self.streams[a as usize].pair(), self.streams[b as usize].pair()) else {
-            return a < b;
-        };
-        self.order.compare::<K, V>(pair_a, pair_b).then(a.cmp(&b)).is_lt()
     }
 
     /// The next pair; none at the end, and after a failure.
     #[inline(always)]
     pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
-        let winner = *self.losers.first()?;
-        self.streams[winner as usize].pair()
+        let winner = self.losers.first()?;
+        self.streams[winner.stream as usize].pair()
     }
 
     /// Goes on to the pair after it.
     #[inline(always)]
     pub fn advance(&mut self) {
         let Some(winner) = self.losers.first() else { return };
-        let mut winner = *winner;
-        if let Err(failure) = self.streams[winner as usize].advance() {
+        let stream = winner.stream as usize;
+        if let Err(failure) = self.streams[stream].advance() {
             self.failure = Some(failure);
             self.losers.clear();
             return;
         }
-        if self.streams.len() == 1 {
-            return;
-        }
-        self.heads[winner as usize] = head(self.order, &self.streams[winner as usize]);
-        let mut node = (winner as usize + self.streams.len()) / 2;
+        let mut winner = self.player(stream);
+        let mut node = (stream + self.streams.len()) / 2;
         while node > 0 {
             let other = self.losers[node];
-            if self.beats(other, winner) {
-                self.losers[node] = winner;
-                winner = other;
-            }
+            let wins = self.beats(other, winner);
+            let choose = |if_wins: Player, if_not: Player| Player {
+                prefix: select_unpredictable(wins, if_wins.prefix, if_not.prefix),
+                stream: select_unpredictable(wins, if_wins.stream, if_not.stream),
+            };
+            self.losers[node] = choose(winner, other);
+            winner = choose(other, winner);
             node /= 2;
         }
         self.losers[0] = winner;
@@ -197,13 +205,5 @@ impl<K: Key, V: Datum> Merge<K, V> {
     /// What ended the stream before its time.
     pub fn failure(&mut self) -> Result<(), Failure> {
         self.failure.take().map_or(Ok(()), Err)
-    }
-}
-
-#[inline(always)]
-fn head<K: Key, V: Datum>(order: Order, stream: &Stream<K, V>) -> Head {
-    match stream.pair() {
-        Some((key, value)) => Head { ended: false, prefix: order.prefix::<K, V>(key, value) },
-        None => Head { ended: true, prefix: 0 },
     }
 }

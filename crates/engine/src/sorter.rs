@@ -22,6 +22,9 @@ use crate::spill::Spill;
 use crate::store::{Pile, Store};
 use crate::values::for_each_key;
 
+/// How far ahead of what is written pairs are asked for.
+const ROWS_AHEAD: usize = 16;
+
 pub(crate) struct Sorter<K: Key, V: Datum> {
     pub store: Store<K, V>,
     /// Bytes of `store`, kept by whoever fills it.
@@ -106,8 +109,13 @@ impl<K: Key, V: Datum> Sorter<K, V> {
     pub fn spill(&mut self) -> Result<(), Failure> {
         let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);
         for part in self.store.parts() {
-            for row in self.store.rows(part, self.order, self.limit) {
-                writer.push_entry(self.store.entry(row))?;
+            let rows = self.store.rows(part, self.order, self.limit);
+            for (number, row) in rows.iter().enumerate() {
+                // Rows lie in order, their pairs anywhere.
+                if let Some(ahead) = rows.get(number + ROWS_AHEAD) {
+                    self.store.prefetch(*ahead);
+                }
+                writer.push_entry(self.store.entry(*row))?;
             }
         }
         self.runs.push_back(writer.finish()?);

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use gristmill_page::prefetch;
+
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::gather::{Gathered, LIST_BITS};
@@ -223,6 +225,12 @@ impl<K: Key, V: Datum> Store<K, V> {
             Store::Gathered(partitions) => partitions[row.part()].from(row.at()),
             Store::Pile(pile) => &pile.chunks[row.part()].bytes[row.at()..],
         }
+    }
+
+    /// Asks for the pair at a row to be brought near.
+    #[inline(always)]
+    pub fn prefetch(&self, row: Row) {
+        prefetch(&self.from(row)[0]);
     }
 
     /// The pair at a row as it lies in a page.
