@@ -7,6 +7,7 @@ pub mod arrays;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -68,16 +69,25 @@ pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
     let temp = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(temp.path().join("tmp")).expect("made");
     let out = fs::File::create(temp.path().join("out")).expect("made");
-    let child = Command::new(std::env::current_exe().expect("this program"))
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command
         .args(arguments)
         .envs(variables.iter().copied())
         .env(MARK, &mark)
         .env("TMPDIR", temp.path().join("tmp"))
         .stdin(Stdio::null())
         .stdout(out.try_clone().expect("a second descriptor"))
-        .stderr(out)
-        .spawn()
-        .expect("this program starts again");
+        .stderr(out);
+    // What a shell starts in the background ignores SIGINT, and so does whatever that starts.
+    // SAFETY: signal() may be called between fork and exec.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let child = command.spawn().expect("this program starts again");
     Watched { child, mark, temp }
 }
 
