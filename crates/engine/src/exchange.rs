@@ -445,13 +445,6 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         self.reduction.is_nearly_full() && self.shared.somebody_spills()
     }
 
-    fn spill_early(&mut self, meter: &mut Meter, fate: &Fate) {
-        let before = meter.enter(Phase::Reduce);
-        self.make_room(meter, fate);
-        self.shared.set_reducing(self.slot, Reducing::Nothing);
-        meter.enter(before);
-    }
-
     fn take(&mut self, header: Header, pairs: &[u8]) {
         let given = &mut self.given[header.partition as usize];
         given.pairs += u64::from(header.pairs);
@@ -461,7 +454,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
 
     #[cold]
     fn make_room(&mut self, meter: &mut Meter, fate: &Fate) {
-        meter.enter(Phase::Spill);
+        let before = meter.enter(Phase::Spill);
         self.shared.set_reducing(self.slot, Reducing::Spills);
         self.shared.ring_all();
         self.reduction.count_memory(&mut meter.counters);
@@ -472,7 +465,8 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         if self.spill.tally().runs > runs {
             fate.passes(Moment::Spilled);
         }
-        meter.enter(Phase::Reduce);
+        self.shared.set_reducing(self.slot, Reducing::Nothing);
+        meter.enter(before);
     }
 
     /// Combines what was kept until now, and what arrives from now on.
@@ -609,7 +603,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
 
     fn spill_early(&mut self) -> bool {
         let Some(inbox) = self.inbox.as_mut().filter(|inbox| inbox.should_spill()) else { return false };
-        inbox.spill_early(&mut self.meter, &self.outbox.fate);
+        inbox.make_room(&mut self.meter, &self.outbox.fate);
         true
     }
 
