@@ -8,7 +8,8 @@ mod list;
 
 use crate::datum::{Combine, Datum, Key};
 use crate::entry::{self, Entry};
-use list::{LIST_BYTES_MAX, List, Slots};
+use list::List;
+pub(crate) use list::Scratch;
 
 /// Bytes of combined pairs with which a partition is divided; measured best of 512 KiB to 2 MiB.
 const DIVIDE_BYTES: usize = 1 << 20;
@@ -20,23 +21,10 @@ const BITS_BELOW: u32 = 18;
 /// Bytes of pairs that wait in a partition at least, in all lists.
 const WAITING_BYTES_MIN: usize = 1 << 20;
 
-/// The memory to combine in, shared by all partitions of a worker.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    slots: Slots,
-    /// For each list of a divided partition, pairs on the way there.
-    sorted: [(usize, Vec<u8>); LISTS],
-}
-
-impl Scratch {
-    /// Sorts pairs by the list that they belong to.
-    fn sort<K: Key, V: Datum>(&mut self, pairs: &[u8]) {
-        for (place, pair) in entry::pairs::<K, V>(pairs) {
-            let (count, sorted) = &mut self.sorted[(pair.hash >> BITS_BELOW) as usize % LISTS];
-            sorted.extend_from_slice(&pairs[place..place + pair.bytes]);
-            *count += 1;
-        }
-    }
+/// The list of a divided partition that a hash belongs to.
+#[inline(always)]
+fn list_of(hash: u32) -> usize {
+    (hash >> BITS_BELOW) as usize % LISTS
 }
 
 pub(crate) struct Gathered<K, V> {
@@ -56,43 +44,35 @@ impl<K: Key, V: Datum> Gathered<K, V> {
             self.lists.push(List::new());
         }
         if let [list] = &mut self.lists[..] {
-            list.take(pairs, body, WAITING_BYTES_MIN, &mut scratch.slots, combine);
-            if list.combined_bytes() > DIVIDE_BYTES {
-                self.divide(scratch, combine);
+            list.take(pairs, body, scratch);
+            if list.is_due(WAITING_BYTES_MIN) {
+                list.combine(scratch, combine);
+                if list.combined_bytes() > DIVIDE_BYTES {
+                    let list = self.lists.swap_remove(0);
+                    self.lists = list.divide(LISTS, list_of, scratch);
+                }
             }
             return;
         }
-        scratch.sort::<K, V>(body);
-        for (list, (count, sorted)) in self.lists.iter_mut().zip(&mut scratch.sorted) {
-            list.take(std::mem::take(count), sorted, WAITING_BYTES_MIN / LISTS, &mut scratch.slots, combine);
-            sorted.clear();
+        for (at, pair) in entry::pairs::<K, V>(body) {
+            self.lists[list_of(pair.hash)].take_one(&body[at..], pair.bytes, scratch);
         }
-    }
-
-    #[cold]
-    fn divide(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
-        self.combine(scratch, combine);
-        scratch.sort::<K, V>(self.lists[0].bytes());
-        let sorted = scratch.sorted.iter_mut().map(|(count, sorted)| (std::mem::take(count), std::mem::take(sorted)));
-        self.lists = sorted.map(|(count, sorted)| List::of_combined(count, &sorted)).collect();
+        for list in self.lists.iter_mut().filter(|list| list.is_due(WAITING_BYTES_MIN / LISTS)) {
+            list.combine(scratch, combine);
+        }
     }
 
     /// Combines what waits.
     pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
-        self.lists.iter_mut().for_each(|list| list.combine(&mut scratch.slots, combine));
+        self.lists.iter_mut().for_each(|list| list.combine(scratch, combine));
     }
 
     /// True when a list comes near to what a place can say.
     pub fn is_crowded(&self) -> bool {
-        self.lists.iter().any(|list| list.bytes().len() > LIST_BYTES_MAX / 2)
+        self.lists.iter().any(List::is_crowded)
     }
 
-    /// Gives memory back that nothing waits for.
-    pub fn trim(&mut self) {
-        self.lists.iter_mut().for_each(List::trim);
-    }
-
-    /// Forgets all pairs and keeps the memory.
+    /// Forgets all pairs.
     pub fn clear(&mut self) {
         self.lists.iter_mut().for_each(List::clear);
     }
@@ -102,9 +82,9 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         self.lists.iter().map(List::len).sum()
     }
 
-    /// Bytes of memory in use.
+    /// Bytes of all pairs.
     pub fn bytes(&self) -> usize {
-        self.lists.iter().map(|list| list.bytes().len()).sum()
+        self.lists.iter().map(List::bytes).sum()
     }
 
     /// All pairs with their places: the number of a list, and in the low 32 bits where in it.
@@ -116,7 +96,7 @@ impl<K: Key, V: Datum> Gathered<K, V> {
     /// The bytes that begin with the pair at a place.
     #[inline(always)]
     pub fn from(&self, place: usize) -> &[u8] {
-        &self.lists[place >> 32].bytes()[place as u32 as usize..]
+        self.lists[place >> 32].from(place as u32 as usize)
     }
 }
 
@@ -125,6 +105,7 @@ mod tests {
     use super::*;
     use crate::datum::Bytes;
     use crate::entry::short_hash;
+    use gristmill_os::memory::BLOCK_BYTES;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -157,6 +138,28 @@ mod tests {
             }
             prop_assert_eq!(gathered.len(), expected.len());
             prop_assert_eq!(counted, expected);
+        }
+    }
+
+    #[test]
+    fn pairs_up_to_a_block_and_beyond_it_are_found_again() {
+        let (mut scratch, mut gathered) = (Scratch::default(), Gathered::<Bytes, u64>::new());
+        let words: Vec<Vec<u8>> = (BLOCK_BYTES - 40..BLOCK_BYTES + 10).map(|bytes| vec![b'a'; bytes]).collect();
+        for round in 1..=3 {
+            for word in &words {
+                let mut page = Vec::new();
+                for key in [&word[..], &word[..10], b"", &word[..300]] {
+                    entry::append::<Bytes, u64>(short_hash(Bytes::hash(key)), key, 1, &mut page);
+                }
+                gathered.take(4, &page, &mut scratch, |a, b| a + b);
+            }
+            gathered.combine(&mut scratch, |a, b| a + b);
+            assert_eq!(gathered.len(), words.len() + 3);
+            for (place, pair) in gathered.pairs() {
+                let times = if pair.key.len() > 300 { 1 } else { words.len() as u64 };
+                assert_eq!(pair.value, round * times);
+                assert_eq!(entry::read::<Bytes, u64>(gathered.from(place)).key, pair.key);
+            }
         }
     }
 

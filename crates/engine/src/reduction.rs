@@ -92,12 +92,9 @@ impl<J: MapReduce> Reduction<J> {
     /// Makes room for more: combines what waits, and spills if that was not enough.
     pub fn make_room(&mut self) -> Result<(), Failure> {
         self.combine();
-        self.scratch = Scratch::default();
+        self.scratch.trim();
         if self.is_nearly_full() || self.sorter.is_crowded {
             return self.sorter.spill();
-        }
-        if let Store::Gathered(partitions) = &mut self.sorter.store {
-            partitions.iter_mut().for_each(Gathered::trim);
         }
         Ok(())
     }

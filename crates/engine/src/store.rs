@@ -125,18 +125,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// Forgets all pairs.
     pub fn clear(&mut self) {
         match self {
-            // A list that was well used will be so again, and keeps its memory. One that was not gives it back: the keys
-            // that it waits for may have gone by.
-            Store::Gathered(partitions) => {
-                let used = partitions.iter().filter(|gathered| gathered.len() > 0).count().max(1);
-                let average = partitions.iter().map(Gathered::len).sum::<usize>() / used;
-                for gathered in partitions {
-                    match gathered.len() >= average / 2 {
-                        true => gathered.clear(),
-                        false => *gathered = Gathered::new(),
-                    }
-                }
-            }
+            Store::Gathered(partitions) => partitions.iter_mut().for_each(Gathered::clear),
             Store::Pile(pile) => *pile = Pile { ranged: pile.ranged, ..Pile::new(pile.open.len()) },
         }
     }

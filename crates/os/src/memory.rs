@@ -1,31 +1,172 @@
 //! Private memory of one process.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::mem::MaybeUninit;
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
+use std::rc::Rc;
 
 use rustix::mm::{Advice, madvise};
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Has the kernel give memory to the whole OS pages inside `spare` now: one call instead of a fault for each. A kernel
-/// older than 5.14, or without memory to give, leaves it to the faults.
+/// Memory in blocks of [`BLOCK_BYTES`], which are cut from huge pages (2 MiB) that the kernel is asked for: fewer faults, and
+/// addresses are found faster. A block that is dropped is the next to be handed out, while the caches still hold it. Huge pages are
+/// given back when neither their blocks nor the `Blocks` are there any more.
 ///
 /// ```
-/// let mut list: Vec<u8> = Vec::with_capacity(1 << 20);
-/// gristmill_os::memory::populate(list.spare_capacity_mut());
-/// list.resize(1 << 20, 7);
+/// use gristmill_os::memory::{BLOCK_BYTES, Blocks};
+///
+/// let blocks = Blocks::default();
+/// let mut block = blocks.take(100);
+/// block.append(b"grist");
+/// assert_eq!((block.bytes(), block.room()), (&b"grist"[..], BLOCK_BYTES - 5));
+/// assert_eq!(blocks.take(BLOCK_BYTES + 1).room(), BLOCK_BYTES + 1); // One that is too large is memory of its own.
 /// ```
-pub fn populate(spare: &mut [MaybeUninit<u8>]) {
-    let os_page = rustix::param::page_size();
-    let before = spare.as_ptr().align_offset(os_page);
-    let bytes = spare.len().saturating_sub(before) / os_page * os_page;
-    if bytes > 0 {
-        // SAFETY: `bytes` bytes behind `before` lie inside `spare`, which is borrowed to be written. Populating does not
-        // change what the memory holds.
-        let _ = unsafe { madvise(spare[before..].as_mut_ptr().cast(), bytes, Advice::LinuxPopulateWrite) };
+#[derive(Clone, Default)]
+pub struct Blocks(Rc<RefCell<Cut>>);
+
+/// Bytes of a block.
+pub const BLOCK_BYTES: usize = 16 << 10;
+
+#[derive(Default)]
+struct Cut {
+    huge_pages: Vec<NonNull<u8>>,
+    free: Vec<NonNull<u8>>,
+}
+
+/// So many bytes at most, one behind the other, at an address that stays.
+pub struct Block {
+    start: NonNull<u8>,
+    used: usize,
+    capacity: usize,
+    /// Where it goes when it is dropped, if it is part of a huge page.
+    home: Option<Blocks>,
+}
+
+impl Blocks {
+    const HUGE_PAGE: Layout = match Layout::from_size_align(HUGE_PAGE_BYTES, HUGE_PAGE_BYTES) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a huge page has a layout"),
+    };
+
+    /// An empty block with room for `bytes`, or for [`BLOCK_BYTES`] if that is more.
+    pub fn take(&self, bytes: usize) -> Block {
+        if bytes > BLOCK_BYTES {
+            return Block { start: allocate(Block::layout(bytes)), used: 0, capacity: bytes, home: None };
+        }
+        let mut cut = self.0.borrow_mut();
+        if cut.free.is_empty() {
+            let page = allocate(Self::HUGE_PAGE);
+            // Who needs little does not wait for the first one to be cleared.
+            if !cut.huge_pages.is_empty() {
+                prefer_huge(page, HUGE_PAGE_BYTES);
+            }
+            cut.huge_pages.push(page);
+            // SAFETY: the blocks lie inside the page. The first is to be handed out first.
+            cut.free.extend((0..HUGE_PAGE_BYTES).step_by(BLOCK_BYTES).rev().map(|at| unsafe { page.add(at) }));
+        }
+        let start = cut.free.pop().expect("a page has blocks");
+        Block { start, used: 0, capacity: BLOCK_BYTES, home: Some(self.clone()) }
     }
+}
+
+impl Drop for Cut {
+    fn drop(&mut self) {
+        for page in &self.huge_pages {
+            // SAFETY: allocated in `take` with this layout; blocks keep `Blocks` alive, so there is none any more.
+            unsafe { dealloc(page.as_ptr(), Blocks::HUGE_PAGE) };
+        }
+    }
+}
+
+impl Block {
+    fn layout(bytes: usize) -> Layout {
+        Layout::array::<u8>(bytes).expect("less than the address space")
+    }
+
+    /// What was appended.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `used` bytes have been written, and belong to this block alone.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.used) }
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.used) }
+    }
+
+    /// Asks for the byte at `at` to be brought near.
+    #[inline(always)]
+    pub fn prefetch(&self, at: usize) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch reads and writes nothing, whatever the address.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().wrapping_add(at).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    /// Bytes that may still be appended.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        self.capacity - self.used
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Panics
+    /// When there is no room for them.
+    #[inline(always)]
+    pub fn append(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.room(), "a block with room for {} bytes is given {}", self.room(), bytes.len());
+        // SAFETY: there is room for them, and nobody else has a borrow of this block.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(self.used), bytes.len()) };
+        self.used += bytes.len();
+    }
+
+    /// Appends the first `bytes` of `from`; fast when few.
+    ///
+    /// # Panics
+    /// When there is no room for them, or fewer in `from`.
+    #[inline(always)]
+    pub fn append_first(&mut self, from: &[u8], bytes: usize) {
+        const FEW: usize = 32;
+        if bytes <= FEW && from.len() >= FEW && self.room() >= FEW {
+            // SAFETY: there are and there is room for so many, and nobody else has a borrow of this block. What is too much is not
+            // counted.
+            unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr().add(self.used), FEW) };
+            self.used += bytes;
+        } else {
+            self.append(&from[..bytes]);
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        match &self.home {
+            Some(Blocks(cut)) => cut.borrow_mut().free.push(self.start),
+            // SAFETY: allocated in `take` with this layout.
+            None => unsafe { dealloc(self.start.as_ptr(), Block::layout(self.capacity)) },
+        }
+    }
+}
+
+/// Asks the kernel for huge pages; its failure is the kernel's "no".
+fn prefer_huge(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: the advice does not change what memory holds.
+    let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+}
+
+fn allocate(layout: Layout) -> NonNull<u8> {
+    // SAFETY: no layout here has a size of 0.
+    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
 /// An array that begins at a huge page (2 MiB), which the kernel is asked to use: fewer faults, and addresses are found
@@ -57,12 +198,8 @@ impl<T, const N: usize> HugeArray<T, N> {
     where
         T: Clone,
     {
-        // SAFETY: the layout has a size above 0.
-        let start = unsafe { alloc(Self::LAYOUT) };
-        let Some(start) = NonNull::new(start.cast::<T>()) else { handle_alloc_error(Self::LAYOUT) };
-        // SAFETY: the memory that was allocated a line ago, from its first byte to its last. The advice does not change
-        // what it holds, and its failure is the kernel's "no".
-        let _ = unsafe { madvise(start.as_ptr().cast(), Self::LAYOUT.size(), Advice::LinuxHugepage) };
+        let start = allocate(Self::LAYOUT).cast::<T>();
+        prefer_huge(start.cast(), Self::LAYOUT.size());
         for at in 0..N {
             // SAFETY: `at` lies inside the allocation. Should a clone panic, the memory is leaked.
             unsafe { start.add(at).write(value.clone()) };

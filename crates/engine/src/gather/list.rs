@@ -1,14 +1,15 @@
-//! Pairs of which those with one key are combined in place.
+//! Pairs of which those with one key are combined.
 //!
 //! ```text
-//!  list:  | pairs with different keys, combined ... | pairs that wait ... |
+//!  list:  | combined: pairs with different keys, in blocks ... |   | waiting: pairs, in blocks ... |
 //! ```
 //!
-//! Pairs wait behind those that are combined until there are twice as many, at least a batch that is worth it. Then all are
-//! combined at once: a pair whose key is new moves up, the value of any other is combined into the pair that is there.
-//! The slots by which pairs are found are scratch memory, made anew each time and shared by all lists of a worker.
-//! So a list takes little more memory than its pairs, and slots and pairs stay in the cache while they are worked on. Every
-//! pair is looked at one and a half times on average at most, because a list has tripled before it is combined again.
+//! Pairs wait until there are twice as many as combined ones, at least a batch that is worth it. Then they are combined one block
+//! after the other: a pair whose key is new is added, the value of any other is combined into the pair that is there; and the
+//! block is free for whoever needs one next. The slots by which pairs are found are scratch memory, made anew each time and shared
+//! by all lists of a worker. So a list takes little more memory than its pairs, and slots and pairs stay in the cache while they
+//! are worked on. Every pair is looked at one and a half times on average at most, because a list has tripled before it is combined
+//! again.
 //!
 //! Where half of the keys are new, no processor can guess which: pairs are told apart without a branch, a batch at a time, and
 //! then each kind is worked off by a loop that knows what comes.
@@ -16,22 +17,18 @@
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
-use gristmill_os::memory::populate;
+use gristmill_os::memory::{BLOCK_BYTES, Block, Blocks};
 use gristmill_page::prefetch;
 
 use crate::datum::{Combine, Datum, Key};
 use crate::entry::{self, Entry};
 
-/// Memory that the kernel is asked for at a time, bytes; a quarter of the list when that is more.
-const POPULATED_BYTES_MIN: usize = 16 << 10;
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
-/// Places of pairs are 32-bit.
-pub(super) const LIST_BYTES_MAX: usize = u32::MAX as usize;
-/// The place of a pair that was not found.
-const NOWHERE: u32 = u32::MAX;
-/// Pairs up to this size move up by one copy of this size.
-const SHORT_PAIR: usize = 32;
+/// Places of pairs are 32-bit: the number of a block, and where in it. Only a pair that is larger has a larger block, and begins it.
+const AT_BITS: u32 = BLOCK_BYTES.trailing_zeros();
+/// Blocks of a list at most; one less, because slots hold places + 1.
+const BLOCKS_MAX: usize = (1 << (32 - AT_BITS)) - 1;
 
 /// Where the pairs of a list are found by their hash, while it is combined.
 ///
@@ -73,14 +70,15 @@ impl Slots {
         (slot + 1) & (self.words.len() - 1)
     }
 
-    /// Where a pair with this hash lies, if one of the two slots where it most likely is says so; else [`NOWHERE`].
+    /// Whether one of the two slots where a pair with this hash most likely is has it, and where it lies; 0 if not.
     #[inline(always)]
-    fn look(&self, hash: u32) -> u32 {
+    fn look(&self, hash: u32) -> (bool, u32) {
         let first = self.home(hash);
         let (first, second) = (self.words[first], self.words[self.next(first)]);
         let slot = select_unpredictable((first >> 32) as u32 == hash, first, second);
-        let found = (slot >> 32) as u32 == hash;
-        select_unpredictable(found, slot as u32, 0).wrapping_sub(1)
+        // An empty slot looks as one of hash 0.
+        let place_and_1 = select_unpredictable((slot >> 32) as u32 == hash, slot as u32, 0);
+        (place_and_1 > 0, place_and_1.saturating_sub(1))
     }
 
     #[inline(always)]
@@ -89,9 +87,9 @@ impl Slots {
     }
 
     /// Makes pairs with different keys found, and nothing else, with room for so many keys.
-    fn index<K: Key, V: Datum>(&mut self, pairs: &[u8], keys: usize) {
+    fn index<K: Key, V: Datum>(&mut self, pairs: &[Block], keys: usize) {
         self.clear(keys);
-        for (place, pair) in entry::pairs::<K, V>(pairs) {
+        for (place, pair) in pairs_of::<K, V>(pairs) {
             let mut slot = self.home(pair.hash);
             while self.words[slot] != 0 {
                 slot = self.next(slot);
@@ -101,18 +99,115 @@ impl Slots {
     }
 }
 
+/// Pairs in blocks, each whole in one of them.
+struct Pairs<K, V> {
+    blocks: Vec<Block>,
+    count: usize,
+    /// Bytes of the pairs, and of room that was too little for the next one.
+    bytes: usize,
+    kind: PhantomData<(K, V)>,
+}
+
+impl<K: Key, V: Datum> Pairs<K, V> {
+    fn new() -> Self {
+        Pairs { blocks: Vec::new(), count: 0, bytes: 0, kind: PhantomData }
+    }
+
+    /// Adds the first pair of `from`, which has so many bytes; returns its place.
+    #[inline(always)]
+    fn push(&mut self, from: &[u8], bytes: usize, blocks: &Blocks) -> usize {
+        if self.blocks.last().is_none_or(|last| last.room() < bytes) {
+            self.open(bytes, blocks);
+        }
+        let number = self.blocks.len() - 1;
+        let last = &mut self.blocks[number];
+        let place = number << AT_BITS | last.bytes().len();
+        match (K::WIDTH, V::WIDTH) {
+            (Some(key_bytes), Some(value_bytes)) => last.append(&from[..key_bytes + value_bytes]),
+            _ => last.append_first(from, bytes),
+        }
+        self.count += 1;
+        self.bytes += bytes;
+        place
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open(&mut self, bytes: usize, blocks: &Blocks) {
+        assert!(self.blocks.len() < BLOCKS_MAX, "a list holds less than 4 GiB");
+        self.bytes += self.blocks.last().map_or(0, Block::room);
+        self.blocks.push(blocks.take(bytes));
+    }
+
+    /// Adds so many pairs that lie one behind the other.
+    fn append(&mut self, count: usize, mut pairs: &[u8], blocks: &Blocks) {
+        self.count += count;
+        self.bytes += pairs.len();
+        while !pairs.is_empty() {
+            let (now, later) = pairs.split_at(self.fitting(pairs));
+            match self.blocks.last_mut() {
+                Some(last) if !now.is_empty() => last.append(now),
+                _ => self.open(entry::read::<K, V>(pairs).bytes, blocks),
+            }
+            pairs = later;
+        }
+    }
+
+    /// Bytes of the pairs that the last block has room for.
+    fn fitting(&self, pairs: &[u8]) -> usize {
+        let room = self.blocks.last().map_or(0, Block::room);
+        if pairs.len() <= room {
+            return pairs.len();
+        }
+        if let (Some(key_bytes), Some(value_bytes)) = (K::WIDTH, V::WIDTH) {
+            let bytes = (key_bytes + value_bytes).max(1);
+            return room / bytes * bytes;
+        }
+        let ends = entry::pairs::<K, V>(pairs).map(|(place, pair)| place + pair.bytes);
+        ends.take_while(|end| *end <= room).last().unwrap_or(0)
+    }
+
+    /// The bytes that begin with the pair at a place.
+    #[inline(always)]
+    fn from(&self, place: usize) -> &[u8] {
+        &self.blocks[place >> AT_BITS].bytes()[place % BLOCK_BYTES..]
+    }
+
+    /// Asks for the pair at a place to be brought near.
+    #[inline(always)]
+    fn prefetch(&self, place: u32) {
+        self.blocks[(place >> AT_BITS) as usize].prefetch(place as usize % BLOCK_BYTES);
+    }
+}
+
+/// All pairs in blocks, with their places.
+fn pairs_of<K: Key, V: Datum>(blocks: &[Block]) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
+    let blocks = blocks.iter().enumerate();
+    blocks.flat_map(|(number, block)| {
+        entry::pairs::<K, V>(block.bytes()).map(move |(at, pair)| (number << AT_BITS | at, pair))
+    })
+}
+
+/// The memory to combine in, shared by all lists of a worker.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    slots: Slots,
+    blocks: Blocks,
+}
+
+impl Scratch {
+    /// Gives back what is kept to be used again, but not blocks.
+    pub fn trim(&mut self) {
+        self.slots = Slots::default();
+    }
+}
+
 pub(super) struct List<K, V> {
-    bytes: Vec<u8>,
-    /// Bytes of its memory that the kernel has given already.
-    populated_bytes: usize,
-    /// Bytes and pairs of the list that are combined.
-    combined_bytes: usize,
-    combined_pairs: usize,
-    /// Pairs that wait.
-    waiting_pairs: usize,
+    /// Pairs with different keys.
+    combined: Pairs<K, V>,
+    waiting: Pairs<K, V>,
     /// Of the pairs that waited last time, how many in 256 had a new key.
     new_in_256: usize,
-    kind: PhantomData<(K, V)>,
 }
 
 impl<K: Key, V: Datum> List<K, V> {
@@ -121,191 +216,161 @@ impl<K: Key, V: Datum> List<K, V> {
 
     /// No pairs.
     pub fn new() -> Self {
-        List {
-            bytes: Vec::new(),
-            populated_bytes: 0,
-            combined_bytes: 0,
-            combined_pairs: 0,
-            waiting_pairs: 0,
-            new_in_256: 128,
-            kind: PhantomData,
-        }
+        List { combined: Pairs::new(), waiting: Pairs::new(), new_in_256: 128 }
     }
 
-    /// A list of pairs that have different keys.
-    pub fn of_combined(pairs: usize, bytes: &[u8]) -> Self {
-        let mut list = List::new();
-        list.append(bytes);
-        (list.combined_pairs, list.combined_bytes) = (pairs, bytes.len());
-        list
+    /// Takes so many pairs that lie one behind the other.
+    pub fn take(&mut self, count: usize, pairs: &[u8], scratch: &Scratch) {
+        self.waiting.append(count, pairs, &scratch.blocks);
     }
 
-    /// Takes so many pairs that lie one behind the other, and combines what waits once it has more than so many bytes.
-    pub fn take(&mut self, pairs: usize, bytes: &[u8], wait_bytes: usize, slots: &mut Slots, combine: Combine<V>) {
-        let waiting_bytes = self.bytes.len() - self.combined_bytes + bytes.len();
-        if waiting_bytes > wait_bytes.max(2 * self.combined_bytes) {
-            self.combine(slots, combine);
-        }
-        assert!(self.bytes.len() + bytes.len() < LIST_BYTES_MAX, "a list holds less than 4 GiB");
-        if self.bytes.capacity() == 0 {
-            self.bytes.reserve_exact(wait_bytes);
-        }
-        self.append(bytes);
-        self.waiting_pairs += pairs;
+    /// Takes one pair, the first of `from`, which has so many bytes.
+    #[inline(always)]
+    pub fn take_one(&mut self, from: &[u8], bytes: usize, scratch: &Scratch) {
+        self.waiting.push(from, bytes, &scratch.blocks);
     }
 
-    fn append(&mut self, bytes: &[u8]) {
-        if self.bytes.len() + bytes.len() > self.populated_bytes {
-            self.bytes.reserve(bytes.len());
-            let listed = self.bytes.len();
-            let spare = self.bytes.spare_capacity_mut();
-            let more = spare.len().min(POPULATED_BYTES_MIN.max(listed / 4).max(bytes.len()));
-            populate(&mut spare[..more]);
-            self.populated_bytes = listed + more;
+    /// True when more than so many bytes wait, and enough to be combined.
+    pub fn is_due(&self, wait_bytes: usize) -> bool {
+        self.waiting.bytes > wait_bytes.max(2 * self.combined.bytes)
+    }
+
+    /// Divides pairs that are combined among lists.
+    pub fn divide(self, lists: usize, list_of: impl Fn(u32) -> usize, scratch: &Scratch) -> Vec<Self> {
+        let mut divided: Vec<Self> = (0..lists).map(|_| List::new()).collect();
+        for block in self.combined.blocks {
+            for (at, pair) in entry::pairs::<K, V>(block.bytes()) {
+                divided[list_of(pair.hash)].combined.push(&block.bytes()[at..], pair.bytes, &scratch.blocks);
+            }
         }
-        self.bytes.extend_from_slice(bytes);
+        divided
     }
 
     /// Combines what waits.
-    pub fn combine(&mut self, slots: &mut Slots, combine: Combine<V>) {
-        if self.waiting_pairs == 0 {
+    pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
+        if self.waiting.count == 0 {
             return;
         }
-        let pairs_before = self.combined_pairs;
+        let Scratch { slots, blocks } = scratch;
+        let waiting = std::mem::replace(&mut self.waiting, Pairs::new());
+        let combined_before = self.combined.count;
         // A guess of how many keys there will be: too few slots are made anew, too many do not stay in the cache.
-        let mut keys = pairs_before + self.waiting_pairs * self.new_in_256 / 256;
-        slots.index::<K, V>(&self.bytes[..self.combined_bytes], keys);
-        let (mut at, mut end) = (self.combined_bytes, self.combined_bytes);
+        let mut keys = combined_before + waiting.count * self.new_in_256 / 256;
+        slots.index::<K, V>(&self.combined.blocks, keys);
         // Places and hashes of a batch: of all of it, of pairs that seem to be there already with where, of the rest.
         let mut batch = [(0, 0); BATCH];
         let mut known = [(0, 0, 0); BATCH];
         let mut rest = [(0, 0); BATCH];
-        while at < self.bytes.len() {
-            if !slots.have_room(self.combined_pairs) {
-                keys = 2 * keys.max(self.combined_pairs);
-                slots.index::<K, V>(&self.bytes[..end], keys);
-            }
-            // 1. Find where the pairs begin, and ask for their slots.
-            let mut count = 0;
-            while count < BATCH && at < self.bytes.len() {
-                let pair = entry::read::<K, V>(&self.bytes[at..]);
-                prefetch(&slots.words[slots.home(pair.hash)]);
-                batch[count] = (at as u32, pair.hash);
-                count += 1;
-                at += pair.bytes;
-            }
-            // 2. Tell those whose key seems to be there from the rest, and ask for it.
-            let (mut known_count, mut rest_count) = (0, 0);
-            for &(start, hash) in &batch[..count] {
-                let place = slots.look(hash);
-                prefetch(&self.bytes[(place as usize).min(end)]);
-                known[known_count % BATCH] = (start, hash, place);
-                known_count += usize::from(place != NOWHERE);
-                rest[rest_count % BATCH] = (start, hash);
-                rest_count += usize::from(place == NOWHERE);
-            }
-            // 3. Combine the ones. Another key with the same hash is one of the rest, which keep their order: no pair moves up
-            // over one that is still wanted.
-            let unknown = rest_count;
-            for &(start, hash, place) in &known[..known_count] {
-                if !self.merge_at(start as usize, place as usize, combine) {
+        for block in waiting.blocks {
+            let pairs = block.bytes();
+            let mut at = 0;
+            while at < pairs.len() {
+                if !slots.have_room(self.combined.count) {
+                    keys = 2 * keys.max(self.combined.count);
+                    slots.index::<K, V>(&self.combined.blocks, keys);
+                }
+                // 1. Find where the pairs begin, and ask for their slots.
+                let mut count = 0;
+                while count < BATCH && at < pairs.len() {
+                    let pair = entry::read::<K, V>(&pairs[at..]);
+                    prefetch(&slots.words[slots.home(pair.hash)]);
+                    batch[count] = (at as u32, pair.hash);
+                    count += 1;
+                    at += pair.bytes;
+                }
+                // 2. Tell those whose key seems to be there from the rest, and ask for it.
+                let (mut known_count, mut rest_count) = (0, 0);
+                for &(start, hash) in &batch[..count] {
+                    let (found, place) = slots.look(hash);
+                    if self.combined.count > 0 {
+                        self.combined.prefetch(place);
+                    }
+                    known[known_count % BATCH] = (start, hash, place);
+                    known_count += usize::from(found);
                     rest[rest_count % BATCH] = (start, hash);
-                    rest_count += 1;
+                    rest_count += usize::from(!found);
+                }
+                // 3. Combine the ones. Another key with the same hash is one of the rest.
+                for &(start, hash, place) in &known[..known_count] {
+                    if !self.merge_at(&pairs[start as usize..], place as usize, combine) {
+                        rest[rest_count % BATCH] = (start, hash);
+                        rest_count += 1;
+                    }
+                }
+                // 4. Look further for the others.
+                for &(start, hash) in &rest[..rest_count] {
+                    self.merge(slots, &pairs[start as usize..], hash, blocks, combine);
                 }
             }
-            if rest_count > unknown {
-                rest[..rest_count].sort_unstable();
-            }
-            // 4. Look further for the others.
-            for &(start, hash) in &rest[..rest_count] {
-                end = self.merge(slots, start as usize, hash, end, combine);
-            }
         }
-        self.bytes.truncate(end);
-        self.combined_bytes = end;
-        self.new_in_256 = (self.combined_pairs - pairs_before) * 256 / self.waiting_pairs;
-        self.waiting_pairs = 0;
+        self.new_in_256 = (self.combined.count - combined_before) * 256 / waiting.count;
     }
 
-    /// Combines the pair at `start` into the pair of its key, or moves it up to `end`, the end of the combined pairs;
-    /// returns where they end now.
+    /// Combines the first pair of `from` into the pair of its key, or adds it.
     #[inline(always)]
-    fn merge(&mut self, slots: &mut Slots, start: usize, hash: u32, end: usize, combine: Combine<V>) -> usize {
+    fn merge(&mut self, slots: &mut Slots, from: &[u8], hash: u32, blocks: &Blocks, combine: Combine<V>) {
         let mut at = slots.home(hash);
         loop {
             let slot = slots.words[at];
             if slot == 0 {
-                let bytes = entry::read::<K, V>(&self.bytes[start..]).bytes;
-                self.move_up(start, bytes, end);
-                slots.set(at, hash, end);
-                self.combined_pairs += 1;
-                return end + bytes;
+                let place = self.combined.push(from, entry::read::<K, V>(from).bytes, blocks);
+                return slots.set(at, hash, place);
             }
-            if (slot >> 32) as u32 == hash && self.merge_at(start, (slot as u32 - 1) as usize, combine) {
-                return end;
+            if (slot >> 32) as u32 == hash && self.merge_at(from, (slot as u32 - 1) as usize, combine) {
+                return;
             }
             at = slots.next(at);
         }
     }
 
-    /// Combines the pair at `start` into the combined one at `place`, if that has its key.
+    /// Combines the first pair of `from` into the combined one at `place`, if that has its key.
     #[inline(always)]
-    fn merge_at(&mut self, start: usize, place: usize, combine: Combine<V>) -> bool {
-        // What is combined ends before this pair begins.
-        let (before, from) = self.bytes.split_at_mut(start);
-        let (pair, known) = (entry::read::<K, V>(from), entry::read::<K, V>(&before[place..]));
+    fn merge_at(&mut self, from: &[u8], place: usize, combine: Combine<V>) -> bool {
+        let known_bytes = &mut self.combined.blocks[place >> AT_BITS].bytes_mut()[place % BLOCK_BYTES..];
+        let (pair, known) = (entry::read::<K, V>(from), entry::read::<K, V>(known_bytes));
         let is_same = K::equal(pair.key, known.key);
         if is_same {
             let combined = combine(V::own(known.value), V::own(pair.value));
-            let value = place + known.bytes - Self::VALUE_BYTES..place + known.bytes;
-            V::write(V::lend(&combined), &mut before[value]);
+            let end = known.bytes;
+            V::write(V::lend(&combined), &mut known_bytes[end - Self::VALUE_BYTES..end]);
         }
         is_same
     }
 
-    #[inline(always)]
-    fn move_up(&mut self, start: usize, bytes: usize, end: usize) {
-        if bytes <= SHORT_PAIR && start - end >= SHORT_PAIR && start + SHORT_PAIR <= self.bytes.len() {
-            // What is too much lands where nothing is needed any more.
-            let pair: [u8; SHORT_PAIR] = self.bytes[start..start + SHORT_PAIR].try_into().expect("so many");
-            self.bytes[end..end + SHORT_PAIR].copy_from_slice(&pair);
-        } else if start != end {
-            self.bytes.copy_within(start..start + bytes, end);
-        }
-    }
-
-    /// Gives memory back that nothing waits for.
-    pub fn trim(&mut self) {
-        if self.bytes.len() < self.bytes.capacity() / 2 {
-            self.bytes.shrink_to_fit();
-            self.populated_bytes = self.populated_bytes.min(self.bytes.capacity());
-        }
-    }
-
-    /// Forgets all pairs and keeps the memory.
+    /// Forgets all pairs.
     pub fn clear(&mut self) {
-        self.bytes.clear();
-        (self.combined_bytes, self.combined_pairs, self.waiting_pairs) = (0, 0, 0);
+        (self.combined, self.waiting) = (Pairs::new(), Pairs::new());
     }
 
     /// Number of pairs; of keys, when nothing waits.
     pub fn len(&self) -> usize {
-        self.combined_pairs + self.waiting_pairs
+        self.combined.count + self.waiting.count
     }
 
-    /// All pairs, one behind the other.
-    #[inline(always)]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Bytes of all pairs. What the last block of either kind has room for is not counted.
+    pub fn bytes(&self) -> usize {
+        self.combined.bytes + self.waiting.bytes
     }
 
     /// Bytes of the pairs that are combined.
     pub fn combined_bytes(&self) -> usize {
-        self.combined_bytes
+        self.combined.bytes
     }
 
-    /// All pairs with their places.
+    /// True when it comes near to what a place can say.
+    pub fn is_crowded(&self) -> bool {
+        self.combined.blocks.len() + self.waiting.blocks.len() > BLOCKS_MAX / 2
+    }
+
+    /// All pairs with their places, when nothing waits.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
-        entry::pairs(&self.bytes)
+        debug_assert_eq!(self.waiting.count, 0, "pairs that wait are not seen");
+        pairs_of(&self.combined.blocks)
+    }
+
+    /// The bytes that begin with the pair at a place.
+    #[inline(always)]
+    pub fn from(&self, place: usize) -> &[u8] {
+        self.combined.from(place)
     }
 }
