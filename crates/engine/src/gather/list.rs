@@ -25,6 +25,8 @@ use crate::entry::{self, Entry};
 
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
+/// Combined pairs that are near anyway, bytes: to ask for each takes longer.
+const NEAR_BYTES: usize = 256 << 10;
 /// Places of pairs are 32-bit: the number of a block, and where in it. Only a pair that is larger has a larger block, and begins it.
 const AT_BITS: u32 = BLOCK_BYTES.trailing_zeros();
 /// Blocks of a list at most; one less, because slots hold places + 1.
@@ -279,10 +281,11 @@ impl<K: Key, V: Datum> List<K, V> {
                     at += pair.bytes;
                 }
                 // 2. Tell those whose key seems to be there from the rest, and ask for it.
+                let is_far = self.combined.bytes > NEAR_BYTES;
                 let (mut known_count, mut rest_count) = (0, 0);
                 for &(start, hash) in &batch[..count] {
                     let (found, place) = slots.look(hash);
-                    if self.combined.count > 0 {
+                    if is_far {
                         self.combined.prefetch(place);
                     }
                     known[known_count % BATCH] = (start, hash, place);
