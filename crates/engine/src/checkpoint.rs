@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
-use crate::job::Settings;
+use crate::settings::Settings;
 use crate::shared::Place;
 use crate::source::Source;
 

@@ -12,10 +12,10 @@ use std::rc::Rc;
 
 use crate::budget::Room;
 use crate::datum::{Combine, Datum};
-use crate::job::{Order, Settings};
 use crate::map_reduce::{MapReduce, Reduce, combiner};
 use crate::merge::{Merge, Sorted};
 use crate::reduction::Reduction;
+use crate::settings::{Order, Settings};
 use crate::shared::Failure;
 use crate::sorter::Sorter;
 use crate::store::{Pile, Store};

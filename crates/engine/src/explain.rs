@@ -1,8 +1,8 @@
 //! The plan in words: what was chosen, and why.
 
-use crate::job::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::plan::{PAGE_BYTES_UNKNOWN, Plan, Program, work_ns};
 use crate::sample::{Sample, WORTH_BYTES};
+use crate::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
 
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

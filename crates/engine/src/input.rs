@@ -14,9 +14,9 @@ use std::sync::Arc;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::{Asked, Error, Result};
-use crate::job::Settings;
 use crate::quotes::{self, State};
 use crate::records::Records;
+use crate::settings::Settings;
 use crate::source::Source;
 
 /// The input of a job.

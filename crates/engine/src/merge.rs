@@ -9,8 +9,8 @@ use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
 
 use crate::datum::{Datum, Key};
-use crate::job::Order;
 use crate::run::{Run, RunReader};
+use crate::settings::Order;
 use crate::shared::Failure;
 use crate::spill::Spill;
 use crate::store::{Row, Store};

@@ -2,8 +2,8 @@
 
 use crate::budget::{Budget, Needs, Room};
 use crate::error::{Error, Result};
-use crate::job::{Buffer, Combining, Exchange, Isolation, Order, PagePolicy, Settings};
 use crate::sample::{Sample, WORTH_BYTES};
+use crate::settings::{Buffer, Combining, Exchange, Isolation, Order, PagePolicy, Settings};
 
 /// Memory for pages in flight, of all workers that map at once: small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;

@@ -13,9 +13,10 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::input::Input;
-use crate::job::{Job, Settings};
+use crate::job::Job;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::records::Records;
+use crate::settings::Settings;
 use crate::split::Split;
 
 /// What the bytes so far mean for the next.

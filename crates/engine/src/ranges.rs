@@ -14,10 +14,10 @@ use gristmill_os::clock::monotonic_ns;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
-use crate::job::{Isolation, Order, Settings};
 use crate::map_reduce::{Emit, MapReduce};
 use crate::reader::Reader;
 use crate::sample::{ask, cut, is_worth_it, map_piece};
+use crate::settings::{Isolation, Order, Settings};
 use crate::source::Source;
 use crate::store::{Pile, Store};
 

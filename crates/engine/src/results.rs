@@ -15,9 +15,9 @@ use crate::datum::Datum;
 use crate::entry::{self, Entry};
 use crate::error::{Error, Result};
 use crate::exchange::{HEADER_BYTES, Header, Kind, give_back};
-use crate::job::{Order, Settings};
 use crate::map_reduce::MapReduce;
 use crate::plan::Plan;
+use crate::settings::{Order, Settings};
 use crate::shared::Shared;
 
 /// How the streams of the reducers make up the result.

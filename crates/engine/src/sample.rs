@@ -17,10 +17,10 @@ use gristmill_os::wake::poll;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
-use crate::job::{Isolation, Settings};
 use crate::map_reduce::{Emit, MapReduce};
 use crate::reader::Reader;
 use crate::records::Records;
+use crate::settings::{Isolation, Settings};
 use crate::source::Source;
 use crate::split::Split;
 use crate::tasks::Tasks;

@@ -14,9 +14,9 @@ use std::rc::Rc;
 
 use crate::budget::Room;
 use crate::datum::{Combine, Datum, Key};
-use crate::job::Order;
 use crate::merge::{Merge, Sorted};
 use crate::run::{Run, RunWriter};
+use crate::settings::Order;
 use crate::shared::Failure;
 use crate::spill::Spill;
 use crate::store::{Pile, Store};

@@ -10,7 +10,7 @@ use gristmill_page::prefetch;
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::gather::{Gathered, LIST_BITS};
-use crate::job::Order;
+use crate::settings::Order;
 
 /// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();

@@ -16,7 +16,6 @@ use crate::exchange::{Inbox, JobIsOver, Lane, Outbox};
 use crate::fate::{Fate, Moment};
 use crate::finish::finish;
 use crate::iterate::Pairs;
-use crate::job::{Buffer, Isolation, PagePolicy};
 use crate::keep::{Keeper, NoRoom, pairs_of};
 use crate::map_reduce::{Emit, MapReduce, Reduce};
 use crate::narrow::Narrow;
@@ -25,6 +24,7 @@ use crate::plan::Plan;
 use crate::ranges::Ranges;
 use crate::reader::Reader;
 use crate::reduction::Reduction;
+use crate::settings::{Buffer, Isolation, PagePolicy};
 use crate::shared::{Failure, Shared};
 use crate::shared_output::Scopes;
 use crate::spill::{Spill, Tally};
@@ -48,7 +48,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub tasks: &'w Tasks,
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
-    pub settings: &'w crate::job::Settings,
+    pub settings: &'w crate::settings::Settings,
     /// What the partitions are, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
     /// Reducers write the result themselves.

@@ -11,11 +11,11 @@ use crate::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result};
 use crate::explain::{Choice, explain};
 use crate::input::{Input, Opened};
-use crate::job::{Isolation, Settings};
 use crate::map_reduce::MapReduce;
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::ranges::Ranges;
 use crate::sample::Sample;
+use crate::settings::{Isolation, Settings};
 use crate::shared::Room;
 use crate::tasks::Tasks;
 
