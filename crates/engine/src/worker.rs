@@ -340,7 +340,7 @@ impl<J: MapReduce> Mapper<J> {
         // After the last page was pushed, and by one store.
         work.shared.commit(lane.slot).commit(lane.outbox.epoch);
         lane.outbox.fate.passes(Moment::Committed);
-        lane.ring_receivers();
+        lane.outbox.ring_receivers();
         // While there are tasks that nobody has drawn the round is not over, and nobody needs to look.
         if !work.shared.has_new_task(lane.outbox.round) {
             work.shared.announce();

@@ -1,0 +1,61 @@
+//! What stands in front of the pairs of a page.
+//!
+//! ```text
+//!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 4 | 0, 4 | pairs ... |
+//! ```
+
+/// Bytes in front of the pairs of a page.
+pub(crate) const HEADER_BYTES: usize = 32;
+
+/// What the bytes of a page are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// Whole pairs.
+    Pairs = 1,
+    /// A piece of a pair that is larger than a page; more follows on the next page of this producer.
+    Piece = 2,
+    /// The last piece of such a pair.
+    LastPiece = 3,
+    /// The last page of a result.
+    End = 4,
+}
+
+/// What stands in front of the pairs of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub epoch: u64,
+    pub partition: u32,
+    pub bytes: u32,
+    pub pairs: u32,
+    pub round: u32,
+    pub kind: Kind,
+}
+
+impl Header {
+    pub fn write(&self, page: &mut [u8]) {
+        page[..8].copy_from_slice(&self.epoch.to_le_bytes());
+        for (at, word) in [self.partition, self.bytes, self.pairs, self.round, self.kind as u32].iter().enumerate() {
+            page[8 + at * 4..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Of a page that was received.
+    pub fn read(page: &[u8]) -> Header {
+        let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"));
+        Header {
+            epoch: u64::from_le_bytes(page[..8].try_into().expect("eight bytes")),
+            partition: word(8),
+            bytes: word(12),
+            pairs: word(16),
+            round: word(20),
+            kind: match word(24) {
+                1 => Kind::Pairs,
+                2 => Kind::Piece,
+                3 => Kind::LastPiece,
+                4 => Kind::End,
+                other => panic!("a page of kind {other} was received"),
+            },
+        }
+    }
+}
