@@ -12,11 +12,11 @@
 //! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
 //! claims, the coordinator when it puts a task back or opens a round.
 
-mod failing;
+mod bad_records;
+mod claims;
+mod failure;
 mod steps;
 mod written;
-
-pub(crate) use written::Given;
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -28,8 +28,11 @@ use gristmill_ring::{CommitWord, Futex};
 
 use crate::counters::{COUNTERS, Counters};
 use crate::fate::Fate;
-
-pub(crate) use failing::Place;
+pub(crate) use bad_records::Place;
+pub(crate) use claims::ROUNDS_MAX;
+use failure::FAILURE_WORDS;
+pub(crate) use failure::{Doing, Failure};
+pub(crate) use written::Given;
 
 const JOB_WORDS: usize = 16;
 const PARTITION_WORDS: usize = 8;
@@ -39,6 +42,7 @@ const SLOT_WORDS: usize = 192;
 const MESSAGE_AT: usize = 16;
 const MESSAGE_WORDS: usize = 64;
 const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
+const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
 const _: () = assert!(COUNTERS_AT + COUNTERS <= SLOT_WORDS);
 
 /// Words of the job.
@@ -97,154 +101,6 @@ pub(crate) enum Reducing {
     Takes,
     /// It makes room for more, and takes no pages meanwhile.
     Spills,
-}
-
-const FAILURE_WORDS: usize = 4;
-const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
-
-/// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
-/// source, and more numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    Read {
-        source: usize,
-        offset: u64,
-        errno: i32,
-    },
-    Truncated {
-        source: usize,
-        found: u64,
-    },
-    RecordTooLong {
-        source: usize,
-        offset: u64,
-    },
-    /// The words travel as the slot's message.
-    Rejected {
-        source: usize,
-        offset: u64,
-        why: String,
-    },
-    /// What a step leaves for the next is more than the shelf holds.
-    ShelfFull,
-    /// A pair to be left for the next step is larger than an extent.
-    PairTooLarge {
-        bytes: usize,
-    },
-    /// The words travel as the slot's message.
-    Conflict {
-        task: usize,
-        what: String,
-    },
-    RecordCut {
-        source: usize,
-        offset: u64,
-    },
-    /// As `Rejected`.
-    Compressed {
-        source: usize,
-        offset: u64,
-        why: String,
-    },
-    /// A part of the result cannot be written.
-    Output {
-        part: usize,
-        errno: i32,
-    },
-    Spill {
-        folder: usize,
-        doing: Doing,
-        errno: i32,
-        /// Spilled until then; of a block that is not what was written, where it lies.
-        bytes: u64,
-    },
-}
-
-/// What was being done with a spill file when it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
-    Open,
-    Write,
-    Read,
-    /// What was read is not what was written.
-    Check,
-}
-
-const DOINGS: [Doing; 4] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check];
-
-impl Failure {
-    fn encode(&self) -> [u64; FAILURE_WORDS] {
-        match *self {
-            Failure::Read { source, offset, errno } => [1, source as u64, errno as u64, offset],
-            Failure::Truncated { source, found } => [2, source as u64, found, 0],
-            Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
-            Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
-            Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
-            Failure::Output { part, errno } => [14, part as u64, errno as u64, 0],
-            Failure::ShelfFull => [5, 0, 0, 0],
-            Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
-            Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
-            Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
-            Failure::Compressed { source, offset, .. } => [9, source as u64, offset, 0],
-        }
-    }
-
-    fn decode([kind, source, number, more]: [u64; FAILURE_WORDS], message: impl FnOnce() -> String) -> Option<Failure> {
-        let source = source as usize;
-        match kind {
-            0 => None,
-            1 => Some(Failure::Read { source, offset: more, errno: number as i32 }),
-            2 => Some(Failure::Truncated { source, found: number }),
-            3 => Some(Failure::RecordTooLong { source, offset: number }),
-            4 => Some(Failure::Rejected { source, offset: number, why: message() }),
-            5 => Some(Failure::ShelfFull),
-            6 => Some(Failure::PairTooLarge { bytes: number as usize }),
-            7 => Some(Failure::Conflict { task: source, what: message() }),
-            8 => Some(Failure::RecordCut { source, offset: number }),
-            9 => Some(Failure::Compressed { source, offset: number, why: message() }),
-            spill @ 10..14 => {
-                let doing = DOINGS[spill as usize - 10];
-                Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
-            }
-            14 => Some(Failure::Output { part: source, errno: number as i32 }),
-            other => panic!("a failure of kind {other} was left"),
-        }
-    }
-}
-
-/// A claim on a task: which worker took it in which epoch of its own, in which round of the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub round: u32,
-    /// `None` while nobody has claimed the task.
-    pub taken: Option<(usize, u64)>,
-}
-
-const NOBODY: u64 = 0xfff;
-
-/// Rounds that a job has at most, all steps together: what a claim has room for.
-pub(crate) const ROUNDS_MAX: u32 = 1 << 20;
-
-impl Claim {
-    fn free(round: u32) -> u64 {
-        u64::from(round) << 44 | NOBODY << 32
-    }
-
-    fn taken(round: u32, slot: usize, epoch: u64) -> u64 {
-        assert!(epoch < 1 << 32 && (slot as u64) < NOBODY, "epochs and slots fit a claim");
-        u64::from(round) << 44 | (slot as u64) << 32 | epoch
-    }
-
-    fn decode(word: u64) -> Claim {
-        let slot = word >> 32 & 0xfff;
-        let taken = (slot != NOBODY).then_some((slot as usize, word & 0xffff_ffff));
-        Claim { round: (word >> 44) as u32, taken }
-    }
-}
-
-/// The counter of drawn tasks: the round above, the task below.
-fn next_word(round: u32, task: usize) -> u64 {
-    u64::from(round) << 32 | task as u64
 }
 
 /// The slot of the coordinator, which receives results.
@@ -400,20 +256,6 @@ impl<'p> Shared<'p> {
         self.job(Job::Round).load(Ordering::Acquire) as u32
     }
 
-    /// Opens a round of so many tasks, all of them free.
-    pub fn open_round(&self, round: u32, tasks: usize) {
-        assert!(round < ROUNDS_MAX && tasks <= self.task_words.len(), "the words have room for {tasks} tasks");
-        self.job(Job::Tasks).store(tasks as u64, Ordering::Release);
-        for task in 0..tasks {
-            self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
-        }
-        self.job(Job::PutBack).store(0, Ordering::Relaxed);
-        // PAIRS WITH the load in `claim_new`: whoever draws from this round finds its tasks free.
-        self.job(Job::NextTask).store(next_word(round, 0), Ordering::Release);
-        // PAIRS WITH the load in `round`.
-        self.job(Job::Round).store(u64::from(round), Ordering::Release);
-    }
-
     /// True when every task of `round` has been committed.
     pub fn is_mapped(&self, round: u32) -> bool {
         self.job(Job::MappedRound).load(Ordering::Acquire) > u64::from(round)
@@ -467,75 +309,6 @@ impl<'p> Shared<'p> {
         let words = self.partition_words(partition);
         words[1].store(u64::from(since), Ordering::Release);
         words[0].store(slot as u64, Ordering::Release);
-    }
-
-    // Tasks.
-
-    /// Claims the next task of `round` that nobody has drawn yet.
-    ///
-    /// The counter names its round: a worker that still believes in the round before draws nothing. (It would
-    /// draw numbers that it cannot claim, and nobody else would draw them again.)
-    pub fn claim_new(&self, round: u32, slot: usize, epoch: u64, drawn: impl Fn()) -> Option<usize> {
-        loop {
-            let next = self.job(Job::NextTask).load(Ordering::Acquire);
-            let task = self.drawable(next, round)?;
-            let draw = self.job(Job::NextTask).compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed);
-            if draw.is_ok() {
-                drawn();
-                if self.claim(task, round, slot, epoch) {
-                    return Some(task);
-                }
-            }
-        }
-    }
-
-    /// Claims a task of `round` that a dead worker had drawn.
-    pub fn claim_put_back(&self, round: u32, slot: usize, epoch: u64) -> Option<usize> {
-        if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        (0..self.tasks()).find(|task| self.claim(*task, round, slot, epoch))
-    }
-
-    fn claim(&self, task: usize, round: u32, slot: usize, epoch: u64) -> bool {
-        let (free, taken) = (Claim::free(round), Claim::taken(round, slot, epoch));
-        self.task_word(task).compare_exchange(free, taken, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    }
-
-    /// The task that the counter value `next` offers to a worker in `round`.
-    fn drawable(&self, next: u64, round: u32) -> Option<usize> {
-        let task = (next & 0xffff_ffff) as usize;
-        (next >= next_word(round, 0) && next < next_word(round, self.tasks())).then_some(task)
-    }
-
-    /// True when [`Shared::claim_new`] would find something.
-    pub fn has_new_task(&self, round: u32) -> bool {
-        self.drawable(self.job(Job::NextTask).load(Ordering::Relaxed), round).is_some()
-    }
-
-    /// True when one of the two claims may find something.
-    pub fn has_free_task(&self, round: u32) -> bool {
-        self.has_new_task(round)
-            || self.job(Job::PutBack).load(Ordering::Acquire) != 0
-                && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
-    }
-
-    pub fn claim_of(&self, task: usize) -> Claim {
-        Claim::decode(self.task_word(task).load(Ordering::Acquire))
-    }
-
-    /// True when the task's claim belongs to a committed epoch.
-    pub fn is_done(&self, task: usize) -> bool {
-        matches!(self.claim_of(task).taken, Some((slot, epoch)) if self.commit(slot).committed() >= epoch)
-    }
-
-    /// Frees every task that dead `slot` had claimed and not committed.
-    pub fn put_back(&self, slot: usize) {
-        for task in self.open_tasks(slot) {
-            self.task_word(task).store(Claim::free(self.claim_of(task).round), Ordering::Release);
-        }
-        // Even when it had claimed nothing: it may have drawn a task and died before the claim.
-        self.job(Job::PutBack).store(1, Ordering::Release);
     }
 
     // A worker's words.
@@ -630,14 +403,6 @@ impl<'p> Shared<'p> {
         })
     }
 
-    /// The tasks of the open epoch of dead `slot`.
-    pub fn open_tasks(&self, slot: usize) -> impl Iterator<Item = usize> {
-        let committed = self.commit(slot).committed();
-        let is_open =
-            move |claim: Claim| matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed);
-        (0..self.tasks()).filter(move |task| is_open(self.claim_of(*task)))
-    }
-
     /// `slot` has consumed every page of `round`.
     pub fn set_drained(&self, slot: usize, round: u32) {
         self.slot(slot, Slot::DrainedRound).store(u64::from(round) + 1, Ordering::Release);
@@ -656,31 +421,6 @@ impl<'p> Shared<'p> {
     /// Counts announcements.
     pub fn announced(&self) -> u64 {
         self.job(Job::Announced).load(Ordering::Acquire)
-    }
-
-    /// Leaves an error of the job (not a death) where the coordinator finds it.
-    pub fn fail(&self, slot: usize, failure: &Failure) {
-        if let Failure::Rejected { why: words, .. }
-        | Failure::Conflict { what: words, .. }
-        | Failure::Compressed { why: words, .. } = failure
-        {
-            self.set_message(slot, words);
-        }
-        let words = failure.encode();
-        // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.
-        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
-            word.store(value, Ordering::Release);
-        }
-        self.announce();
-    }
-
-    /// The error that [`Shared::fail`] left in `slot`.
-    pub fn failure(&self, slot: usize) -> Option<Failure> {
-        // PAIRS WITH the stores in `fail`: the kind is read first.
-        let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];
-        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Acquire)), || {
-            self.message(slot).unwrap_or_default()
-        })
     }
 
     /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes.

@@ -1,0 +1,131 @@
+//! Who has which task. A task is claimed by one compare-and-swap on its word.
+
+use std::sync::atomic::Ordering;
+
+use super::{Job, Shared};
+
+/// A claim on a task: which worker took it in which epoch of its own, in which round of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub round: u32,
+    /// `None` while nobody has claimed the task.
+    pub taken: Option<(usize, u64)>,
+}
+
+const NOBODY: u64 = 0xfff;
+
+/// Rounds that a job has at most, all steps together: what a claim has room for.
+pub(crate) const ROUNDS_MAX: u32 = 1 << 20;
+
+impl Claim {
+    fn free(round: u32) -> u64 {
+        u64::from(round) << 44 | NOBODY << 32
+    }
+
+    fn taken(round: u32, slot: usize, epoch: u64) -> u64 {
+        assert!(epoch < 1 << 32 && (slot as u64) < NOBODY, "epochs and slots fit a claim");
+        u64::from(round) << 44 | (slot as u64) << 32 | epoch
+    }
+
+    fn decode(word: u64) -> Claim {
+        let slot = word >> 32 & 0xfff;
+        let taken = (slot != NOBODY).then_some((slot as usize, word & 0xffff_ffff));
+        Claim { round: (word >> 44) as u32, taken }
+    }
+}
+
+/// The counter of drawn tasks: the round above, the task below.
+fn next_word(round: u32, task: usize) -> u64 {
+    u64::from(round) << 32 | task as u64
+}
+
+impl Shared<'_> {
+    /// Opens a round of so many tasks, all of them free.
+    pub fn open_round(&self, round: u32, tasks: usize) {
+        assert!(round < ROUNDS_MAX && tasks <= self.task_words.len(), "the words have room for {tasks} tasks");
+        self.job(Job::Tasks).store(tasks as u64, Ordering::Release);
+        for task in 0..tasks {
+            self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
+        }
+        self.job(Job::PutBack).store(0, Ordering::Relaxed);
+        // PAIRS WITH the load in `claim_new`: whoever draws from this round finds its tasks free.
+        self.job(Job::NextTask).store(next_word(round, 0), Ordering::Release);
+        // PAIRS WITH the load in `round`.
+        self.job(Job::Round).store(u64::from(round), Ordering::Release);
+    }
+
+    /// Claims the next task of `round` that nobody has drawn yet.
+    ///
+    /// The counter names its round: a worker that still believes in the round before draws nothing. (It would
+    /// draw numbers that it cannot claim, and nobody else would draw them again.)
+    pub fn claim_new(&self, round: u32, slot: usize, epoch: u64, drawn: impl Fn()) -> Option<usize> {
+        loop {
+            let next = self.job(Job::NextTask).load(Ordering::Acquire);
+            let task = self.drawable(next, round)?;
+            let draw = self.job(Job::NextTask).compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed);
+            if draw.is_ok() {
+                drawn();
+                if self.claim(task, round, slot, epoch) {
+                    return Some(task);
+                }
+            }
+        }
+    }
+
+    /// Claims a task of `round` that a dead worker had drawn.
+    pub fn claim_put_back(&self, round: u32, slot: usize, epoch: u64) -> Option<usize> {
+        if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        (0..self.tasks()).find(|task| self.claim(*task, round, slot, epoch))
+    }
+
+    fn claim(&self, task: usize, round: u32, slot: usize, epoch: u64) -> bool {
+        let (free, taken) = (Claim::free(round), Claim::taken(round, slot, epoch));
+        self.task_word(task).compare_exchange(free, taken, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The task that the counter value `next` offers to a worker in `round`.
+    fn drawable(&self, next: u64, round: u32) -> Option<usize> {
+        let task = (next & 0xffff_ffff) as usize;
+        (next >= next_word(round, 0) && next < next_word(round, self.tasks())).then_some(task)
+    }
+
+    /// True when [`Shared::claim_new`] would find something.
+    pub fn has_new_task(&self, round: u32) -> bool {
+        self.drawable(self.job(Job::NextTask).load(Ordering::Relaxed), round).is_some()
+    }
+
+    /// True when one of the two claims may find something.
+    pub fn has_free_task(&self, round: u32) -> bool {
+        self.has_new_task(round)
+            || self.job(Job::PutBack).load(Ordering::Acquire) != 0
+                && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
+    }
+
+    pub fn claim_of(&self, task: usize) -> Claim {
+        Claim::decode(self.task_word(task).load(Ordering::Acquire))
+    }
+
+    /// True when the task's claim belongs to a committed epoch.
+    pub fn is_done(&self, task: usize) -> bool {
+        matches!(self.claim_of(task).taken, Some((slot, epoch)) if self.commit(slot).committed() >= epoch)
+    }
+
+    /// Frees every task that dead `slot` had claimed and not committed.
+    pub fn put_back(&self, slot: usize) {
+        for task in self.open_tasks(slot) {
+            self.task_word(task).store(Claim::free(self.claim_of(task).round), Ordering::Release);
+        }
+        // Even when it had claimed nothing: it may have drawn a task and died before the claim.
+        self.job(Job::PutBack).store(1, Ordering::Release);
+    }
+
+    /// The tasks of the open epoch of dead `slot`.
+    pub fn open_tasks(&self, slot: usize) -> impl Iterator<Item = usize> {
+        let committed = self.commit(slot).committed();
+        let is_open =
+            move |claim: Claim| matches!(claim.taken, Some((taker, epoch)) if taker == slot && epoch > committed);
+        (0..self.tasks()).filter(move |task| is_open(self.claim_of(*task)))
+    }
+}

@@ -1,0 +1,145 @@
+//! An error that ends the job, in words that cross processes.
+
+use std::sync::atomic::Ordering;
+
+use super::{Shared, Slot};
+
+/// Words of a failure.
+pub(super) const FAILURE_WORDS: usize = 4;
+
+/// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
+/// source, and more numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Read {
+        source: usize,
+        offset: u64,
+        errno: i32,
+    },
+    Truncated {
+        source: usize,
+        found: u64,
+    },
+    RecordTooLong {
+        source: usize,
+        offset: u64,
+    },
+    /// The words travel as the slot's message.
+    Rejected {
+        source: usize,
+        offset: u64,
+        why: String,
+    },
+    /// What a step leaves for the next is more than the shelf holds.
+    ShelfFull,
+    /// A pair to be left for the next step is larger than an extent.
+    PairTooLarge {
+        bytes: usize,
+    },
+    /// The words travel as the slot's message.
+    Conflict {
+        task: usize,
+        what: String,
+    },
+    RecordCut {
+        source: usize,
+        offset: u64,
+    },
+    /// As `Rejected`.
+    Compressed {
+        source: usize,
+        offset: u64,
+        why: String,
+    },
+    /// A part of the result cannot be written.
+    Output {
+        part: usize,
+        errno: i32,
+    },
+    Spill {
+        folder: usize,
+        doing: Doing,
+        errno: i32,
+        /// Spilled until then; of a block that is not what was written, where it lies.
+        bytes: u64,
+    },
+}
+
+/// What was being done with a spill file when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Open,
+    Write,
+    Read,
+    /// What was read is not what was written.
+    Check,
+}
+
+const DOINGS: [Doing; 4] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check];
+
+impl Failure {
+    fn encode(&self) -> [u64; FAILURE_WORDS] {
+        match *self {
+            Failure::Read { source, offset, errno } => [1, source as u64, errno as u64, offset],
+            Failure::Truncated { source, found } => [2, source as u64, found, 0],
+            Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
+            Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
+            Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
+            Failure::Output { part, errno } => [14, part as u64, errno as u64, 0],
+            Failure::ShelfFull => [5, 0, 0, 0],
+            Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
+            Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
+            Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
+            Failure::Compressed { source, offset, .. } => [9, source as u64, offset, 0],
+        }
+    }
+
+    fn decode([kind, source, number, more]: [u64; FAILURE_WORDS], message: impl FnOnce() -> String) -> Option<Failure> {
+        let source = source as usize;
+        match kind {
+            0 => None,
+            1 => Some(Failure::Read { source, offset: more, errno: number as i32 }),
+            2 => Some(Failure::Truncated { source, found: number }),
+            3 => Some(Failure::RecordTooLong { source, offset: number }),
+            4 => Some(Failure::Rejected { source, offset: number, why: message() }),
+            5 => Some(Failure::ShelfFull),
+            6 => Some(Failure::PairTooLarge { bytes: number as usize }),
+            7 => Some(Failure::Conflict { task: source, what: message() }),
+            8 => Some(Failure::RecordCut { source, offset: number }),
+            9 => Some(Failure::Compressed { source, offset: number, why: message() }),
+            spill @ 10..14 => {
+                let doing = DOINGS[spill as usize - 10];
+                Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
+            }
+            14 => Some(Failure::Output { part: source, errno: number as i32 }),
+            other => panic!("a failure of kind {other} was left"),
+        }
+    }
+}
+
+impl Shared<'_> {
+    /// Leaves an error of the job (not a death) where the coordinator finds it.
+    pub fn fail(&self, slot: usize, failure: &Failure) {
+        if let Failure::Rejected { why: words, .. }
+        | Failure::Conflict { what: words, .. }
+        | Failure::Compressed { why: words, .. } = failure
+        {
+            self.set_message(slot, words);
+        }
+        let words = failure.encode();
+        // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.
+        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
+            word.store(value, Ordering::Release);
+        }
+        self.announce();
+    }
+
+    /// The error that [`Shared::fail`] left in `slot`.
+    pub fn failure(&self, slot: usize) -> Option<Failure> {
+        // PAIRS WITH the stores in `fail`: the kind is read first.
+        let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];
+        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Acquire)), || {
+            self.message(slot).unwrap_or_default()
+        })
+    }
+}
