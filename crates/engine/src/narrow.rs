@@ -7,7 +7,7 @@
 //!                                    and so do chunks with a record that was set aside, and tasks whose worker died
 //! ```
 //!
-//! Record by record, the worker says where it is before each call (`shared/failing.rs`), so a death names its record. What
+//! Record by record, the worker says where it is before each call (`shared/bad_records.rs`), so a death names its record. What
 //! a map function emits before it fails counts for nothing: pairs are kept apart until it has returned. A map function
 //! sees whole records, cut anywhere, so that one record at a time gives the same pairs.
 
