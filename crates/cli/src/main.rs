@@ -89,7 +89,7 @@ enum Program {
 }
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 when the result is complete (or its reader wanted no more of it), 1 when the job failed,
+Exit status: 0 when the result is complete (or its reader wanted no more of it), 1 when the job failed, \
 2 when the command makes no sense.";
 
 fn main() -> ExitCode {

@@ -60,11 +60,12 @@ impl Budget {
             Some(asked) if asked >= least => asked,
             Some(asked) => {
                 let mib = |bytes: usize| bytes.div_ceil(1 << 20);
+                let given = if asked < 1 << 20 { format!("{asked} bytes") } else { format!("{} MiB", asked >> 20) };
+                let plural = if workers == 1 { "" } else { "s" };
                 return Err(Error::Setting(format!(
-                    "a memory of {} MiB is too little for this job, which needs at least {} MiB: {} for pages, {} for \
-                     tables and buffers of the workers that map at once, {} for {workers} workers and their coordinator, \
-                     and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
-                    asked >> 20,
+                    "a memory of {given} is too little for this job, which needs at least {} MiB: {} for pages, {} for \
+                     tables and buffers of the workers that map at once, {} for {workers} worker{plural} and the \
+                     coordinator, and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
                     mib(least),
                     mib(pages_bytes),
                     mib(maps_bytes),
