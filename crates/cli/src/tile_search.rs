@@ -38,7 +38,7 @@ pub struct TileSearch {
     #[arg(long, value_name = "N", help_heading = PUZZLE)]
     depth: Option<u32>,
 
-    /// Memory for the states of two depths in a row [default: half of what is available]
+    /// Memory for the states of two depths in a row [default: half of what --memory leaves, or of what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = PUZZLE)]
     keep_bytes: Option<usize>,
 

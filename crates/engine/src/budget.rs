@@ -3,9 +3,11 @@
 //! ```text
 //!  budget = pages of the region + tables and read buffers of the workers that map at once
 //!         + what a process takes anyway + results that the coordinator holds back
+//!         + in a job in steps, what one step leaves for the next
 //!         + a share for each reducer:  5/8 pairs, with the rows that sort them
 //!                                      1/4 blocks of runs, when they are written and merged
 //!                                      1/8 pages copied because their epoch is still open
+//!                                      in a job in steps, which writes no runs, 7/8 and 1/8
 //! ```
 //!
 //! The kernel's own memory (page tables, page cache, pipes) is no part of it, and neither is what the map function
@@ -16,6 +18,10 @@ use crate::error::{Error, Result};
 /// Without a word from the user a job takes this part of the memory that is available: 1 / 2. The page cache has the other
 /// half, which spilling writes through and reading comes from.
 const DEFAULT_PART: u64 = 2;
+/// A job in steps, which spills nothing, takes this part for what it keeps from step to step, and half as much for the rest.
+const DEFAULT_KEEP_PART: u64 = 2;
+/// The least that a reducer can leave for the next step.
+const KEEP_BYTES_MIN: usize = 128 << 10;
 /// Stack, heap and touched data of a worker that has nothing to do yet.
 const PROCESS_BYTES: usize = 1 << 20;
 /// The least that a reducer can sort and merge in.
@@ -35,37 +41,55 @@ pub(crate) struct Needs {
     pub pages_bytes: usize,
     /// Tables and read buffers of those that map at once.
     pub maps_bytes: usize,
+    /// The job runs in steps, and keeps pairs from one to the next.
+    pub iterates: bool,
+    /// As many as the user says, if he does.
+    pub keep_bytes: Option<usize>,
 }
 
 /// How the memory of a job is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
     pub total_bytes: usize,
+    /// What steps may keep from one to the next.
+    pub keep_bytes: usize,
     /// What the coordinator may hold back of a result that has no order.
     pub result_bytes: usize,
     /// What each reducer may use.
     pub share_bytes: usize,
+    /// Of a job in steps.
+    iterates: bool,
 }
 
 impl Budget {
     /// Divides what was `asked` for, or a part of what is `available`.
     pub fn divide(asked: Option<usize>, available_bytes: u64, needs: Needs) -> Result<Budget> {
-        let Needs { workers, reduce_workers, pages_bytes, maps_bytes } = needs;
+        let Needs { workers, reduce_workers, pages_bytes, maps_bytes, iterates, keep_bytes } = needs;
         let processes_bytes = (workers + 1) * PROCESS_BYTES;
         let fixed = pages_bytes + maps_bytes + processes_bytes;
         // The coordinator holds back an eighth of what a reducer has, or of what all have when they are few.
-        let least = fixed + SHARE_BYTES_MIN * reduce_workers / 8 * 9 + SHARE_BYTES_MIN / 8;
-        let total_bytes = match asked {
-            None => least.max((available_bytes / DEFAULT_PART) as usize),
-            Some(asked) if asked >= least => asked,
+        let rest_least = fixed + SHARE_BYTES_MIN * reduce_workers / 8 * 9 + SHARE_BYTES_MIN / 8;
+        let keep_least = if iterates { keep_bytes.unwrap_or(KEEP_BYTES_MIN * reduce_workers) } else { 0 };
+        let least = rest_least + keep_least;
+        let keep = |unasked: usize| if iterates { keep_bytes.unwrap_or(unasked) } else { 0 };
+        let part = |part: u64| (available_bytes / part) as usize;
+        let (total_bytes, keep_bytes) = match asked {
+            None if iterates => {
+                let keep_bytes = keep(part(DEFAULT_KEEP_PART).max(keep_least));
+                (rest_least.max(part(2 * DEFAULT_KEEP_PART)) + keep_bytes, keep_bytes)
+            }
+            None => (least.max(part(DEFAULT_PART)), 0),
+            Some(asked) if asked >= least => (asked, keep((asked - fixed) / 2)),
             Some(asked) => {
                 let mib = |bytes: usize| bytes.div_ceil(1 << 20);
                 let given = if asked < 1 << 20 { format!("{asked} bytes") } else { format!("{} MiB", asked >> 20) };
+                let kept =
+                    if iterates { format!("{} to keep from step to step, ", mib(keep_least)) } else { String::new() };
                 let plural = if workers == 1 { "" } else { "s" };
                 return Err(Error::Setting(format!(
                     "a memory of {given} is too little for this job, which needs at least {} MiB: {} for pages, {} for \
                      tables and buffers of the workers that map at once, {} for {workers} worker{plural} and the \
-                     coordinator, and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
+                     coordinator, {kept}and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
                     mib(least),
                     mib(pages_bytes),
                     mib(maps_bytes),
@@ -73,9 +97,15 @@ impl Budget {
                 )));
             }
         };
-        let left = total_bytes - fixed;
+        let left = total_bytes - fixed - keep_bytes;
         let result_bytes = left / 9;
-        Ok(Budget { total_bytes, result_bytes, share_bytes: (left - result_bytes) / reduce_workers })
+        Ok(Budget {
+            total_bytes,
+            keep_bytes,
+            result_bytes,
+            share_bytes: (left - result_bytes) / reduce_workers,
+            iterates,
+        })
     }
 
     /// The share of a reducer, divided.
@@ -84,10 +114,11 @@ impl Budget {
         // A stream that is read has a block as stored and a block unpacked; so has the run that is written.
         let block_bytes = (blocks_bytes / 2 / (2 * STREAMS_MIN)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         Room {
-            pairs_bytes: self.share_bytes / 8 * 5,
+            pairs_bytes: self.share_bytes / 8 * if self.iterates { 7 } else { 5 },
             held_bytes: self.share_bytes / 8,
             block_bytes,
             streams_max: (blocks_bytes / (2 * block_bytes)).max(STREAMS_MIN),
+            spills: !self.iterates,
         }
     }
 }
@@ -103,17 +134,8 @@ pub(crate) struct Room {
     pub block_bytes: usize,
     /// Streams that are merged at once, memory being one of them.
     pub streams_max: usize,
-}
-
-impl Room {
-    /// The same for a reducer that keeps all pairs in memory.
-    pub fn without_limit(self) -> Room {
-        Room { pairs_bytes: usize::MAX, ..self }
-    }
-
-    pub fn is_limited(self) -> bool {
-        self.pairs_bytes < usize::MAX
-    }
+    /// Pairs that are more go to disk; if not, they end the job.
+    pub spills: bool,
 }
 
 #[cfg(test)]
@@ -125,12 +147,15 @@ mod tests {
         #[test]
         fn no_more_is_given_away_than_there_is(
             asked in 1usize..1 << 40, workers in 1usize..1024, pages_bytes in 0usize..1 << 30, maps_bytes in 0usize..1 << 30,
+            iterates: bool, keep_bytes in prop::option::of(0usize..1 << 30),
         ) {
-            let needs = Needs { workers, reduce_workers: workers, pages_bytes, maps_bytes };
+            let needs = Needs { workers, reduce_workers: workers, pages_bytes, maps_bytes, iterates, keep_bytes };
             if let Ok(budget) = Budget::divide(Some(asked), 0, needs) {
-                let Room { pairs_bytes, held_bytes, block_bytes, streams_max } = budget.room();
-                let reducers = workers * (pairs_bytes + held_bytes + 2 * block_bytes * streams_max);
-                prop_assert!(pages_bytes + maps_bytes + reducers + budget.result_bytes <= asked);
+                let Room { pairs_bytes, held_bytes, block_bytes, streams_max, .. } = budget.room();
+                let blocks_bytes = if iterates { 0 } else { 2 * block_bytes * streams_max };
+                let reducers = workers * (pairs_bytes + held_bytes + blocks_bytes);
+                prop_assert!(pages_bytes + maps_bytes + reducers + budget.result_bytes + budget.keep_bytes <= asked);
+                prop_assert_eq!(budget.keep_bytes > 0, iterates && keep_bytes != Some(0));
                 prop_assert_eq!(budget.total_bytes, asked);
             }
         }
@@ -138,10 +163,23 @@ mod tests {
 
     #[test]
     fn a_memory_that_is_too_small_is_an_error_that_says_the_least() {
-        let needs = Needs { workers: 4, reduce_workers: 4, pages_bytes: 4 << 20, maps_bytes: 2 << 20 };
-        let why = Budget::divide(Some(8 << 20), 0, needs).expect_err("too little").to_string();
+        let once = Needs {
+            workers: 4,
+            reduce_workers: 4,
+            pages_bytes: 4 << 20,
+            maps_bytes: 2 << 20,
+            iterates: false,
+            keep_bytes: None,
+        };
+        let why = Budget::divide(Some(8 << 20), 0, once).expect_err("too little").to_string();
         assert!(why.starts_with("a memory of 8 MiB is too little for this job, which needs at least 12 MiB"), "{why}");
-        Budget::divide(Some(12 << 20), 0, needs).expect("what was named as the least is enough");
-        Budget::divide(None, 0, needs).expect("unasked, the least is taken whatever is available");
+        Budget::divide(Some(12 << 20), 0, once).expect("what was named as the least is enough");
+        let steps = Needs { iterates: true, keep_bytes: Some(3 << 20), ..once };
+        let why = Budget::divide(Some(12 << 20), 0, steps).expect_err("too little").to_string();
+        assert!(why.contains("needs at least 15 MiB") && why.contains("3 to keep from step to step"), "{why}");
+        Budget::divide(Some(15 << 20), 0, steps).expect("what was named as the least is enough");
+        for needs in [once, steps] {
+            Budget::divide(None, 0, needs).expect("unasked, the least is taken whatever is available");
+        }
     }
 }

@@ -148,7 +148,6 @@ fn supervise<J: MapReduce>(
             tasks: 0,
             first_round: 0,
             placed: None,
-            keep_bytes: prepared.keep_bytes,
             deaths: Vec::new(),
             progress,
             on_news,
@@ -242,8 +241,6 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     first_round: u32,
     /// What each partition was given when its place in the result was fixed.
     placed: Option<Vec<Given>>,
-    /// What the shelf may hold.
-    keep_bytes: u64,
     deaths: Vec<String>,
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
     on_news: Option<Box<dyn FnMut(&str) + 'p>>,

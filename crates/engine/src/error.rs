@@ -172,12 +172,22 @@ pub enum Error {
     },
     /// What two steps of an iterated job leave is more than the region keeps.
     #[error(
-        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise the limit with --keep-bytes (Job::keep_bytes), or stop a step earlier"
+        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise --memory (Job::memory) or --keep-bytes (Job::keep_bytes), or stop a step earlier"
     )]
     KeepLimit {
         /// The step whose pairs found no room, from 0.
         step: u32,
         /// The limit.
+        limit_bytes: u64,
+    },
+    /// What a reducer of an iterated job gathers in a step is more than its share of the memory.
+    #[error(
+        "step {step} did not fit: its pairs may take {limit_bytes} bytes in each reducer, and a job in steps does not spill. Raise --memory (Job::memory), or stop a step earlier"
+    )]
+    StepLimit {
+        /// The step, from 0.
+        step: u32,
+        /// The limit of a reducer.
         limit_bytes: u64,
     },
     /// A pair that a step leaves for the next is larger than a piece of the region that one worker takes at a time.

@@ -346,8 +346,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// What the pairs of two steps in a row may take in the region, for [`Job::iterate`]; by default half of the memory
-    /// that is available. It is address space until it is used.
+    /// What the pairs of two steps in a row may take in the region, for [`Job::iterate`]; by default half of what
+    /// [`Job::memory`] leaves beside pages and tables, or half of the memory that is available. It is address space until it is used.
     pub fn keep_bytes(mut self, bytes: u64) -> Self {
         self.settings.keep_bytes = Some(bytes);
         self
@@ -361,7 +361,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     }
 
     /// Memory of all workers and the coordinator together, in bytes: what does not fit is spilled to disk. By default half
-    /// of what is available, to the machine and to the process's cgroup.
+    /// of what is available, to the machine and to the process's cgroup. [`Job::iterate`] spills nothing: a step that does not fit
+    /// is an error.
     ///
     /// It covers pages, tables, buffers, and the sorting of the result; not what the map function and the
     /// receiver of the result allocate themselves. One pair, and one record, must fit.
@@ -597,7 +598,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::run`]; and when the pairs of two steps together are larger than [`Job::keep_bytes`].
+    /// As [`Job::run`]; and when the pairs of two steps together are larger than [`Job::keep_bytes`], or those of
+    /// one, while they are gathered, than the memory leaves to reducers.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
         coordinator::iterate(self, state, control)
     }

@@ -266,6 +266,8 @@ impl Plan {
             reduce_workers,
             pages_bytes: slots * pool_pages * page_bytes,
             maps_bytes: mapping_at_once * (buffer_bytes + CHUNK_BYTES),
+            iterates,
+            keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),
         };
         let bad_records = settings.skip_bad_records.min(BAD_RECORDS_THAT_KILL_MAX) as usize;
         let budget = Budget::divide(settings.memory_bytes, machine.available_bytes, needs)?;

@@ -89,14 +89,15 @@ impl<J: MapReduce> Reduction<J> {
         }
     }
 
-    /// Makes room for more: combines what waits, and spills if that was not enough.
+    /// Makes room for more: combines what waits, and spills if that was not enough; in a job in steps that is the end.
     pub fn make_room(&mut self) -> Result<(), Failure> {
         self.combine();
         self.scratch.trim();
-        if self.is_nearly_full() || self.sorter.is_crowded {
-            return self.sorter.spill();
+        match self.is_nearly_full() || self.sorter.is_crowded {
+            false => Ok(()),
+            true if self.sorter.room.spills => self.sorter.spill(),
+            true => Err(Failure::StepFull),
         }
-        Ok(())
     }
 
     /// True when something must be spilled before more is taken.
@@ -137,7 +138,7 @@ impl<J: MapReduce> Reduction<J> {
             // What has been taken gives its memory to what is gathered.
             left_bytes = left_bytes.saturating_sub(bytes.len());
             drop(bytes);
-            if self.sorter.held_bytes + left_bytes > pairs_bytes.saturating_add(pairs_bytes / 4) {
+            if self.sorter.held_bytes + left_bytes > pairs_bytes + pairs_bytes / 4 {
                 self.make_room()?;
             }
         }

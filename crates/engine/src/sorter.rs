@@ -74,7 +74,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
     /// True when the store has outgrown its share.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.held_bytes > self.room.pairs_bytes || self.is_crowded && self.room.is_limited()
+        self.held_bytes > self.room.pairs_bytes || self.is_crowded
     }
 
     /// Takes one pair.

@@ -398,10 +398,8 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
 fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
     let Work { plan, settings, reduce, .. } = *work;
     let (order, limit) = run_order::<J>(settings, reduce.is_some());
-    // What a step leaves stays in memory, and is limited there.
-    let room = if work.iterates { plan.room.without_limit() } else { plan.room };
     let ranged = work.ranges.is_some();
-    let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, ranged, order, limit, room, spill);
+    let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, ranged, order, limit, plan.room, spill);
     reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.deterministic));
     reduction
 }

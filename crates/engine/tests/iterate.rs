@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Case, Random, die_at_every, input_of, random_text};
+use common::{Case, Random, die_at_every, input_of, random_text, resident_kib};
 use gristmill::{
     Buffer, Combine, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
     PagePolicy, Pairs, Records, Split, Summary,
@@ -25,6 +25,7 @@ fn main() {
             ("a_thousand_steps_start_workers_once", many_steps),
             ("a_step_without_pairs_is_followed_by_another", nothing_left),
             ("pairs_that_outgrow_the_region_are_one_clear_error", limit),
+            ("steps_stay_within_the_memory_and_say_which_does_not_fit", memory),
             ("a_pair_larger_than_an_extent_is_one_clear_error", giant),
             ("a_longer_state_is_a_mistake_that_is_named", longer_state),
             ("used_pages_fault_once_and_fresh_ones_each_time", faults),
@@ -195,6 +196,30 @@ fn limit() {
     assert!(reached >= 15, "step {reached}");
     let expected = format!("step {} did not fit: the pairs of two steps in a row may take 2097152 bytes", reached + 1);
     assert!(error.contains(&expected) && error.contains("--keep-bytes"), "{error}");
+}
+
+fn memory() {
+    let before_kib = resident_kib();
+    for (budget, keep_bytes, what) in [
+        (32, Some(2 << 20), "the pairs of two steps in a row may take 2097152 bytes together"),
+        (32, Some(16 << 20), "bytes in each reducer, and a job in steps does not spill"),
+        (64, None, "bytes"),
+    ] {
+        let (mut reached, mut peak_kib) = (0, 0);
+        let job = doubling(&Doubling).memory(budget << 20);
+        let job = if let Some(bytes) = keep_bytes { job.keep_bytes(bytes) } else { job };
+        let outcome = job.iterate(&[], |step| {
+            assert_eq!(step.pairs(), 1 << step.number());
+            reached = step.number();
+            peak_kib = peak_kib.max(resident_kib());
+            Next::Pairs
+        });
+        let error = outcome.expect_err("2^40 numbers do not fit").to_string();
+        println!("{budget} MiB: {peak_kib} KiB above {before_kib} KiB, {reached} steps: {error}");
+        assert!(error.contains(&format!("step {} did not fit", reached + 1)) && error.contains(what), "{error}");
+        assert!(error.contains("Raise --memory"), "{error}");
+        assert!(reached >= 15 && peak_kib - before_kib < budget as u64 * 1024, "{peak_kib} KiB of {budget} MiB");
+    }
 }
 
 /// Emits a value of as many bytes as its input says.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{Case, Places, Random, input_of, least_memory, random_text};
+use common::{Case, Places, Random, input_of, least_memory, random_text, resident_kib};
 use gristmill::{
     Bytes, Combine, Combining, Count as Counted, Counters, Emit, Error, Exchange, Input, Job, MapReduce, Moment, Order,
     Records, Split, Summary,
@@ -314,18 +314,6 @@ impl MapReduce for Many {
             out.emit(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number);
         }
     }
-}
-
-/// Kilobytes that this process, its children and the shared pages they touched take together.
-fn resident_kib() -> u64 {
-    let of = |pid: &str| {
-        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
-        pss.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0)
-    };
-    let own = std::process::id();
-    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-    of("self") + children.split_whitespace().map(of).sum::<u64>()
 }
 
 fn within_budget() {

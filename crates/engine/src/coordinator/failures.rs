@@ -44,7 +44,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 path: self.work.written.map_or_else(Default::default, |written| written.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),
             },
-            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.keep_bytes },
+            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.plan.budget.keep_bytes as u64 },
+            Failure::StepFull => Error::StepLimit { step, limit_bytes: self.work.plan.room.pairs_bytes as u64 },
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,

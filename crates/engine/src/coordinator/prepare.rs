@@ -62,8 +62,6 @@ pub(super) struct Prepared<J: MapReduce> {
     /// Where the job goes on, if it keeps that.
     pub checkpoint: Option<(Checkpoint, Facts)>,
     pub input_bytes: u64,
-    /// What the shelf may hold.
-    pub keep_bytes: u64,
     shelf: ShelfShape,
     /// The words that workers and coordinator share.
     pub room: Room,
@@ -145,8 +143,7 @@ impl<J: MapReduce> Prepared<J> {
         let quotes = opened.quotes(settings, plan.split_bytes)?;
         let tasks =
             Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
-        let keep_bytes = kind.state.map_or(0, |_| settings.keep_bytes.unwrap_or(available_bytes / 2));
-        let shelf = ShelfShape::of(keep_bytes, plan.reduce_workers);
+        let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers);
         // A partition has a piece, and one more for each extent that it begins anew in.
         let pieces = kind.state.map_or(0, |_| plan.partitions + shelf.extents);
         let room = Room {
@@ -158,7 +155,7 @@ impl<J: MapReduce> Prepared<J> {
             bad_records: settings.skip_bad_records as usize,
         };
         let (_opened, _child) = (opened, child);
-        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, keep_bytes, shelf, room, _opened, _child })
+        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, shelf, room, _opened, _child })
     }
 
     /// The shape of the region.

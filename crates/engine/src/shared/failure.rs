@@ -32,6 +32,8 @@ pub(crate) enum Failure {
     },
     /// What a step leaves for the next is more than the shelf holds.
     ShelfFull,
+    /// What a reducer gathers in a step is more than its share of the memory.
+    StepFull,
     /// A pair to be left for the next step is larger than an extent.
     PairTooLarge {
         bytes: usize,
@@ -87,6 +89,7 @@ impl Failure {
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
             Failure::Output { part, errno } => [14, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
+            Failure::StepFull => [15, 0, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
             Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
             Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
@@ -112,6 +115,7 @@ impl Failure {
                 Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
             }
             14 => Some(Failure::Output { part: source, errno: number as i32 }),
+            15 => Some(Failure::StepFull),
             other => panic!("a failure of kind {other} was left"),
         }
     }

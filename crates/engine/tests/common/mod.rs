@@ -604,3 +604,15 @@ pub fn input_of(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
     fs::write(&path, text).expect("written");
     (dir, path)
 }
+
+/// Kilobytes that this process, its children and the shared pages they touched take together.
+pub fn resident_kib() -> u64 {
+    let of = |pid: &str| {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+        pss.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0)
+    };
+    let own = std::process::id();
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+    of("self") + children.split_whitespace().map(of).sum::<u64>()
+}
