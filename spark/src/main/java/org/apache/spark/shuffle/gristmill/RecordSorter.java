@@ -37,7 +37,7 @@ import scala.collection.Iterator;
 final class RecordSorter<K, C> extends MemoryConsumer {
   private static final int MEASURED = 64;
   private static final int MEASURE_EVERY_MAX = 1 << 12;
-  private static final int PLACE_BYTES = 24; // two in an array that doubles, a key's, and one and a half for its order, rounded up
+  private static final int PLACE_BYTES = 32; // two in an array that doubles, a key's, its first bits, and one and a half for its order, rounded up
   private static final int FILE_BUFFER = 1 << 15;
 
   private final TaskContext context;
