@@ -16,13 +16,17 @@ import java.util.concurrent.CompletableFuture;
  * <ol>
  * <li>a partition that has a full page;
  * <li>if the pool is pressed (over the threshold, or a writer waits): any partition, the fullest first;
- * <li>if the shuffle is being flushed: everything.
+ * <li>if the shuffle is being flushed: everything;
+ * <li>if nothing was sent for a while: what is worth a parcel, so that little is left to be sent when the last map ends.
  * </ol>
  * A parcel that fails goes back to the front of its queues, so that a changed plan sends it elsewhere; after
  * {@code triesMax} failures in a row its segments are dropped and readers will find them missing. A segment may so arrive
  * twice; readers take one.
  */
 public final class Outbox implements AutoCloseable {
+  private static final int IDLE_MS = 100;
+  private static final int IDLE_PART = 8; // of a page
+
   /** Moves a parcel, given as its segments, to an executor; the future completes when the home has it. */
   public interface Transport {
     CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel);
@@ -92,6 +96,8 @@ public final class Outbox implements AutoCloseable {
   private long sentBytes;
   private long failedParcels;
   private long droppedSegments;
+  private long composedAt = System.nanoTime();
+  private boolean asleep; // the sender waits for whatever comes
   private boolean searched; // the sender waits, and has found nothing to send though the pool is pressed
   private boolean closed;
 
@@ -115,7 +121,7 @@ public final class Outbox implements AutoCloseable {
       if (limits.copies > 1 && (s.plan == null || s.plan.hasReplica(partition))) {
         enqueue(s, ~partition, new Waiting(held, 0), false);
       }
-      if (mayLeave(s, partition) || s.queues.containsKey(~partition) && mayLeave(s, ~partition)) {
+      if (asleep && s.plan != null || mayLeave(s, partition) || s.queues.containsKey(~partition) && mayLeave(s, ~partition)) {
         notifyAll();
       }
     }
@@ -286,6 +292,8 @@ public final class Outbox implements AutoCloseable {
       searched = false;
       long now = System.nanoTime();
       long wake = Long.MAX_VALUE;
+      long idleFrom = composedAt + IDLE_MS * 1_000_000L;
+      int worthBytes = now < idleFrom ? limits.pageBytes : limits.pageBytes / IDLE_PART;
       boolean pressed = pool.pressed(limits.threshold);
       for (Map.Entry<Integer, Shuffle> e : shuffles.entrySet()) {
         Shuffle s = e.getValue();
@@ -304,14 +312,18 @@ public final class Outbox implements AutoCloseable {
           wake = Math.min(wake, s.notBefore);
           continue;
         }
-        Parcel parcel = compose(e.getKey(), s, all ? 1 : limits.pageBytes);
+        Parcel parcel = compose(e.getKey(), s, all ? 1 : worthBytes);
         if (parcel != null) {
+          composedAt = now;
           return parcel;
         }
+        wake = Math.min(wake, now < idleFrom ? idleFrom : now + IDLE_MS * 1_000_000L);
       }
       searched = pressed;
       if (wake == Long.MAX_VALUE) {
+        asleep = true;
         wait();
+        asleep = false;
       } else {
         wait(Math.max(1, (wake - now) / 1_000_000));
       }

@@ -61,6 +61,13 @@ public final class PageStore implements AutoCloseable {
     return lane(partition).sealedIndex(shuffle, partition);
   }
 
+  /** Begins to write down what was received for a shuffle; does not wait for it. */
+  public void seal(int shuffle) {
+    for (StoreLane lane : lanes) {
+      lane.seal(shuffle);
+    }
+  }
+
   public void read(int shuffle, int partition, long offset, byte[] into, int length) throws IOException {
     lane(partition).file(shuffle).read(offset, into, length);
   }

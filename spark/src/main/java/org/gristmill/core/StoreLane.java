@@ -21,7 +21,8 @@ import java.util.TreeMap;
  * <ol>
  * <li>it has grown to {@code appendBytes};
  * <li>tails use half of {@code tailBytesMax}: largest first (at all of it, {@link #receive} blocks);
- * <li>somebody wants the index of its shuffle: then all tails of that shuffle, in partition order.
+ * <li>the disk has had nothing to do for a while: the largest, if it is not too small to be worth it;
+ * <li>somebody wants an index of its shuffle, or will soon: then all tails of that shuffle, in partition order.
  * </ol>
  * If a write fails, the shuffle is marked failed here and its segments are dropped, now and later: readers find them missing
  * and tell the driver, which finds another home.
@@ -43,13 +44,15 @@ final class StoreLane implements AutoCloseable {
     boolean failed;
     boolean removed;
     boolean writing;
-    int sealers;
+    boolean sealing;
   }
 
   /** Tails taken out of memory to be written in one go. */
   private record Batch(int shuffle, Log log, List<Tail> tails) {}
 
   private static final int PIECE_BYTES = 1 << 18;
+  private static final int IDLE_MS = 100;
+  private static final int IDLE_PART = 8; // of appendBytes
 
   private final FileChooser files;
   private final FailureListener listener;
@@ -59,6 +62,7 @@ final class StoreLane implements AutoCloseable {
   private final Map<Integer, Log> logs = new HashMap<>();
   private final Set<Integer> removed = new HashSet<>();
   private long tailBytes;
+  private long writtenAt = System.nanoTime();
   private boolean closed;
 
   StoreLane(String name, FileChooser files, FailureListener listener, int appendBytes, long tailBytesMax) {
@@ -100,18 +104,23 @@ final class StoreLane implements AutoCloseable {
       if (log == null) {
         return new PartitionIndex(List.of());
       }
-      log.sealers++;
-      notifyAll();
-      try {
-        while (!closed && !log.removed && (log.writing || !log.tails.isEmpty())) {
-          wait();
-        }
-      } finally {
-        log.sealers--;
+      while (!closed && !log.removed && (log.writing || !log.tails.isEmpty())) {
+        log.sealing = true;
+        notifyAll();
+        wait();
       }
       file = log.file;
     }
     return file == null ? new PartitionIndex(List.of()) : file.index(partition);
+  }
+
+  /** Begins to write down everything received so far for a shuffle. */
+  synchronized void seal(int shuffle) {
+    Log log = logs.get(shuffle);
+    if (log != null) {
+      log.sealing = true;
+      notifyAll();
+    }
   }
 
   /** The file of a shuffle, for reading. */
@@ -180,6 +189,7 @@ final class StoreLane implements AutoCloseable {
     synchronized (this) {
       Log log = batch.log;
       log.writing = false;
+      writtenAt = System.nanoTime();
       tell = failure != null && !log.removed && !log.failed;
       if (tell) {
         log.failed = true;
@@ -202,19 +212,22 @@ final class StoreLane implements AutoCloseable {
   /** Waits for something to write and takes it; null when closed. */
   private synchronized Batch next() throws InterruptedException {
     while (!closed) {
+      long idleMs = (System.nanoTime() - writtenAt) / 1_000_000;
+      int worthBytes = idleMs < IDLE_MS ? appendBytes : appendBytes / IDLE_PART;
       for (Map.Entry<Integer, Log> e : logs.entrySet()) {
         Log log = e.getValue();
-        if (!log.tails.isEmpty()) {
-          if (log.sealers > 0) {
-            return take(e.getKey(), log, inPartitionOrder(log));
-          }
+        if (log.tails.isEmpty()) {
+          log.sealing = false;
+        } else if (log.sealing) {
+          return take(e.getKey(), log, inPartitionOrder(log));
+        } else {
           int partition = largest(log);
-          if (log.tails.get(partition).length() >= appendBytes || tailBytes > tailBytesMax / 2) {
+          if (log.tails.get(partition).length() >= worthBytes || tailBytes > tailBytesMax / 2) {
             return take(e.getKey(), log, List.of(partition));
           }
         }
       }
-      wait();
+      wait(tailBytes > 0 && idleMs < IDLE_MS ? IDLE_MS - idleMs : 0);
     }
     return null;
   }

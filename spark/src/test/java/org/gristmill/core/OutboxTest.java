@@ -103,6 +103,21 @@ class OutboxTest {
   }
 
   @Test
+  void aSenderWithNothingToDoSendsWhatIsWorthAParcel() throws Exception {
+    outbox.plan(new Plan(1, 1, new String[] {"a", "b"}));
+    outbox.add(1, 1, Segments.segment(1, 1, 0, 0, 0, true, "small"));
+    outbox.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(200)));
+    while (net.at("a").isEmpty()) {
+      Thread.sleep(5);
+    }
+    outbox.add(1, 0, Segments.segment(1, 0, 1, 1, 0, true, "y".repeat(200)));
+    while (net.at("a").size() < 2) {
+      Thread.sleep(5);
+    }
+    assertEquals(List.of(), net.at("b"));
+  }
+
+  @Test
   void aPressedPoolAsksForAPlanAndSendsPagesThatAreNotFull() throws Exception {
     for (int p = 0; p < 20; p++) {
       outbox.add(1, p, Segments.segment(1, p, 0, 0, 0, true, "x".repeat(400)));

@@ -87,6 +87,36 @@ class PageStoreTest {
   }
 
   @Test
+  void aDiskWithNothingToDoGetsWhatWaitsIfItIsWorthIt() throws Exception {
+    open(this::file, 1 << 10, 1 << 20);
+    byte[] worth = Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(200));
+    store.receive(List.of(worth, Segments.segment(1, 2, 0, 0, 0, true, "y")));
+    awaitBytes(worth.length);
+    byte[] another = Segments.segment(1, 0, 1, 1, 0, true, "z".repeat(100));
+    store.receive(List.of(another));
+    awaitBytes(worth.length + another.length);
+  }
+
+  @Test
+  void whatIsAnnouncedIsWrittenBeforeAnybodyAsks() throws Exception {
+    open(this::file, 1 << 20, 1 << 20);
+    byte[] a = Segments.segment(1, 0, 0, 0, 0, true, "a");
+    byte[] b = Segments.segment(1, 2, 0, 0, 0, true, "b");
+    store.receive(List.of(a, b));
+    store.seal(99);
+    store.seal(1);
+    awaitBytes(a.length + b.length);
+    assertEquals(1, store.index(1, 2).entries().size());
+  }
+
+  private void awaitBytes(long bytes) throws InterruptedException {
+    while (file(0, 1).length() < bytes) {
+      Thread.sleep(1);
+    }
+    assertEquals(bytes, file(0, 1).length());
+  }
+
+  @Test
   void moreThanTheMemoryPassesThrough() throws Exception {
     open(this::file, 500, 2000);
     for (int i = 0; i < 200; i++) {
