@@ -47,6 +47,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
   private final boolean isExecutor;
   private final StatusLocations locations;
   private final SegmentCodec codec;
+  private final long inFlightBytes;
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
   private final Map<Integer, Shared> shared = new ConcurrentHashMap<>();
@@ -64,6 +65,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
     locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
     codec = new SegmentCodec(conf, env.serializerManager());
+    inFlightBytes = conf.getSizeAsMb("spark.reducer.maxSizeInFlight", "48m") << 20;
     sort = new SortShuffleManager(conf);
     resolver = new GristmillResolver(conf, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
@@ -117,7 +119,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, ?, C> ours = (GristmillShuffleHandle<K, ?, C>) handle;
     PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
-        metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES));
+        metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES),
+        inFlightBytes / RecordIterator.OPENED_MAX);
     RecordIterator records = new RecordIterator(handle.shuffleId(), opener, shared(ours).serializer.newInstance(), codec,
         codec.canJoin(ours.relocatable()), metrics, context);
     return new PartitionReader<>(ours.dependency(), records, context, env.blockManager());

@@ -2,6 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -47,12 +48,14 @@ final class PartitionOpener {
   private final int end;
   private final boolean allMaps;
   private final int readBytes;
+  private final long aheadBytes;
   private final Map<Integer, Map<Integer, Long>> winners = new TreeMap<>();
   private Coordinator.Location location;
   private boolean flushed;
 
   PartitionOpener(ExecutorNode node, BlockTransferService service, MapOutputTracker tracker,
-      ShuffleReadMetricsReporter metrics, int shuffle, int startMap, int endMap, int start, int end, int readBytes) {
+      ShuffleReadMetricsReporter metrics, int shuffle, int startMap, int endMap, int start, int end, int readBytes,
+      long aheadBytes) {
     this.node = node;
     this.service = service;
     this.metrics = metrics;
@@ -61,6 +64,7 @@ final class PartitionOpener {
     this.end = end;
     allMaps = startMap == 0 && endMap == Integer.MAX_VALUE;
     this.readBytes = readBytes;
+    this.aheadBytes = aheadBytes;
     Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> statuses =
         tracker.getMapSizesByExecutorId(shuffle, startMap, endMap, start, end);
     while (statuses.hasNext()) {
@@ -89,7 +93,7 @@ final class PartitionOpener {
         if (selection.complete()) {
           long chosen = bytes(selection.segments());
           node.opened(source.local(), chosen, allMaps ? bytes(index.entries()) - chosen : 0);
-          return new SelectedSegments(source, selection.segments(), readBytes, metrics);
+          return new SelectedSegments(source, selection.segments(), readBytes, aheadBytes, metrics);
         }
         if (!flush() && !relocated()) {
           Map<Integer, Long> incomplete = new TreeMap<>(winners.get(partition));
@@ -147,6 +151,13 @@ final class PartitionOpener {
   private void locate() {
     if (location == null) {
       location = node.locate(shuffle, start, end);
+      Set<String> homes = new HashSet<>();
+      for (int partition : partitions()) {
+        Coordinator.Executor home = location.homes().get(partition - start);
+        if (homes.add(home.id()) && homes.size() > 1) { // the first is opened right now
+          PartitionSource.of(node, service, home, shuffle, partition).announce();
+        }
+      }
     }
   }
 

@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
@@ -14,8 +15,14 @@ import scala.collection.AbstractIterator;
 /**
  * The records of a reduce task's partitions. Segments are deserialised one after the other; where serialiser and codec allow
  * it, all segments of a partition as one stream, which saves setting up a decompressor for each.
+ *
+ * <p>A task of adaptive execution reads many small partitions, which lie on many executors: some are opened ahead, so that these
+ * executors and their disks work side by side.
  */
 final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
+  /** Partitions that are open at a time. */
+  static final int OPENED_MAX = 4; // the one that is read and three ahead
+
   private final int shuffle;
   private final PartitionOpener opener;
   private final SerializerInstance serializer;
@@ -24,10 +31,13 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   private final ShuffleReadMetricsReporter metrics;
   private final TaskContext context;
   private final Iterator<Integer> partitions;
+  private final ArrayDeque<Opened> ahead = new ArrayDeque<>();
   private int partition;
   private SelectedSegments segments;
   private scala.collection.Iterator<Tuple2<Object, Object>> records;
   private boolean ended;
+
+  private record Opened(int partition, SelectedSegments segments) {}
 
   /** @param joined whether the bodies of segments can be read as one stream */
   RecordIterator(int shuffle, PartitionOpener opener, SerializerInstance serializer, SegmentCodec codec,
@@ -66,13 +76,20 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   /** The next segment, or the next partition's segments joined; null after moving to another partition or at the end. */
   private InputStream nextBody() {
     if (segments == null) {
-      if (!partitions.hasNext()) {
+      while (ahead.size() < OPENED_MAX && partitions.hasNext()) {
+        int next = partitions.next();
+        SelectedSegments opened = opener.open(next);
+        opened.start();
+        ahead.add(new Opened(next, opened));
+      }
+      if (ahead.isEmpty()) {
         ended = true;
         context.taskMetrics().mergeShuffleReadMetrics();
         return null;
       }
-      partition = partitions.next();
-      segments = opener.open(partition);
+      Opened next = ahead.remove();
+      partition = next.partition;
+      segments = next.segments;
     }
     do {
       if (!advance()) {

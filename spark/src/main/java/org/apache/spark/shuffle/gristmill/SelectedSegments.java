@@ -14,14 +14,12 @@ import org.gristmill.core.Segment;
 
 /**
  * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
- * {@code readBytes} at a time; from another executor two such pieces are under way while one is being used.
+ * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used.
  *
  * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes as a sort shuffle
  * reads it where all is local. Spark promises no order, but people who take the first or the last of few records expect one.
  */
 final class SelectedSegments {
-  private static final int REMOTE_AHEAD = 2;
-  private static final int LOCAL_AHEAD = 1;
   private static final Comparator<PartitionIndex.Entry> AS_WRITTEN =
       Comparator.comparingInt(PartitionIndex.Entry::mapIndex).thenComparingInt(PartitionIndex.Entry::sequence);
 
@@ -38,30 +36,47 @@ final class SelectedSegments {
   private final ShuffleReadMetricsReporter metrics;
   private final Iterator<Range> ranges;
   private final ArrayDeque<Fetch> underWay = new ArrayDeque<>();
+  private final long aheadBytes;
+  private long underWayBytes;
   private Iterator<PartitionIndex.Entry> inRange = List.<PartitionIndex.Entry>of().iterator();
   private long rangeOffset;
   private byte[] bytes;
   private int bodyAt;
   private PartitionIndex.Entry segment;
 
-  SelectedSegments(PartitionSource source, List<PartitionIndex.Entry> segments, int readBytes,
+  SelectedSegments(PartitionSource source, List<PartitionIndex.Entry> segments, int readBytes, long aheadBytes,
       ShuffleReadMetricsReporter metrics) {
     this.source = source;
     this.metrics = metrics;
+    this.aheadBytes = source.local() ? 1 : aheadBytes;
     ranges = ranges(segments, readBytes).iterator();
+  }
+
+  /** Asks another executor for the first pieces, so that they are under way before they are wanted. */
+  void start() {
+    if (!source.local()) {
+      ask();
+    }
+  }
+
+  private void ask() {
+    while (underWayBytes < aheadBytes && ranges.hasNext()) {
+      Range range = ranges.next();
+      underWayBytes += range.bytes;
+      underWay.add(new Fetch(range, source.read(range.offset, range.bytes)));
+    }
   }
 
   /** Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is not. */
   boolean next() throws IOException {
     while (!inRange.hasNext()) {
-      while (underWay.size() < (source.local() ? LOCAL_AHEAD : REMOTE_AHEAD) && ranges.hasNext()) {
-        Range range = ranges.next();
-        underWay.add(new Fetch(range, source.read(range.offset, range.bytes)));
-      }
+      ask();
       if (underWay.isEmpty()) {
         return false;
       }
-      arrive(underWay.remove());
+      Fetch first = underWay.remove();
+      underWayBytes -= first.range.bytes;
+      arrive(first);
     }
     segment = inRange.next();
     int at = (int) (segment.offset() - rangeOffset);

@@ -40,7 +40,7 @@ class SelectedSegmentsTest {
   }
 
   private String read(int readBytes) throws IOException, InterruptedException {
-    SelectedSegments segments = new SelectedSegments(new PartitionSource.Local(store, 1, 0), store.index(1, 0).entries(), readBytes,
+    SelectedSegments segments = new SelectedSegments(new PartitionSource.Local(store, 1, 0), store.index(1, 0).entries(), readBytes, 1,
         new TempShuffleReadMetrics());
     StringBuilder read = new StringBuilder();
     while (segments.next()) {
