@@ -303,7 +303,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Keeps what is done in the folder `dir`, so that running the same job again continues where this one ended, however
     /// it ended: about every `every` all work until then is on the disk. `program` says what the map function depends on
     /// beside its input, its parameters for example; a job whose program, options or input files are not as they were is
-    /// refused ([`Error::CheckpointOfAnother`]).
+    /// refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
     ///
     /// When the job has ended its checkpoint stays, so that nothing is lost before the result is where it belongs; then
     /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written and nothing is paid.
@@ -468,7 +468,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Runs the job and gathers the result in memory.
     ///
     /// # Errors
-    /// See [`Error`]: bad input, a task that fails again and again, a setting that cannot be
+    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be
     /// honoured, or a system that refuses.
     pub fn run(self) -> Result<Outcome<J>> {
         let mut records = Output::default();
