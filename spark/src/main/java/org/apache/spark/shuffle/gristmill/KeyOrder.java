@@ -58,9 +58,9 @@ final class KeyOrder<K> {
       least = prefixes[i] < prefixes[least] ? i : least;
       greatest = prefixes[i] > prefixes[greatest] ? i : greatest;
     }
-    int direction = order.compare(key(least), key(greatest));
     long range = prefixes[greatest] - prefixes[least]; // without a sign
-    if (range == 0 || direction == 0) {
+    int direction = range == 0 ? 0 : order.compare(key(least), key(greatest));
+    if (direction == 0) {
       return false;
     }
     // 2. The distance from the first, as many bits of it as the number leaves.
