@@ -207,6 +207,14 @@ def number_pairs(count, keys, seed):
         yield words.tobytes()
 
 
+def fractions(count, keys, seed):
+    """Rows of a key below `keys`, uniform, and a value with two decimals, below 10."""
+    yield b"key,value\n"
+    for block in number_pairs(count, keys, seed):
+        words = array.array("I", block)
+        yield b"".join(b"%d,%d.%02d\n" % (key, value // 100, value % 100) for key, value in zip(words[0::2], words[1::2]))
+
+
 def bitmap(width, height):
     """A 24-bit BMP: colour gradients under noise, so that the bins of the histogram fill unequally."""
     assert width * 3 % 4 == 0, "rows without padding"
@@ -273,6 +281,7 @@ SETS = {
             f"100 million pairs of 32-bit numbers, {keys:,} keys", lambda keys=keys: number_pairs(100_000_000, keys, 6))
         for name, keys in (("1k", 1_000), ("1m", 1_000_000), ("50m", 50_000_000))
     },
+    "fractions-20m.csv": ("20 million rows: one of 1,000,000 keys, a value with two decimals", lambda: fractions(20_000_000, 1_000_000, 8)),
     "pca-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 5)),
     "matrix-a-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 6)),
     "matrix-b-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 7)),

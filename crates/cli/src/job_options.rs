@@ -109,8 +109,8 @@ pub struct JobOptions {
     #[arg(long = "spill-dir", value_name = "DIR", help_heading = MEMORY)]
     spill_dirs: Vec<PathBuf>,
 
-    /// The same bytes for any number of workers and any schedule, sums of floating-point numbers included; values
-    /// are then combined within a task, and once more at the end
+    /// The same bytes for any number of workers and any schedule, sums of floating-point numbers included: those
+    /// are then combined within a task, and once more at the end, which takes time; whole numbers take none
     #[arg(long, help_heading = DATA_FLOW)]
     deterministic: bool,
 

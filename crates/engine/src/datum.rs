@@ -21,6 +21,9 @@ pub trait Datum: 'static {
     type Owned: Clone + Default;
     /// The width in bytes, when all values have the same.
     const WIDTH: Option<usize>;
+    /// Whether values combine to the same whatever the order: whole numbers do, floating-point numbers are rounded on the way, and
+    /// bytes may hold such numbers.
+    const EXACT: bool = false;
 
     /// The width of this value in bytes.
     fn width(value: Self::Ref<'_>) -> usize;
@@ -266,11 +269,12 @@ fn word4(bytes: &[u8], at: usize) -> u32 {
 }
 
 macro_rules! number {
-    ($($t:ty, $compare:expr, $prefix:expr, $text:expr;)*) => {$(
+    ($($t:ty, $exact:expr, $compare:expr, $prefix:expr, $text:expr;)*) => {$(
         impl Datum for $t {
             type Ref<'a> = $t;
             type Owned = $t;
             const WIDTH: Option<usize> = Some(size_of::<$t>());
+            const EXACT: bool = $exact;
 
             #[inline(always)]
             fn width(_: $t) -> usize {
@@ -308,7 +312,7 @@ macro_rules! number {
 
 macro_rules! integer_key {
     ($($t:ty),*) => {$(
-        number! { $t, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), |value: $t, to: &mut Vec<u8>| integer_text(value as i128, to); }
+        number! { $t, true, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), |value: $t, to: &mut Vec<u8>| integer_text(value as i128, to); }
         impl Key for $t {
             #[inline(always)]
             fn short(key: $t) -> Option<Short> {
@@ -338,8 +342,8 @@ macro_rules! integer_key {
 
 integer_key!(u8, u16, u32, u64, i8, i16, i32, i64);
 number! {
-    f64, f64::total_cmp, float_prefix, |value: f64, to: &mut Vec<u8>| float_text(value, to);
-    f32, f32::total_cmp, |value: f32| float_prefix(f64::from(value)), |value: f32, to: &mut Vec<u8>| float_text(f64::from(value), to);
+    f64, false, f64::total_cmp, float_prefix, |value: f64, to: &mut Vec<u8>| float_text(value, to);
+    f32, false, f32::total_cmp, |value: f32| float_prefix(f64::from(value)), |value: f32, to: &mut Vec<u8>| float_text(f64::from(value), to);
 }
 
 /// The bits of a float in the order of [`f64::total_cmp`].
@@ -363,6 +367,7 @@ impl Datum for () {
     type Ref<'a> = ();
     type Owned = ();
     const WIDTH: Option<usize> = Some(0);
+    const EXACT: bool = true;
 
     #[inline(always)]
     fn width((): ()) -> usize {
@@ -391,6 +396,7 @@ impl<A: Datum, B: Datum> Datum for (A, B) {
         (Some(a), Some(b)) => Some(a + b),
         _ => panic!("both halves of a pair have a fixed width"),
     };
+    const EXACT: bool = A::EXACT && B::EXACT;
 
     #[inline(always)]
     fn width(_: Self::Ref<'_>) -> usize {
@@ -495,6 +501,13 @@ mod tests {
             let read = <(u32, f64)>::read(&written);
             prop_assert_eq!((read.0, read.1.to_bits()), (a, b.to_bits()));
         }
+    }
+
+    #[test]
+    fn only_whole_numbers_are_exact() {
+        let exact = [u8::EXACT, i64::EXACT, <()>::EXACT, <(u64, i8)>::EXACT];
+        let rounded = [f32::EXACT, f64::EXACT, <(u64, f32)>::EXACT, Bytes::EXACT];
+        assert_eq!((exact, rounded), ([true; 4], [false; 4]));
     }
 
     #[test]

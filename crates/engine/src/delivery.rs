@@ -35,7 +35,7 @@ struct Grouping<'w, J: MapReduce> {
 
 impl<'w, J: MapReduce> Grouping<'w, J> {
     /// What is still to be done to the pairs of `reduction`, if anything. A job that does not combine pairs as they come
-    /// combines them now, when all of them are in memory.
+    /// combines them now, if all of them are in memory.
     fn find(
         mut reduction: Reduction<J>,
         settings: &Settings,
@@ -44,14 +44,35 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
         if J::COMBINE.is_none() {
             return Ok((reduction, reduce.map(|reduce| Grouping { combine: None, reduce: Some(reduce) })));
         }
-        if !reduction.combines() && !reduction.sorter.has_runs() && !settings.deterministic {
-            reduction.begin_to_combine()?;
+        let combine = Some(const { combiner::<J>() });
+        if !reduction.combines() && !reduction.sorter.has_runs() {
+            match settings.combines_in_order::<J>() {
+                true => Grouping { combine, reduce: None }.regroup(&mut reduction)?,
+                false => reduction.begin_to_combine()?,
+            }
         }
-        // Whole tables hold each key once; a table and a run may both hold it.
-        let combined = reduction.combines() && !reduction.sorter.has_runs();
-        let combine = (!combined).then_some(const { combiner::<J>() });
+        // A run may hold keys of another run, or of what is in memory.
+        let combine = combine.filter(|_| reduction.sorter.has_runs());
         let grouping = (combine.is_some() || reduce.is_some()).then_some(Grouping { combine, reduce });
         Ok((reduction, grouping))
+    }
+
+    /// Puts what is made of the pairs in memory in their place, partition by partition: small sorts are faster than a large one.
+    fn regroup(&self, reduction: &mut Reduction<J>) -> Result<(), Failure> {
+        let sorter = &mut reduction.sorter;
+        let partitions = sorter.store.partitions();
+        let mut made = Pile::new(partitions);
+        for partition in 0..partitions {
+            let memory = Sorted::new(sorter.store.take(partition), Order::ByKey, usize::MAX);
+            let merge = Merge::new(Order::ByKey, &sorter.spill, [], Some(memory))?;
+            self.for_each(merge, |key, value| {
+                made.push(partition, key, value);
+                ControlFlow::Continue(())
+            })?;
+        }
+        sorter.held_bytes = made.bytes();
+        sorter.store = Store::Pile(made);
+        Ok(())
     }
 
     /// Calls `emit` with the pairs made of a stream in the order of keys, until it breaks; returns the number of keys.
@@ -92,19 +113,9 @@ pub(crate) fn in_partitions<J: MapReduce>(
     reduce: Option<&Reduce<'_, J::Key, J::Value>>,
 ) -> Result<Reduction<J>, Failure> {
     let (mut reduction, grouping) = Grouping::find(reduction, settings, reduce)?;
-    let Some(grouping) = grouping else { return Ok(reduction) };
-    let partitions = reduction.sorter.store.partitions();
-    let mut made = Pile::new(partitions);
-    for partition in 0..partitions {
-        let store = reduction.sorter.store.take(partition);
-        let memory = Sorted::new(store, Order::ByKey, usize::MAX);
-        let merge = Merge::new(Order::ByKey, &reduction.sorter.spill, [], Some(memory))?;
-        grouping.for_each(merge, |key, value| {
-            made.push(partition, key, value);
-            ControlFlow::Continue(())
-        })?;
+    if let Some(grouping) = grouping {
+        grouping.regroup(&mut reduction)?;
     }
-    reduction.sorter.store = Store::Pile(made);
     Ok(reduction)
 }
 

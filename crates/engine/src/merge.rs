@@ -13,7 +13,7 @@ use crate::run::{Run, RunReader};
 use crate::settings::Order;
 use crate::shared::Failure;
 use crate::spill::Spill;
-use crate::store::{Row, Store};
+use crate::store::{ROWS_AHEAD, Row, Store};
 
 /// One sorted stream.
 enum Stream<K: Key, V: Datum> {
@@ -50,6 +50,10 @@ impl<K: Key, V: Datum> Sorted<K, V> {
     #[inline(always)]
     fn advance(&mut self) {
         self.at += 1;
+        // Rows lie in order, their pairs anywhere.
+        if let Some(ahead) = self.rows.get(self.at + ROWS_AHEAD) {
+            self.store.prefetch(*ahead);
+        }
         if self.at == self.rows.len() {
             self.sort_next();
         }

@@ -59,6 +59,8 @@ const DENSE_KEYS_MAX: usize = 1 << 16;
 pub(crate) struct Program {
     /// It has a combiner.
     pub combines: bool,
+    /// Its values combine in ascending order.
+    pub in_order: bool,
     /// The size of its key domain, if it declares one.
     pub keys: Option<usize>,
     /// The largest domain that its key type allows, 0 if it is no unsigned integer.
@@ -170,7 +172,7 @@ impl Plan {
         program: Program,
         sample: Option<&Sample>,
     ) -> Result<Plan> {
-        let Program { combines, keys, keys_max, iterates, passes, hash_bytes, place_bytes } = program;
+        let Program { combines, in_order, keys, keys_max, iterates, passes, hash_bytes, place_bytes } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
@@ -290,9 +292,9 @@ impl Plan {
             split_bytes,
             chunk_bytes: settings.chunk_bytes.unwrap_or(CHUNK_BYTES).max(1),
             buffer,
-            table_may_rest: settings.buffer == Buffer::Auto && !settings.deterministic,
-            combine_in_reduce: combine_in_reduce && !settings.deterministic,
-            flush_each_task: settings.deterministic,
+            table_may_rest: settings.buffer == Buffer::Auto && !in_order,
+            combine_in_reduce: combine_in_reduce && !in_order,
+            flush_each_task: in_order,
             mapping_at_once,
             epoch_pages: partitions as u64 / 2,
             room: budget.room(),
@@ -325,6 +327,7 @@ mod tests {
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
         let program = Program {
             combines: true,
+            in_order: false,
             keys: None,
             keys_max: 0,
             iterates: false,
@@ -373,6 +376,7 @@ mod tests {
     fn steps_get_all_workers_however_small_the_first_input_is() {
         let program = Program {
             combines: true,
+            in_order: false,
             keys: None,
             keys_max: 0,
             iterates: true,

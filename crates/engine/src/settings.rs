@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::datum::{Datum, Key};
 use crate::error::{Error, Result};
 use crate::fate::Moment;
+use crate::map_reduce::MapReduce;
 use crate::records::Records;
 
 /// Whether workers share an address space.
@@ -38,7 +39,7 @@ pub enum Buffer {
     Array,
     /// A combining table.
     Hash,
-    /// A plain array with a place for each key of a small domain ([`MapReduce::keys`](crate::MapReduce::keys)).
+    /// A plain array with a place for each key of a small domain ([`MapReduce::keys`]).
     Dense,
 }
 
@@ -205,5 +206,15 @@ impl Settings {
             ));
         }
         Ok(())
+    }
+
+    /// Values combine in ascending order: the sums of others are the same in any.
+    pub fn combines_in_order<J: MapReduce>(&self) -> bool {
+        self.deterministic && J::COMBINE.is_some() && !J::Value::EXACT
+    }
+
+    /// Values combine in the order in which they come, and what they are in the end depends on it.
+    pub fn rounds_as_it_comes<J: MapReduce>(&self) -> bool {
+        !self.deterministic && J::COMBINE.is_some() && !J::Value::EXACT
     }
 }

@@ -19,11 +19,8 @@ use crate::run::{Run, RunWriter};
 use crate::settings::Order;
 use crate::shared::Failure;
 use crate::spill::Spill;
-use crate::store::{Pile, Store};
+use crate::store::{Pile, ROWS_AHEAD, Store};
 use crate::values::for_each_key;
-
-/// How far ahead of what is written pairs are asked for.
-const ROWS_AHEAD: usize = 16;
 
 pub(crate) struct Sorter<K: Key, V: Datum> {
     pub store: Store<K, V>,

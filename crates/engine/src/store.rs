@@ -14,6 +14,8 @@ use crate::settings::Order;
 
 /// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();
+/// How far ahead of what is read in order pairs are asked for.
+pub(crate) const ROWS_AHEAD: usize = 16;
 /// Bits of a place that say where in a chunk or partition: 32, and the number of a list.
 const AT_BITS: u32 = 32 + LIST_BITS;
 /// Chunks of a pile at most: the other bits of a place number them.
@@ -177,7 +179,12 @@ impl<K: Key, V: Datum> Store<K, V> {
             // Numbers first, which sorts without a branch that depends on them; then those that are equal.
             rows.sort_unstable_by_key(|row| row.prefix);
             for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
-                equal.sort_unstable_by(|a, b| order.compare::<K, V>(self.pair(*a), self.pair(*b)));
+                // Values of one key, mostly: numbers again.
+                let (key, _) = self.pair(equal[0]);
+                if order == Order::ByKey && equal.iter().all(|row| K::equal(self.pair(*row).0, key)) {
+                    equal.iter_mut().for_each(|row| row.prefix = V::prefix(self.pair(*row).1));
+                }
+                equal.sort_unstable_by(compare);
             }
         }
         rows.truncate(limit);

@@ -400,7 +400,7 @@ fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduct
     let (order, limit) = run_order::<J>(settings, reduce.is_some());
     let ranged = work.ranges.is_some();
     let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, ranged, order, limit, plan.room, spill);
-    reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.deterministic));
+    reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.combines_in_order::<J>()));
     reduction
 }
 

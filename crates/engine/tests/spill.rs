@@ -361,12 +361,13 @@ impl MapReduce for Sums {
 
 fn deterministic() {
     let (_dir, input) = input_of(&vec![b'x'; 5_000_000]);
-    let answer = |workers: usize, least: bool, deterministic: bool| {
+    let answer = |workers: usize, order: Order, least: bool, deterministic: bool| {
         let job = || {
             Job::new(&Sums, Input::paths([&input]))
                 .records(Records::Fixed(1))
                 .workers(workers)
                 .page_bytes(4096)
+                .order(order)
                 .deterministic(deterministic)
         };
         let job = if least { job().memory(least_memory(job())) } else { job() };
@@ -375,12 +376,15 @@ fn deterministic() {
         assert_eq!(bits.len(), 5000);
         bits
     };
-    let expected = answer(1, false, true);
+    let expected = answer(1, Order::ByKey, false, true);
     for workers in [1, 2, 3, 5] {
-        for least in [false, true] {
-            assert!(answer(workers, least, true) == expected, "{workers} workers give other bits");
+        for (order, least) in [(Order::ByKey, false), (Order::ByKey, true), (Order::Unordered, false)] {
+            assert!(answer(workers, order, least, true) == expected, "{workers} workers give other bits");
         }
     }
     // Were it so anyway, this test would show nothing.
-    assert!((1..20).any(|_| answer(3, false, false) != expected), "sums are the same without being told to");
+    assert!(
+        (1..20).any(|_| answer(3, Order::ByKey, false, false) != expected),
+        "sums are the same without being told to"
+    );
 }

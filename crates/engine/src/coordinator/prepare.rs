@@ -15,7 +15,7 @@ use crate::map_reduce::MapReduce;
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::ranges::Ranges;
 use crate::sample::Sample;
-use crate::settings::{Isolation, Settings};
+use crate::settings::{Isolation, Order, Settings};
 use crate::shared::Room;
 use crate::tasks::Tasks;
 
@@ -82,6 +82,9 @@ impl<J: MapReduce> Prepared<J> {
     ) -> Result<Prepared<J>> {
         // 1. Whether it can run.
         settings.check()?;
+        if settings.deterministic && settings.order == Order::Unordered {
+            settings.order = Order::ByKey;
+        }
         kind.check(settings)?;
         if settings.isolation == Isolation::Process {
             let threads = threads_in_this_process().asked("counting the threads of this process")?;
@@ -106,6 +109,7 @@ impl<J: MapReduce> Prepared<J> {
             gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
         let facts = plan::Program {
             combines: J::COMBINE.is_some(),
+            in_order: settings.combines_in_order::<J>(),
             keys: program.keys(),
             keys_max: J::Key::DENSE,
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
