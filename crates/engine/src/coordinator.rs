@@ -255,7 +255,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         &mut self,
         visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<(u64, u64)> {
-        let Work { plan, shared, settings, .. } = *self.work;
+        let Work { plan, shared, settings, reduce, .. } = *self.work;
         let started_ns = self.start_all()?;
         self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
@@ -264,6 +264,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let arrangement = match (self.work.ranges, settings.order) {
             (Some(_), _) => Arrangement::Ranges(plan.partitions),
             (None, Order::Unordered) => Arrangement::Unordered,
+            // Whatever the sums, there is one for each key.
+            (None, Order::ByKey) if reduce.is_none() => Arrangement::Merge(Order::ByKey),
+            (None, order) if settings.rounds_as_it_comes::<J>() => Arrangement::MergeHeldBack(order),
             (None, order) => Arrangement::Merge(order),
         };
         let pairs = results.visit(arrangement, settings.limit, visit, |results| {

@@ -1,8 +1,8 @@
 //! The result as it comes in: one sorted stream of pages per reducer, merged into one.
 //!
 //! A reducer that dies while it delivers is replaced by one that makes the same stream again; what had
-//! been taken from the old one is skipped in the new. A stream without order cannot be made again in the
-//! same order, so it is held back until it is complete: on disk, when it is large.
+//! been taken from the old one is skipped in the new. A stream that would not be the same, because it has no order or because its
+//! sums are rounded otherwise, is held back until it is complete: on disk, when it is large.
 
 use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
@@ -29,6 +29,8 @@ pub(crate) enum Arrangement {
     Ranges(usize),
     /// Each stream is in this order.
     Merge(Order),
+    /// The same, and a replacement's stream may be another.
+    MergeHeldBack(Order),
 }
 
 /// The streams of all reducers.
@@ -38,7 +40,7 @@ pub(crate) struct Results<'r, J: MapReduce> {
     streams: Vec<Stream<'r>>,
     /// The stream whose next page is waited for.
     awaited: usize,
-    /// Bytes of a stream without order that are held back in memory.
+    /// Bytes that are held back in memory.
     held_bytes_max: usize,
     spill_dir: &'r Path,
     kind: std::marker::PhantomData<J>,
@@ -62,6 +64,8 @@ struct Stream<'r> {
     taken: u64,
     skip: u64,
     pieces: Vec<u8>,
+    /// All of it, if it was held back.
+    held: Option<HeldBack<'r>>,
 }
 
 /// What the next pairs are read from.
@@ -70,8 +74,8 @@ enum Source<'r> {
     #[default]
     None,
     Page(PageRef<'r>),
-    /// One pair that was larger than a page.
-    Pair(Vec<u8>),
+    /// One pair that was larger than a page, or what was held back.
+    Copy(Vec<u8>),
 }
 
 impl Stream<'_> {
@@ -79,12 +83,12 @@ impl Stream<'_> {
         match &self.page {
             Source::None => &[],
             Source::Page(page) => &page.bytes()[self.at..self.end],
-            Source::Pair(pair) => &pair[self.at..self.end],
+            Source::Copy(pairs) => &pairs[self.at..self.end],
         }
     }
 }
 
-/// A stream without order until it is whole: in memory, or in a file without a name.
+/// A stream until it is whole: in memory, or in a file without a name.
 struct HeldBack<'r> {
     file: SpooledTempFile,
     /// Pieces that are in it and were not asked for again.
@@ -93,11 +97,13 @@ struct HeldBack<'r> {
 }
 
 impl HeldBack<'_> {
-    /// Holds back some whole pairs.
-    fn push(&mut self, pairs: &[u8]) -> Result<()> {
-        let length = (pairs.len() as u64).to_le_bytes();
+    /// Holds back so many whole pairs.
+    fn push(&mut self, pairs: u64, bytes: &[u8]) -> Result<()> {
+        let mut head = [0; 16];
+        head[..8].copy_from_slice(&pairs.to_le_bytes());
+        head[8..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
         self.pieces += 1;
-        let written = self.file.write_all(&length).and_then(|()| self.file.write_all(pairs));
+        let written = self.file.write_all(&head).and_then(|()| self.file.write_all(bytes));
         written.map_err(|source| self.failed("write", source))
     }
 
@@ -106,15 +112,18 @@ impl HeldBack<'_> {
         self.file.rewind().map_err(|source| self.failed("read", source))
     }
 
-    /// Fills `pairs` with what was pushed next; false when that was all.
-    fn next(&mut self, pairs: &mut Vec<u8>) -> Result<bool> {
-        let mut length = [0; 8];
-        let Some(left) = self.pieces.checked_sub(1) else { return Ok(false) };
+    /// What was pushed next: how many pairs, and their bytes.
+    fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
+        let Some(left) = self.pieces.checked_sub(1) else { return Ok(None) };
         self.pieces = left;
-        self.file.read_exact(&mut length).map_err(|source| self.failed("read", source))?;
-        pairs.resize(u64::from_le_bytes(length) as usize, 0);
-        self.file.read_exact(pairs).map_err(|source| self.failed("read", source))?;
-        Ok(true)
+        let mut head = [0; 16];
+        let piece = self.file.read_exact(&mut head).and_then(|()| {
+            let [pairs, length] =
+                [0, 8].map(|at| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes")));
+            let mut bytes = vec![0; length as usize];
+            self.file.read_exact(&mut bytes).map(|()| (pairs, bytes))
+        });
+        piece.map(Some).map_err(|source| self.failed("read", source))
     }
 
     fn failed(&self, doing: &'static str, source: std::io::Error) -> Error {
@@ -129,10 +138,32 @@ impl<'r, J: MapReduce> Results<'r, J> {
         Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dir, kind: std::marker::PhantomData }
     }
 
-    fn hold_back(&self) -> HeldBack<'r> {
+    /// Reads a stream to its end, so that no other life of it begins, and holds it back in so much memory.
+    fn hold_back(
+        &mut self,
+        number: usize,
+        memory_bytes: usize,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let spill_dir = self.spill_dir;
         // In memory it grows by doubling.
-        let file = spooled_tempfile_in(self.held_bytes_max / 2, self.spill_dir);
-        HeldBack { file, pieces: 0, spill_dir: self.spill_dir }
+        let empty = || HeldBack { file: spooled_tempfile_in(memory_bytes / 2, spill_dir), pieces: 0, spill_dir };
+        let (mut whole, mut life) = (empty(), 0);
+        loop {
+            let more = self.fill(number, wait)?;
+            let stream = &mut self.streams[number];
+            if stream.lives != life {
+                (whole, life) = (empty(), stream.lives);
+            }
+            if !more {
+                break;
+            }
+            whole.push(stream.left, stream.bytes())?;
+            (stream.at, stream.left) = (stream.end, 0);
+        }
+        whole.rewind()?;
+        self.streams[number].held = Some(whole);
+        Ok(())
     }
 
     /// Says in which slot each reducer is now.
@@ -181,6 +212,13 @@ impl<'r, J: MapReduce> Results<'r, J> {
             Arrangement::Unordered => self.visit_one_by_one(counted, &mut wait)?,
             Arrangement::Ranges(partitions) => self.visit_ranges(partitions, counted, &mut wait)?,
             Arrangement::Merge(order) => self.visit_merged(order, counted, &mut wait)?,
+            Arrangement::MergeHeldBack(order) => {
+                let streams = self.streams.len();
+                for number in 0..streams {
+                    self.hold_back(number, self.held_bytes_max / streams, &mut wait)?;
+                }
+                self.visit_merged(order, counted, &mut wait)?
+            }
         };
         Ok(visited)
     }
@@ -191,22 +229,11 @@ impl<'r, J: MapReduce> Results<'r, J> {
         wait: &mut impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<ControlFlow<()>> {
         for number in 0..self.streams.len() {
-            let (mut whole, mut life) = (self.hold_back(), 0);
+            self.hold_back(number, self.held_bytes_max, wait)?;
             while self.fill(number, wait)? {
-                if self.streams[number].lives != life {
-                    (whole, life) = (self.hold_back(), self.streams[number].lives);
-                }
-                let stream = &mut self.streams[number];
-                whole.push(stream.bytes())?;
-                (stream.at, stream.left) = (stream.end, 0);
-            }
-            let mut pairs = Vec::new();
-            whole.rewind()?;
-            while whole.next(&mut pairs)? {
-                for (_, pair) in entry::pairs::<J::Key, J::Value>(&pairs) {
-                    if visit(pair.key, pair.value).is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
+                let flow = self.take(number, &mut visit);
+                if flow.is_break() {
+                    return Ok(flow);
                 }
             }
         }
@@ -282,6 +309,12 @@ impl<'r, J: MapReduce> Results<'r, J> {
             if let Source::Page(page) = std::mem::take(&mut stream.page) {
                 give_back(self.shared, &mut self.receiver, page);
             }
+            if let Some(held) = &mut stream.held {
+                let Some((pairs, bytes)) = held.next()? else { return Ok(false) };
+                (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
+                stream.page = Source::Copy(bytes);
+                return Ok(true);
+            }
             if stream.ended {
                 return Ok(false);
             }
@@ -305,7 +338,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
                     if header.kind == Kind::LastPiece {
                         let pair = std::mem::take(&mut stream.pieces);
                         (stream.at, stream.end, stream.left) = (0, pair.len(), 1);
-                        stream.page = Source::Pair(pair);
+                        stream.page = Source::Copy(pair);
                     }
                 }
                 Kind::End => {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use common::{Case, Count, Places, Random, die_at_every, input_of, random_text};
 use gristmill::{
-    Buffer, Bytes, Combine, Combining, Emit, Error, Exchange, MOMENTS, MapReduce, Moment, Order, PagePolicy, Split,
+    Buffer, Bytes, Combine, Combining, Emit, Error, Exchange, Input, Job, MOMENTS, MapReduce, Moment, Order,
+    PagePolicy, Records, Split,
 };
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 
@@ -28,6 +29,7 @@ fn main() {
             ("replacements_may_die_too", replacements),
             ("all_workers_may_die_at_once", all_at_once),
             ("a_reducer_may_die_while_others_wait_to_deliver", large_results),
+            ("a_replacement_whose_sums_are_rounded_otherwise_neither_loses_nor_doubles_a_key", rounded_results),
             ("an_empty_input_is_answered_after_a_death", empty),
             ("when_there_is_nobody_left_to_replace_the_dead_it_says_so", spares),
             ("a_map_function_that_always_dies_is_one_clear_error", always),
@@ -159,6 +161,44 @@ fn large_results() {
         }
     }
     assert!(died > 20, "only {died} died");
+}
+
+/// Sums that depend very much on the order of their parts.
+struct Rounded;
+
+impl MapReduce for Rounded {
+    type Key = u32;
+    type Value = f64;
+    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) {
+        for at in 0..split.bytes().len() as u64 {
+            let number = (split.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+            out.emit(number as u32 % ROUNDED_KEYS, [1e17, 1.0, -1e17, 99.0][(number >> 20) as usize % 4]);
+        }
+    }
+}
+
+const ROUNDED_KEYS: u32 = 50_000;
+
+fn rounded_results() {
+    let (_dir, input) = input_of(&vec![b'x'; 1_000_000]);
+    let mut died = 0;
+    for nth in (1..64).step_by(9) {
+        let job = Job::new(&Rounded, Input::paths([&input])).records(Records::Fixed(1)).split_bytes(50_000);
+        let job = job.map_workers(2).reduce_workers(2).page_bytes(4096).order(Order::ByValueDescending);
+        // A reducer sends nothing but its result.
+        let job = job.die_at(3, Moment::Sent, nth);
+        let (mut keys, mut last) = (Vec::new(), f64::INFINITY);
+        let summary = job.run_each(|key, sum| {
+            assert!(sum <= last, "{sum} comes after {last}");
+            (last, _) = (sum, keys.push(key));
+        });
+        died += summary.unwrap_or_else(|why| panic!("{nth}: {why}")).deaths.len();
+        keys.sort_unstable();
+        assert!(keys.iter().copied().eq(0..ROUNDED_KEYS), "{nth}: {} keys", keys.len());
+    }
+    assert!(died > 5, "only {died} died");
 }
 
 fn empty() {
