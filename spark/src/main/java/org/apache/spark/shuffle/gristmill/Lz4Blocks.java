@@ -12,8 +12,8 @@ import net.jpountz.xxhash.XXHashFactory;
  * The stream that Spark's LZ4 codec reads, written from array to array. The codec's own stream allocates two buffers of a block and
  * a checksum with a finaliser each time; with many maps and partitions a body has hardly more bytes than that.
  *
- * <p>After a block that hardly got smaller the next ones are stored as they are: compressing random text, which gains nothing, is an
- * eighth of a map task. One writer serves one task, so what it has learnt is of that task's records.
+ * <p>After a block's worth of bytes that hardly got smaller the next ones are stored as they are: compressing random text, which gains
+ * nothing, is an eighth of a map task. One writer serves one task, so what it has learnt is of that task's records.
  *
  * <pre>
  *  | "LZ4Block" 8 | token 1 | stored bytes 4 | bytes 4 | xxHash32 4 | block |   ...   and last one header of 0 bytes
@@ -30,7 +30,7 @@ final class Lz4Blocks implements SegmentCodec.BodyWriter {
   private static final int LEVEL_BASE = 10;
   private static final int BLOCK_BYTES_MIN = 64;
   private static final int BLOCK_BYTES_MAX = 1 << LEVEL_BASE + 15;
-  private static final int UNTRIED_BLOCKS = 15; // after one that did not get smaller by a sixteenth
+  private static final int UNTRIED_BLOCKS = 15; // after one's worth that did not get smaller by a sixteenth
   private static final int HASH_SEED = 0x9747b28c;
   private static final int HASH_MASK = 0xfffffff;
 
@@ -38,6 +38,8 @@ final class Lz4Blocks implements SegmentCodec.BodyWriter {
   private final XXHash32 hash = XXHashFactory.fastestInstance().hash32();
   private final int blockBytes;
   private final int level;
+  private int tried;
+  private int saved;
   private int untried;
 
   Lz4Blocks(long blockBytes) {
@@ -64,10 +66,17 @@ final class Lz4Blocks implements SegmentCodec.BodyWriter {
     int start = to.length();
     int stored = count;
     if (untried > 0) {
-      untried--;
+      untried -= count;
     } else {
       stored = compressor.compress(from, at, count, room, start + HEADER_BYTES, bound);
-      untried = stored > count - count / 16 ? UNTRIED_BLOCKS : 0;
+      tried += count;
+      saved += Math.max(0, count - stored);
+      // A body's last block alone, of a few bytes, would say nothing.
+      if (tried >= blockBytes) {
+        untried = saved < tried / 16 ? UNTRIED_BLOCKS * blockBytes : 0;
+        tried = 0;
+        saved = 0;
+      }
     }
     int method = COMPRESSED;
     if (stored >= count) {

@@ -86,6 +86,18 @@ class Lz4BlocksTest {
   }
 
   @Test
+  void aFewBytesThatDoNotGetSmallerDoNotStopCompression() {
+    byte[] body = Arrays.copyOf(sameLetters(BLOCK), BLOCK + 40);
+    System.arraycopy(noise(40), 0, body, BLOCK, 40);
+    GrowingBuffer written = new GrowingBuffer(1);
+    Lz4Blocks blocks = new Lz4Blocks(BLOCK);
+    for (int i = 0; i < 50; i++) {
+      blocks.write(buffer(body), written);
+    }
+    assertTrue(written.length() < 5 * BLOCK, written.length() + " bytes");
+  }
+
+  @Test
   void aBlockSizeThatTheFormatCannotSayIsRefused() {
     assertThrows(IllegalArgumentException.class, () -> new Lz4Blocks(63));
     assertThrows(IllegalArgumentException.class, () -> new Lz4Blocks((1 << 25) + 1));
