@@ -138,6 +138,13 @@ pub(crate) struct Room {
     pub spills: bool,
 }
 
+impl Room {
+    /// Pairs that take more than this after they were combined have outgrown their room.
+    pub fn nearly_full_bytes(self) -> usize {
+        self.pairs_bytes / 4 * 3
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,6 +69,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
                 made.push(partition, key, value);
                 ControlFlow::Continue(())
             })?;
+            made.close(partition);
         }
         sorter.held_bytes = made.bytes();
         sorter.store = Store::Pile(made);

@@ -108,7 +108,7 @@ impl<J: MapReduce> Reduction<J> {
 
     /// True when it would be worth it to spill.
     pub fn is_nearly_full(&self) -> bool {
-        self.sorter.held_bytes > self.sorter.room.pairs_bytes / 4 * 3
+        self.sorter.held_bytes > self.sorter.room.nearly_full_bytes()
     }
 
     /// Notes how much memory pairs take.

@@ -318,6 +318,15 @@ impl<K: Key, V: Datum> Pile<K, V> {
         &mut self.chunks[self.open[partition] as usize - 1]
     }
 
+    /// Nothing more comes of a partition: gives back what its last chunk has not used.
+    pub fn close(&mut self, partition: usize) {
+        if let Some(last) = (std::mem::take(&mut self.open[partition]) as usize).checked_sub(1) {
+            let chunk = &mut self.chunks[last].bytes;
+            self.room_bytes -= chunk.capacity() - chunk.len();
+            chunk.shrink_to_fit();
+        }
+    }
+
     /// The chunks, partition by partition.
     pub fn into_chunks(mut self) -> impl Iterator<Item = Chunk> {
         self.chunks.sort_by_key(|chunk| chunk.partition);

@@ -45,7 +45,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 source: std::io::Error::from_raw_os_error(errno),
             },
             Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.plan.budget.keep_bytes as u64 },
-            Failure::StepFull => Error::StepLimit { step, limit_bytes: self.work.plan.room.pairs_bytes as u64 },
+            Failure::StepFull => Error::StepLimit { step, limit_bytes: self.work.plan.room.nearly_full_bytes() as u64 },
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,
