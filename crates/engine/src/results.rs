@@ -310,10 +310,13 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 give_back(self.shared, &mut self.receiver, page);
             }
             if let Some(held) = &mut stream.held {
-                let Some((pairs, bytes)) = held.next()? else { return Ok(false) };
-                (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
-                stream.page = Source::Copy(bytes);
-                return Ok(true);
+                if let Some((pairs, bytes)) = held.next()? {
+                    (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
+                    stream.page = Source::Copy(bytes);
+                    return Ok(true);
+                }
+                // Its memory is the next stream's.
+                stream.held = None;
             }
             if stream.ended {
                 return Ok(false);
