@@ -210,11 +210,16 @@ impl Settings {
 
     /// Values combine in ascending order: the sums of others are the same in any.
     pub fn combines_in_order<J: MapReduce>(&self) -> bool {
-        self.deterministic && J::COMBINE.is_some() && !J::Value::EXACT
+        self.deterministic && rounds::<J>()
     }
 
     /// Values combine in the order in which they come, and what they are in the end depends on it.
     pub fn rounds_as_it_comes<J: MapReduce>(&self) -> bool {
-        !self.deterministic && J::COMBINE.is_some() && !J::Value::EXACT
+        !self.deterministic && rounds::<J>()
     }
+}
+
+/// What values combine to depends on their order.
+fn rounds<J: MapReduce>() -> bool {
+    J::COMBINE.is_some() && !J::Value::EXACT
 }
