@@ -1,14 +1,15 @@
 package org.gristmill.core;
 
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.PriorityQueue;
+import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
- * Puts partitions on nodes before the reduce tasks exist (OPS, procedure 2): longest first, each to the node that would be
- * free soonest, where a node's load is its bytes divided by its speed. The paper's loop stops one partition short; here all
- * are placed.
+ * Puts partitions on nodes before the reduce tasks exist, so that all nodes are done at the same time; a node's load is its bytes
+ * divided by its speed.
  */
 public final class Placement {
   private record Node(int id, double load) {}
@@ -16,6 +17,9 @@ public final class Placement {
   private Placement() {}
 
   /**
+   * Longest first, each to the node that would be free soonest (OPS, procedure 2). The paper's loop stops one partition short; here
+   * all are placed.
+   *
    * @param sizes bytes of each partition
    * @param speeds relative speed of each node, greater than 0
    * @return the node of each partition
@@ -59,19 +63,33 @@ public final class Placement {
     return second;
   }
 
+  /**
+   * As many partitions to each node (within one), in their order. Partitions that adaptive execution has one task read lie together
+   * then, and those of two shuffles that are joined lie alike.
+   */
+  public static int[] ranges(int partitions, int nodes) {
+    return IntStream.range(0, partitions).map(p -> (int) ((long) p * nodes / partitions)).toArray();
+  }
+
   /** Partition p to node p mod n: what is left when sizes cannot be predicted. */
   public static int[] roundRobin(int partitions, int nodes) {
     return IntStream.range(0, partitions).map(p -> p % nodes).toArray();
   }
 
-  /** Load of the fullest node over the mean load; 1 is perfect balance. */
-  public static double imbalance(int[] home, long[] sizes, int nodes) {
-    long[] load = new long[nodes];
-    long total = 0;
+  /** The largest load of a node: bytes divided by its speed. */
+  public static double fullest(int[] home, long[] sizes, double[] speeds) {
+    double[] load = new double[speeds.length];
     for (int p = 0; p < home.length; p++) {
-      load[home[p]] += sizes[p];
-      total += sizes[p];
+      load[home[p]] += sizes[p] / speeds[home[p]];
     }
-    return total == 0 ? 1 : (double) LongStream.of(load).max().orElse(0) * nodes / total;
+    return DoubleStream.of(load).max().orElse(0);
+  }
+
+  /** Bytes of the fullest node over the mean; 1 is perfect balance. */
+  public static double imbalance(int[] home, long[] sizes, int nodes) {
+    double[] alike = new double[nodes];
+    Arrays.fill(alike, 1);
+    long total = LongStream.of(sizes).sum();
+    return total == 0 ? 1 : fullest(home, sizes, alike) * nodes / total;
   }
 }

@@ -64,6 +64,9 @@ final class ShuffleLedger {
   /** What a lost home costs: attempts whose output is no longer whole, and partitions that their senders send again. */
   record Loss(Set<Long> attempts, BitSet refill) {}
 
+  /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
+  private static final double RANGES_FULLEST_MAX = 1.05;
+
   final int id;
   final int maps;
   final int partitions;
@@ -80,6 +83,7 @@ final class ShuffleLedger {
   private int commits;
   private Plan plan;
   private long[] predicted;
+  private String placedBy = "round robin";
 
   ShuffleLedger(int id, int maps, int partitions, BooleanSupplier determinate, Recovery recovery) {
     this.id = id;
@@ -152,18 +156,26 @@ final class ShuffleLedger {
     return shaper.shape(sizes, a.executor, plan, before == null, allCommitted());
   }
 
-  /** Makes the first plan from what is known now: exact sizes, predicted ones, or none (round robin). */
+  /** Makes the first plan from what is known now: exact sizes, predicted ones, or none (then round robin). */
   Plan decide(List<String> executors) {
     if (plan == null && !executors.isEmpty()) {
       String[] nodes = candidates(executors);
       predicted = allCommitted() ? totals.clone()
           : committed.isEmpty() ? null : model.predict((double) records / committed.size() * maps);
-      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length)
-          : Placement.longestFirst(atLeastOne(predicted), speeds(nodes));
+      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds(nodes));
       plan = new Plan(id, 1, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
           : named(Placement.besides(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
     return plan;
+  }
+
+  /** Ranges, unless sizes or speeds are so uneven that the fullest node would have a good deal more than with longest first. */
+  private int[] place(long[] sizes, double[] speeds) {
+    int[] ranges = Placement.ranges(partitions, speeds.length);
+    int[] longestFirst = Placement.longestFirst(sizes, speeds);
+    boolean even = Placement.fullest(ranges, sizes, speeds) <= RANGES_FULLEST_MAX * Placement.fullest(longestFirst, sizes, speeds);
+    placedBy = even ? "ranges" : "longest first";
+    return even ? ranges : longestFirst;
   }
 
   /**
@@ -304,7 +316,7 @@ final class ShuffleLedger {
     Balance now = balance();
     return String.format(Locale.ROOT, "epoch %d, %d partitions on %d executors, %s (fit %.3f); %d of %d maps are written%s; the"
             + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
-        plan.epoch(), partitions, nodes().size(), predicted == null ? "round robin" : "longest first", model.fit(),
+        plan.epoch(), partitions, nodes().size(), placedBy, model.fit(),
         committed.size(), maps, allCommitted() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
         now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);
   }

@@ -96,6 +96,22 @@ class CoordinatorTest {
     assertTrue(ours <= 1.1 && roundRobin > 1.3, "ours " + ours + " round robin " + roundRobin);
   }
 
+  /** As the two sides of a join: hashed sizes that differ by a tenth lie alike, in order. */
+  @Test
+  void evenPartitionsOfTwoShufflesLieAlikeWithNeighboursTogether() {
+    executors("a", "b", "c");
+    Random random = new Random(5);
+    for (int shuffle = 1; shuffle <= 2; shuffle++) {
+      coordinator.shuffleAdded(shuffle, 4, 24, () -> true);
+      for (int m = 0; m < 4; m++) {
+        coordinator.start(shuffle, m, m, "a");
+        coordinator.commit(shuffle, m, 1000, 100, random.longs(24, 950, 1050).toArray());
+      }
+    }
+    String inOrder = "a".repeat(8) + "b".repeat(8) + "c".repeat(8);
+    assertEquals(List.of(inOrder, inOrder), plans.stream().map(plan -> String.join("", plan.homes())).toList());
+  }
+
   @Test
   void aSlowNodeIsGivenLess() {
     assertEquals(24, partitionsAtFirstOfTwo(m -> m % 2 != 0), 1);

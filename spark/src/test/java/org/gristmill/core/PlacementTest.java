@@ -73,6 +73,17 @@ class PlacementTest {
   }
 
   @Test
+  void rangesGiveEachNodeAsManyNeighbours() {
+    assertArrayEquals(new int[] {0, 0, 0, 1, 1, 2, 2}, Placement.ranges(7, 3));
+    assertArrayEquals(new int[] {0, 1}, Placement.ranges(2, 3));
+  }
+
+  @Test
+  void theFullestNodeIsTheOneThatTakesLongest() {
+    assertEquals(12, Placement.fullest(new int[] {0, 0, 1}, new long[] {10, 10, 6}, new double[] {2, 0.5}));
+  }
+
+  @Test
   void aLineIsFoundThroughItsSamples() {
     SizeModel model = new SizeModel(2);
     for (int x = 1; x <= 5; x++) {
