@@ -23,15 +23,15 @@ public final class PageStore implements AutoCloseable {
   private final StoreLane[] lanes;
 
   /**
-   * @param appendBytes size a partition's waiting segments should reach before they are appended
-   * @param waitingBytesMax memory for waiting segments, all disks together
+   * @param appendBytes about as much is written at a time
+   * @param heldBytesMax memory for segments that are not written, all disks together
    */
-  public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long waitingBytesMax) {
+  public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax) {
     lanes = new StoreLane[disks];
     for (int d = 0; d < disks; d++) {
       int disk = d;
       lanes[d] = new StoreLane(String.valueOf(d), shuffle -> files.file(disk, shuffle), listener::storeFailed, appendBytes,
-          waitingBytesMax / disks);
+          heldBytesMax / disks);
     }
   }
 
@@ -56,24 +56,19 @@ public final class PageStore implements AutoCloseable {
     }
   }
 
-  /** What is stored for a partition, everything received so far included. */
-  public PartitionIndex index(int shuffle, int partition) throws IOException, InterruptedException {
-    return lane(partition).sealedIndex(shuffle, partition);
+  /** What has been received for a partition. */
+  public PartitionIndex index(int shuffle, int partition) {
+    return lane(partition).index(shuffle, partition);
   }
 
-  /** Begins to write down what was received for a shuffle; does not wait for it. */
-  public void seal(int shuffle) {
-    for (StoreLane lane : lanes) {
-      lane.seal(shuffle);
-    }
-  }
-
+  /** Reads {@code length} bytes that the partition's index names, from memory or from the file. */
   public void read(int shuffle, int partition, long offset, byte[] into, int length) throws IOException {
-    lane(partition).file(shuffle).read(offset, into, length);
+    lane(partition).read(shuffle, offset, into, length);
   }
 
-  public File file(int shuffle, int partition) throws IOException {
-    return lane(partition).file(shuffle).file();
+  /** The file, if these bytes are in it; null while some are in memory. */
+  public File file(int shuffle, int partition, long offset, int length) throws IOException {
+    return lane(partition).file(shuffle, offset, length);
   }
 
   public void remove(int shuffle) throws IOException {

@@ -3,7 +3,7 @@ package org.gristmill.core;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Segments of one partition that wait at its home to be appended together. */
+/** Segments of one partition, end to end, in the memory of its home. */
 final class Tail {
   private final List<byte[]> segments = new ArrayList<>();
   private final List<Segment.Header> headers = new ArrayList<>();
@@ -25,5 +25,19 @@ final class Tail {
 
   List<Segment.Header> headers() {
     return headers;
+  }
+
+  /** Copies {@code count} bytes from byte {@code from} on. */
+  void copy(int from, byte[] into, int at, int count) {
+    int skip = from;
+    int copied = 0;
+    for (byte[] segment : segments) {
+      int here = Math.min(segment.length - skip, count - copied);
+      if (here > 0) {
+        System.arraycopy(segment, skip, into, at + copied, here);
+        copied += here;
+      }
+      skip = Math.max(0, skip - segment.length);
+    }
   }
 }

@@ -3,6 +3,7 @@ package org.gristmill.core;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,8 +11,12 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -23,8 +28,9 @@ class PageStoreTest {
   private final List<Integer> failed = Collections.synchronizedList(new ArrayList<>());
   private PageStore store;
 
-  private PageStore open(PageStore.FileChooser files, int appendBytes, long waiting) {
-    store = new PageStore(2, files, (shuffle, cause) -> failed.add(shuffle), appendBytes, waiting);
+  /** On two disks. */
+  private PageStore open(PageStore.FileChooser files, int appendBytes, long heldBytesMax) {
+    store = new PageStore(2, files, (shuffle, cause) -> failed.add(shuffle), appendBytes, heldBytesMax);
     return store;
   }
 
@@ -39,7 +45,7 @@ class PageStoreTest {
 
   @Test
   void whatWasReceivedIsReadBackByTheIndex() throws Exception {
-    open(this::file, 1000, 1 << 20);
+    open(this::file, 1000, 0);
     byte[] a = Segments.segment(1, 0, 0, 0, 0, false, "first");
     byte[] b = Segments.segment(1, 1, 0, 0, 0, true, "other partition");
     byte[] c = Segments.segment(1, 0, 0, 0, 1, true, "second");
@@ -58,24 +64,25 @@ class PageStoreTest {
   /** Spark interrupts the threads of tasks that it kills; a channel that one of them reads through would close for all. */
   @Test
   void aReaderThatIsInterruptedLeavesTheFileToTheOthers() throws Exception {
-    open(this::file, 10, 1 << 20);
+    open(this::file, 10, 0);
     byte[] a = Segments.segment(1, 0, 0, 0, 0, true, "before");
     byte[] b = Segments.segment(1, 0, 1, 1, 0, true, "after");
     store.receive(List.of(a));
-    assertEquals(1, store.index(1, 0).entries().size());
+    awaitFile(1, 0, a.length);
     Thread.currentThread().interrupt();
     byte[] read = new byte[a.length];
     store.read(1, 0, 0, read, a.length);
     assertArrayEquals(a, read);
     assertTrue(Thread.interrupted());
     store.receive(List.of(b));
+    awaitFile(1, 0, a.length + b.length);
     assertEquals(2, store.index(1, 0).entries().size());
     assertEquals(List.of(), failed);
   }
 
   @Test
   void partitionsLieTogetherThoughTheyArriveMixed() throws Exception {
-    open(this::file, 100_000, 1 << 20);
+    open(this::file, 100_000, 1 << 20); // nothing is written: these are the places they would have
     for (int i = 0; i < 50; i++) {
       store.receive(List.of(Segments.segment(1, 0, i, i, 0, true, "zero"), Segments.segment(1, 2, i, i, 0, true, "two")));
     }
@@ -87,33 +94,59 @@ class PageStoreTest {
   }
 
   @Test
-  void aDiskWithNothingToDoGetsWhatWaitsIfItIsWorthIt() throws Exception {
-    open(this::file, 1 << 10, 1 << 20);
-    byte[] worth = Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(200));
-    store.receive(List.of(worth, Segments.segment(1, 2, 0, 0, 0, true, "y")));
-    awaitBytes(worth.length);
-    byte[] another = Segments.segment(1, 0, 1, 1, 0, true, "z".repeat(100));
-    store.receive(List.of(another));
-    awaitBytes(worth.length + another.length);
+  void whatFitsIntoHalfOfTheMemoryIsReadFromThereAndNotWritten() throws Exception {
+    open(this::file, 300, 2 * 2048);
+    byte[] large = Segments.segment(1, 0, 0, 0, 0, false, "x".repeat(400));
+    byte[] small = Segments.segment(1, 0, 0, 0, 1, true, "y");
+    store.receive(List.of(large, small));
+    long at = store.index(1, 0).entries().get(0).offset();
+    byte[] read = new byte[large.length + small.length - 20];
+    store.read(1, 0, at + 10, read, read.length); // two tails, neither from its first byte to its last
+    byte[] both = Arrays.copyOf(large, large.length + small.length);
+    System.arraycopy(small, 0, both, large.length, small.length);
+    assertArrayEquals(Arrays.copyOfRange(both, 10, both.length - 10), read);
+    assertNull(store.file(1, 0, at, large.length));
+    assertFalse(file(0, 1).exists());
+  }
+
+  /** A reader has an index while what it names is on its way from memory to the file. */
+  @Test
+  void whatIsWrittenWhileItIsReadIsTheSame() throws Exception {
+    open(this::file, 500, 4000);
+    Map<PartitionIndex.Entry, byte[]> sent = new HashMap<>();
+    for (int i = 0; i < 300; i++) {
+      byte[] segment = Segments.segment(1, 2 * (i % 3), i, i, 0, true, (i + ",").repeat(i % 90));
+      store.receive(List.of(segment));
+      List<PartitionIndex.Entry> entries = store.index(1, 2 * (i % 3)).entries();
+      sent.put(entries.get(entries.size() - 1), segment);
+      for (var e : sent.entrySet()) {
+        byte[] read = new byte[e.getKey().bytes()];
+        store.read(1, 0, e.getKey().offset(), read, read.length);
+        assertArrayEquals(e.getValue(), read);
+      }
+    }
+    assertEquals(300, sent.size());
+    assertTrue(file(0, 1).length() > 0);
   }
 
   @Test
-  void whatIsAnnouncedIsWrittenBeforeAnybodyAsks() throws Exception {
-    open(this::file, 1 << 20, 1 << 20);
-    byte[] a = Segments.segment(1, 0, 0, 0, 0, true, "a");
-    byte[] b = Segments.segment(1, 2, 0, 0, 0, true, "b");
-    store.receive(List.of(a, b));
-    store.seal(99);
-    store.seal(1);
-    awaitBytes(a.length + b.length);
-    assertEquals(1, store.index(1, 2).entries().size());
+  void theOldestShuffleWhosePartitionsHaveBeenAskedForIsWrittenFirst() throws Exception {
+    open(this::file, 1 << 10, 2 * 1000);
+    byte[] old = Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(300));
+    byte[] late = Segments.segment(2, 0, 0, 0, 0, true, "y".repeat(400));
+    store.receive(List.of(old));
+    assertEquals(1, store.index(1, 0).entries().size());
+    store.receive(List.of(late));
+    awaitFile(1, 0, old.length);
+    assertFalse(file(0, 2).exists());
   }
 
-  private void awaitBytes(long bytes) throws InterruptedException {
-    while (file(0, 1).length() < bytes) {
+  private void awaitFile(int shuffle, int partition, int bytes) throws Exception {
+    store.index(shuffle, partition);
+    while (store.file(shuffle, partition, 0, bytes) == null) {
       Thread.sleep(1);
     }
-    assertEquals(bytes, file(0, 1).length());
+    assertEquals(bytes, file(partition % 2, shuffle).length());
   }
 
   @Test
@@ -127,31 +160,34 @@ class PageStoreTest {
       found += store.index(1, p).entries().size();
     }
     assertEquals(200, found);
+    long held = IntStream.range(0, 7).mapToObj(p -> store.index(1, p).entries()).flatMap(List::stream)
+        .mapToLong(PartitionIndex.Entry::bytes).sum() - file(0, 1).length() - file(1, 1).length();
+    assertTrue(held <= 2000 + 2 * 500, held + " bytes are in memory only");
   }
 
   @Test
   void aFolderThatCannotBeWrittenIsReportedOnceAndNothingIsIndexed() throws Exception {
-    open((disk, shuffle) -> new File("/nonexistent/folder/" + shuffle), 10, 1 << 20);
+    open((disk, shuffle) -> new File("/nonexistent/folder/" + shuffle), 10, 0);
     store.receive(List.of(Segments.segment(5, 0, 0, 0, 0, true, "lost")));
-    assertEquals(List.of(), store.index(5, 0).entries());
-    store.receive(List.of(Segments.segment(5, 0, 1, 1, 0, true, "lost too")));
-    assertEquals(List.of(), store.index(5, 0).entries());
     while (failed.isEmpty()) {
       Thread.sleep(1);
     }
+    assertEquals(List.of(), store.index(5, 0).entries());
+    store.receive(List.of(Segments.segment(5, 0, 1, 1, 0, true, "lost too")));
+    assertEquals(List.of(), store.index(5, 0).entries());
+    assertThrows(IOException.class, () -> store.read(5, 0, 0, new byte[10], 10));
     assertEquals(List.of(5), failed);
   }
 
   @Test
   void aFullDiskIsReportedAndOtherShufflesGoOn() throws Exception {
-    open((disk, shuffle) -> shuffle == 6 ? fullDisk() : file(disk, shuffle), 10, 1 << 20);
+    open((disk, shuffle) -> shuffle == 6 ? fullDisk() : file(disk, shuffle), 10, 0);
+    byte[] kept = Segments.segment(7, 0, 0, 0, 0, true, "kept");
     store.receive(List.of(Segments.segment(6, 0, 0, 0, 0, true, "lost")));
-    store.receive(List.of(Segments.segment(7, 0, 0, 0, 0, true, "kept")));
-    assertEquals(List.of(), store.index(6, 0).entries());
+    store.receive(List.of(kept));
+    awaitFile(7, 0, kept.length);
     assertEquals(1, store.index(7, 0).entries().size());
-    while (failed.isEmpty()) {
-      Thread.sleep(1);
-    }
+    assertEquals(List.of(), store.index(6, 0).entries());
     assertEquals(List.of(6), failed);
   }
 
@@ -161,10 +197,10 @@ class PageStoreTest {
 
   @Test
   void aRemovedShuffleLeavesNoFileEvenIfPagesComeLate() throws Exception {
-    open(this::file, 10, 1 << 20);
-    store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "x")));
-    assertEquals(1, store.index(1, 0).entries().size());
-    assertTrue(file(0, 1).exists());
+    open(this::file, 10, 0);
+    byte[] segment = Segments.segment(1, 0, 0, 0, 0, true, "x");
+    store.receive(List.of(segment));
+    awaitFile(1, 0, segment.length);
     store.remove(1);
     store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "late")));
     assertFalse(file(0, 1).exists());

@@ -22,6 +22,7 @@ import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleMergedBlockId;
 import org.gristmill.core.ArrivingParcel;
+import org.gristmill.core.PageStore;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.List;
@@ -48,18 +49,24 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
       return sort.getBlockData(id, dirs);
     }
     ShuffleBlockId range = (ShuffleBlockId) id;
+    PageStore store = node.get().store();
+    int shuffle = range.shuffleId();
     int partition = BlockNames.partition(range);
+    int bytes = range.reduceId();
+    if (bytes == 0) {
+      return new NioManagedBuffer(ByteBuffer.wrap(store.index(shuffle, partition).encode()));
+    }
     try {
-      if (range.reduceId() == 0) {
-        return new NioManagedBuffer(ByteBuffer.wrap(node.get().store().index(range.shuffleId(), partition).encode()));
+      long offset = BlockNames.offset(range);
+      File file = store.file(shuffle, partition, offset, bytes);
+      if (file != null) {
+        return new FileSegmentManagedBuffer(transport, file, offset, bytes);
       }
-      File file = node.get().store().file(range.shuffleId(), partition);
-      return new FileSegmentManagedBuffer(transport, file, BlockNames.offset(range), range.reduceId());
+      byte[] copy = new byte[bytes];
+      store.read(shuffle, partition, offset, copy, bytes);
+      return new NioManagedBuffer(ByteBuffer.wrap(copy));
     } catch (IOException e) {
-      throw new IllegalStateException("partition " + partition + " of shuffle " + range.shuffleId() + " is not here", e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IllegalStateException("interrupted while partition " + partition + " was being written", e);
+      throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here", e);
     }
   }
 

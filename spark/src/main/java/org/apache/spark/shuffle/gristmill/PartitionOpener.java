@@ -2,7 +2,6 @@ package org.apache.spark.shuffle.gristmill;
 
 import java.io.IOException;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -151,13 +150,6 @@ final class PartitionOpener {
   private void locate() {
     if (location == null) {
       location = node.locate(shuffle, start, end);
-      Set<String> homes = new HashSet<>();
-      for (int partition : partitions()) {
-        Coordinator.Executor home = location.homes().get(partition - start);
-        if (homes.add(home.id()) && homes.size() > 1) { // the first is opened right now
-          PartitionSource.of(node, service, home, shuffle, partition).announce();
-        }
-      }
     }
   }
 

@@ -15,27 +15,14 @@ import org.gristmill.core.PartitionIndex;
 interface PartitionSource {
   PartitionIndex index() throws IOException;
 
-  /** Says that indexes will be asked for soon: the home writes down what it still has in memory, and nobody waits for that here. */
-  void announce();
-
   CompletableFuture<byte[]> read(long offset, int length);
 
   boolean local();
 
   record Local(PageStore store, int shuffle, int partition) implements PartitionSource {
     @Override
-    public PartitionIndex index() throws IOException {
-      try {
-        return store.index(shuffle, partition);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new IOException("interrupted while waiting for the index of a partition", e);
-      }
-    }
-
-    @Override
-    public void announce() {
-      store.seal(shuffle);
+    public PartitionIndex index() {
+      return store.index(shuffle, partition);
     }
 
     @Override
@@ -67,11 +54,6 @@ interface PartitionSource {
       } catch (ExecutionException e) {
         throw new IOException("executor " + home.id() + " did not give the index of partition " + partition, e.getCause());
       }
-    }
-
-    @Override
-    public void announce() {
-      fetch(BlockNames.index(shuffle, partition)); // should that fail, so will asking for it, and there somebody listens
     }
 
     @Override

@@ -47,6 +47,7 @@ final class TestCluster implements AutoCloseable {
         .set("spark.gristmill.parcel.bytes", "32k")
         .set("spark.gristmill.segment.bytes", "2k")
         .set("spark.gristmill.append.bytes", "16k")
+        .set("spark.gristmill.store.bytes", "16k") // some of a home's partitions are in memory, some are written
         .set("spark.local.dir", folder.toString())
         .set("spark.ui.enabled", "false")
         .set("spark.sql.shuffle.partitions", "8")
