@@ -42,7 +42,8 @@ public final class Settings {
   public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "458752",
       "A reader takes a partition from its home in pieces of this size.");
   public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",
-      "Share of a shuffle's maps (at least 4 of them) after which partition sizes are predicted and partitions placed.");
+      "Share of a shuffle's maps (at least 4 of them, fewer if there are few) after which partition sizes are predicted and"
+          + " partitions placed.");
   public static final Entry RECOVERY = new Entry("spark.gristmill.recovery", "recompute, resend or replicate", "recompute",
       "What is done for the partitions of an executor that is lost. recompute: maps run again and emit only these. resend: map"
           + " output is kept in a local file too and sent again; only maps that ran on the lost executor run again. replicate: every"

@@ -66,6 +66,7 @@ final class ShuffleLedger {
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
+  private static final int SAMPLES_MIN = 4; // maps that have committed, if there are so many
 
   final int id;
   final int maps;
@@ -94,6 +95,7 @@ final class ShuffleLedger {
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
+    model.add(0, totals); // where nothing was read, nothing was written
   }
 
   Plan plan() {
@@ -149,11 +151,16 @@ final class ShuffleLedger {
       model.add(records, totals);
       work.merge(a.executor, Work.of(inputRecords, Math.max(1, millis)), Work::plus);
     }
-    int enough = Math.max(4, (int) Math.ceil(planShare * maps));
-    if (plan == null && (allCommitted() || committed.size() >= enough)) {
+    if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
     return shaper.shape(sizes, a.executor, plan, before == null, allCommitted());
+  }
+
+  /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
+  private int enoughMaps(double planShare, int homes) {
+    int wanted = Math.max(SAMPLES_MIN, (int) Math.ceil(planShare * maps));
+    return Math.max(1, Math.min(wanted, maps - homes + 1));
   }
 
   /** Makes the first plan from what is known now: exact sizes, predicted ones, or none (then round robin). */

@@ -161,6 +161,23 @@ class CoordinatorTest {
     }
   }
 
+  /** Of four statuses the first can name no home: there is no plan yet. The last one reports what is left, wherever that lives. */
+  @Test
+  void fewMapsAreEnoughToNameEveryHome() {
+    executors("a", "b", "c");
+    coordinator.shuffleAdded(1, 4, 3, () -> true);
+    long[] atHome = new long[3];
+    for (int m = 0; m < 4; m++) {
+      coordinator.start(1, m, m, "a");
+      Coordinator.Commit commit = coordinator.commit(1, m, 10, 10, new long[] {1000, 1000, 1000});
+      for (int p = 0; p < 3; p++) {
+        atHome[p] += plans.isEmpty() || !last().homes()[p].equals(commit.location().id()) ? 0 : commit.sizes()[p];
+      }
+    }
+    assertEquals(Set.of("a", "b", "c"), Set.of(last().homes()));
+    assertTrue(Arrays.stream(atHome).allMatch(bytes -> bytes > 1900), Arrays.toString(atHome));
+  }
+
   @Test
   void aLostHomeTaintsItsPartitionsAndARerunMakesOnlyThose() {
     executors("a", "b");
