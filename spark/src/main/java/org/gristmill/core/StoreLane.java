@@ -13,7 +13,7 @@ import java.util.TreeMap;
 /**
  * One disk of a home: a {@link StoreLog} and a {@link StoreFile} for each shuffle, and a limit for what all of them hold in memory. While
  * they hold more than half of it, one thread writes: so the disk sees writes of megabytes, never the small pieces that arrive, and
- * never from a network thread; at all of it, {@link #receive} waits. What does not exceed half of it is never written.
+ * never from a network thread; above all of it, {@link #receive} waits. What does not exceed half of it is never written.
  *
  * <p>If a write fails, the shuffle is marked failed here and its segments are dropped, now and later: readers find them missing
  * and tell the driver, which finds another home.
@@ -66,12 +66,9 @@ final class StoreLane implements AutoCloseable {
     writer.start();
   }
 
-  /** Takes segments of one shuffle; waits while the memory is used up. */
+  /** Takes segments of one shuffle; waits until what is held fits into the memory. */
   synchronized void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
     int id = headers.get(0).shuffle();
-    while (heldBytes > 0 && heldBytes >= heldBytesMax && !closed) {
-      wait();
-    }
     if (closed || removed.contains(id)) {
       return;
     }
@@ -85,6 +82,9 @@ final class StoreLane implements AutoCloseable {
     }
     if (pressed()) {
       notifyAll();
+    }
+    while (heldBytes > heldBytesMax && !closed) {
+      wait();
     }
   }
 

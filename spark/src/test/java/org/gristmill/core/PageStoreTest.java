@@ -141,6 +141,14 @@ class PageStoreTest {
     assertFalse(file(0, 2).exists());
   }
 
+  @Test
+  void withoutMemoryReceivedMeansWritten() throws Exception {
+    open(this::file, 1 << 20, 0);
+    byte[] segment = Segments.segment(1, 0, 0, 0, 0, true, "x");
+    store.receive(List.of(segment));
+    assertEquals(segment.length, file(0, 1).length());
+  }
+
   private void awaitFile(int shuffle, int partition, int bytes) throws Exception {
     store.index(shuffle, partition);
     while (store.file(shuffle, partition, 0, bytes) == null) {
