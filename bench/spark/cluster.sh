@@ -2,15 +2,18 @@
 #
 #   loopback  a local cluster of $EXECUTORS (2) executor processes of 1 core each
 #   hosts     three hosts: network namespaces on a bridge, each link $MBIT (500) Mbit/s each way (tc tbf)
-#   disks     the same, and each host keeps its shuffle files on a disk of its own: a loop device that does $DISK_BYTES (7750000)
-#             bytes and $DISK_OPS (188) operations per second each way
+#   disks     the same, and each host keeps its shuffle files on a disk of its own: a loop device that does $DISK_BYTES bytes and
+#             $DISK_OPS operations per second each way
 #
-# The disk is a quarter of what the paper's hosts have (31 MB/s and 750 operations/s), for one core instead of four. Its data are small
+# The disk is what the paper's hosts have for each core (31 MB/s and 750 operations/s for four), times the cores that a host has: one, or
+# its part of the machine's if there are fewer of them than hosts. With two cores: 5.2 MB/s, 125 operations/s. Its data are small
 # beside the memory of the machine, so what has reached a disk is dropped from the page cache every second. Hosts need root.
 # cluster_up KIND makes one and sets $conf, what spark-submit must be told; cluster_down, to be called at exit, removes all of it.
 # cpu_seconds says how much processor time all of it has used so far, where there is cgroup v1 to count it (else 0).
 
 net=10.77.0 hosts=3 accounts=/sys/fs/cgroup/cpuacct
+cores=$(nproc) && [ "$cores" -le $hosts ] || cores=$hosts
+disk_bytes=${DISK_BYTES:-$((31000000 * cores / (4 * hosts)))} disk_ops=${DISK_OPS:-$((750 * cores / (4 * hosts)))}
 pids=() conf=()
 
 cluster_up() {
@@ -128,7 +131,7 @@ disk_up() {
   device=$(losetup --find --show --direct-io=on "$work/disk$1.img")
   number=$(lsblk -ndo MAJ:MIN "$device" | tr -d ' ')
   mount -o noatime "$device" "$work/local$1"
-  for limit in read_bps:${DISK_BYTES:-7750000} write_bps:${DISK_BYTES:-7750000} read_iops:${DISK_OPS:-188} write_iops:${DISK_OPS:-188}; do
+  for limit in read_bps:$disk_bytes write_bps:$disk_bytes read_iops:$disk_ops write_iops:$disk_ops; do
     echo "$number ${limit#*:}" >"/sys/fs/cgroup/blkio/blkio.throttle.${limit%:*}_device"
   done
   echo 1 >"/sys/class/bdi/$number/strict_limit"

@@ -37,8 +37,8 @@ public final class Settings {
   public static final Entry APPEND_BYTES = new Entry("spark.gristmill.append.bytes", "bytes", "1048576",
       "A home writes about as much of its partitions at a time.");
   public static final Entry STORE_BYTES = new Entry("spark.gristmill.store.bytes", "bytes", "67108864",
-      "Memory of a home for what it has not written: from half of it on it writes, and above all of it senders wait. Shuffles that"
-          + " fit into half of it are read from there, and never written.");
+      "Memory of a home for what it has not written, beside Spark's memory manager: from half of it on it writes, and above all of it"
+          + " senders wait. Shuffles that fit into half of it are read from there, and never written.");
   public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "458752",
       "A reader takes a partition from its home in pieces of this size.");
   public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",
