@@ -61,9 +61,9 @@ public final class PageStore implements AutoCloseable {
     return lane(partition).index(shuffle, partition);
   }
 
-  /** Reads {@code length} bytes that the partition's index names, from memory or from the file. */
-  public void read(int shuffle, int partition, long offset, byte[] into, int length) throws IOException {
-    lane(partition).read(shuffle, offset, into, length);
+  /** {@code length} bytes that the partition's index names, from memory or from the file. */
+  public byte[] read(int shuffle, int partition, long offset, int length) throws IOException {
+    return lane(partition).read(shuffle, offset, length);
   }
 
   /** The file, if these bytes are in it; null while some are in memory. */

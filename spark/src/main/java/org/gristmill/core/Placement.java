@@ -76,6 +76,13 @@ public final class Placement {
     return IntStream.range(0, partitions).map(p -> p % nodes).toArray();
   }
 
+  /** Speeds of nodes that are alike. */
+  static double[] alike(int nodes) {
+    double[] speeds = new double[nodes];
+    Arrays.fill(speeds, 1);
+    return speeds;
+  }
+
   /** The largest load of a node: bytes divided by its speed. */
   public static double fullest(int[] home, long[] sizes, double[] speeds) {
     double[] load = new double[speeds.length];
@@ -87,9 +94,7 @@ public final class Placement {
 
   /** Bytes of the fullest node over the mean; 1 is perfect balance. */
   public static double imbalance(int[] home, long[] sizes, int nodes) {
-    double[] alike = new double[nodes];
-    Arrays.fill(alike, 1);
     long total = LongStream.of(sizes).sum();
-    return total == 0 ? 1 : fullest(home, sizes, alike) * nodes / total;
+    return total == 0 ? 1 : fullest(home, sizes, alike(nodes)) * nodes / total;
   }
 }

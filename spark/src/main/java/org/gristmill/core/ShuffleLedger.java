@@ -348,7 +348,7 @@ final class ShuffleLedger {
       }
     }
     int[] which = moved.stream().toArray();
-    int[] home = Placement.longestFirst(Arrays.stream(which).mapToLong(p -> sizes[p]).toArray(), ones(nodes.length), loads);
+    int[] home = Placement.longestFirst(Arrays.stream(which).mapToLong(p -> sizes[p]).toArray(), Placement.alike(nodes.length), loads);
     for (int i = 0; i < which.length; i++) {
       homes[which[i]] = nodes[home[i]];
     }
@@ -369,7 +369,7 @@ final class ShuffleLedger {
    * other node. Nodes that are alike differ by as much in single maps, while they warm up or their machine is busy.
    */
   private double[] speeds(String[] nodes) {
-    double[] speeds = ones(nodes.length);
+    double[] speeds = Placement.alike(nodes.length);
     Work sure = work.values().stream().filter(w -> w.maps >= 4).max(Comparator.comparingDouble(Work::slowest)).orElse(null);
     for (int n = 0; n < nodes.length; n++) {
       Work done = work.get(nodes[n]);
@@ -378,12 +378,6 @@ final class ShuffleLedger {
       }
     }
     return speeds;
-  }
-
-  private static double[] ones(int n) {
-    double[] ones = new double[n];
-    Arrays.fill(ones, 1);
-    return ones;
   }
 
   private static long[] atLeastOne(long[] sizes) {

@@ -94,7 +94,8 @@ final class StoreLane implements AutoCloseable {
     return shuffle == null ? new PartitionIndex(List.of()) : shuffle.log.index(partition);
   }
 
-  void read(int id, long offset, byte[] into, int length) throws IOException {
+  byte[] read(int id, long offset, int length) throws IOException {
+    byte[] bytes = new byte[length];
     for (int at = 0, count; at < length; at += count) {
       long from = offset + at;
       StoreLog.Piece piece;
@@ -106,17 +107,18 @@ final class StoreLane implements AutoCloseable {
       }
       count = (int) Math.min(length - at, piece.end() - from);
       if (piece.tail() != null) {
-        piece.tail().copy((int) (from - piece.start()), into, at, count);
+        piece.tail().copy((int) (from - piece.start()), bytes, at, count);
       } else if (file != null) {
-        file.read(from, into, at, count);
+        file.read(from, bytes, at, count);
       } else {
         throw new IOException("shuffle " + id + " has nothing at byte " + from + " here");
       }
     }
+    return bytes;
   }
 
   /** The file of a shuffle, if these bytes are in it; null while some are in memory. */
-  synchronized File file(int id, long offset, long length) throws IOException {
+  synchronized File file(int id, long offset, int length) throws IOException {
     Shuffle shuffle = stored(id);
     StoreLog.Piece piece = shuffle.log.at(offset);
     return piece.tail() == null && piece.end() >= offset + length && shuffle.file != null ? shuffle.file.file() : null;
@@ -211,7 +213,7 @@ final class StoreLane implements AutoCloseable {
         try {
           shuffle.file.close();
         } catch (IOException e) {
-          tell = false; // the shuffle is gone; a file that cannot be deleted goes with Spark's local folder
+          // The shuffle is gone; a file that cannot be deleted goes with Spark's local folder.
         }
       }
       notifyAll();

@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 
 /**
  * What one disk of a home has of one shuffle. A segment joins its partition's tail, which grows in memory; the tail gets a place in the
@@ -110,8 +109,7 @@ final class StoreLog {
   }
 
   private List<Integer> largestFirst() {
-    return growing.entrySet().stream().sorted(Comparator.comparingInt(e -> -e.getValue().length())).map(Map.Entry::getKey)
-        .collect(Collectors.toList());
+    return growing.entrySet().stream().sorted(Comparator.comparingInt(e -> -e.getValue().length())).map(Map.Entry::getKey).toList();
   }
 
   /** A batch is in the file now. */

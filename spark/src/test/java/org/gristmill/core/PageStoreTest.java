@@ -53,9 +53,7 @@ class PageStoreTest {
     store.receive(List.of(c));
     List<PartitionIndex.Entry> entries = store.index(1, 0).entries();
     assertEquals(2, entries.size());
-    byte[] read = new byte[entries.get(1).bytes()];
-    store.read(1, 0, entries.get(1).offset(), read, read.length);
-    assertArrayEquals(c, read);
+    assertArrayEquals(c, store.read(1, 0, entries.get(1).offset(), entries.get(1).bytes()));
     assertEquals(1, store.index(1, 1).entries().size());
     assertEquals(List.of(), store.index(1, 2).entries());
     assertEquals(List.of(), store.index(99, 0).entries());
@@ -70,9 +68,7 @@ class PageStoreTest {
     store.receive(List.of(a));
     awaitFile(1, 0, a.length);
     Thread.currentThread().interrupt();
-    byte[] read = new byte[a.length];
-    store.read(1, 0, 0, read, a.length);
-    assertArrayEquals(a, read);
+    assertArrayEquals(a, store.read(1, 0, 0, a.length));
     assertTrue(Thread.interrupted());
     store.receive(List.of(b));
     awaitFile(1, 0, a.length + b.length);
@@ -100,8 +96,7 @@ class PageStoreTest {
     byte[] small = Segments.segment(1, 0, 0, 0, 1, true, "y");
     store.receive(List.of(large, small));
     long at = store.index(1, 0).entries().get(0).offset();
-    byte[] read = new byte[large.length + small.length - 20];
-    store.read(1, 0, at + 10, read, read.length); // two tails, neither from its first byte to its last
+    byte[] read = store.read(1, 0, at + 10, large.length + small.length - 20); // two tails, neither from its first byte to its last
     byte[] both = Arrays.copyOf(large, large.length + small.length);
     System.arraycopy(small, 0, both, large.length, small.length);
     assertArrayEquals(Arrays.copyOfRange(both, 10, both.length - 10), read);
@@ -120,9 +115,7 @@ class PageStoreTest {
       List<PartitionIndex.Entry> entries = store.index(1, 2 * (i % 3)).entries();
       sent.put(entries.get(entries.size() - 1), segment);
       for (var e : sent.entrySet()) {
-        byte[] read = new byte[e.getKey().bytes()];
-        store.read(1, 0, e.getKey().offset(), read, read.length);
-        assertArrayEquals(e.getValue(), read);
+        assertArrayEquals(e.getValue(), store.read(1, 0, e.getKey().offset(), e.getKey().bytes()));
       }
     }
     assertEquals(300, sent.size());
@@ -183,7 +176,7 @@ class PageStoreTest {
     assertEquals(List.of(), store.index(5, 0).entries());
     store.receive(List.of(Segments.segment(5, 0, 1, 1, 0, true, "lost too")));
     assertEquals(List.of(), store.index(5, 0).entries());
-    assertThrows(IOException.class, () -> store.read(5, 0, 0, new byte[10], 10));
+    assertThrows(IOException.class, () -> store.read(5, 0, 0, 10));
     assertEquals(List.of(5), failed);
   }
 

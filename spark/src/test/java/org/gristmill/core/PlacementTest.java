@@ -37,7 +37,7 @@ class PlacementTest {
       Random random = new Random(seed);
       int nodes = 2 + random.nextInt(6);
       long[] sizes = random.longs(20 + random.nextInt(50), 1, 1000).toArray();
-      int[] home = Placement.longestFirst(sizes, ones(nodes));
+      int[] home = Placement.longestFirst(sizes, Placement.alike(nodes));
       long total = Arrays.stream(sizes).sum();
       double fullest = Placement.imbalance(home, sizes, nodes) * total / nodes;
       double best = Math.max((double) total / nodes, Arrays.stream(sizes).max().orElseThrow());
@@ -48,7 +48,7 @@ class PlacementTest {
   @Test
   void replicasAreElsewhereAndBalanceWithTheHomes() {
     long[] sizes = {9, 5, 4, 3, 2, 1};
-    int[] home = Placement.longestFirst(sizes, ones(3));
+    int[] home = Placement.longestFirst(sizes, Placement.alike(3));
     int[] second = Placement.besides(home, sizes, 3);
     long[] load = new long[3];
     for (int p = 0; p < sizes.length; p++) {
@@ -66,7 +66,7 @@ class PlacementTest {
     for (int p = 0; p < sizes.length; p++) {
       sizes[p] = (long) (1e9 / (p + 1));
     }
-    double ours = Placement.imbalance(Placement.longestFirst(sizes, ones(4)), sizes, 4);
+    double ours = Placement.imbalance(Placement.longestFirst(sizes, Placement.alike(4)), sizes, 4);
     double roundRobin = Placement.imbalance(Placement.roundRobin(64, 4), sizes, 4);
     assertTrue(ours <= 1.1, "longest first " + ours);
     assertTrue(roundRobin > 1.2, "round robin " + roundRobin);
@@ -111,11 +111,5 @@ class PlacementTest {
     model.add(1, new long[] {100});
     model.add(2, new long[] {50});
     assertArrayEquals(new long[] {0}, model.predict(10));
-  }
-
-  private static double[] ones(int n) {
-    double[] ones = new double[n];
-    Arrays.fill(ones, 1);
-    return ones;
   }
 }

@@ -242,9 +242,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
     try {
       for (int p = partitions.nextSetBit(0); p >= 0; p = partitions.nextSetBit(p + 1)) {
         for (PartitionIndex.Entry segment : kept.index(shuffle, p).entries()) {
-          byte[] bytes = new byte[segment.bytes()];
-          kept.read(shuffle, p, segment.offset(), bytes, bytes.length);
-          outbox.add(shuffle, p, bytes);
+          outbox.add(shuffle, p, kept.read(shuffle, p, segment.offset(), segment.bytes()));
         }
       }
       return true;

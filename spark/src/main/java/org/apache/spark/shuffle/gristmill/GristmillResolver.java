@@ -59,12 +59,8 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
     try {
       long offset = BlockNames.offset(range);
       File file = store.file(shuffle, partition, offset, bytes);
-      if (file != null) {
-        return new FileSegmentManagedBuffer(transport, file, offset, bytes);
-      }
-      byte[] copy = new byte[bytes];
-      store.read(shuffle, partition, offset, copy, bytes);
-      return new NioManagedBuffer(ByteBuffer.wrap(copy));
+      return file != null ? new FileSegmentManagedBuffer(transport, file, offset, bytes)
+          : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));
     } catch (IOException e) {
       throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here", e);
     }

@@ -82,7 +82,9 @@ final class PartitionOpener {
   }
 
   SelectedSegments open(int partition) {
-    locate();
+    if (location == null) {
+      location = node.locate(shuffle, start, end);
+    }
     while (true) {
       Coordinator.Executor home = location.homes().get(partition - start);
       PartitionSource source = PartitionSource.of(node, service, home, shuffle, partition);
@@ -145,12 +147,6 @@ final class PartitionOpener {
     Map<Integer, Long> writers = new HashMap<>();
     winners.get(partition).forEach((map, winner) -> writers.put(map, location.lineage().writer(winner, partition)));
     return writers;
-  }
-
-  private void locate() {
-    if (location == null) {
-      location = node.locate(shuffle, start, end);
-    }
   }
 
   /** True if there was a flush to be made, and it was made. */

@@ -27,10 +27,8 @@ interface PartitionSource {
 
     @Override
     public CompletableFuture<byte[]> read(long offset, int length) {
-      byte[] bytes = new byte[length];
       try {
-        store.read(shuffle, partition, offset, bytes, length);
-        return CompletableFuture.completedFuture(bytes);
+        return CompletableFuture.completedFuture(store.read(shuffle, partition, offset, length));
       } catch (IOException e) {
         return CompletableFuture.failedFuture(e);
       }
