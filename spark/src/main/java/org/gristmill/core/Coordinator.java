@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 
 /**
@@ -33,6 +32,20 @@ public final class Coordinator {
   /** A plan, the executors that it names, and the partitions of which senders shall send again what they have kept. */
   public record Placed(Plan plan, List<Executor> executors, BitSet refill) {}
 
+  /** What makes a shuffle, in the program that runs. */
+  public interface Dependency {
+    /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
+    boolean isDeterminate();
+
+    /** True once nobody can run this shuffle any more. */
+    default boolean isCollected() {
+      return false;
+    }
+  }
+
+  /** What is known of a shuffle before it runs. {@code firstEpoch} is above all epochs of its plans so far. */
+  private record Registered(int maps, int partitions, Dependency dependency, int firstEpoch) {}
+
   /** What the coordinator has done for it. Calls must not block. */
   public interface Cluster {
     /** The map outputs of these attempts are not to be used any more. */
@@ -47,6 +60,7 @@ public final class Coordinator {
   private final double planShare;
   private final Recovery recovery;
   private final Map<String, Executor> executors = new LinkedHashMap<>();
+  private final Map<Integer, Registered> registered = new HashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
   private long shufflesWritten;
@@ -94,12 +108,18 @@ public final class Coordinator {
     }
   }
 
-  public synchronized void shuffleAdded(int shuffle, int maps, int partitions, BooleanSupplier determinate) {
-    shuffles.put(shuffle, new ShuffleLedger(shuffle, maps, partitions, determinate, recovery));
+  public synchronized void shuffleAdded(int shuffle, int maps, int partitions, Dependency dependency) {
+    registered.values().removeIf(r -> r.dependency.isCollected());
+    registered.put(shuffle, new Registered(maps, partitions, dependency, 1));
   }
 
+  /** Forgets what was written. As long as the program holds the dependency the shuffle may be written again. */
   public synchronized void shuffleRemoved(int shuffle) {
-    shuffles.remove(shuffle);
+    ShuffleLedger s = shuffles.remove(shuffle);
+    if (s != null && s.plan() != null) {
+      registered.computeIfPresent(shuffle,
+          (id, r) -> new Registered(r.maps, r.partitions, r.dependency, s.plan().epoch() + 1));
+    }
   }
 
   public synchronized Emission start(int shuffle, int mapIndex, long attempt, String executor) {
@@ -127,7 +147,7 @@ public final class Coordinator {
 
   /** The plan; made now if there is none yet. Null if there are no executors, or the shuffle is gone. */
   public synchronized Placed placed(int shuffle) {
-    Plan plan = shuffles.containsKey(shuffle) ? plan(shuffle) : null;
+    Plan plan = has(shuffle) ? plan(shuffle) : null;
     return plan == null ? null : placed(plan, new BitSet());
   }
 
@@ -160,7 +180,7 @@ public final class Coordinator {
   public synchronized boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
     incompleteReads++;
-    boolean moved = home != null && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
+    boolean moved = home != null && s.plan() != null && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
     if (moved && s.whole(partition, winners.values())) {
       return true;
     }
@@ -207,7 +227,7 @@ public final class Coordinator {
   }
 
   public synchronized boolean has(int shuffle) {
-    return shuffles.containsKey(shuffle);
+    return shuffles.containsKey(shuffle) || registered.containsKey(shuffle);
   }
 
   /** Also gives up {@code unsent}, attempts whose segments had not all left. True if the executor kept something. */
@@ -238,10 +258,12 @@ public final class Coordinator {
   }
 
   private ShuffleLedger ledger(int shuffle) {
-    ShuffleLedger s = shuffles.get(shuffle);
-    if (s == null) {
-      throw new IllegalStateException("shuffle " + shuffle + " is not registered, or was removed");
-    }
-    return s;
+    return shuffles.computeIfAbsent(shuffle, id -> {
+      Registered r = registered.get(id);
+      if (r == null) {
+        throw new IllegalStateException("shuffle " + id + " is not registered, or was removed");
+      }
+      return new ShuffleLedger(id, r.maps, r.partitions, r.dependency, recovery, r.firstEpoch);
+    });
   }
 }

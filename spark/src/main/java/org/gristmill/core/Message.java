@@ -35,10 +35,10 @@ public sealed interface Message {
   /** Driver to executor: what the map status should say. */
   record Shaped(boolean accepted, String executor, String host, int port, long[] sizes) implements Message {}
 
-  /** Executor to driver: pages must leave, where to? Also driver to executor, as the answer and when a plan changes. */
+  /** Executor to driver: pages must leave, where to? Answered by {@link Planned}; by {@link Done}, true: no plan yet, false: no shuffle. */
   record Wanted(int shuffle) implements Message {}
 
-  /** Driver to executor: the plan, and what to send again; no homes if there is no plan. */
+  /** Driver to executor, asked or when a plan is made or changes: the plan, and what to send again. */
   record Planned(Coordinator.Placed placed) implements Message {}
 
   /** Executor to driver: where do these partitions live? Answered by {@link Located}. */

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.BooleanSupplier;
 
 /**
  * What the driver knows of one shuffle: which attempts ran and committed, how large the partitions are and where they live,
@@ -71,8 +70,9 @@ final class ShuffleLedger {
   final int id;
   final int maps;
   final int partitions;
-  private final BooleanSupplier determinate;
+  private final Coordinator.Dependency dependency;
   private final Recovery recovery;
+  private final int firstEpoch;
   private final StatusShaper shaper;
   private final SizeModel model;
   private final Map<Long, Attempt> attempts = new HashMap<>();
@@ -86,12 +86,14 @@ final class ShuffleLedger {
   private long[] predicted;
   private String placedBy = "round robin";
 
-  ShuffleLedger(int id, int maps, int partitions, BooleanSupplier determinate, Recovery recovery) {
+  /** @param firstEpoch of its first plan */
+  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
     this.id = id;
     this.maps = maps;
     this.partitions = partitions;
-    this.determinate = determinate;
+    this.dependency = dependency;
     this.recovery = recovery;
+    this.firstEpoch = firstEpoch;
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
@@ -115,7 +117,7 @@ final class ShuffleLedger {
   Emission start(int mapIndex, long attempt, String executor) {
     Attempt base = committed.get(mapIndex);
     Emission emission = Emission.ALL;
-    if (base != null && !base.lostAll && determinate.getAsBoolean()) {
+    if (base != null && !base.lostAll && dependency.isDeterminate()) {
       emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
@@ -170,7 +172,7 @@ final class ShuffleLedger {
       predicted = allCommitted() ? totals.clone()
           : committed.isEmpty() ? null : model.predict((double) records / committed.size() * maps);
       int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds(nodes));
-      plan = new Plan(id, 1, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
+      plan = new Plan(id, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
           : named(Placement.besides(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
     return plan;

@@ -4,10 +4,8 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -52,7 +50,7 @@ final class StoreLane implements AutoCloseable {
   private final long heldBytesMax;
   private final Thread writer;
   private final TreeMap<Integer, Shuffle> shuffles = new TreeMap<>();
-  private final Set<Integer> removed = new HashSet<>();
+  private final Removed removed = new Removed();
   private long heldBytes;
   private boolean closed;
 
@@ -68,23 +66,26 @@ final class StoreLane implements AutoCloseable {
 
   /** Takes segments of one shuffle; waits until what is held fits into the memory. */
   synchronized void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
-    int id = headers.get(0).shuffle();
-    if (closed || removed.contains(id)) {
-      return;
-    }
-    Shuffle shuffle = shuffles.computeIfAbsent(id, Shuffle::new);
-    if (shuffle.failed) {
-      return;
-    }
-    for (int i = 0; i < headers.size(); i++) {
-      shuffle.log.add(segments.get(i), headers.get(i), appendBytes);
-      heldBytes += segments.get(i).length;
+    for (int i = 0; i < headers.size() && !closed; i++) {
+      add(segments.get(i), headers.get(i));
     }
     if (pressed()) {
       notifyAll();
     }
     while (heldBytes > heldBytesMax && !closed) {
       wait();
+    }
+  }
+
+  private void add(byte[] segment, Segment.Header header) {
+    removed.seen(header.attempt());
+    if (removed.concerns(header.shuffle(), header.attempt())) {
+      return;
+    }
+    Shuffle shuffle = shuffles.computeIfAbsent(header.shuffle(), Shuffle::new);
+    if (!shuffle.failed) {
+      shuffle.log.add(segment, header, appendBytes);
+      heldBytes += segment.length;
     }
   }
 
@@ -132,9 +133,9 @@ final class StoreLane implements AutoCloseable {
     return shuffle;
   }
 
-  /** Deletes what is stored of a shuffle; what still arrives for it is dropped. */
+  /** Deletes what is stored of a shuffle; what its attempts still send is dropped. */
   synchronized void remove(int id) throws IOException {
-    removed.add(id);
+    removed.remove(id);
     Shuffle shuffle = shuffles.remove(id);
     if (shuffle != null) {
       drop(shuffle);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -159,6 +160,41 @@ class CoordinatorTest {
       int home = "abc".indexOf(last().homes()[p]);
       assertTrue(byHome[p][home] > 0.5 * truth[p], "partition " + p + ": " + Arrays.toString(byHome[p]));
     }
+  }
+
+  /** As Spark's SQL does it: what a query has shuffled is removed, and its plan may run again. */
+  @Test
+  void aRemovedShuffleMayBeWrittenAgainUnlessItsDependencyIsCollected() {
+    executors("a", "b");
+    boolean[] collected = {false};
+    coordinator.shuffleAdded(1, 2, 2, new Coordinator.Dependency() {
+      @Override
+      public boolean isDeterminate() {
+        return true;
+      }
+
+      @Override
+      public boolean isCollected() {
+        return collected[0];
+      }
+    });
+    map(0, 0, "a", 10, 10);
+    map(1, 1, "b", 10, 10);
+    int epoch = last().epoch();
+    coordinator.start(1, 1, 2, "b");
+    coordinator.shuffleRemoved(1);
+    assertFalse(coordinator.commit(1, 2, 10, 10, new long[] {10, 10}).accepted(), "it began before");
+    assertFalse(coordinator.missing(1, 0, Map.of(0, 0L, 1, 1L), "a", "nothing is here"));
+    assertEquals(List.of("unregister [0, 1]"), done);
+    assertEquals(Emission.ALL, coordinator.start(1, 0, 3, "a"));
+    assertTrue(coordinator.commit(1, 3, 10, 10, new long[] {10, 10}).accepted());
+    map(1, 4, "b", 10, 10);
+    assertTrue(last().epoch() > epoch, "late news of the first plan are known to be old");
+    coordinator.shuffleRemoved(1);
+    collected[0] = true;
+    coordinator.shuffleAdded(2, 1, 1, () -> true);
+    assertThrows(IllegalStateException.class, () -> coordinator.start(1, 0, 5, "a"));
+    assertFalse(coordinator.has(1));
   }
 
   /** Of four statuses the first can name no home: there is no plan yet. The last one reports what is left, wherever that lives. */

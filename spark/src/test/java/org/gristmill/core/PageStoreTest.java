@@ -209,6 +209,19 @@ class PageStoreTest {
   }
 
   @Test
+  void aRemovedShuffleMayBeWrittenAgainByLaterAttempts() throws Exception {
+    open(this::file, 10, 16);
+    byte[] before = Segments.segment(1, 0, 0, 7, 0, true, "x");
+    store.receive(List.of(before));
+    awaitFile(1, 0, before.length);
+    store.remove(1);
+    byte[] again = Segments.segment(1, 0, 0, 8, 0, true, "again");
+    store.receive(List.of(Segments.segment(1, 0, 1, 6, 0, true, "late"), again));
+    awaitFile(1, 0, again.length);
+    assertEquals(List.of(8L), store.index(1, 0).entries().stream().map(PartitionIndex.Entry::attempt).toList());
+  }
+
+  @Test
   void aParcelThatIsNotSegmentsIsRefused() {
     open(this::file, 10, 1 << 20);
     assertThrows(IOException.class, () -> store.receive(List.of("this is no segment, though it is long enough".getBytes())));

@@ -1,8 +1,6 @@
 package org.apache.spark.shuffle.gristmill;
 
 import java.util.ArrayList;
-import java.util.BitSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -21,7 +19,6 @@ import org.apache.spark.scheduler.MapStatus;
 import org.gristmill.core.Coordinator;
 import org.gristmill.core.Emission;
 import org.gristmill.core.Message;
-import org.gristmill.core.Plan;
 import org.gristmill.core.Recovery;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,7 +42,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   private final Coordinator coordinator;
   private final Map<String, RpcEndpointRef> executors = new ConcurrentHashMap<>();
   private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
-  private final Map<Integer, Flushing> flushes = new HashMap<>();
+  private final Map<Integer, Flushing> flushes = new ConcurrentHashMap<>();
   private final NodeMetrics metrics = new NodeMetrics().with("shufflesWritten", () -> counters().shufflesWritten())
       .with("predictionErrorPerMille", () -> counters().predictionErrorPerMille())
       .with("fullestHomePerMille", () -> counters().fullestHomePerMille())
@@ -119,6 +116,11 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
     LOG.info("Driver: {}", metrics);
   }
 
+  void shuffleRemoved(int shuffle) {
+    flushes.remove(shuffle);
+    coordinator.shuffleRemoved(shuffle);
+  }
+
   private void register(Message.Register m, RpcEndpointRef ref, RpcCallContext context) {
     executors.put(m.executor(), ref);
     addresses.put(context.senderAddress(), m.executor());
@@ -140,8 +142,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
       }
     } else if (message instanceof Message.Wanted m) {
       Coordinator.Placed placed = coordinator.placed(m.shuffle());
-      Plan none = new Plan(m.shuffle(), 0, new String[0]);
-      reply(context, new Message.Planned(placed == null ? new Coordinator.Placed(none, List.of(), new BitSet()) : placed));
+      reply(context, placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
     } else if (message instanceof Message.Locate m) {
       reply(context, new Message.Located(coordinator.locate(m.shuffle(), m.start(), m.end())));
     } else if (message instanceof Message.Flush m) {

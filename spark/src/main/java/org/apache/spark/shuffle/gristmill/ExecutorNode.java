@@ -32,6 +32,7 @@ import org.gristmill.core.Outbox;
 import org.gristmill.core.PagePool;
 import org.gristmill.core.PageStore;
 import org.gristmill.core.PartitionIndex;
+import org.gristmill.core.Removed;
 import org.gristmill.core.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -68,6 +69,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
   private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
   private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
+  private final Removed removed = new Removed();
   private final ScheduledExecutorService later =
       Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
 
@@ -122,6 +124,9 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   }
 
   Emission start(int shuffle, int mapIndex, long attempt) {
+    synchronized (removed) {
+      removed.seen(attempt);
+    }
     return ((Message.Begin) call(new Message.Start(shuffle, mapIndex, attempt, self.executorId()))).emission();
   }
 
@@ -135,7 +140,12 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
     return location;
   }
 
-  void add(int shuffle, int partition, byte[] segment) throws InterruptedException, IOException {
+  void add(int shuffle, int partition, long attempt, byte[] segment) throws InterruptedException, IOException {
+    synchronized (removed) {
+      if (removed.concerns(shuffle, attempt)) {
+        return; // nobody will read it
+      }
+    }
     if (kept != null) {
       kept.receive(List.of(segment)); // first: what comes after a plan is read for it, or is sent by it
     }
@@ -159,6 +169,9 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   }
 
   void remove(int shuffle) {
+    synchronized (removed) {
+      removed.remove(shuffle);
+    }
     outbox.remove(shuffle);
     refills.remove(shuffle);
     try {
@@ -214,9 +227,12 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   private void planWanted(int shuffle) {
     later.execute(() -> {
       try {
-        Coordinator.Placed placed = ((Message.Planned) call(new Message.Wanted(shuffle))).placed();
-        if (placed.plan().homes().length > 0) {
-          planned(placed);
+        Message answer = call(new Message.Wanted(shuffle));
+        if (answer instanceof Message.Planned found) {
+          planned(found.placed());
+          return;
+        } else if (!((Message.Done) answer).ok()) {
+          outbox.remove(shuffle); // there is no such shuffle any more
           return;
         }
       } catch (Exception e) { // Spark's RPC throws checked exceptions without saying so

@@ -90,7 +90,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
     int maps = dependency.rdd().getNumPartitions();
     driver.watchExecutors(dependency.rdd().context());
     driver.coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
-        new Determinate(dependency));
+        new WeakDependency(dependency));
     return new GristmillShuffleHandle<>(shuffle, dependency,
         dependency.serializer().supportsRelocationOfSerializedObjects());
   }
@@ -106,7 +106,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     ExecutorNode here = node();
     PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), shared(ours).serializer.newInstance(), ours.relocatable(),
         context, settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), shared(ours).bufferBytes,
-        codec.writer(ours.shuffleId()), (partition, segment) -> here.add(ours.shuffleId(), partition, segment), metrics);
+        codec.writer(ours.shuffleId()),
+        (partition, segment) -> here.add(ours.shuffleId(), partition, context.taskAttemptId(), segment), metrics);
     return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
   }
 
@@ -142,7 +143,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
       here.remove(shuffle);
     }
     if (driver != null) {
-      driver.coordinator().shuffleRemoved(shuffle);
+      driver.shuffleRemoved(shuffle);
     }
     return sort.unregisterShuffle(shuffle);
   }

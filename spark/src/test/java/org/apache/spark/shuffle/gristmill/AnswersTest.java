@@ -124,6 +124,16 @@ class AnswersTest {
     once.unpersist();
   }
 
+  /** As Spark's SQL does after a query: the plan, and with it the dependency, lives on. */
+  @Test
+  void aShuffleThatWasRemovedIsWrittenAgain() {
+    JavaPairRDD<Integer, Long> shuffled = pairs(20).mapValues(v -> (long) v).reduceByKey(Long::sum, 7);
+    for (int round = 0; round < 3; round++) {
+      assertEquals(sums(), new TreeMap<>(shuffled.collectAsMap()));
+      cluster.context.sc().shuffleDriverComponents().removeShuffle(TestCluster.shuffle(shuffled.rdd()).shuffleId(), true);
+    }
+  }
+
   @Test
   void aRecordLargerThanAPageAndAnEmptyShufflePass() {
     String large = "x".repeat(300_000);

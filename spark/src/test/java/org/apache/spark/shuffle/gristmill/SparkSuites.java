@@ -57,7 +57,7 @@ final class SparkSuites {
       }
       tests.add(DynamicTest.dynamicTest(name, () -> {
         if (failed.containsKey(name)) {
-          throw failed.get(name);
+          throw new AssertionError(name, failed.get(name));
         }
         assertTrue(succeeded.containsKey(name), "was not run, or was cancelled");
       }));

@@ -1,0 +1,30 @@
+package org.apache.spark.shuffle.gristmill;
+
+import java.lang.ref.WeakReference;
+import org.apache.spark.ShuffleDependency;
+import org.gristmill.core.Coordinator;
+
+/**
+ * What the coordinator may ask of a dependency, without keeping it from being collected: Spark removes a shuffle when its dependency
+ * is. SQL also removes shuffles whose dependency lives on, and may run them again
+ * ({@code spark.sql.classic.shuffleDependency.fileCleanup.enabled}).
+ */
+final class WeakDependency implements Coordinator.Dependency {
+  private final WeakReference<ShuffleDependency<?, ?, ?>> dependency;
+
+  WeakDependency(ShuffleDependency<?, ?, ?> dependency) {
+    this.dependency = new WeakReference<>(dependency);
+  }
+
+  /** Asked only when a map has been lost, because Spark fixes the answer when it is first asked. */
+  @Override
+  public boolean isDeterminate() {
+    ShuffleDependency<?, ?, ?> d = dependency.get();
+    return d != null && !d.rdd().outputDeterministicLevel().toString().equals("INDETERMINATE");
+  }
+
+  @Override
+  public boolean isCollected() {
+    return dependency.get() == null;
+  }
+}
