@@ -2,9 +2,9 @@ package org.gristmill.core;
 
 import java.util.Map;
 
-/** The attempts that wrote only part of their map's output, for readers to find who wrote the rest. */
+/** The attempts that wrote only part of what their map status reports, for readers to find who wrote the rest. */
 public record Lineage(Map<Long, Emission> partial) {
-  /** The attempt that wrote the segments of {@code partition} which stand for the winner's. */
+  /** The attempt that wrote the segments of {@code partition} which stand for the winner's; {@link Emission#NOBODY} if it has none. */
   public long writer(long winner, int partition) {
     long attempt = winner;
     for (Emission e = partial.get(attempt); e != null && !e.includes(partition); e = partial.get(attempt)) {

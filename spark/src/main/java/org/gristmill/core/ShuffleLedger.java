@@ -34,6 +34,7 @@ final class ShuffleLedger {
     boolean flushed;
     boolean committed;
     byte[] sizeCodes;
+    BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
       this.id = id;
@@ -156,7 +157,9 @@ final class ShuffleLedger {
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
-    return shaper.shape(sizes, a.executor, plan, before == null, allCommitted());
+    StatusShaper.Status status = shaper.shape(sizes, a.executor, plan, before == null, allCommitted() || homes.size() == 1);
+    a.empty = status.empty();
+    return status;
   }
 
   /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
@@ -303,6 +306,8 @@ final class ShuffleLedger {
     for (Attempt a : attempts.values()) {
       if (!a.emission.all()) {
         partial.put(a.id, a.emission);
+      } else if (!a.empty.isEmpty()) {
+        partial.put(a.id, Emission.without(a.empty, partitions));
       }
     }
     return new Lineage(partial);

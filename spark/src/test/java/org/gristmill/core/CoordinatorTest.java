@@ -162,6 +162,53 @@ class CoordinatorTest {
     }
   }
 
+  /** As where data is sorted already, and the last map has found nothing. */
+  @Test
+  void sizesAddUpThoughEachMapWritesOnePartitionAndTheLastNone() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 7, 4, () -> true);
+    long[] reported = new long[4];
+    long[] said = new long[4];
+    for (int m = 0; m < 7; m++) {
+      long[] sizes = new long[4];
+      sizes[m % 4] = m < 6 ? 1000 : 0;
+      coordinator.start(1, m, m, "a");
+      said = coordinator.commit(1, m, 10, 10, sizes.clone()).sizes();
+      for (int p = 0; p < 4; p++) {
+        reported[p] += said[p];
+      }
+    }
+    assertArrayEquals(new long[] {2000, 2000, 1000, 1000}, reported);
+    assertArrayEquals(new long[] {0, 0, 999, 0}, said);
+    Lineage lineage = coordinator.locate(1, 0, 4).lineage();
+    for (int p = 0; p < 4; p++) {
+      assertEquals(said[p] > 0, lineage.writer(6, p) == Emission.NOBODY, "no reader waits for what the last map has not written");
+    }
+  }
+
+  /** Nothing is gained by naming homes then, and adaptive execution cuts skewed partitions by the sizes of single maps. */
+  @Test
+  void withOneExecutorSizesAreReportedAsTheyAre() {
+    executors("a");
+    coordinator.shuffleAdded(1, 3, 2, () -> true);
+    for (int m = 0; m < 3; m++) {
+      coordinator.start(1, m, m, "a");
+      assertArrayEquals(new long[] {100 + m, 0}, coordinator.commit(1, m, 10, 10, new long[] {100 + m, 0}).sizes());
+    }
+  }
+
+  @Test
+  void anAttemptThatInheritsNothingStandsForNobody() {
+    executors("a", "b");
+    coordinator.shuffleAdded(1, 2, 2, () -> true);
+    map(0, 0, "a", 10, 10);
+    map(1, 1, "a", 10, 0); // its status reports what map 0 has written into the second partition
+    String second = last().homes()[1];
+    coordinator.executorLost("b");
+    coordinator.start(1, 1, 2, "a");
+    assertEquals(second.equals("b") ? 2 : Emission.NOBODY, coordinator.locate(1, 0, 2).lineage().writer(2, 1));
+  }
+
   /** As Spark's SQL does it: what a query has shuffled is removed, and its plan may run again. */
   @Test
   void aRemovedShuffleMayBeWrittenAgainUnlessItsDependencyIsCollected() {

@@ -160,7 +160,7 @@ final class PartitionBuffers extends MemoryConsumer {
     release();
   }
 
-  /** Bytes of all segments of each partition. */
+  /** Bytes of each partition's records, serialised and compressed; without headers, so that SQL plans as with the sort shuffle. */
   long[] lengths() {
     return lengths;
   }
@@ -237,7 +237,7 @@ final class PartitionBuffers extends MemoryConsumer {
     byte[] segment = Arrays.copyOf(sealed.bytes(), sealed.length());
     metrics.incBytesWritten(segment.length);
     metrics.incRecordsWritten(records[partition]);
-    lengths[partition] += segment.length;
+    lengths[partition] += segment.length - Segment.HEADER_BYTES;
     sequence[partition]++;
     records[partition] = 0;
     long start = System.nanoTime();

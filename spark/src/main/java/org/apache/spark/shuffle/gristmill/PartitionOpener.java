@@ -15,6 +15,7 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.gristmill.core.Coordinator;
+import org.gristmill.core.Emission;
 import org.gristmill.core.PartitionIndex;
 import org.gristmill.core.Winners;
 import org.slf4j.Logger;
@@ -146,6 +147,7 @@ final class PartitionOpener {
   private Map<Integer, Long> writers(int partition) {
     Map<Integer, Long> writers = new HashMap<>();
     winners.get(partition).forEach((map, winner) -> writers.put(map, location.lineage().writer(winner, partition)));
+    writers.values().removeIf(writer -> writer == Emission.NOBODY);
     return writers;
   }
 

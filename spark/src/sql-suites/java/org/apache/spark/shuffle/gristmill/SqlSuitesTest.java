@@ -36,7 +36,14 @@ class SqlSuitesTest {
 
   @TestFactory
   List<DynamicTest> adaptiveExecution() throws ReflectiveOperationException {
-    return suite("org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite", Map.of());
+    String race = "which of two stages ends first decides the plan, as Spark's comment at a sister test says; fails now and then";
+    return suite("org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite", Map.of(
+        "Avoid plan change if cost is greater", race,
+        "Avoid changing merge join to broadcast join if too many empty partitions on build plan", race,
+        "SPARK-34091: Batch shuffle fetch in AQE partition coalescing",
+        "counts how many blocks the sort shuffle fetches in one; our partitions are always one block",
+        "SPARK-48037: Fix SortShuffleWriter lacks shuffle write related metrics resulting in potentially inaccurate data",
+        "16,777,217 partitions fall back to the sort shuffle, which these suites do not allow"));
   }
 
   @TestFactory

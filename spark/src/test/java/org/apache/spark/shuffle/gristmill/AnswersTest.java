@@ -134,6 +134,22 @@ class AnswersTest {
     }
   }
 
+  /** Totals of map statuses decide joins; the last maps find nothing. */
+  @Test
+  void mapsThatWriteNothingOrOnePartitionOnlyPass() {
+    JavaPairRDD<Integer, Integer> few = cluster.context.parallelize(data, 20)
+        .mapPartitionsWithIndex((map, records) -> map < 15 ? records : Collections.emptyIterator(), false).mapToPair(r -> r);
+    assertEquals(few.values().map(v -> (long) v).reduce(Long::sum), few.groupByKey(7).values().map(values -> {
+      long sum = 0;
+      for (int v : values) {
+        sum += v;
+      }
+      return sum;
+    }).reduce(Long::sum));
+    JavaPairRDD<Integer, Integer> sorted = pairs(20).sortByKey(true, 7).mapToPair(r -> r);
+    assertEquals(RECORDS, sorted.sortByKey(true, 7).count());
+  }
+
   @Test
   void aRecordLargerThanAPageAndAnEmptyShufflePass() {
     String large = "x".repeat(300_000);
