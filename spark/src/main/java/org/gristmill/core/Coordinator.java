@@ -180,7 +180,8 @@ public final class Coordinator {
   public synchronized boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
     incompleteReads++;
-    boolean moved = home != null && s.plan() != null && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
+    boolean moved = home != null && s.plan() != null
+        && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
     if (moved && s.whole(partition, winners.values())) {
       return true;
     }

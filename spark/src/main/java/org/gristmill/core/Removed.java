@@ -7,7 +7,7 @@ import java.util.Map;
  * Shuffles that were removed lately, and which attempts that concerns. A shuffle may be written again; task attempts are numbered
  * upwards through the whole application, so what attempts known at the removal still bring is not wanted, and what later ones bring is.
  *
- * <p>Not thread safe.
+ * <p>Thread safe.
  */
 public final class Removed {
   private static final int REMEMBERED = 1000; // attempts that still write after so many more removals leave a file behind
@@ -23,16 +23,16 @@ public final class Removed {
   private long newest = -1;
 
   /** An attempt, of any shuffle, is at work. */
-  public void seen(long attempt) {
+  public synchronized void seen(long attempt) {
     newest = Math.max(newest, attempt);
   }
 
-  public void remove(int shuffle) {
+  public synchronized void remove(int shuffle) {
     until.put(shuffle, newest);
   }
 
   /** True if the shuffle was removed after this attempt had begun. */
-  public boolean concerns(int shuffle, long attempt) {
+  public synchronized boolean concerns(int shuffle, long attempt) {
     return attempt <= until.getOrDefault(shuffle, -1L);
   }
 }

@@ -66,7 +66,10 @@ final class StoreLane implements AutoCloseable {
 
   /** Takes segments of one shuffle; waits until what is held fits into the memory. */
   synchronized void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
-    for (int i = 0; i < headers.size() && !closed; i++) {
+    if (closed) {
+      return;
+    }
+    for (int i = 0; i < headers.size(); i++) {
       add(segments.get(i), headers.get(i));
     }
     if (pressed()) {

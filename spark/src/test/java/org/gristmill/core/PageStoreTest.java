@@ -196,13 +196,17 @@ class PageStoreTest {
     throw new IOException("No space left on device");
   }
 
-  @Test
-  void aRemovedShuffleLeavesNoFileEvenIfPagesComeLate() throws Exception {
+  private void storeAndRemoveWhatAttemptWrote(int attempt) throws Exception {
     open(this::file, 10, 0);
-    byte[] segment = Segments.segment(1, 0, 0, 0, 0, true, "x");
+    byte[] segment = Segments.segment(1, 0, 0, attempt, 0, true, "x");
     store.receive(List.of(segment));
     awaitFile(1, 0, segment.length);
     store.remove(1);
+  }
+
+  @Test
+  void aRemovedShuffleLeavesNoFileEvenIfPagesComeLate() throws Exception {
+    storeAndRemoveWhatAttemptWrote(0);
     store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "late")));
     assertFalse(file(0, 1).exists());
     assertEquals(List.of(), store.index(1, 0).entries());
@@ -210,11 +214,7 @@ class PageStoreTest {
 
   @Test
   void aRemovedShuffleMayBeWrittenAgainByLaterAttempts() throws Exception {
-    open(this::file, 10, 16);
-    byte[] before = Segments.segment(1, 0, 0, 7, 0, true, "x");
-    store.receive(List.of(before));
-    awaitFile(1, 0, before.length);
-    store.remove(1);
+    storeAndRemoveWhatAttemptWrote(7);
     byte[] again = Segments.segment(1, 0, 0, 8, 0, true, "again");
     store.receive(List.of(Segments.segment(1, 0, 1, 6, 0, true, "late"), again));
     awaitFile(1, 0, again.length);

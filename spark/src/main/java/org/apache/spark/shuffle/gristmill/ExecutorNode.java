@@ -124,9 +124,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   }
 
   Emission start(int shuffle, int mapIndex, long attempt) {
-    synchronized (removed) {
-      removed.seen(attempt);
-    }
+    removed.seen(attempt);
     return ((Message.Begin) call(new Message.Start(shuffle, mapIndex, attempt, self.executorId()))).emission();
   }
 
@@ -141,10 +139,8 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   }
 
   void add(int shuffle, int partition, long attempt, byte[] segment) throws InterruptedException, IOException {
-    synchronized (removed) {
-      if (removed.concerns(shuffle, attempt)) {
-        return; // nobody will read it
-      }
+    if (removed.concerns(shuffle, attempt)) {
+      return; // nobody will read it
     }
     if (kept != null) {
       kept.receive(List.of(segment)); // first: what comes after a plan is read for it, or is sent by it
@@ -169,9 +165,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   }
 
   void remove(int shuffle) {
-    synchronized (removed) {
-      removed.remove(shuffle);
-    }
+    removed.remove(shuffle);
     outbox.remove(shuffle);
     refills.remove(shuffle);
     try {
