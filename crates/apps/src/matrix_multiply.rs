@@ -115,6 +115,12 @@ impl Product {
     pub fn values(&mut self) -> &[f64] {
         self.values.values()
     }
+
+    /// The sum of its diagonal, which ends with its last row or its last column.
+    pub fn trace(&mut self) -> f64 {
+        let (rows, columns) = (self.rows, self.columns);
+        self.values().iter().step_by(columns + 1).take(rows.min(columns)).sum()
+    }
 }
 
 /// States of a step: what it multiplies is the left factor, or what the step before has made.

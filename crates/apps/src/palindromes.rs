@@ -62,7 +62,7 @@ impl MapReduce for Palindromes {
     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
-        let count = self.in_lines(split.lines().map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
+        let count = self.in_lines(split.lines());
         let name: &Path = &split.source().name;
         out.emit(name.as_os_str().as_encoded_bytes(), count);
     }

@@ -47,7 +47,7 @@ enum Print {
     /// The product, a row for each of its rows; a .npy file if --output is named so
     #[default]
     Product,
-    /// Its trace, the sum of its numbers, and its last number
+    /// Its trace (the sum of its diagonal, also if it is not square), the sum of its numbers, and its last number
     Summary,
 }
 
@@ -85,10 +85,10 @@ impl MatrixMultiply {
                 let mut output =
                     self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
                 let (mut product, summary) = multiply()?;
-                let columns = product.columns;
+                let trace = product.trace();
                 let values = product.values();
                 let numbers = [
-                    ("trace", values.iter().step_by(columns + 1).sum()),
+                    ("trace", trace),
                     ("sum", values.iter().sum::<f64>()),
                     ("corner", values.last().copied().unwrap_or(0.0)),
                 ];

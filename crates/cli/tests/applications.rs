@@ -152,6 +152,31 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
     assert!(complaint.starts_with("gristmill: 2 x 2 times 3 x 2 is no product"), "{complaint}");
 }
 
+/// The trace of a 5 x 2 product whose diagonal is 1 and 5 was printed as 30: the walk along it went on below the square.
+#[test]
+fn the_trace_of_a_product_ends_with_its_last_row_or_column() {
+    let dir = files(&[("tall", b"1\n2\n3\n4\n5\n"), ("wide", b"1,2.5\n"), ("one", b"1\n"), ("flat", b"1,2,3,4,5\n")]);
+    let trace = |left: &str, right: &str, way: &str| {
+        let mut command = gristmill(["matrix-multiply", "--print", "summary", "--way", way, "--left"]);
+        let text = answer(command.arg(dir.path().join(left)).arg(dir.path().join(right)));
+        String::from_utf8(text).expect("text").lines().next().expect("three rows").to_owned()
+    };
+    for way in ["shared-output", "pairs"] {
+        assert_eq!(trace("tall", "wide", way), "trace\t6");
+        assert_eq!(trace("one", "flat", way), "trace\t1");
+        assert_eq!(trace("tall", "flat", way), "trace\t55");
+    }
+}
+
+/// A line that ended with two carriage returns lost both, so a palindrome of `\r` was not counted.
+#[test]
+fn one_carriage_return_ends_a_line_and_others_are_part_of_it() {
+    let dir = files(&[("text", b"ab\r\r\nab\r\n"), ("keys", b"ab\r\r\nab\r\n")]);
+    let (text, keys) = (dir.path().join("text"), dir.path().join("keys"));
+    assert_eq!(rows(&["palindromes", "--print", "total"], &[&text]), ["total\t5"]);
+    assert_eq!(rows(&["string-match", "--keys"], &[&keys, &text]), ["ab\\r\t1", "ab\t1"]);
+}
+
 #[test]
 fn palindromes_are_counted_by_file() {
     let dir = files(&[("a", b"abba\r\naaa"), ("b", b"abc\n\nx\n"), ("empty", b"")]);
