@@ -16,7 +16,7 @@ use crate::text::Text;
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Tab-separated, no header
+    /// Tab-separated, no header; a tab, line end or backslash within a field becomes \t, \n, \r or \\ (as PostgreSQL's text format)
     Tsv,
     /// Comma-separated with a header, quoted as in RFC 4180
     Csv,

@@ -1,6 +1,8 @@
 //! Rows as lines of text.
 //!
-//! - TSV: fields as they are, a tab between them. No header, so that `sort`, `join` and `cut` can go on with it.
+//! - TSV: a tab between fields. No header, so that `sort`, `join` and `cut` can go on with it. A tab, a line end or another
+//!   of [`ESCAPES`] within a field is written with a backslash, as PostgreSQL's `COPY` writes its text format, so that a row is
+//!   always a line. Nothing is ever `\N`: there a key of these two characters is `\\N`.
 //! - CSV: a header; a field with a comma, a quote or a line break is quoted as RFC 4180 says.
 //! - JSON Lines: an object per row. JSON is UTF-8, and a key need not be: one that is not stands under
 //!   `<name>_base64`, in base64, so nothing is lost and no two keys become one.
@@ -35,7 +37,7 @@ impl<W: Write> Text<W> {
         match self.format {
             Format::Csv => self.separated(fields, b",", quoted),
             Format::Jsonl => self.object(fields),
-            _ => self.separated(fields, b"\t", |field, to| to.write_all(field)),
+            _ => self.separated(fields, b"\t", escaped),
         }
     }
 
@@ -86,6 +88,21 @@ impl<W: Write> Text<W> {
     }
 }
 
+/// Bytes that would break a row of TSV, or that others take for an escape, and the letters that stand for them.
+const ESCAPES: [(u8, u8); 7] =
+    [(b'\\', b'\\'), (b'\t', b't'), (b'\n', b'n'), (b'\r', b'r'), (0x08, b'b'), (0x0b, b'v'), (0x0c, b'f')];
+
+fn escaped(field: &[u8], to: &mut impl Write) -> io::Result<()> {
+    let letter = |byte: u8| ESCAPES.iter().find(|(escaped, _)| *escaped == byte).map(|(_, letter)| *letter);
+    let mut rest = field;
+    while let Some((at, letter)) = rest.iter().enumerate().find_map(|(at, byte)| Some((at, letter(*byte)?))) {
+        to.write_all(&rest[..at])?;
+        to.write_all(&[b'\\', letter])?;
+        rest = &rest[at + 1..];
+    }
+    to.write_all(rest)
+}
+
 fn quoted(field: &[u8], to: &mut impl Write) -> io::Result<()> {
     if memchr::memchr3(b',', b'"', b'\n', field).is_none() && memchr::memchr(b'\r', field).is_none() {
         return to.write_all(field);
@@ -113,8 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn tsv_leaves_fields_as_they_are() {
+    fn tsv_leaves_quotes_commas_and_what_is_no_text_as_they_are() {
         assert_eq!(written(Format::Tsv, b"\"a\",\xff"), b"\"a\",\xff\t3\n");
+    }
+
+    #[test]
+    fn a_row_of_tsv_is_one_line_whatever_its_key_is() {
+        assert_eq!(written(Format::Tsv, b"a\tb\nc\rd\\e"), b"a\\tb\\nc\\rd\\\\e\t3\n");
+        assert_eq!(written(Format::Tsv, b"\x08\x0b\x0c\\N"), b"\\b\\v\\f\\\\N\t3\n");
     }
 
     #[test]

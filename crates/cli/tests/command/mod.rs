@@ -36,7 +36,26 @@ pub fn oracle(text: &[u8], alpha: bool) -> Vec<u8> {
             *counts.entry(word.to_vec()).or_default() += 1;
         }
     }
-    counts.iter().flat_map(|(word, count)| [&word[..], b"\t", count.to_string().as_bytes(), b"\n"].concat()).collect()
+    counts
+        .iter()
+        .flat_map(|(word, count)| [&escaped(word)[..], b"\t", count.to_string().as_bytes(), b"\n"].concat())
+        .collect()
+}
+
+/// A field as PostgreSQL's text format has it.
+#[allow(dead_code)]
+pub fn escaped(field: &[u8]) -> Vec<u8> {
+    let with_escape = |byte: &u8| match *byte {
+        b'\\' => b"\\\\".to_vec(),
+        b'\t' => b"\\t".to_vec(),
+        b'\n' => b"\\n".to_vec(),
+        b'\r' => b"\\r".to_vec(),
+        0x08 => b"\\b".to_vec(),
+        0x0b => b"\\v".to_vec(),
+        0x0c => b"\\f".to_vec(),
+        other => vec![other],
+    };
+    field.iter().flat_map(with_escape).collect()
 }
 
 /// The standard output of a run that succeeds and has nothing to complain about.
