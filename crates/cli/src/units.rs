@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Letters after a number, and how many bytes they mean. A lone letter counts in powers of two, as in
 /// `sort`, `dd` and `du`.
-const UNITS: [(&str, u64); 12] = [
+const UNITS: [(&str, u64); 14] = [
     ("", 1),
     ("b", 1),
     ("k", 1 << 10),
@@ -16,20 +16,33 @@ const UNITS: [(&str, u64); 12] = [
     ("g", 1 << 30),
     ("gib", 1 << 30),
     ("gb", 1_000_000_000),
+    ("t", 1 << 40),
     ("tib", 1 << 40),
+    ("tb", 1_000_000_000_000),
 ];
 
-/// Parses `65536`, `64KiB`, `64K`, `64kB`.
+/// Parses `65536`, `64KiB`, `64K`, `64kB`, `1.5GiB`; of what is no whole number of bytes, the whole bytes.
 pub fn bytes(text: &str) -> Result<usize, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let no_size = || "a size is a number and a unit, like 64KiB or 1.5GiB".to_owned();
+    let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| "a size is a number and a unit, like 64KiB".to_owned())?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = [whole, fraction].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    if !is_number || whole.is_empty() || fraction.is_empty() {
+        return Err(no_size());
+    }
     let unit = unit.trim_start().to_ascii_lowercase();
     let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(format!("{unit} is no unit of size; use B, KiB, MiB, GiB, or kB, MB, GB"));
+        return Err(format!("{unit} is no unit of size; use B, KiB, MiB, GiB, TiB, or kB, MB, GB, TB"));
     };
-    let bytes = number.checked_mul(*factor).and_then(|bytes| usize::try_from(bytes).ok());
-    bytes.ok_or_else(|| "this is more than the machine can count".to_owned())
+    let too_many = || "this is more than the machine can count".to_owned();
+    let whole: u64 = whole.parse().map_err(|_| too_many())?;
+    // A fraction of more than eighteen digits is of no bytes.
+    let fraction = &fraction[..fraction.len().min(18)];
+    let parts =
+        fraction.parse::<u128>().map_err(|_| no_size())? * u128::from(*factor) / 10_u128.pow(fraction.len() as u32);
+    let bytes = whole.checked_mul(*factor).and_then(|bytes| bytes.checked_add(parts as u64));
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(too_many)
 }
 
 /// Parses `30s`, `500ms`, `2min`.
@@ -47,11 +60,22 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        for (text, expected) in [("4096", 4096), ("64KiB", 65536), ("64k", 65536), ("64 kB", 64000), ("1GiB", 1 << 30)]
-        {
+        for (text, expected) in [
+            ("4096", 4096),
+            ("64KiB", 65536),
+            ("64k", 65536),
+            ("64 kB", 64000),
+            ("1GiB", 1 << 30),
+            ("1.5GiB", 3 << 29),
+            ("0.5k", 512),
+            ("2.25 MB", 2_250_000),
+            ("1.0001", 1),
+            ("2T", 2 << 40),
+            ("15.999999999999999999GiB", (16 << 30) - 1),
+        ] {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
-        for text in ["", "KiB", "64QB", "-1", "99999999TiB"] {
+        for text in ["", "KiB", "64QB", "-1", "99999999TiB", ".5GiB", "1.GiB", "1.5.2GiB", "1,5GiB", "1e3"] {
             assert!(bytes(text).is_err(), "{text}");
         }
     }
