@@ -8,12 +8,14 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
 use tempfile::TempPath;
+
+use crate::output::standard_output;
 
 /// A file being written.
 pub struct Aside {
@@ -33,6 +35,15 @@ enum Place {
 impl Aside {
     /// Begins a file that [`Aside::publish`] will name `path`. What is there now stays until then.
     pub fn create(path: &Path) -> io::Result<Aside> {
+        // The file that it is redirected to may be longer, and others write there: it is not replaced.
+        let stream = match standard(path) {
+            Some(Standard::Output) => Some(standard_output()?),
+            Some(Standard::Error) => Some(io::stderr().as_fd().try_clone_to_owned()?.into()),
+            None => None,
+        };
+        if let Some(file) = stream {
+            return Ok(Aside { file, target: path.to_owned(), place: Place::Target });
+        }
         // A link keeps pointing where it points: what it points at is replaced.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let present = match fs::metadata(&target) {
@@ -108,6 +119,22 @@ impl Aside {
             }
         }
         Ok(())
+    }
+}
+
+/// A stream that is open before this program begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    Output,
+    Error,
+}
+
+/// The stream that a path is another name of.
+pub fn standard(path: &Path) -> Option<Standard> {
+    match path.to_str()? {
+        "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(Standard::Output),
+        "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Some(Standard::Error),
+        _ => None,
     }
 }
 

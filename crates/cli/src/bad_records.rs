@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::aside::Aside;
 use crate::failure::Failure;
+use crate::messages::tell;
 
 /// The file, to be written when the job has ended; it appears only if there is something to tell.
 pub struct BadRecords {
@@ -46,7 +47,7 @@ impl BadRecords {
         written().map_err(|source| Failure::output(&path, source))?;
         if !quiet {
             let records = if found.len() == 1 { "1 record was" } else { &format!("{} records were", found.len()) };
-            eprintln!("gristmill: {records} set aside and not counted; {} says which and why", path.display());
+            tell(format_args!("{records} set aside and not counted; {} says which and why", path.display()));
         }
         Ok(())
     }

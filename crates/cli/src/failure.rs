@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use gristmill::Error;
 
+use crate::messages::{of_the_command, printable, tell};
+
 /// What ends a command early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -35,16 +37,18 @@ impl Failure {
         Failure::Job(Error::Output { path: path.into(), source })
     }
 
-    /// Prints the failure and returns 1 for a job that failed, 2 for a command that makes no sense.
+    /// Prints the failure and returns 1 for a job that failed, 2 for a command that makes no sense; `command` is the
+    /// subcommand that was asked for.
     pub fn report(&self, command: &mut clap::Command) -> ExitCode {
+        let what = of_the_command(&self.to_string());
         match self {
             Failure::Usage(_) | Failure::Job(Error::Setting(_)) => {
                 // A closed standard error has nobody to tell.
-                let _ = command.error(clap::error::ErrorKind::ValueValidation, self).print();
+                let _ = command.error(clap::error::ErrorKind::ValueValidation, printable(&what)).print();
                 ExitCode::from(2)
             }
             Failure::Job(_) | Failure::Application(_) => {
-                eprintln!("gristmill: {self}");
+                tell(what);
                 ExitCode::FAILURE
             }
         }

@@ -59,7 +59,7 @@ impl GroupBy {
             (Some(_), Some(_)) => [Kind::Bytes.named("key"), Kind::Number.named("sum")],
         };
         let output = self.common.destination.open(columns)?;
-        let mut input = self.common.inputs.input()?;
+        let mut input = runs.input()?;
         let Some(by) = &self.by else {
             let summary = runs.write(NumberPairs.job(input)?, &self.ranking, output)?;
             return runs.finish(&summary, "keys", "distinct");

@@ -31,7 +31,7 @@ impl Histogram {
             Kind::Integer.named("value"),
             Kind::Integer.named("count"),
         ])?;
-        let (counts, summary) = gristmill_apps::Histogram::count(self.common.inputs.input()?, |job| runs.run(job))?;
+        let (counts, summary) = gristmill_apps::Histogram::count(runs.input()?, |job| runs.run(job))?;
         let written = CHANNELS.iter().zip(&counts).try_for_each(|(channel, counts)| {
             (0..).zip(counts).try_for_each(|(value, count)| {
                 output.row(&[Field::Bytes(channel.as_bytes()), Field::Integer(value), Field::Integer(*count)])

@@ -56,6 +56,12 @@ fn record_bytes(text: &str) -> Result<usize, String> {
 }
 
 impl Inputs {
+    /// The files and directories that the command names, patterns left out.
+    pub fn named(&self) -> impl Iterator<Item = &Path> {
+        let named = self.paths.iter().chain(&self.files_from).map(PathBuf::as_path);
+        named.filter(|path| *path != Path::new("-") && pattern(path).is_none())
+    }
+
     /// The input of the job: patterns expanded, standard input when nothing is named.
     pub fn input(&self) -> Result<Input, Failure> {
         if self.paths.is_empty() && self.files_from.is_none() {

@@ -107,7 +107,7 @@ pub struct JobOptions {
     /// A folder to spill to; give several, best on different disks, and they are used in turns [default: that for
     /// temporary files]
     #[arg(long = "spill-dir", value_name = "DIR", help_heading = MEMORY)]
-    spill_dirs: Vec<PathBuf>,
+    pub spill_dirs: Vec<PathBuf>,
 
     /// The same bytes for any number of workers and any schedule, sums of floating-point numbers included: those
     /// are then combined within a task, and once more at the end, which takes time; whole numbers take none

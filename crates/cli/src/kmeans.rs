@@ -7,6 +7,7 @@ use gristmill_apps::Matrix;
 
 use crate::common::Common;
 use crate::failure::Failure;
+use crate::messages::tell;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
@@ -56,7 +57,7 @@ Examples:
 impl KMeans {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let points = Matrix::read(&mut self.common.inputs.input()?)?;
+        let points = Matrix::read(&mut runs.input()?)?;
         let integers = ["centre", "points"].map(|name| Kind::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
         let mut output = self.common.destination.open(columns)?;
@@ -77,10 +78,10 @@ impl KMeans {
         });
         output.finish(written)?;
         if !clusters.settled && !self.common.job.quiet {
-            eprintln!(
-                "gristmill: the centres still moved after {} steps; more may help: --iterations",
+            tell(format_args!(
+                "the centres still moved after {} steps; more may help: --iterations",
                 clusters.iterations
-            );
+            ));
         }
         runs.finish(&summary, "partial sums", "sums")
     }

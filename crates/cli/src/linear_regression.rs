@@ -38,7 +38,7 @@ impl LinearRegression {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
         let mut output = self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
-        let input = self.common.inputs.input()?;
+        let input = runs.input()?;
         let (line, summary) = match (&self.x, &self.y) {
             (Some(x), Some(y)) => Columns::fit(input, [x.clone(), y.clone()], |job| runs.run(job))?,
             _ => BytePairs::fit(input, |job| runs.run(job))?,

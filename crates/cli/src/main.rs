@@ -6,11 +6,13 @@
 //!  common       the options that all of them have:
 //!    inputs       which files            job_options  how the job runs
 //!    output       where the result goes
+//!  outputs      all files that are written: no two are one, and none is read
 //!  runs         the job itself         progress     what a terminal sees meanwhile
 //!  rows         the rows of a result:  aside        a file that appears whole or not at all
 //!    text         row by row           columns      column by column (feature columnar)
 //!  packer       a file that is compressed as it is written
 //!  bad_records  what was set aside
+//!  messages     what goes to standard error
 //!  parts        a folder of files that appears whole or not at all
 //!  stats        what it took           units        sizes and durations as people write them
 //!  generate     makes input            experiment   compares strategies
@@ -33,7 +35,9 @@ mod job_options;
 mod kmeans;
 mod linear_regression;
 mod matrix_multiply;
+mod messages;
 mod output;
+mod outputs;
 mod packer;
 mod palindromes;
 mod parts;
@@ -112,6 +116,19 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(&mut Command::command()),
+        Err(failure) => failure.report(&mut asked_for()),
     }
+}
+
+/// The subcommand of this process, whose usage a message shows.
+fn asked_for() -> clap::Command {
+    let mut command = Command::command();
+    command.build();
+    for word in std::env::args_os().skip(1) {
+        match command.find_subcommand(&word) {
+            Some(subcommand) => command = subcommand.clone(),
+            None => break,
+        }
+    }
+    command
 }

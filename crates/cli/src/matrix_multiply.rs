@@ -70,8 +70,9 @@ Examples:
 impl MatrixMultiply {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
+        runs.reads(&self.left)?;
         let a = Matrix::read(&mut Input::paths([&self.left]))?;
-        let b = Matrix::read(&mut self.common.inputs.input()?)?;
+        let b = Matrix::read(&mut runs.input()?)?;
         let way = match self.way {
             Way::SharedOutput => gristmill_apps::Way::SharedOutput,
             Way::Pairs => gristmill_apps::Way::Pairs,

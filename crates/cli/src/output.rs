@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use gristmill::{Compression, Job, MapReduce};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-use crate::aside::Aside;
+use crate::aside::{self, Aside, Standard};
 use crate::failure::Failure;
 use crate::packer::Packer;
 use crate::parts::Parts;
@@ -114,7 +115,7 @@ impl Destination {
         let failed = |source| Failure::output(name.clone(), source);
         let mut file = match &aside {
             Some(aside) => aside.file.try_clone(),
-            None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+            None => standard_output(),
         }
         .map_err(failed)?;
         // Whoever appends writes behind what is there, wherever he wants to write.
@@ -128,7 +129,7 @@ impl Destination {
 
     /// Where it goes, if that is a file.
     pub fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+        self.output.as_deref().filter(|path| *path != Path::new("-") && aside::standard(path) != Some(Standard::Output))
     }
 
     /// Opens the place, with nothing written to it.
@@ -141,11 +142,19 @@ impl Destination {
                 let aside = Aside::create(path).map_err(failed)?;
                 (aside.file.try_clone().map_err(failed)?, Some(aside))
             }
-            None => (io::stdout().as_fd().try_clone_to_owned().map_err(failed)?.into(), None),
+            None => (standard_output().map_err(failed)?, None),
         };
         let packer = Packer::new(file, path.and_then(Compression::of_name)).map_err(failed)?;
         Ok((packer, Place { name, aside }))
     }
+}
+
+/// Standard output, to be written without a buffer; an error when it was closed.
+pub fn standard_output() -> io::Result<File> {
+    if gristmill_os::standard::was_closed(1) {
+        return Err(Errno::BADF.into());
+    }
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// The extension of a file's name, in small letters; what it says about compression is left out.

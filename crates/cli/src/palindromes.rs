@@ -61,7 +61,7 @@ impl Palindromes {
             Algorithm::Tree => gristmill_apps::Algorithm::Tree,
             Algorithm::Brute => gristmill_apps::Algorithm::Brute,
         });
-        let job = program.job(self.common.inputs.input()?);
+        let job = program.job(runs.input()?);
         let summary = match self.print {
             Print::Files => {
                 let output =

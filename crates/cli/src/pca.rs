@@ -46,7 +46,7 @@ Examples:
 impl Pca {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        let data = Matrix::read(&mut self.common.inputs.input()?)?;
+        let data = Matrix::read(&mut runs.input()?)?;
         let mut columns = match self.print {
             Print::Components => {
                 vec![Kind::Integer.named("component"), Kind::Number.named("variance"), Kind::Number.named("share")]

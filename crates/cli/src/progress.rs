@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use gristmill::{Count, Counters, Progress, Summary};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::messages::{self, tell};
+
 /// Jobs shorter than this need no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
 const DRAWS_PER_SECOND: u8 = 10;
@@ -66,10 +68,9 @@ impl Terminal {
         if self.quiet || self.told.get() > NEWS_TOLD {
             return;
         }
-        let tell = || eprintln!("gristmill: {news}");
         match self.bar.as_ref().and_then(OnceCell::get) {
-            Some(bar) => bar.suspend(tell),
-            None => tell(),
+            Some(bar) => bar.suspend(|| tell(news)),
+            None => tell(news),
         }
     }
 
@@ -80,10 +81,10 @@ impl Terminal {
             return;
         }
         if self.told.get() > NEWS_TOLD {
-            eprintln!("gristmill: {} workers died in all; the result is complete", summary.deaths.len());
+            tell(format_args!("{} workers died in all; the result is complete", summary.deaths.len()));
         }
         if self.is_watched() {
-            eprintln!("{}", line(summary, pairs, keys));
+            messages::line(line(summary, pairs, keys));
         }
     }
 }

@@ -4,13 +4,16 @@ use std::cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Choice, Datum, Error, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target};
+use gristmill::{Choice, Datum, Error, Input, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target};
 
 use crate::bad_records::BadRecords;
 use crate::common::Common;
 use crate::failure::Failure;
+use crate::inputs::Inputs;
 use crate::job_options::JobOptions;
-use crate::output::{Output, Ranking};
+use crate::messages::line;
+use crate::output::{Destination, Output, Ranking};
+use crate::outputs::Outputs;
 use crate::progress::Terminal;
 use crate::rows::Field;
 use crate::stats::Stats;
@@ -18,8 +21,9 @@ use crate::stats::Stats;
 /// Runs the jobs of one subcommand, and tells what the last one took.
 pub struct Runs<'o> {
     options: &'o JobOptions,
-    /// The longest record, where there is input from outside.
-    record_bytes_max: Option<usize>,
+    /// Where there is input from outside.
+    inputs: Option<&'o Inputs>,
+    outputs: Outputs,
     terminal: Terminal,
     stats: Option<Stats>,
     /// If records may be set aside.
@@ -33,32 +37,66 @@ pub struct Runs<'o> {
 impl<'o> Runs<'o> {
     /// Opens the statistics file, so that what cannot be written fails before the first job begins.
     pub fn new(options: &'o Common) -> Result<Runs<'o>, Failure> {
-        let runs = Runs::without_input(&options.job)?;
+        Runs::with_outputs(options, Outputs::begin(options.destination.path()))
+    }
+
+    /// The same with outputs of the subcommand's own.
+    pub fn with_outputs(options: &'o Common, mut outputs: Outputs) -> Result<Runs<'o>, Failure> {
         let bad_records = match (&options.job.bad_records, options.destination.path()) {
             _ if options.job.skip_bad_records == 0 => None,
-            (Some(path), _) => Some(BadRecords::open(path)?),
+            (Some(path), _) => Some(path.clone()),
             (None, Some(output)) => {
                 let mut name = output.to_owned().into_os_string();
                 name.push(".bad.jsonl");
-                Some(BadRecords::open(name.as_ref())?)
+                Some(name.into())
             }
-            (None, None) => Some(BadRecords::open("bad-records.jsonl".as_ref())?),
+            (None, None) => Some("bad-records.jsonl".into()),
         };
-        Ok(Runs { record_bytes_max: Some(options.inputs.record_bytes_max), bad_records, ..runs })
+        if let Some(path) = &bad_records {
+            outputs.file("--bad-records", path);
+        }
+        let runs = Runs::begin(&options.job, outputs, Some(&options.inputs))?;
+        Ok(Runs { bad_records: bad_records.as_deref().map(BadRecords::open).transpose()?, ..runs })
     }
 
     /// The same for a subcommand that reads nothing.
-    pub fn without_input(options: &'o JobOptions) -> Result<Runs<'o>, Failure> {
+    pub fn without_input(options: &'o JobOptions, destination: &Destination) -> Result<Runs<'o>, Failure> {
+        Runs::begin(options, Outputs::begin(destination.path()), None)
+    }
+
+    fn begin(options: &'o JobOptions, mut outputs: Outputs, inputs: Option<&'o Inputs>) -> Result<Runs<'o>, Failure> {
+        if let Some(path) = &options.stats {
+            outputs.file("--stats", path);
+        }
+        if let Some(path) = &options.checkpoint {
+            outputs.folder("--checkpoint", path);
+        }
+        outputs.check()?;
+        outputs.check_named(inputs.into_iter().flat_map(Inputs::named))?;
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
         Ok(Runs {
             options,
-            record_bytes_max: None,
+            inputs,
+            outputs,
             terminal: Terminal::new(options.quiet),
             stats,
             bad_records: None,
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
         })
+    }
+
+    /// The input of the job, once it is known that nothing of it is written.
+    pub fn input(&self) -> Result<Input, Failure> {
+        let inputs = self.inputs.expect("a subcommand that reads files");
+        let mut input = inputs.input()?;
+        self.outputs.check_sources(input.sources()?)?;
+        Ok(input)
+    }
+
+    /// A file that the subcommand reads beside its input.
+    pub fn reads(&self, path: &Path) -> Result<(), Failure> {
+        self.outputs.check_named([path].into_iter())
     }
 
     /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
@@ -168,8 +206,8 @@ impl<'o> Runs<'o> {
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
         let mut job = self.options.apply(job).on_news(|news| self.terminal.tell(news));
-        if let Some(bytes) = self.record_bytes_max {
-            job = job.record_bytes_max(bytes);
+        if let Some(inputs) = self.inputs {
+            job = job.record_bytes_max(inputs.record_bytes_max);
         }
         if self.options.explain && !self.explained.replace(true) {
             job = job.on_plan(explain);
@@ -192,6 +230,6 @@ fn folder(dir: &Path, job: u32) -> PathBuf {
 /// Prints a plan: a line for each choice, with its reason.
 fn explain(choices: &[Choice]) {
     for Choice { what, chosen, why } in choices {
-        eprintln!("plan: {what}: {chosen} ({why})");
+        line(format_args!("plan: {what}: {chosen} ({why})"));
     }
 }

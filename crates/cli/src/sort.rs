@@ -11,6 +11,7 @@ use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
 use crate::output::{RESULT, Raw};
+use crate::outputs::Outputs;
 use crate::parts::Parts;
 use crate::runs::Runs;
 
@@ -72,12 +73,17 @@ impl Sort {
     }
 
     fn sort<J: MapReduce + Row<J::Key, J::Value>>(&self, program: &J, records: Records) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+        let mut outputs = Outputs::begin(self.common.destination.path()).in_place();
+        if let Some(dir) = &self.parts {
+            outputs.folder("--parts", dir);
+        }
+        self.common.job.spill_dirs.iter().for_each(|dir| outputs.scratch("--spill-dir", dir));
+        let runs = Runs::with_outputs(&self.common, outputs)?;
         let destination = match &self.parts {
             Some(dir) => Raw::Parts(Parts::begin(dir)?),
             None => self.common.destination.open_raw(self.common.job.checkpoint.is_some())?,
         };
-        let job = Job::new(program, self.common.inputs.input()?).records(records).order(Order::ByKey);
+        let job = Job::new(program, runs.input()?).records(records).order(Order::ByKey);
         let summary = match destination {
             Raw::Stream(mut to) => {
                 let (mut written, mut bytes) = (Ok(()), Vec::new());

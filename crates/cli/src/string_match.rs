@@ -18,7 +18,7 @@ use crate::runs::Runs;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StringMatch {
-    /// The keys, one per line; empty lines are left out
+    /// The keys, one per line, as they are (no escapes); empty lines are left out
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     keys: PathBuf,
 
@@ -34,9 +34,10 @@ Examples:
 impl StringMatch {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
+        runs.reads(&self.keys)?;
         let mut output = self.common.destination.open([Kind::Bytes.named("key"), Kind::Integer.named("count")])?;
         let keys = Keys::read(&self.keys)?;
-        let (counts, summary) = keys.count(self.common.inputs.input()?, |job| runs.run(job))?;
+        let (counts, summary) = keys.count(runs.input()?, |job| runs.run(job))?;
         let written =
             counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
         output.finish(written)?;

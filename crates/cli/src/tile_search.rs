@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::job_options::JobOptions;
+use crate::messages::tell;
 use crate::output::Destination;
 use crate::rows::{Field, Kind};
 use crate::runs::Runs;
@@ -59,7 +60,7 @@ Examples:
 
 impl TileSearch {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::without_input(&self.job)?;
+        let runs = Runs::without_input(&self.job, &self.destination)?;
         let mut output = self.destination.open([Kind::Integer.named("depth"), Kind::Integer.named("states")])?;
         let mut search = gristmill_apps::TileSearch {
             goal: self.goal.clone(),
@@ -85,7 +86,7 @@ impl TileSearch {
         )?;
         output.finish(written)?;
         if self.goal.is_some() && found.goal_depth.is_none() && !self.job.quiet {
-            eprintln!("gristmill: the goal is more than {} moves away", self.depth.unwrap_or_default());
+            tell(format_args!("the goal is more than {} moves away", self.depth.unwrap_or_default()));
         }
         runs.finish(&summary, "moves", "states")
     }

@@ -52,7 +52,7 @@ impl WordCount {
     fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
         let output = self.common.destination.open([Kind::Bytes.named("word"), Kind::Integer.named("count")])?;
-        let job = Job::new(&program, self.common.inputs.input()?).records(records);
+        let job = Job::new(&program, runs.input()?).records(records);
         let summary = runs.write(job, &self.ranking, output)?;
         runs.finish(&summary, "words", "distinct")
     }

@@ -20,6 +20,25 @@ fn a_missing_file_is_named() {
     assert_eq!(complaint, "gristmill: cannot read /no/such/file: No such file or directory (os error 2)\n");
 }
 
+/// A file whose name clears the screen did so when it was named.
+#[test]
+fn control_characters_in_the_name_of_a_file_are_shown_as_escapes() {
+    let complaint = complaint(&mut word_count(["/no/such\n\x1bcfile\u{9b}"]), 1);
+    let expected = "gristmill: cannot read /no/such\\n\\x1bcfile\\u{9b}: No such file or directory (os error 2)\n";
+    assert_eq!(complaint, expected);
+}
+
+/// A user of the command was told of methods of the library, and shown the usage of no subcommand.
+#[test]
+fn errors_name_options_and_no_methods_and_show_the_usage_of_their_subcommand() {
+    let too_little = complaint(&mut word_count(["--memory", "4MiB", "--workers", "2", "Cargo.toml"]), 2);
+    assert!(too_little.contains("Raise --memory, or take"), "{too_little}");
+    assert!(too_little.contains("\nUsage: gristmill word-count [OPTIONS] [INPUT]...\n"), "{too_little}");
+    let dir = tempfile::tempdir().expect("a directory");
+    let too_long = complaint(word_count(["--record-bytes-max", "1"]).arg(big_word(dir.path())), 1);
+    assert!(too_long.contains("with --record-bytes-max, or check"), "{too_long}");
+}
+
 #[test]
 fn a_pattern_without_a_match_is_named() {
     let complaint = complaint(&mut word_count(["/no/such/*.txt"]), 1);
@@ -220,6 +239,143 @@ fn a_full_standard_output_is_an_error() {
     assert_eq!(complaint, "gristmill: cannot write standard output: No space left on device (os error 28)\n");
     let complaint = command::complaint(&mut word_count(["Cargo.toml", "--output", "/dev/full"]), 1);
     assert_eq!(complaint, "gristmill: cannot write /dev/full: No space left on device (os error 28)\n");
+}
+
+/// `word-count f >&-` printed nothing and ended with status 0: the runtime had opened /dev/null in the place of standard
+/// output. So did `word-count <&-`, which read nothing.
+#[test]
+fn a_closed_standard_stream_is_an_error_before_any_work() {
+    let closed = |redirection: &str, arguments: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec \"$0\" \"$@\" {redirection}"), env!("CARGO_BIN_EXE_gristmill")]);
+        command.args(arguments).stdin(Stdio::null());
+        command
+    };
+    // The input would never end.
+    for arguments in [&["word-count", "/dev/zero"][..], &["sort", "/dev/zero"], &["word-count", "-o", "-", "/dev/zero"]]
+    {
+        let complaint = complaint(&mut closed(">&-", arguments), 1);
+        assert_eq!(complaint, "gristmill: cannot write standard output: Bad file descriptor (os error 9)\n");
+    }
+    let refused = complaint(&mut closed("<&-", &["word-count"]), 1);
+    assert_eq!(refused, "gristmill: cannot read standard input: Bad file descriptor (os error 9)\n");
+    let dir = tempfile::tempdir().expect("a directory");
+    let (text, counts) = (dir.path().join("text"), dir.path().join("counts"));
+    fs::write(&text, "a b a").expect("written");
+    let arguments = ["word-count", "-o", counts.to_str().expect("text"), text.to_str().expect("text")];
+    assert!(answer(&mut closed(">&- <&-", &arguments)).is_empty());
+    assert_eq!(fs::read_to_string(counts).expect("there"), "a\t2\nb\t1\n");
+}
+
+/// `-o r.csv --stats r.csv` left the statistics and no result, with status 0. Links are seen through.
+#[test]
+fn two_outputs_are_never_one_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    fs::write(path("text"), "a b a").expect("written");
+    fs::create_dir(path("folder")).expect("made");
+    fs::create_dir(path("empty")).expect("made");
+    for name in ["old.csv", "other.csv"] {
+        fs::write(path(name), "before").expect("written");
+    }
+    std::os::unix::fs::symlink("old.csv", path("link.csv")).expect("linked");
+    fs::hard_link(path("other.csv"), path("hard.csv")).expect("linked");
+    std::os::unix::fs::symlink("folder", path("way")).expect("linked");
+    let refused = |arguments: &[&str]| {
+        let before = names(dir.path());
+        let refused = complaint(&mut gristmill(arguments), 2);
+        assert_eq!(names(dir.path()), before, "{arguments:?}");
+        assert_eq!(fs::read_to_string(path("old.csv")).expect("there"), "before");
+        refused
+    };
+    for (output, stats) in [
+        ("r.csv", "r.csv"),
+        ("r.csv", "./folder/../r.csv"),
+        ("old.csv", "link.csv"),
+        ("hard.csv", "other.csv"),
+        ("folder/r.csv", "way/r.csv"),
+    ] {
+        let refused = refused(&["word-count", "-o", &path(output), "--stats", &path(stats), "/dev/zero"]);
+        assert!(refused.starts_with("error: --output and --stats are one file, "), "{refused}");
+        assert!(refused.contains("Usage: gristmill word-count "), "{refused}");
+    }
+    let skip = ["--skip-bad-records", "1"];
+    for arguments in [
+        &["-o", &path("r.csv"), "--bad-records", &path("r.csv")][..],
+        &["--stats", &path("r.json"), "--bad-records", &path("r.json")],
+        &["-o", &path("r.csv"), "--checkpoint", &path("r.csv")],
+    ] {
+        let refused = refused(&[&["word-count", "/dev/zero"], &skip[..], arguments].concat());
+        assert!(refused.contains(" are one file, "), "{refused}");
+    }
+    for arguments in [
+        &["sort", "--parts", &path("empty"), "--stats", &path("empty/s.json"), "/dev/zero"][..],
+        &["sort", "--parts", &path("empty"), "--spill-dir", &path("empty"), "/dev/zero"],
+        &["word-count", "--checkpoint", &path("folder"), "-o", &path("way/r.csv"), "/dev/zero"],
+    ] {
+        let refused = refused(arguments);
+        assert!(refused.contains("nothing else may lie in the folder of --"), "{refused}");
+    }
+    // A device takes what many write.
+    let devices = ["word-count", "-o", "/dev/null", "--bad-records", "/dev/null", &path("text")];
+    answer(gristmill(devices).args(skip));
+}
+
+/// A result within the folder that is read was counted when the command ran again; `-o f f` replaced what was read.
+#[test]
+fn an_output_is_never_read() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    fs::create_dir(path("logs")).expect("made");
+    for name in ["logs/text", "keys", "list"] {
+        fs::write(path(name), "b\na\n").expect("written");
+    }
+    fs::hard_link(path("logs/text"), path("hard")).expect("linked");
+    let counts = ["word-count", "-o", &path("logs/counts.tsv"), &path("logs")];
+    answer(&mut gristmill(counts));
+    let again = complaint(&mut gristmill(counts), 2);
+    assert!(again.contains("counts.tsv is also read, as "), "{again}");
+    assert_eq!(fs::read_to_string(path("logs/counts.tsv")).expect("there"), "a\t1\nb\t1\n");
+    for arguments in [
+        &["word-count", "-o", &path("hard"), &path("logs/text")][..],
+        &[
+            "string-match",
+            "--keys",
+            &path("keys"),
+            "--bad-records",
+            &path("keys"),
+            "--skip-bad-records",
+            "1",
+            "/dev/zero",
+        ],
+        &["word-count", "--files-from", &path("list"), "-o", &path("list")],
+        &["sort", "--bad-records", &path("logs/text"), "--skip-bad-records", "1", &path("logs/text")],
+    ] {
+        let refused = complaint(&mut gristmill(arguments), 2);
+        assert!(refused.contains(" is also read, as "), "{refused}");
+    }
+    let refused = complaint(&mut gristmill(["word-count", "--checkpoint", &path("logs/c"), &path("logs")]), 2);
+    assert!(refused.contains("begin with a dot"), "{refused}");
+    let appended = fs::OpenOptions::new().append(true).open(path("logs/text")).expect("opened");
+    let refused = complaint(gristmill(["sort", &path("logs/text")]).stdout(appended), 2);
+    assert!(refused.contains("the result standard output is also read"), "{refused}");
+    // What is sorted has been read by the time the result gets its name.
+    answer(&mut gristmill(["sort", "-o", &path("logs/text"), &path("logs/text")]));
+    assert_eq!(fs::read_to_string(path("logs/text")).expect("there"), "a\nb\n");
+}
+
+/// `-o /dev/stdout >> log` replaced the log, because what stands behind that name is a file.
+#[test]
+fn standard_output_by_another_name_is_not_replaced() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (text, log) = (dir.path().join("text"), dir.path().join("log"));
+    fs::write(&text, "a b a").expect("written");
+    fs::write(&log, "before\n").expect("written");
+    let append = || fs::OpenOptions::new().append(true).open(&log).expect("opened");
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        answer(word_count(["-o", name]).arg(&text).stdout(append()));
+    }
+    assert_eq!(fs::read_to_string(&log).expect("there"), format!("before\n{}", "a\t2\nb\t1\n".repeat(3)));
 }
 
 #[test]

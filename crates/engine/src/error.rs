@@ -221,8 +221,9 @@ pub enum Error {
     },
     /// What did not fit memory cannot be spilled to disk.
     #[error(
-        "cannot {doing} in the spill folder {}: {source} (this worker had spilled {spilled_bytes} bytes). Make room there, name another folder with --spill-dir (Job::spill_dirs), or give the job more memory with --memory (Job::memory)",
-        path.display()
+        "cannot {doing} in the spill folder {}: {source} (this worker had spilled {spilled_bytes} bytes). {} another folder with --spill-dir (Job::spill_dirs), or give the job more memory with --memory (Job::memory)",
+        path.display(),
+        if let Some(room) = room(source) { format!("{room}, name") } else { "Name".to_owned() }
     )]
     Spill {
         /// The folder.
@@ -247,8 +248,9 @@ pub enum Error {
     },
     /// A checkpoint cannot be kept.
     #[error(
-        "cannot use the checkpoint in {}: {source}. Make room there, or name another folder with --checkpoint (Job::checkpoint)",
-        path.display()
+        "cannot use the checkpoint in {}: {source}. {} another folder with --checkpoint (Job::checkpoint)",
+        path.display(),
+        if let Some(room) = room(source) { format!("{room}, or name") } else { "Name".to_owned() }
     )]
     Checkpoint {
         /// Its folder.
@@ -310,6 +312,16 @@ fn at(offset: u64) -> String {
 
 fn content(offset: u64) -> String {
     if offset == 0 { String::new() } else { format!(" after byte {offset} of its content") }
+}
+
+/// How to get room for a file that found none; `None` when that was not what it lacked.
+fn room(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("Make room there"),
+        io::ErrorKind::QuotaExceeded => Some("Make room there, or have the quota raised"),
+        io::ErrorKind::FileTooLarge => Some("Raise the limit of file sizes (ulimit -f)"),
+        _ => None,
+    }
 }
 
 /// A result whose error is [`enum@Error`].

@@ -11,7 +11,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gristmill_os::standard;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
 
 use crate::error::{Asked, Error, Result};
 use crate::quotes::{self, State};
@@ -143,6 +145,9 @@ impl Found {
     fn add_standard_input(&mut self) -> Result<()> {
         let name = PathBuf::from("standard input");
         let failed = |source| Error::Input { path: name.clone(), source };
+        if standard::was_closed(0) {
+            return Err(failed(Errno::BADF.into()));
+        }
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
         let facts = file.metadata().map_err(failed)?;
         if facts.is_dir() {

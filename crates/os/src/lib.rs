@@ -10,6 +10,7 @@
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
 //! - [`memory`]: huge pages for what belongs to one process alone;
+//! - [`standard`]: which of the three standard streams were open at the start;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
 //! - [`allocations`]: what a thread has asked the allocator for;
 //! - [`clock`]: one time for all processes.
@@ -28,6 +29,7 @@ mod pagemap;
 mod private;
 pub mod process;
 mod region;
+pub mod standard;
 pub mod usage;
 pub mod wake;
 

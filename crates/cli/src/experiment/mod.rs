@@ -27,6 +27,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::generate::{Generator, Size};
+use crate::messages::tell;
 use application::Subject;
 use comparison::{Comparison, Topic};
 pub use hand_over::HandOver;
@@ -121,7 +122,7 @@ impl Experiment {
             let entry = subject.entry(size);
             let paths = match entry.kind {
                 Some(kind) => {
-                    eprintln!("gristmill: input of {}", entry.name);
+                    tell(format_args!("input of {}", entry.name));
                     generator.make(kind)?
                 }
                 None => Vec::new(),
@@ -144,7 +145,8 @@ impl Experiment {
                 0 => String::new(),
                 _ => format!(", {:.0} s left", began.elapsed().as_secs_f64() / done as f64 * (all - done) as f64),
             };
-            eprintln!("gristmill: {} of {all}: {}, {}{left}", done + 1, trial.comparison.name, trial.application.name);
+            let (comparison, application) = (&trial.comparison.name, trial.application.name);
+            tell(format_args!("{} of {all}: {comparison}, {application}{left}", done + 1));
             runner.run(trial, rounds)?;
         }
         // 4. The report.

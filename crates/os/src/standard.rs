@@ -1,0 +1,30 @@
+//! Whether standard input, output and error were open when this process began.
+//!
+//! Rust's runtime opens `/dev/null` in the place of one that is closed, before `main` is called. What is written there then
+//! is lost without an error. So the loader of programs has this looked at before.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A bit for each of the three that was closed.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Called by the loader once, before the runtime begins: it must need nothing of it.
+extern "C" fn look() {
+    for fd in 0..3 {
+        // SAFETY: F_GETFD reads a flag of a descriptor, or says that there is none; it touches no memory of ours.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+            CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: the section is a list of functions that the loader calls one after the other, in the only thread that there is,
+// with arguments that the C calling convention lets `look` ignore.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;
+
+/// True when descriptor 0, 1 or 2 was closed when this process began.
+pub fn was_closed(fd: u8) -> bool {
+    CLOSED.load(Ordering::Relaxed) >> fd & 1 == 1
+}
