@@ -6,14 +6,20 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
-use foldhash::fast::FixedState;
+use crate::key;
 
 /// A type whose values travel in pages.
 ///
 /// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`].
+///
+/// A type of your own keeps this contract; a job that meets a pair which breaks it ends with a sentence that says how:
+///
+/// - [`write`](Datum::write) fills exactly [`width`](Datum::width) bytes, always with the same ones for the same value, and what
+///   [`read`](Datum::read) makes of them is that value. So is what [`lend`](Datum::lend) makes of what [`own`](Datum::own) made.
+/// - [`compare`](Datum::compare) is a total order, and [`prefix`](Datum::prefix) follows it. Of two keys it answers "equal" only if
+///   they are written as the same bytes: these bytes are the key.
 pub trait Datum: 'static {
     /// How user code holds a value: borrowed from a page for types of variable width.
     type Ref<'a>: Copy + Debug;
@@ -24,6 +30,9 @@ pub trait Datum: 'static {
     /// Whether values combine to the same whatever the order: whole numbers do, floating-point numbers are rounded on the way, and
     /// bytes may hold such numbers.
     const EXACT: bool = false;
+    /// Whether the engine takes this type at its word. Only its own types can say so.
+    #[doc(hidden)]
+    const TRUSTED: trust::Trusted = trust::Trusted(false);
 
     /// The width of this value in bytes.
     fn width(value: Self::Ref<'_>) -> usize;
@@ -43,10 +52,22 @@ pub trait Datum: 'static {
     fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>);
 }
 
+pub(crate) mod trust {
+    /// Whether the engine takes a type at its word; no other crate can name this.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Trusted(pub(crate) bool);
+}
+
 /// A [`Datum`] that can be grouped by.
+///
+/// Two keys are one if they are written as the same bytes. Everything here follows from that, so a key type of your own needs no
+/// more than `impl Key for MyKey {}`. The engine asks only its own types for `short`, `hash`, `hash_long` and `equal`; of any
+/// other it uses width and written bytes.
 pub trait Key: Datum {
     /// The key's bytes and zeros behind them, when it has at most [`SHORT_BYTES`].
-    fn short(key: Self::Ref<'_>) -> Option<Short>;
+    fn short(key: Self::Ref<'_>) -> Option<Short> {
+        key::written_short::<Self>(key)
+    }
 
     /// A hash that is the same in every worker and in every run.
     #[inline(always)]
@@ -57,9 +78,13 @@ pub trait Key: Datum {
         }
     }
     /// The hash of a key that is not short.
-    fn hash_long(key: Self::Ref<'_>) -> u64;
+    fn hash_long(key: Self::Ref<'_>) -> u64 {
+        key::written_hash::<Self>(key)
+    }
     /// Equality of keys.
-    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool;
+    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
+        key::written_equal::<Self>(a, b)
+    }
 
     /// How many keys can number the places of an array: every key is one, and below this number. 0 for types that
     /// cannot.
@@ -134,6 +159,12 @@ impl Short {
         Short { words, len: n as u32 }
     }
 
+    /// The first `len` of 16 bytes, behind which there are zeros.
+    #[inline(always)]
+    pub(crate) fn padded(bytes: &[u8; SHORT_BYTES], len: usize) -> Short {
+        Short { words: [word8(bytes, 0), word8(bytes, 8)], len: len as u32 }
+    }
+
     /// One multiplication, folded; the length tells `a` from `a\0`.
     #[inline(always)]
     pub fn hash(self) -> u64 {
@@ -158,13 +189,11 @@ pub type Combine<V> = fn(<V as Datum>::Owned, <V as Datum>::Owned) -> <V as Datu
 #[derive(Debug)]
 pub enum Bytes {}
 
-/// Seed of all hashing, arbitrary and fixed: partitions are the same in every worker and run.
-const HASHER: FixedState = FixedState::with_seed(0x6772_6973_746d_696c);
-
 impl Datum for Bytes {
     type Ref<'a> = &'a [u8];
     type Owned = Vec<u8>;
     const WIDTH: Option<usize> = None;
+    const TRUSTED: trust::Trusted = trust::Trusted(true);
 
     #[inline(always)]
     fn width(value: &[u8]) -> usize {
@@ -208,9 +237,7 @@ impl Key for Bytes {
         (key.len() <= SHORT_BYTES).then(|| Short::of(key))
     }
     fn hash_long(key: &[u8]) -> u64 {
-        let mut hasher = HASHER.build_hasher();
-        hasher.write(key);
-        hasher.finish()
+        key::hash_bytes(key)
     }
     #[inline(always)]
     fn equal(a: &[u8], b: &[u8]) -> bool {
@@ -275,6 +302,7 @@ macro_rules! number {
             type Owned = $t;
             const WIDTH: Option<usize> = Some(size_of::<$t>());
             const EXACT: bool = $exact;
+            const TRUSTED: trust::Trusted = trust::Trusted(true);
 
             #[inline(always)]
             fn width(_: $t) -> usize {
@@ -368,6 +396,7 @@ impl Datum for () {
     type Owned = ();
     const WIDTH: Option<usize> = Some(0);
     const EXACT: bool = true;
+    const TRUSTED: trust::Trusted = trust::Trusted(true);
 
     #[inline(always)]
     fn width((): ()) -> usize {
@@ -397,6 +426,7 @@ impl<A: Datum, B: Datum> Datum for (A, B) {
         _ => panic!("both halves of a pair have a fixed width"),
     };
     const EXACT: bool = A::EXACT && B::EXACT;
+    const TRUSTED: trust::Trusted = trust::Trusted(A::TRUSTED.0 && B::TRUSTED.0);
 
     #[inline(always)]
     fn width(_: Self::Ref<'_>) -> usize {
@@ -437,13 +467,7 @@ impl<A: Datum, B: Datum> Datum for (A, B) {
 impl<A: Key, B: Key> Key for (A, B) {
     #[inline(always)]
     fn short(key: Self::Ref<'_>) -> Option<Short> {
-        let width = const { Self::WIDTH.unwrap() };
-        if width > SHORT_BYTES {
-            return None;
-        }
-        let mut bytes = [0; SHORT_BYTES];
-        Self::write(key, &mut bytes[..width]);
-        Some(Short { words: [word8(&bytes, 0), word8(&bytes, 8)], len: width as u32 })
+        key::written_short::<Self>(key)
     }
     fn hash_long(key: Self::Ref<'_>) -> u64 {
         A::hash(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ B::hash(key.1)

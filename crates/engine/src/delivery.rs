@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use crate::budget::Room;
+use crate::contract::InOrder;
 use crate::datum::{Combine, Datum};
 use crate::map_reduce::{MapReduce, Reduce, combiner};
 use crate::merge::{Merge, Sorted};
@@ -125,6 +126,7 @@ pub(crate) struct Delivery<'w, J: MapReduce> {
     merge: Merge<J::Key, J::Value>,
     /// What is made of the stream on the way out.
     grouping: Option<Grouping<'w, J>>,
+    order: Order,
     limit: usize,
     /// Keys (pairs, if nobody grouped them) so far.
     keys: u64,
@@ -143,12 +145,12 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
         // 1. Nothing is to be made of the pairs.
         let Some(grouping) = grouping else {
             let keys = sorter.pairs();
-            return Ok(Delivery { merge: sorter.into_merge(order, limit)?, grouping: None, limit, keys });
+            return Ok(Delivery { merge: sorter.into_merge(order, limit)?, grouping: None, order, limit, keys });
         };
         // 2. What is made is in order as it is made, or needs none.
         if order == Order::Unordered || order == Order::ByKey && reduce.is_none() {
             let merge = sorter.into_merge(Order::ByKey, usize::MAX)?;
-            return Ok(Delivery { merge, grouping: Some(grouping), limit, keys: 0 });
+            return Ok(Delivery { merge, grouping: Some(grouping), order, limit, keys: 0 });
         }
         // 3. It is sorted anew, in the memory that the first sort leaves: all of it, once the rest is a run too.
         if sorter.has_runs() {
@@ -164,7 +166,7 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
             if pushed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         pushed?;
-        Ok(Delivery { merge: second.into_merge(order, limit)?, grouping: None, limit, keys })
+        Ok(Delivery { merge: second.into_merge(order, limit)?, grouping: None, order, limit, keys })
     }
 
     /// Calls `emit` with the pairs of the result, in order, until it breaks; returns the number of keys.
@@ -172,12 +174,14 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
         self,
         mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<u64, Failure> {
-        let (mut left, keys) = (self.limit, self.keys);
+        let (mut left, keys, order) = (self.limit, self.keys, self.order);
+        let mut in_order = InOrder::default();
         let take = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
             if left == 0 {
                 return ControlFlow::Break(());
             }
             left -= 1;
+            in_order.next::<J::Key, J::Value>(order, key, value);
             emit(key, value)
         };
         match self.grouping {

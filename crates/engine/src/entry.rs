@@ -11,11 +11,34 @@
 //! prefetch); for numbers it is cheaper to compute it again.
 
 use crate::datum::{Datum, Key};
+use crate::key;
 
 /// The part of a 64-bit hash that is kept: its high bits choose the partition, its low bits the table slot.
 #[inline(always)]
 pub(crate) fn short_hash(hash: u64) -> u32 {
     (hash >> 32) as u32
+}
+
+/// Bytes of a pair at most: lengths, places and the blocks of runs, which have a header, are counted in 32 bits.
+pub(crate) const PAIR_BYTES_MAX: usize = u32::MAX as usize - (64 << 10);
+
+/// Refuses a pair that is too large. Whoever finds that a pair does not fit where most do asks this.
+///
+/// # Panics
+/// When it is.
+#[inline(always)]
+pub(crate) fn check_width(bytes: usize) {
+    if bytes > PAIR_BYTES_MAX {
+        too_large(bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn too_large(bytes: usize) -> ! {
+    panic!(
+        "a pair of {bytes} bytes was made, and a pair has at most {PAIR_BYTES_MAX} (4 GiB): let the map function emit it in parts, or the combiner make less of it"
+    )
 }
 
 /// Bytes that this pair takes.
@@ -35,7 +58,7 @@ pub(crate) fn width<K: Key, V: Datum>(key: K::Ref<'_>, value: V::Ref<'_>) -> usi
 /// Writes the pair into `to`, which has exactly its [`width`].
 #[inline(always)]
 pub(crate) fn write<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut [u8]) {
-    let key_bytes = K::width(key);
+    let key_bytes = key::width::<K>(key);
     let mut at = 0;
     if K::WIDTH.is_none() {
         to[..4].copy_from_slice(&hash.to_le_bytes());
@@ -53,8 +76,9 @@ pub(crate) fn write<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<
 /// Appends the pair to `to`.
 #[inline(always)]
 pub(crate) fn append<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut Vec<u8>) {
-    let at = to.len();
-    to.resize(at + width::<K, V>(key, value), 0);
+    let (at, bytes) = (to.len(), width::<K, V>(key, value));
+    check_width(bytes);
+    to.resize(at + bytes, 0);
     write::<K, V>(hash, key, value, &mut to[at..]);
 }
 
@@ -73,7 +97,7 @@ pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
     let (hash, key, mut at) = match K::WIDTH {
         Some(width) => {
             let key = K::read(&from[..width]);
-            (short_hash(K::hash(key)), key, width)
+            (short_hash(key::hash::<K>(key)), key, width)
         }
         None => {
             let hash = u32::from_le_bytes(from[..4].try_into().expect("four bytes"));

@@ -13,6 +13,7 @@ use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_page::PageMut;
 
+use crate::contract::Contract;
 use crate::counters::{Count, Meter, Phase};
 use crate::entry;
 use crate::shared::{COORDINATOR, Shared};
@@ -30,6 +31,8 @@ pub(crate) struct Lane<'r, J: MapReduce> {
     /// `None` in a worker that only maps.
     pub inbox: Option<Inbox<'r, J>>,
     pub meter: Meter,
+    /// Looks at the pairs that the map function emits.
+    pub contract: Contract,
 }
 
 /// Unwinds a worker thread whose job is over before its map function has returned.
@@ -94,6 +97,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             let room = self.outbox.room(partition, bytes).expect("a new page has room");
             return entry::write::<K, V>(hash, key, value, room);
         }
+        entry::check_width(bytes);
         let mut pair = Vec::with_capacity(bytes);
         entry::append::<K, V>(hash, key, value, &mut pair);
         if let Some(consumer) = consumer(&self.outbox) {

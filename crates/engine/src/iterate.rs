@@ -7,6 +7,7 @@ use gristmill_page::Shelf;
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::keep::{Kept, pairs_of, pieces};
+use crate::key;
 use crate::map_reduce::MapReduce;
 use crate::partition::Partitioner;
 use crate::shared::Shared;
@@ -58,10 +59,11 @@ impl<'s, J: MapReduce> Step<'s, J> {
 
     /// The value of `key`, the first if there are more: a look through the pairs of one partition.
     pub fn get(&self, key: <J::Key as Datum>::Ref<'_>) -> Option<<J::Value as Datum>::Ref<'s>> {
-        let partition = Partitioner::new(self.shared.partitions()).of::<J>(entry::short_hash(J::Key::hash(key)), key);
+        let partition =
+            Partitioner::new(self.shared.partitions()).of::<J>(entry::short_hash(key::hash::<J::Key>(key)), key);
         self.runs(self.shared.kept(partition))
             .flat_map(|pairs| pairs.iter())
-            .find(|(other, _)| J::Key::equal(*other, key))
+            .find(|(other, _)| key::equal::<J::Key>(*other, key))
             .map(|(_, value)| value)
     }
 

@@ -12,6 +12,7 @@ use gristmill_page::{Extent, Piece, Shelf, Shelver};
 
 use crate::datum::{Datum, Key};
 use crate::entry;
+use crate::key;
 
 /// Bytes in front of the pairs of a piece.
 const HEADER_BYTES: usize = 16;
@@ -79,7 +80,7 @@ impl Writer<'_, '_> {
     pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), NoRoom> {
         let bytes = entry::width::<K, V>(key, value);
         // Numbers are hashed again where they are read.
-        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(K::hash(key)) };
+        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key)) };
         loop {
             if self.used > 0
                 && let Some(room) = self.keeper.extent.as_mut().and_then(|extent| {

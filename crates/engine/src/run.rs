@@ -24,6 +24,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"grun");
 const HEADER_BYTES: usize = 16;
 /// Blocks that are not even tried after one that did not pack well.
 const UNTRIED: u32 = 15;
+/// Larger blocks, of one pair each, are not packed: LZ4 takes no more than 2 GiB.
+const PACKED_BYTES_MAX: usize = 1 << 30;
 
 /// A finished run.
 pub(crate) struct Run {
@@ -142,6 +144,9 @@ impl<'s> RunWriter<'s> {
             return None;
         }
         let pairs = &self.open[HEADER_BYTES..];
+        if pairs.len() > PACKED_BYTES_MAX {
+            return None;
+        }
         let room = HEADER_BYTES + lz4_flex::block::get_maximum_output_size(pairs.len());
         if self.packed.len() < room {
             self.packed.resize(room, 0);

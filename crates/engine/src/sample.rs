@@ -17,6 +17,7 @@ use gristmill_os::wake::poll;
 
 use crate::datum::{Datum, Key};
 use crate::entry;
+use crate::key;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::reader::Reader;
 use crate::records::Records;
@@ -229,7 +230,7 @@ impl<K: Key, V: Datum> Emit<K, V> for Counter {
         self.sample.pair_bytes += entry::width::<K, V>(key, value) as u64;
         if (self.sample.told_apart as usize) < PAIRS_TOLD_APART {
             self.sample.told_apart += 1;
-            self.sample.keys += u64::from(self.seen.insert(K::hash(key)));
+            self.sample.keys += u64::from(self.seen.insert(key::hash::<K>(key)));
         }
     }
 }

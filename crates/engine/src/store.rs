@@ -10,6 +10,7 @@ use gristmill_page::prefetch;
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::gather::{Gathered, LIST_BITS};
+use crate::key;
 use crate::settings::Order;
 
 /// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
@@ -181,7 +182,7 @@ impl<K: Key, V: Datum> Store<K, V> {
             for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
                 // Values of one key, mostly: numbers again.
                 let (key, _) = self.pair(equal[0]);
-                if order == Order::ByKey && equal.iter().all(|row| K::equal(self.pair(*row).0, key)) {
+                if order == Order::ByKey && equal.iter().all(|row| key::equal::<K>(self.pair(*row).0, key)) {
                     equal.iter_mut().for_each(|row| row.prefix = V::prefix(self.pair(*row).1));
                 }
                 equal.sort_unstable_by(compare);

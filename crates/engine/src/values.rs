@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use crate::contract;
 use crate::datum::{Combine, Datum, Key};
+use crate::key;
 use crate::merge::Merge;
 use crate::shared::Failure;
 
@@ -55,7 +57,7 @@ impl<K: Key, V: Datum> Values<'_, K, V> {
                     merge.advance();
                 }
                 match merge.pair() {
-                    Some((next, value)) if K::equal(next, K::read(key)) => Some(value),
+                    Some((next, value)) if key::equal::<K>(next, K::read(key)) => Some(value),
                     _ => {
                         // The pair at hand is another key's, and is not to be passed over.
                         self.lent = false;
@@ -79,9 +81,11 @@ pub(crate) fn for_each_key<K: Key, V: Datum>(
     combine: Option<Combine<V>>,
     mut visit: impl FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
-    let mut key_bytes = Vec::new();
+    let (mut key_bytes, mut is_first) = (Vec::new(), true);
     while let Some((key, _)) = merge.pair() {
-        key_bytes.resize(K::width(key), 0);
+        contract::ascends::<K>((!is_first).then_some(&key_bytes), key);
+        is_first = false;
+        key_bytes.resize(key::width::<K>(key), 0);
         K::write(key, &mut key_bytes);
         let key = K::read(&key_bytes);
         let mut values = Values { from: From::Stream { merge: &mut merge, key: &key_bytes }, lent: false };

@@ -10,6 +10,7 @@ use gristmill_page::{Reuse, Shelver};
 use gristmill_ring::Latch;
 
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, RangeBuffer};
+use crate::contract::Contract;
 use crate::counters::{Count, Meter, Phase};
 use crate::delivery::{in_partitions, run_order};
 use crate::exchange::{Inbox, JobIsOver, Lane, Outbox};
@@ -120,6 +121,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         outbox: Outbox::new(shared, sender, Fate::new(fate)),
         inbox,
         meter: Meter::new(work.start_ns),
+        contract: Contract::default(),
     };
     if role.maps {
         work.outputs.attach().expect("a worker maps its views of shared outputs");

@@ -1,6 +1,8 @@
-//! The plan: what it learns from a sample, and that neither the sample nor what is planned changes an answer.
+//! The plan: what it learns from a sample, and that neither the sample, nor what is planned, nor the types change an answer.
 
 mod common;
+#[path = "plan/types.rs"]
+mod types;
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +12,17 @@ use gristmill::{
     Summary,
 };
 
-const TESTS: [Test; 6] = [
+const TESTS: [Test; 10] = [
     ("a_sample_is_taken_from_several_places_and_decides_how_many_workers_start", sampled),
     ("no_sample_is_taken_where_it_is_of_no_use_or_of_no_good", not_sampled),
     ("a_map_function_that_crashes_on_the_sample_is_planned_without", crashing),
     ("a_map_function_that_never_ends_on_the_sample_is_planned_without", never_ending),
     ("keys_that_hardly_repeat_go_past_the_table_and_are_combined_all_the_same", past_the_table),
     ("a_key_with_too_many_values_is_combined_early_and_other_jobs_are_left_alone", skewed),
+    ("keys_are_their_bytes_whatever_a_type_says_of_them", types::own_keys),
+    ("a_type_that_breaks_its_contract_ends_the_job_with_a_sentence", types::broken_contracts),
+    ("values_of_any_width_combine_in_any_plan_to_the_same_answer", types::values_of_any_width),
+    ("a_pair_of_four_gib_is_refused_where_it_is_emitted", types::huge_pairs),
 ];
 
 fn main() {

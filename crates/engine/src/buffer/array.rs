@@ -1,9 +1,9 @@
 //! Append only: no table, no comparison, one copy per pair.
 
 use crate::counters::Count;
-use crate::datum::Key;
 use crate::entry::short_hash;
 use crate::exchange::Lane;
+use crate::key;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::partition::Partitioner;
 
@@ -23,7 +23,8 @@ impl<'l, 'r, J: MapReduce> ArrayBuffer<'l, 'r, J> {
 impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
-        let hash = short_hash(J::Key::hash(key));
+        self.lane.contract.look::<J::Key, J::Value>(key, value);
+        let hash = short_hash(key::hash::<J::Key>(key));
         self.emitted += 1;
         let partition = self.partitioner.of::<J>(hash, key);
         self.lane.append::<J::Key, J::Value>(partition, hash, key, value);

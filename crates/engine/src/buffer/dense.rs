@@ -1,23 +1,31 @@
 //! A place for each key: no hash, no comparison, nothing to probe.
 //!
 //! For keys that are the numbers below a declared one ([`MapReduce::keys`]). The array is kept over the tasks of an
-//! epoch and appended to the pages of its partitions when the epoch commits, so each key is sent once per epoch.
+//! epoch and appended to the pages of its partitions when the epoch commits, so each key is sent once per epoch; more often only if
+//! values have no fixed width and grow large.
 
+use crate::contract;
 use crate::counters::{Count, Phase};
 use crate::datum::{Datum, Key};
-use crate::entry::short_hash;
+use crate::entry::{self, short_hash};
 use crate::exchange::Lane;
+use crate::key;
 use crate::map_reduce::{Emit, MapReduce, combiner};
 use crate::partition::Partitioner;
 
 /// What the buffer keeps from task to task: for each key its value, once there is one.
 pub(crate) struct DenseArray<V: Datum> {
     values: Vec<Option<V::Owned>>,
+    /// Of values of variable width.
+    value_bytes: usize,
 }
+
+/// Bytes of values of variable width with which an array is emptied.
+const VALUE_BYTES_MAX: usize = 2 << 20;
 
 impl<V: Datum> DenseArray<V> {
     pub fn new(keys: usize) -> Self {
-        DenseArray { values: vec![None; keys] }
+        DenseArray { values: vec![None; keys], value_bytes: 0 }
     }
 }
 
@@ -37,10 +45,11 @@ impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
     pub fn flush(&mut self) {
         let before = self.lane.meter.enter(Phase::Combine);
         self.lane.meter.add(Count::Flushes, 1);
+        self.array.value_bytes = 0;
         for (place, value) in self.array.values.iter_mut().enumerate() {
             if let Some(value) = value.take() {
                 let key = J::Key::at_place(place);
-                let hash = short_hash(J::Key::hash(key));
+                let hash = short_hash(key::hash::<J::Key>(key));
                 let partition = self.partitioner.of::<J>(hash, key);
                 self.lane.append::<J::Key, J::Value>(partition, hash, key, J::Value::lend(&value));
             }
@@ -52,15 +61,30 @@ impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
 impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
+        self.lane.contract.look::<J::Key, J::Value>(key, value);
+        if const { J::Value::WIDTH.is_none() } {
+            entry::check_width(entry::width::<J::Key, J::Value>(key, value));
+        }
         let place = J::Key::place(key);
+        contract::numbers::<J::Key>(key, place);
         let keys = self.array.values.len();
         let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
+        let bytes_of = |value: &<J::Value as Datum>::Owned| match J::Value::WIDTH {
+            Some(_) => 0,
+            None => J::Value::width(J::Value::lend(value)),
+        };
+        let before_bytes = slot.as_ref().map_or(0, bytes_of);
         let value = J::Value::own(value);
-        *slot = Some(match slot.take() {
+        let value = match slot.take() {
             Some(before) => (const { combiner::<J>() })(before, value),
             None => value,
-        });
+        };
+        self.array.value_bytes = self.array.value_bytes + bytes_of(&value) - before_bytes;
+        *slot = Some(value);
         self.emitted += 1;
+        if const { J::Value::WIDTH.is_none() } && self.array.value_bytes > VALUE_BYTES_MAX {
+            self.flush();
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //! Pairs are gathered in a short queue and combined into the table a queue at a time, so that the slots of
 //! all of them are on their way from the cache at once. A full table is emptied into the pages of its
 //! partitions and starts again: frequent keys are combined many times in between, rare ones cost one append
-//! more than in an array buffer, and neither table nor cost per pair grows with the number of keys.
+//! more than in an array buffer, and neither table nor cost per pair grows with the number of keys. Pairs with long keys, or with
+//! values of variable width, do without the queue.
 //!
 //! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, whole tasks
 //! even past the queue, and the table is tried again later ([`Trial`]).
@@ -11,8 +12,9 @@
 use crate::buffer::slots::{KEYS_MAX, Slot, Slots, Stored};
 use crate::counters::{Count, Phase};
 use crate::datum::{Datum, Key, Short};
-use crate::entry::short_hash;
+use crate::entry::{self, short_hash};
 use crate::exchange::Lane;
+use crate::key;
 use crate::map_reduce::{Emit, MapReduce, combiner};
 use crate::partition::Partitioner;
 
@@ -181,15 +183,16 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         self.lane.meter.enter(before);
     }
 
-    /// Combines a pair whose key is long, or passes it on.
+    /// Combines a pair that does not queue, or passes it on.
     #[cold]
     #[inline(never)]
-    fn emit_long(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
+    fn emit_one(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
+        entry::check_width(entry::width::<J::Key, J::Value>(key, value));
         self.emitted += 1;
         if self.table.rests() {
             self.table.passed(1);
             self.lane.meter.add(Count::PairsPassed, 1);
-            let hash = short_hash(J::Key::hash(key));
+            let hash = short_hash(key::hash::<J::Key>(key));
             let partition = self.partitioner.of::<J>(hash, key);
             return self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
         }
@@ -197,7 +200,11 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
             self.empty_table();
         }
         self.table.trial.combined += 1;
-        self.table.slots.merge_long(key, value, const { combiner::<J>() });
+        let (slots, combine) = (&mut self.table.slots, const { combiner::<J>() });
+        match key::short::<J::Key>(key) {
+            Some(short) => slots.merge_short(&Slot::short(short, J::Value::own(value)), combine),
+            None => slots.merge_long(key, value, combine),
+        }
     }
 
     /// Appends everything to the pages of its partitions.
@@ -223,15 +230,24 @@ fn append_short<J: MapReduce>(
 impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
-        match J::Key::short(key) {
+        self.lane.contract.look::<J::Key, J::Value>(key, value);
+        if const { J::Value::WIDTH.is_none() } {
+            return self.emit_one(key, value);
+        }
+        match key::short::<J::Key>(key) {
             Some(short) if self.table.has_few() => self.combine(short, value),
             Some(short) => self.queue(short, value),
-            None => self.emit_long(key, value),
+            None => self.emit_one(key, value),
         }
     }
 
     #[inline(always)]
     fn emit_each(&mut self, text: &[u8], places: &[[u32; 2]], value: <J::Value as Datum>::Ref<'_>) {
+        if const { !J::Key::TRUSTED.0 || J::Value::WIDTH.is_none() } {
+            return places.iter().for_each(|[start, end]| {
+                self.emit(J::Key::read(&text[*start as usize..*end as usize]), value);
+            });
+        }
         for places in places.chunks(QUEUE) {
             self.combine_queue();
             let mut queued = 0;
@@ -244,7 +260,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                         self.table.queue[queued % QUEUE] = pair;
                         queued += 1;
                     }
-                    None => self.emit_long(J::Key::read(&text[range]), value),
+                    None => self.emit_one(J::Key::read(&text[range]), value),
                 }
             }
             self.table.queued = queued;

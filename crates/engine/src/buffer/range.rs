@@ -20,6 +20,7 @@ impl<'l, 'r, J: MapReduce> RangeBuffer<'l, 'r, J> {
 impl<J: MapReduce> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
+        self.lane.contract.look::<J::Key, J::Value>(key, value);
         self.emitted += 1;
         // Nothing looks a key up, so nobody wants its hash.
         self.lane.append::<J::Key, J::Value>(self.ranges.of(key, value), 0, key, value);

@@ -12,6 +12,7 @@ use gristmill_page::prefetch;
 
 use crate::datum::{Combine, Datum, Key, SHORT_BYTES, Short};
 use crate::entry::short_hash;
+use crate::key;
 
 /// Slots: 2 MiB of them for 8-byte values, one huge page and the size of a common second-level cache; measured best of
 /// 2^14 to 2^17.
@@ -21,6 +22,8 @@ const SLOT_BITS: u32 = 16;
 pub(super) const KEYS_MAX: usize = SLOTS / 8 * 5;
 /// Bytes of long keys at which it counts as full.
 const LONG_BYTES_MAX: usize = 512 << 10;
+/// Bytes of values of variable width at which it counts as full.
+const VALUE_BYTES_MAX: usize = 2 << 20;
 
 /// A key and its value, in the table or on the way to it. Length + 1 of 0 is an empty slot.
 #[derive(Clone, Copy, Default)]
@@ -61,16 +64,20 @@ fn home(hash: u32) -> usize {
 pub(crate) struct Slots<K: Key, V: Datum> {
     slots: HugeArray<Slot<V::Owned>, SLOTS>,
     long: Vec<u8>,
+    /// Of values of variable width.
+    value_bytes: usize,
     keys: usize,
     kind: std::marker::PhantomData<(K, V)>,
 }
 
 impl<K: Key, V: Datum> Slots<K, V> {
-    /// What a table takes at most; one long key more is of no account.
-    pub const BYTES: usize = SLOTS * size_of::<Slot<V::Owned>>() + LONG_BYTES_MAX;
+    /// What a table takes at most; one long key or value more is of no account.
+    pub const BYTES: usize =
+        SLOTS * size_of::<Slot<V::Owned>>() + LONG_BYTES_MAX + if V::WIDTH.is_none() { VALUE_BYTES_MAX } else { 0 };
 
     pub fn new() -> Slots<K, V> {
-        Slots { slots: HugeArray::filled(&Slot::default()), long: Vec::new(), keys: 0, kind: std::marker::PhantomData }
+        let (slots, kind) = (HugeArray::filled(&Slot::default()), std::marker::PhantomData);
+        Slots { slots, long: Vec::new(), value_bytes: 0, keys: 0, kind }
     }
 
     /// Number of keys.
@@ -81,7 +88,27 @@ impl<K: Key, V: Datum> Slots<K, V> {
     /// True when `more` keys fit.
     #[inline(always)]
     pub fn has_room(&self, more: usize) -> bool {
-        self.keys + more <= KEYS_MAX && self.long.len() < LONG_BYTES_MAX
+        let has_room = self.keys + more <= KEYS_MAX && self.long.len() < LONG_BYTES_MAX;
+        has_room && (V::WIDTH.is_some() || self.value_bytes < VALUE_BYTES_MAX)
+    }
+
+    /// Combines `value` into that of a slot; returns by how many bytes, if its width varies, it has grown.
+    #[inline(always)]
+    fn combine_into(slot: &mut V::Owned, value: V::Owned, combine: Combine<V>) -> isize {
+        if V::WIDTH.is_some() {
+            *slot = combine(slot.clone(), value);
+            return 0;
+        }
+        let before = V::width(V::lend(slot));
+        // Without a copy: a value may have grown long.
+        *slot = combine(std::mem::take(slot), value);
+        V::width(V::lend(slot)) as isize - before as isize
+    }
+
+    /// The bytes of a new value, if its width varies.
+    #[inline(always)]
+    fn bytes_of(value: &V::Owned) -> usize {
+        if V::WIDTH.is_some() { 0 } else { V::width(V::lend(value)) }
     }
 
     /// Asks for the slot of a pair to be brought near.
@@ -100,11 +127,13 @@ impl<K: Key, V: Datum> Slots<K, V> {
                 | (slot.words[1] ^ pair.words[1])
                 | u64::from(slot.len_and_1 ^ pair.len_and_1);
             if differs == 0 {
-                slot.value = combine(slot.value.clone(), pair.value.clone());
+                let grown = Self::combine_into(&mut slot.value, pair.value.clone(), combine);
+                self.value_bytes = self.value_bytes.wrapping_add_signed(grown);
                 return;
             }
             if slot.len_and_1 == 0 {
                 *slot = pair.clone();
+                self.value_bytes += Self::bytes_of(&slot.value);
                 self.keys += 1;
                 return;
             }
@@ -116,15 +145,16 @@ impl<K: Key, V: Datum> Slots<K, V> {
     #[cold]
     #[inline(never)]
     pub fn merge_long(&mut self, key: K::Ref<'_>, value: V::Ref<'_>, combine: Combine<V>) {
-        let whole = K::hash(key);
-        let (hash, len) = (short_hash(whole), K::width(key));
+        let whole = key::hash::<K>(key);
+        let (hash, len) = (short_hash(whole), key::width::<K>(key));
         let mut at = home(hash);
         loop {
             let slot = &mut self.slots[at];
             if slot.len_and_1 as usize == len + 1 && slot.words[1] == whole {
                 let place = slot.words[0] as usize;
-                if K::equal(K::read(&self.long[place..place + len]), key) {
-                    slot.value = combine(slot.value.clone(), V::own(value));
+                if key::equal::<K>(K::read(&self.long[place..place + len]), key) {
+                    let grown = Self::combine_into(&mut slot.value, V::own(value), combine);
+                    self.value_bytes = self.value_bytes.wrapping_add_signed(grown);
                     return;
                 }
             }
@@ -134,6 +164,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
                 K::write(key, &mut self.long[place..]);
                 let words = [place as u64, whole];
                 *slot = Slot { words, hash, len_and_1: len as u32 + 1, value: V::own(value) };
+                self.value_bytes += Self::bytes_of(&slot.value);
                 self.keys += 1;
                 return;
             }
@@ -157,9 +188,12 @@ impl<K: Key, V: Datum> Slots<K, V> {
                 take(slot.hash, Stored::Long(K::read(&self.long[place..place + len])), value);
             }
             slot.len_and_1 = 0;
+            if V::WIDTH.is_none() {
+                slot.value = V::Owned::default();
+            }
         }
         self.long.clear();
-        self.keys = 0;
+        (self.keys, self.value_bytes) = (0, 0);
     }
 }
 

@@ -11,6 +11,8 @@
 //! are worked on. Every pair is looked at one and a half times on average at most, because a list has tripled before it is combined
 //! again.
 //!
+//! Values of variable width do not stay where they lie when they are combined, so there all pairs of a list are written anew.
+//!
 //! Where half of the keys are new, no processor can guess which: pairs are told apart without a branch, a batch at a time, and
 //! then each kind is worked off by a loop that knows what comes.
 
@@ -22,6 +24,7 @@ use gristmill_page::prefetch;
 
 use crate::datum::{Combine, Datum, Key};
 use crate::entry::{self, Entry};
+use crate::key;
 
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
@@ -213,9 +216,6 @@ pub(super) struct List<K, V> {
 }
 
 impl<K: Key, V: Datum> List<K, V> {
-    /// Values of variable width are never combined; the plan sees to that.
-    const VALUE_BYTES: usize = if let Some(bytes) = V::WIDTH { bytes } else { 0 };
-
     /// No pairs.
     pub fn new() -> Self {
         List { combined: Pairs::new(), waiting: Pairs::new(), new_in_256: 128 }
@@ -253,6 +253,7 @@ impl<K: Key, V: Datum> List<K, V> {
         if self.waiting.count == 0 {
             return;
         }
+        let Some(value_bytes) = V::WIDTH else { return self.combine_anew(scratch, combine) };
         let Scratch { slots, blocks } = scratch;
         let waiting = std::mem::replace(&mut self.waiting, Pairs::new());
         let combined_before = self.combined.count;
@@ -295,14 +296,14 @@ impl<K: Key, V: Datum> List<K, V> {
                 }
                 // 3. Combine the ones. Another key with the same hash is one of the rest.
                 for &(start, hash, place) in &known[..known_count] {
-                    if !self.merge_at(&pairs[start as usize..], place as usize, combine) {
+                    if !self.merge_at(&pairs[start as usize..], place as usize, value_bytes, combine) {
                         rest[rest_count % BATCH] = (start, hash);
                         rest_count += 1;
                     }
                 }
                 // 4. Look further for the others.
                 for &(start, hash) in &rest[..rest_count] {
-                    self.merge(slots, &pairs[start as usize..], hash, blocks, combine);
+                    self.merge(slots, &pairs[start as usize..], (hash, value_bytes), blocks, combine);
                 }
             }
         }
@@ -311,7 +312,14 @@ impl<K: Key, V: Datum> List<K, V> {
 
     /// Combines the first pair of `from` into the pair of its key, or adds it.
     #[inline(always)]
-    fn merge(&mut self, slots: &mut Slots, from: &[u8], hash: u32, blocks: &Blocks, combine: Combine<V>) {
+    fn merge(
+        &mut self,
+        slots: &mut Slots,
+        from: &[u8],
+        (hash, value_bytes): (u32, usize),
+        blocks: &Blocks,
+        combine: Combine<V>,
+    ) {
         let mut at = slots.home(hash);
         loop {
             let slot = slots.words[at];
@@ -319,25 +327,64 @@ impl<K: Key, V: Datum> List<K, V> {
                 let place = self.combined.push(from, entry::read::<K, V>(from).bytes, blocks);
                 return slots.set(at, hash, place);
             }
-            if (slot >> 32) as u32 == hash && self.merge_at(from, (slot as u32 - 1) as usize, combine) {
+            if (slot >> 32) as u32 == hash && self.merge_at(from, (slot as u32 - 1) as usize, value_bytes, combine) {
                 return;
             }
             at = slots.next(at);
         }
     }
 
-    /// Combines the first pair of `from` into the combined one at `place`, if that has its key.
+    /// Combines the first pair of `from` into the combined one at `place`, if that has its key; all values have `value_bytes`.
     #[inline(always)]
-    fn merge_at(&mut self, from: &[u8], place: usize, combine: Combine<V>) -> bool {
+    fn merge_at(&mut self, from: &[u8], place: usize, value_bytes: usize, combine: Combine<V>) -> bool {
         let known_bytes = &mut self.combined.blocks[place >> AT_BITS].bytes_mut()[place % BLOCK_BYTES..];
         let (pair, known) = (entry::read::<K, V>(from), entry::read::<K, V>(known_bytes));
-        let is_same = K::equal(pair.key, known.key);
+        let is_same = key::equal::<K>(pair.key, known.key);
         if is_same {
             let combined = combine(V::own(known.value), V::own(pair.value));
             let end = known.bytes;
-            V::write(V::lend(&combined), &mut known_bytes[end - Self::VALUE_BYTES..end]);
+            V::write(V::lend(&combined), &mut known_bytes[end - value_bytes..end]);
         }
         is_same
+    }
+
+    /// Combines what waits, where values have no fixed width.
+    fn combine_anew(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
+        let Scratch { slots, blocks } = scratch;
+        let kinds = [&mut self.combined, &mut self.waiting].map(|pairs| std::mem::replace(pairs, Pairs::new()));
+        // 1. The first pair of each key, with what all are combined to once there is a second one.
+        let mut keys: Vec<(Entry<'_, K, V>, Option<V::Owned>)> = Vec::new();
+        slots.clear(kinds.iter().map(|pairs| pairs.count).sum());
+        for (_, pair) in kinds.iter().flat_map(|pairs| pairs_of::<K, V>(&pairs.blocks)) {
+            let mut slot = slots.home(pair.hash);
+            loop {
+                let word = slots.words[slot];
+                if word == 0 {
+                    slots.set(slot, pair.hash, keys.len());
+                    keys.push((pair, None));
+                    break;
+                }
+                if (word >> 32) as u32 == pair.hash {
+                    let (first, combined) = &mut keys[(word as u32 - 1) as usize];
+                    if key::equal::<K>(first.key, pair.key) {
+                        let before = combined.take().unwrap_or_else(|| V::own(first.value));
+                        *combined = Some(combine(before, V::own(pair.value)));
+                        break;
+                    }
+                }
+                slot = slots.next(slot);
+            }
+        }
+        // 2. One pair for each.
+        let mut bytes = Vec::new();
+        for (first, combined) in keys {
+            bytes.clear();
+            match &combined {
+                Some(value) => entry::append::<K, V>(first.hash, first.key, V::lend(value), &mut bytes),
+                None => entry::append::<K, V>(first.hash, first.key, first.value, &mut bytes),
+            }
+            self.combined.push(&bytes, bytes.len(), blocks);
+        }
     }
 
     /// Forgets all pairs.
