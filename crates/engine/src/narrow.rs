@@ -153,7 +153,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
 /// A panic, as a cause.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it panicked: {}", words.unwrap_or("a panic without words"))
+    format!("it panicked: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
 }
 
 /// Pairs that do not count yet.

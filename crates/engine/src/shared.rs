@@ -78,7 +78,8 @@ enum Slot {
     TaskStartNs,
     DrainedRound,
     Permit,
-    MessageBytes,
+    /// Bytes of the message + 1: it may be empty. 0 while there is none.
+    Message,
     RecordSource,
     RecordOffset,
     /// 0 while no single record is mapped.
@@ -423,23 +424,25 @@ impl<'p> Shared<'p> {
         self.job(Job::Announced).load(Ordering::Acquire)
     }
 
-    /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes.
+    /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes, between two characters.
     pub fn set_message(&self, slot: usize, message: &str) {
         let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
-        let bytes = &message.as_bytes()[..message.len().min(MESSAGE_WORDS * 8)];
+        let room = message.len().min(MESSAGE_WORDS * 8);
+        let end = (0..=room).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+        let bytes = &message.as_bytes()[..end];
         for (word, eight) in words.iter().zip(bytes.chunks(8)) {
             word.store(word_of(eight), Ordering::Relaxed);
         }
-        self.slot(slot, Slot::MessageBytes).store(bytes.len() as u64, Ordering::Release);
+        self.slot(slot, Slot::Message).store(bytes.len() as u64 + 1, Ordering::Release);
     }
 
     pub fn message(&self, slot: usize) -> Option<String> {
-        let bytes = self.slot(slot, Slot::MessageBytes).load(Ordering::Acquire) as usize;
+        let bytes = self.slot(slot, Slot::Message).load(Ordering::Acquire).checked_sub(1)? as usize;
         let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
         let mut text: Vec<u8> =
             words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).take(bytes).collect();
         text.truncate(bytes);
-        (bytes > 0).then(|| String::from_utf8_lossy(&text).into_owned())
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Publishes a worker's counters.

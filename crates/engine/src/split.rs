@@ -105,6 +105,12 @@ impl Split<'_> {
     /// Ends the job, because the input is wrong and will not be right when it is read again. The error names the file,
     /// the line (of records that are lines) in which byte `at` of this split stands, and says `why`.
     pub fn reject(&mut self, at: usize, why: impl Display) {
-        self.rejected.get_or_insert_with(|| (self.offset + at as u64, why.to_string()));
+        self.rejected.get_or_insert_with(|| {
+            let mut why = why.to_string();
+            if why.is_empty() {
+                "the map function rejected it and gave no reason".clone_into(&mut why);
+            }
+            (self.offset + at as u64, why)
+        });
     }
 }

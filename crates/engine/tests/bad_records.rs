@@ -27,6 +27,7 @@ fn main() {
             ("a_worker_killed_from_outside_costs_no_record", from_outside),
             ("the_failures_of_a_job_are_bounded", bounded),
             ("what_cannot_be_set_aside_is_refused", refused),
+            ("a_reason_may_be_empty_long_or_no_text_at_all", reasons),
         ],
         &[],
     );
@@ -296,4 +297,50 @@ fn refused() {
     assert!(many.contains("at most 1000000"), "{many}");
     let none = why(job().records(Records::Fixed(0)).run_each(|_, _| {}));
     assert!(none.starts_with("records of 0 bytes were asked for"), "{none}");
+}
+
+/// Rejects lines, or panics on them, with words of every kind.
+struct Words;
+
+impl MapReduce for Words {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) {
+        let first = split.records().next().map(|(at, line)| (at, line.to_vec()));
+        match first.as_ref().map(|(at, line)| (*at, &line[..])) {
+            Some((at, b"empty")) => split.reject(at, ""),
+            Some((at, b"long")) => split.reject(at, "\u{fc}".repeat(1000)),
+            Some((at, b"odd")) => split.reject(at, format!("a{}", "\u{fc}".repeat(1000))),
+            Some((_, b"nothing")) => panic!("{}", ""),
+            Some((_, b"number")) => std::panic::panic_any(7),
+            Some((_, b"string")) => std::panic::panic_any(String::from("a string")),
+            _ => {}
+        }
+    }
+}
+
+/// `split.reject(at, "")` hung a job that sets records aside: an empty message was taken for none.
+fn reasons() {
+    let reason = "the map function rejected it and gave no reason";
+    let (long, odd) = ("\u{fc}".repeat(256), format!("a{}", "\u{fc}".repeat(255)));
+    let ways: [(&str, &str); 6] = [
+        ("empty", reason),
+        ("long", &long),
+        ("odd", &odd),
+        ("nothing", "it panicked: a panic without words"),
+        ("number", "it panicked: a panic without words"),
+        ("string", "it panicked: a string"),
+    ];
+    for isolation in [Isolation::Process, Isolation::Thread] {
+        for (way, cause) in ways {
+            let (_dir, input) = input_of(format!("{way}\nb\n").as_bytes());
+            let job =
+                || Job::new(&Words, Input::paths([&input])).workers(2).isolation(isolation).records(Records::Lines);
+            let (_, summary) = job().skip_bad_records(1).run().expect("it is set aside");
+            assert_eq!(found(&summary), [(1, way.to_owned(), cause.to_owned())], "{isolation:?}");
+            let error = job().run().map(|_| ()).expect_err("it is an error").to_string();
+            assert!(error.contains(cause), "{way}, {isolation:?}: {error}");
+        }
+    }
 }

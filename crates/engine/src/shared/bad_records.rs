@@ -76,7 +76,7 @@ impl Shared<'_> {
 
     /// The record that `slot` asked about is set aside.
     pub fn answer(&self, slot: usize) {
-        self.slot(slot, Slot::MessageBytes).store(0, Ordering::Release);
+        self.slot(slot, Slot::Message).store(0, Ordering::Release);
         self.slot(slot, Slot::Asks).store(0, Ordering::Release);
         self.ring(slot);
     }
