@@ -31,7 +31,7 @@ pub struct JobOptions {
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = WORKERS)]
     retries: u32,
 
-    /// End a worker whose task takes longer, e.g. 30s; the task counts as failed [default: no limit]
+    /// End a worker whose task takes longer, e.g. 30s, or that stands still for as long [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = WORKERS)]
     task_timeout: Option<Duration>,
 

@@ -16,6 +16,7 @@
 
 mod deaths;
 mod failures;
+mod overdue;
 mod prepare;
 mod stages;
 mod steps;
@@ -34,7 +35,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use self::deaths::End;
+use self::deaths::{End, look};
+use self::overdue::{Clock, Overdue, Rest};
 use self::prepare::{Kind, Prepared};
 use self::stages::Stages;
 use crate::checkpoint::{Checkpoint, Facts};
@@ -135,6 +137,7 @@ fn supervise<J: MapReduce>(
         iterates,
     };
     let outcome = std::thread::scope(|scope| {
+        let over = Over(&shared);
         let mut coordinator = Coordinator {
             work: &work,
             scope,
@@ -152,6 +155,7 @@ fn supervise<J: MapReduce>(
             progress,
             on_news,
             next_tick_ns: 0,
+            clock: Clock::new(start_ns),
             stages: None,
         };
         let mut resumed_tasks = 0;
@@ -160,9 +164,7 @@ fn supervise<J: MapReduce>(
             coordinator.go_on(log, &facts)
         });
         let outcome = begun.and_then(|()| conduct(&mut coordinator));
-        // Whatever happened, nobody works on: threads see the word, processes are also killed on drop.
-        shared.set_over();
-        shared.ring_all_after_death();
+        drop(over);
         coordinator.dismiss(outcome.is_ok());
         let (pairs, started_ns) = outcome?;
         coordinator.bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
@@ -202,7 +204,20 @@ struct Hand<'scope> {
     body: Body<'scope>,
     /// Its place among the reducers, kept by whoever replaces it.
     reducer: Option<usize>,
-    timed_out: bool,
+    rest: Rest,
+    /// Why it was ended, if it took too long.
+    overdue: Option<Overdue>,
+}
+
+/// Ends the job when it is dropped, also by a panic: threads see the word and end, and the scope that waits for them with them.
+/// Processes are killed when their hands are dropped.
+struct Over<'s, 'p>(&'s Shared<'p>);
+
+impl Drop for Over<'_, '_> {
+    fn drop(&mut self) {
+        self.0.set_over();
+        self.0.ring_all_after_death();
+    }
 }
 
 /// Whether partitions must be made again.
@@ -245,6 +260,7 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
     on_news: Option<Box<dyn FnMut(&str) + 'p>>,
     next_tick_ns: u64,
+    clock: Clock,
     /// Of a job with a checkpoint.
     stages: Option<Stages>,
 }
@@ -404,7 +420,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 Body::Thread(Some((thread, ended)))
             }
         };
-        self.hands.push(Hand { role, body, reducer, timed_out: false });
+        self.hands.push(Hand { role, body, reducer, rest: Rest::default(), overdue: None });
         Ok(())
     }
 
@@ -415,7 +431,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         // 1. Errors and deaths.
         for at in 0..self.hands.len() {
             let slot = self.hands[at].role.slot;
-            if let Some(failure) = shared.failure(slot) {
+            let (end, failure) = look(|| self.hands[at].ended(), || shared.failure(slot))?;
+            if let Some(failure) = failure {
                 return Err(self.explain(failure));
             }
             if shared.asks(slot)
@@ -424,21 +441,14 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 self.set_aside(place, &cause)?;
                 shared.answer(slot);
             }
-            if let Some(end) = self.hands[at].ended()? {
+            if let Some(end) = end {
                 self.bury(at, end, &has_ended)?;
             }
         }
         // 2. Time.
         let now_ns = monotonic_ns();
         if let Some(limit) = settings.task_timeout {
-            for hand in &mut self.hands {
-                if let (Some((_, since_ns)), Body::Process(child)) = (shared.task(hand.role.slot), &mut hand.body)
-                    && now_ns.saturating_sub(since_ns) > limit.as_nanos() as u64
-                {
-                    hand.timed_out = true;
-                    child.kill().asked("ending a worker whose task takes too long")?;
-                }
-            }
+            self.keep_time(now_ns, limit)?;
         }
         // 3. The round.
         while self.advance()? {

@@ -1,4 +1,4 @@
-//! For tests of the engine: a worker that kills itself at a chosen moment, as a kill from outside would.
+//! For tests of the engine: a worker that kills or stops itself at a chosen moment, as a signal from outside would.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
@@ -68,16 +68,18 @@ pub const MOMENTS: [Moment; 17] = [
     Moment::Written,
 ];
 
-/// When a worker dies: the n-th time it comes to a moment, or never.
+/// When a worker dies, or is stopped: the n-th time it comes to a moment, or never.
 pub(crate) struct Fate {
     end: Option<Moment>,
     left: Cell<u64>,
+    signal: Signal,
 }
 
 impl Fate {
-    /// `Some((moment, n))`: at the n-th, counted from 1.
-    pub fn new(end: Option<(Moment, u64)>) -> Fate {
-        Fate { end: end.map(|(moment, _)| moment), left: Cell::new(end.map_or(0, |(_, n)| n)) }
+    /// `Some((moment, n, signal))`: by this signal at the n-th, counted from 1.
+    pub fn new(end: Option<(Moment, u64, Signal)>) -> Fate {
+        let (left, signal) = end.map_or((0, Signal::KILL), |(_, n, signal)| (n, signal));
+        Fate { end: end.map(|(moment, ..)| moment), left: Cell::new(left), signal }
     }
 
     /// The worker has come to `moment`.
@@ -90,9 +92,12 @@ impl Fate {
 
     #[cold]
     fn come_closer(&self) {
-        self.left.set(self.left.get().saturating_sub(1));
         if self.left.get() == 0 {
-            kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
+            return; // It was stopped, and continued.
+        }
+        self.left.set(self.left.get() - 1);
+        if self.left.get() == 0 {
+            kill_process(getpid(), self.signal).expect("a process may signal itself");
         }
     }
 

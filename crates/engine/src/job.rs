@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::coordinator;
 use crate::datum::Datum;
 use crate::error::Result;
@@ -294,7 +296,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Ends a worker whose task takes longer than this; the task counts as failed.
+    /// Ends a worker whose task takes longer than this; the task counts as failed. Outside of its tasks, a worker is ended that
+    /// stands still for this long, because it was stopped or waits for something that never comes.
     pub fn task_timeout(mut self, timeout: Duration) -> Self {
         self.settings.task_timeout = Some(timeout);
         self
@@ -461,7 +464,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// comes to `moment` for the `nth` time; both count from 1.
     #[doc(hidden)]
     pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.settings.fates.push((worker, moment, nth));
+        self.settings.fates.push((worker, moment, nth, Signal::KILL));
+        self
+    }
+
+    /// The same for a worker that stops itself, as SIGSTOP from outside would.
+    #[doc(hidden)]
+    pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
+        self.settings.fates.push((worker, moment, nth, Signal::STOP));
         self
     }
 

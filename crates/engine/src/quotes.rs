@@ -181,6 +181,7 @@ pub(crate) fn states(
         split_bytes: Some(split_bytes),
         records: Records::Fixed(1),
         retries: settings.retries,
+        task_timeout: settings.task_timeout,
         sample: false,
         ..job.settings
     };

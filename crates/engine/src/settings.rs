@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::datum::{Datum, Key};
 use crate::error::{Error, Result};
 use crate::fate::Moment;
@@ -146,8 +148,8 @@ pub(crate) struct Settings {
     /// At least one.
     pub spill_dirs: Vec<PathBuf>,
     pub deterministic: bool,
-    /// For tests: the worker in this slot dies at the n-th of such moments.
-    pub fates: Vec<(usize, Moment, u64)>,
+    /// For tests: the worker in this slot sends itself this signal at the n-th of such moments.
+    pub fates: Vec<(usize, Moment, u64, Signal)>,
 }
 
 impl Default for Settings {

@@ -114,7 +114,8 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.written)
     });
     let fates = &work.settings.fates;
-    let fate = fates.iter().find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth)| (*moment, *nth));
+    let fate =
+        fates.iter().find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
     let mut lane: Lane<'_, J> = Lane {
         shared,
         slot: role.slot,
@@ -383,12 +384,17 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
     lane.meter.enter(Phase::Merge);
     let Lane { shared, slot, ref outbox, .. } = *lane;
     let take = |latch: Latch<'_>| {
-        while !latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize)) {
-            if shared.is_over() {
-                std::panic::resume_unwind(Box::new(JobIsOver));
+        let try_take = || latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize));
+        if !try_take() {
+            // Its holder merges one OS page, or is dead and will be declared so, or is stopped: not this task is late.
+            let (start_ns, waits_since_ns) = (shared.stop_clock(slot), monotonic_ns());
+            while !try_take() {
+                if shared.is_over() {
+                    std::panic::resume_unwind(Box::new(JobIsOver));
+                }
+                std::thread::yield_now();
             }
-            // Its holder merges one OS page, or is dead and will be declared so.
-            std::thread::yield_now();
+            shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
         }
         outbox.fate.passes(Moment::Latched);
     };

@@ -1,7 +1,11 @@
 //! Workers that die at chosen moments, map functions that kill, coordinators that are killed: the answer is
 //! that of ten sequential lines, or there is one clear error, and nothing is left behind.
 
+#[path = "death/callers.rs"]
+mod callers;
 mod common;
+#[path = "death/stops.rs"]
+mod stops;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -39,8 +43,13 @@ fn main() {
             ("a_combine_function_that_panics_is_one_clear_error", combine_panics),
             ("a_killed_coordinator_leaves_nothing_behind", coordinator),
             ("few_file_descriptors_are_enough_or_an_error", few_descriptors),
+            ("a_worker_stopped_at_any_moment_is_ended_by_the_task_timeout", stops::at_moments),
+            ("a_job_whose_workers_are_stopped_one_after_the_other_ends", stops::from_outside),
+            ("a_reduce_function_that_only_sleeps_is_ended_by_the_task_timeout", stops::sleepy_reduce),
+            ("a_job_that_was_suspended_goes_on_as_if_nothing_had_been", stops::suspended),
+            ("what_panics_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),
         ],
-        &[("long_job", long_job)],
+        &[("long_job", long_job), ("stopped_job", stops::stopped_job), ("suspended_job", stops::suspended_job)],
     );
 }
 

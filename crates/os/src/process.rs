@@ -1,5 +1,6 @@
 //! Worker processes: started by fork, watched, and asked why they died.
 
+mod activity;
 mod death;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use rustix::process::{
 };
 
 use crate::cgroup::oom_kills;
+pub use activity::Activity;
 pub use death::Death;
 
 /// The exit status of a worker whose body panicked; the standard library's own for a panic.

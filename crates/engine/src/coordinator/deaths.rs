@@ -11,11 +11,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
+use super::overdue::Overdue;
 use super::{Body, Coordinator, Hand};
 use crate::error::{Error, Result};
 use crate::map_reduce::MapReduce;
 use crate::output::BadRecord;
-use crate::shared::Place;
+use crate::shared::{Failure, Place};
 use crate::worker::{Role, Work};
 
 /// How a worker ended.
@@ -25,11 +26,21 @@ pub(super) struct End {
     pub from_outside: bool,
 }
 
+/// Looks at a worker: how it ended, and what it failed of. The end is looked at first, because a worker that fails ends soon after:
+/// once the end is seen, the failure is there to be read, and not the worker is to blame.
+pub(super) fn look<E>(
+    ended: impl FnOnce() -> Result<Option<E>>,
+    failure: impl FnOnce() -> Option<Failure>,
+) -> Result<(Option<E>, Option<Failure>)> {
+    let end = ended()?;
+    Ok((end, failure()))
+}
+
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Takes note of a death and makes good for it.
     pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
         let Work { plan, shared, settings, .. } = *self.work;
-        let Hand { role, reducer, timed_out, .. } = self.hands[at];
+        let Hand { role, reducer, overdue, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
         let who = match &body {
             Body::Process(child) => format!("worker {} (pid {})", role.slot, child.pid()),
@@ -37,12 +48,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         };
         let cause = match shared.message(role.slot) {
             Some(message) => message,
-            None if timed_out => {
-                format!("it ran longer than the task timeout of {:?}", settings.task_timeout.unwrap_or_default())
-            }
-            None => end.cause,
+            None => match overdue {
+                Some(overdue) => overdue.sentence(settings.task_timeout.unwrap_or_default()),
+                None => end.cause,
+            },
         };
-        let from_outside = end.from_outside && !timed_out;
+        let from_outside = overdue.map_or(end.from_outside, |overdue| overdue == Overdue::Stopped);
         let task = self.task_to_blame(role, from_outside);
         let record = shared.record(role.slot).filter(|_| task.is_some());
         let finishes = role.reduces.is_some() && shared.is_mapped(shared.round());
@@ -191,5 +202,23 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             Some(piece) => format!("{} bytes of the pairs of step {}", piece.bytes, shared.step() - 1),
             None => tasks.place(shared.input_task(task)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_worker_that_fails_and_ends_while_it_is_looked_at_has_failed() {
+        // One of 18,286 jobs said that a worker had died, and not which line of the input was wrong.
+        let failed = Cell::new(false);
+        let fails_now = || {
+            failed.set(true);
+            Ok(Some("exit status 0"))
+        };
+        let (end, failure) = look(fails_now, || failed.get().then_some(Failure::ShelfFull)).expect("looked at");
+        assert_eq!((end, failure), (Some("exit status 0"), Some(Failure::ShelfFull)));
     }
 }

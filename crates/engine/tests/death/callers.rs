@@ -1,0 +1,62 @@
+//! Panics in the functions that the caller of a job gives it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Next, Split};
+
+use crate::common::{Count, Places, Random, Walk, input_of, random_text};
+
+const PAUSE: Duration = Duration::ZERO;
+
+/// A panic in a function of the caller hung a job of threads for ever: they slept, and whoever passed the panic on waited for them.
+pub fn panics() {
+    let (_dir, input) = input_of(&random_text(&mut Random(12), 60_000, 300, 8, false));
+    let (count, walk, places) = (Count { pause: PAUSE }, Walk::<true> { pause: PAUSE }, Places { pause: PAUSE });
+    for isolation in [Isolation::Thread, Isolation::Process] {
+        let job = || Job::new(&count, Input::paths([&input])).isolation(isolation).workers(2).split_bytes(2000);
+        let steps = || Job::new(&walk, Input::paths([&input])).isolation(isolation).workers(2).split_bytes(2000);
+        let jobs: [(&str, &dyn Fn()); 7] = [
+            ("visit", &|| drop(job().run_each(|_, _| panic!("visit")))),
+            ("on_progress", &|| drop(job().on_progress(|_| panic!("on_progress")).run())),
+            ("on_plan", &|| drop(job().on_plan(|_| panic!("on_plan")).run())),
+            ("control", &|| drop(steps().iterate(&[0], |_| panic!("control")))),
+            // The second step, when threads wait for what comes next.
+            ("later", &|| {
+                drop(steps().iterate(&[0], |step| if step.number() == 1 { panic!("later") } else { Next::Pairs }));
+            }),
+            ("state", &|| {
+                drop(steps().iterate(&[0], |step| {
+                    step.set_state(&[0; 100]); // Our own code panics here: there is no room for it.
+                    Next::Pairs
+                }));
+            }),
+            ("on_news", &|| {
+                // In a job of threads nobody dies but by a panic.
+                let deadly = Job::new(&Panics, Input::paths([&input])).isolation(isolation).workers(2);
+                drop(deadly.on_news(|_| panic!("on_news")).run());
+            }),
+        ];
+        for (name, run) in jobs {
+            let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it panics");
+            let words = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+            let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).expect("words");
+            let expected = if name == "state" { "a state of 100 bytes was set" } else { name };
+            assert!(words.starts_with(expected), "{name}, {isolation:?}: {words}");
+        }
+        let (all, _) =
+            Job::new(&places, Input::paths([&input])).isolation(isolation).workers(2).run().expect("it runs");
+        assert!(!all.is_empty(), "another job runs after all that");
+    }
+}
+
+struct Panics;
+
+impl MapReduce for Panics {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) {
+        panic!("in map");
+    }
+}
