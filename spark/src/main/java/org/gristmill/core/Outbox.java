@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Early merge and early shuffle at the sending side. Segments of all map tasks of this executor queue up per partition; one
@@ -21,7 +22,10 @@ import java.util.concurrent.CompletableFuture;
  * </ol>
  * A parcel that fails goes back to the front of its queues, so that a changed plan sends it elsewhere; after
  * {@code triesMax} failures in a row its segments are dropped and readers will find them missing. A segment may so arrive
- * twice; readers take one.
+ * twice; readers take one. A parcel of which nothing is heard for {@code timeoutMs} has failed.
+ *
+ * <p>Should the thread end, or its books not add up, the outbox is broken: its pages are freed, flushes fail, and so does every
+ * {@link #add} from then on, each with what was thrown there.
  */
 public final class Outbox implements AutoCloseable {
   private static final int IDLE_MS = 100;
@@ -39,7 +43,7 @@ public final class Outbox implements AutoCloseable {
 
   /** Sizes that steer the outbox; see the configuration table. {@code copies} is 2 if plans name replicas. */
   public record Limits(int pageBytes, int parcelBytes, long windowBytes, double threshold, int triesMax, long retryMs,
-      int copies) {}
+      long timeoutMs, int copies) {}
 
   /** A segment's bytes, and in how many queues and parcels they are. */
   private static final class Held {
@@ -99,6 +103,7 @@ public final class Outbox implements AutoCloseable {
   private long composedAt = System.nanoTime();
   private boolean asleep; // the sender waits for whatever comes
   private boolean searched; // the sender waits, and has found nothing to send though the pool is pressed
+  private EndedException broken;
   private boolean closed;
 
   public Outbox(PagePool pool, Transport transport, PlanSource plans, Limits limits) {
@@ -106,15 +111,18 @@ public final class Outbox implements AutoCloseable {
     this.transport = transport;
     this.plans = plans;
     this.limits = limits;
-    sender = new Thread(this::send, "gristmill-sender");
-    sender.setDaemon(true);
+    sender = new OwnedThread("gristmill-sender", this::send, this::broke);
     sender.start();
   }
 
   /** Queues a sealed segment; waits while the page pool is used up. */
-  public void add(int shuffle, int partition, byte[] segment) throws InterruptedException {
+  public void add(int shuffle, int partition, byte[] segment) throws EndedException, InterruptedException {
     pool.acquire(segment.length, this::wake);
     synchronized (this) {
+      if (broken != null) {
+        pool.release(segment.length);
+        throw new EndedException(broken.getMessage(), broken);
+      }
       Shuffle s = shuffles.computeIfAbsent(shuffle, k -> new Shuffle());
       Held held = new Held(segment);
       enqueue(s, partition, new Waiting(held, 0), false);
@@ -148,6 +156,9 @@ public final class Outbox implements AutoCloseable {
 
   /** Sends all that is queued; completes with true when everything has arrived, with false if segments had to be dropped. */
   public synchronized CompletableFuture<Boolean> flush(int shuffle) {
+    if (broken != null) {
+      return CompletableFuture.failedFuture(broken);
+    }
     Shuffle s = shuffles.get(shuffle);
     if (s == null || s.pendingBytes + s.flyingBytes == 0) {
       return CompletableFuture.completedFuture(s == null || !s.lost);
@@ -189,21 +200,35 @@ public final class Outbox implements AutoCloseable {
     notifyAll();
   }
 
-  private void send() {
-    try {
-      for (Parcel parcel = next(); parcel != null; parcel = next()) {
-        Parcel p = parcel;
-        CompletableFuture<Void> sent;
-        try {
-          sent = transport.send(p.home, p.id, p.flat());
-        } catch (Exception e) { // Spark's transport is Scala: it throws checked exceptions too, and does where a home has died
-          sent = CompletableFuture.failedFuture(e);
-        }
-        sent.whenComplete((ok, error) -> arrived(p, error));
+  private void send() throws InterruptedException {
+    for (Parcel parcel = next(); parcel != null; parcel = next()) {
+      Parcel p = parcel;
+      CompletableFuture<Void> sent;
+      try {
+        sent = transport.send(p.home, p.id, p.flat());
+      } catch (Throwable e) { // Spark's transport throws checked exceptions without saying so, and errors where memory is short
+        sent = CompletableFuture.failedFuture(e);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      sent.orTimeout(limits.timeoutMs, TimeUnit.MILLISECONDS).whenComplete((ok, error) -> {
+        try {
+          arrived(p, error);
+        } catch (Throwable e) {
+          broke(new EndedException("a parcel for executor " + p.home + " could not be accounted for: " + e, e));
+        }
+      });
     }
+  }
+
+  /** Nothing will be sent any more. */
+  private synchronized void broke(EndedException cause) {
+    if (broken != null || closed) {
+      return;
+    }
+    broken = cause;
+    List<Shuffle> all = List.copyOf(shuffles.values());
+    shuffles.clear();
+    all.forEach(s -> s.flushes.forEach(flush -> flush.completeExceptionally(cause)));
+    all.forEach(s -> s.queues.values().forEach(queue -> queue.segments.forEach(this::release)));
   }
 
   private synchronized void arrived(Parcel parcel, Throwable error) {

@@ -78,13 +78,13 @@ public final class PagePool {
   public synchronized void release(long bytes) {
     usedBytes -= bytes;
     freed += bytes;
+    notifyAll(); // first: should the reservation throw, those who wait are awake
     long spare = reservedBytes - Math.max(usedBytes, 0);
     if (spare >= 2L * grainBytes || usedBytes == 0 && reservedBytes > 0) {
       long back = spare / grainBytes * grainBytes;
-      reservation.release(back);
       reservedBytes -= back;
+      reservation.release(back);
     }
-    notifyAll();
   }
 
   /** True if somebody waits, or more than {@code share} of the budget is used. */

@@ -15,7 +15,7 @@ public final class PageStore implements AutoCloseable {
     File file(int disk, int shuffle) throws IOException;
   }
 
-  /** Told when a shuffle can no longer be stored here (disk full, folder gone). */
+  /** Told once when a shuffle can no longer be stored on a disk (full, folder gone, thread ended, no answer). */
   public interface FailureListener {
     void storeFailed(int shuffle, IOException cause);
   }
@@ -25,13 +25,14 @@ public final class PageStore implements AutoCloseable {
   /**
    * @param appendBytes about as much is written at a time
    * @param heldBytesMax memory for segments that are not written, all disks together
+   * @param timeoutMs a disk that writes nothing for as long while somebody waits for it can store nothing any more
    */
-  public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax) {
+  public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
     lanes = new StoreLane[disks];
     for (int d = 0; d < disks; d++) {
       int disk = d;
       lanes[d] = new StoreLane(String.valueOf(d), shuffle -> files.file(disk, shuffle), listener::storeFailed, appendBytes,
-          heldBytesMax / disks);
+          heldBytesMax / disks, timeoutMs);
     }
   }
 
@@ -56,8 +57,8 @@ public final class PageStore implements AutoCloseable {
     }
   }
 
-  /** What has been received for a partition. */
-  public PartitionIndex index(int shuffle, int partition) {
+  /** What has been received for a partition; an exception if the shuffle cannot be stored here. */
+  public PartitionIndex index(int shuffle, int partition) throws IOException {
     return lane(partition).index(shuffle, partition);
   }
 

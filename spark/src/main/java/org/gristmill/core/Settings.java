@@ -50,12 +50,13 @@ public final class Settings {
           + " partition is sent to a second executor too, which takes over; no map runs again.");
   public static final Entry LOCALITY = new Entry("spark.gristmill.locality", "executor or host", "executor",
       "Whether map statuses ask for a partition's executor or only for its host.");
-  public static final Entry FLUSH_TIMEOUT = new Entry("spark.gristmill.flush.timeoutMs", "ms", "120000",
-      "A reader waits this long for pages that are still on their way.");
+  public static final Entry TIMEOUT = new Entry("spark.gristmill.timeoutMs", "ms", "0",
+      "How long anything here waits for the driver, another executor or a disk of which it hears nothing. Then what it waited for counts as"
+          + " lost, and is made again elsewhere. 0: `spark.network.timeout` (120 s unless it is set).");
 
   public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
-      PLAN_SHARE, RECOVERY, LOCALITY, FLUSH_TIMEOUT);
+      PLAN_SHARE, RECOVERY, LOCALITY, TIMEOUT);
 
   private final Function<Entry, String> source;
 

@@ -3,6 +3,7 @@ package org.gristmill.core;
 import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -13,8 +14,9 @@ import java.util.TreeMap;
  * they hold more than half of it, one thread writes: so the disk sees writes of megabytes, never the small pieces that arrive, and
  * never from a network thread; above all of it, {@link #receive} waits. What does not exceed half of it is never written.
  *
- * <p>If a write fails, the shuffle is marked failed here and its segments are dropped, now and later: readers find them missing
- * and tell the driver, which finds another home.
+ * <p>If a write fails, with whatever exception or error, its shuffle fails here: its segments are dropped, now and later, readers get
+ * the cause, and the listener is told, so that the driver finds another home. If the thread itself ends, or nothing is written for
+ * {@code timeoutMs} while somebody waits for that, all shuffles fail so, and every later one. Nobody waits for a thread that is gone.
  */
 final class StoreLane implements AutoCloseable {
   /** Chooses the file of a shuffle; may create folders. */
@@ -31,7 +33,7 @@ final class StoreLane implements AutoCloseable {
     final int id;
     final StoreLog log = new StoreLog();
     StoreFile file;
-    boolean failed;
+    IOException failure;
     boolean removed;
     boolean writing;
 
@@ -48,54 +50,78 @@ final class StoreLane implements AutoCloseable {
   private final FailureListener listener;
   private final int appendBytes;
   private final long heldBytesMax;
+  private final long timeoutMs;
   private final Thread writer;
   private final TreeMap<Integer, Shuffle> shuffles = new TreeMap<>();
   private final Removed removed = new Removed();
   private long heldBytes;
+  private long batches; // that the writer has done
+  private IOException broken;
   private boolean closed;
 
-  StoreLane(String name, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax) {
+  StoreLane(String name, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
     this.files = files;
     this.listener = listener;
     this.appendBytes = appendBytes;
     this.heldBytesMax = heldBytesMax;
-    writer = new Thread(this::write, "gristmill-store-" + name);
-    writer.setDaemon(true);
+    this.timeoutMs = timeoutMs;
+    writer = new OwnedThread("gristmill-store-" + name, this::write, this::broke);
     writer.start();
   }
 
   /** Takes segments of one shuffle; waits until what is held fits into the memory. */
-  synchronized void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
-    if (closed) {
-      return;
+  void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
+    List<Shuffle> failed = new ArrayList<>(0);
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      for (int i = 0; i < headers.size(); i++) {
+        add(segments.get(i), headers.get(i), failed);
+      }
+      if (pressed()) {
+        notifyAll();
+      }
+      awaitRoom(failed);
     }
-    for (int i = 0; i < headers.size(); i++) {
-      add(segments.get(i), headers.get(i));
-    }
-    if (pressed()) {
-      notifyAll();
-    }
+    tell(failed);
+  }
+
+  private void awaitRoom(List<Shuffle> failed) throws InterruptedException {
+    long seen = batches;
+    long since = System.nanoTime();
     while (heldBytes > heldBytesMax && !closed) {
-      wait();
+      long waitedMs = (System.nanoTime() - since) / 1_000_000;
+      if (batches != seen) {
+        seen = batches;
+        since = System.nanoTime();
+      } else if (waitedMs >= timeoutMs) {
+        breakDown(new EndedException(writer.getName() + " has written nothing for " + waitedMs + " ms: its disk does not answer ("
+            + Settings.TIMEOUT.key() + ")"), failed);
+      } else {
+        wait(timeoutMs - waitedMs);
+      }
     }
   }
 
-  private void add(byte[] segment, Segment.Header header) {
+  private void add(byte[] segment, Segment.Header header, List<Shuffle> failed) {
     removed.seen(header.attempt());
     if (removed.concerns(header.shuffle(), header.attempt())) {
       return;
     }
     Shuffle shuffle = shuffles.computeIfAbsent(header.shuffle(), Shuffle::new);
-    if (!shuffle.failed) {
+    if (broken != null) {
+      fail(shuffle, broken, failed);
+    }
+    if (shuffle.failure == null) {
       shuffle.log.add(segment, header, appendBytes);
       heldBytes += segment.length;
     }
   }
 
   /** What has been received for a partition. */
-  synchronized PartitionIndex index(int id, int partition) {
-    Shuffle shuffle = shuffles.get(id);
-    return shuffle == null ? new PartitionIndex(List.of()) : shuffle.log.index(partition);
+  synchronized PartitionIndex index(int id, int partition) throws IOException {
+    return shuffles.containsKey(id) ? stored(id).log.index(partition) : new PartitionIndex(List.of());
   }
 
   byte[] read(int id, long offset, int length) throws IOException {
@@ -130,8 +156,11 @@ final class StoreLane implements AutoCloseable {
 
   private Shuffle stored(int id) throws IOException {
     Shuffle shuffle = shuffles.get(id);
-    if (shuffle == null || shuffle.failed) {
+    if (shuffle == null) {
       throw new IOException("nothing of shuffle " + id + " is stored here");
+    }
+    if (shuffle.failure != null) {
+      throw new IOException("shuffle " + id + " cannot be stored here: " + shuffle.failure.getMessage(), shuffle.failure);
     }
     return shuffle;
   }
@@ -143,10 +172,10 @@ final class StoreLane implements AutoCloseable {
     if (shuffle != null) {
       drop(shuffle);
       shuffle.removed = true;
-      if (shuffle.file != null && !shuffle.writing) {
-        shuffle.file.close(); // else the writer closes it when it is done
-      }
       notifyAll();
+      if (shuffle.file != null && !shuffle.writing) {
+        shuffle.file.close(); // else the writer closes it when it is done; it comes again under the same name
+      }
     }
   }
 
@@ -157,39 +186,46 @@ final class StoreLane implements AutoCloseable {
       notifyAll();
     }
     try {
-      writer.join();
+      writer.join(timeoutMs); // a disk that does not answer is left to itself
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  private void write() {
+  private void write() throws InterruptedException {
     ByteBuffer piece = ByteBuffer.allocateDirect(PIECE_BYTES);
-    try {
-      for (Work work = next(); work != null; work = next()) {
-        IOException failure = null;
-        Shuffle shuffle = work.shuffle;
-        try {
-          if (shuffle.file == null) {
-            StoreFile created = new StoreFile(files.file(shuffle.id));
-            synchronized (this) {
-              shuffle.file = created;
-            }
+    for (Work work = next(); work != null; work = next()) {
+      IOException failure = null;
+      Shuffle shuffle = work.shuffle;
+      try {
+        if (shuffle.file == null) {
+          StoreFile created = new StoreFile(files.file(shuffle.id));
+          synchronized (this) {
+            shuffle.file = created;
           }
-          shuffle.file.write(work.batch, piece);
-        } catch (IOException e) {
-          failure = e;
         }
-        finish(work, failure);
+        shuffle.file.write(work.batch, piece);
+      } catch (IOException e) {
+        failure = e;
+      } catch (Throwable e) {
+        failure = new EndedException("the thread " + writer.getName() + " failed: " + e, e);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      List<Shuffle> failed = new ArrayList<>(0);
+      boolean removed = finish(work, failure, failed);
+      if (removed && shuffle.file != null) {
+        try {
+          shuffle.file.close();
+        } catch (IOException e) {
+          // The shuffle is gone; a file that cannot be deleted goes with Spark's local folder.
+        }
+      }
+      tell(failed);
     }
   }
 
   /** Waits for something to write; null when closed. */
   private synchronized Work next() throws InterruptedException {
-    while (!closed) {
+    while (!closed && broken == null) {
       if (pressed()) {
         Shuffle shuffle = shuffles.values().stream().filter(s -> s.log.hasPlaced()).findFirst().orElseGet(() ->
             shuffles.values().stream().max(Comparator.comparingLong(s -> s.log.growingBytes())).orElseThrow());
@@ -201,30 +237,52 @@ final class StoreLane implements AutoCloseable {
     return null;
   }
 
-  private void finish(Work work, IOException failure) {
+  /** True if the shuffle was removed meanwhile, and left its file to the writer. */
+  private synchronized boolean finish(Work work, IOException failure, List<Shuffle> failed) {
     Shuffle shuffle = work.shuffle;
-    boolean tell;
+    shuffle.writing = false;
+    batches++;
+    notifyAll();
+    if (shuffle.removed) {
+      return true;
+    }
+    if (failure != null) {
+      fail(shuffle, failure, failed);
+    } else if (shuffle.failure == null) {
+      heldBytes -= work.batch.bytes();
+      shuffle.log.written(work.batch);
+    }
+    return false;
+  }
+
+  /** The writer will do nothing any more, or does nothing that anybody could wait for. */
+  private void broke(IOException cause) {
+    List<Shuffle> failed = new ArrayList<>();
     synchronized (this) {
-      shuffle.writing = false;
-      tell = failure != null && !shuffle.removed;
-      if (tell) {
-        shuffle.failed = true;
-        drop(shuffle);
-      } else if (!shuffle.removed) {
-        heldBytes -= work.batch.bytes();
-        shuffle.log.written(work.batch);
-      } else if (shuffle.file != null) {
-        try {
-          shuffle.file.close();
-        } catch (IOException e) {
-          // The shuffle is gone; a file that cannot be deleted goes with Spark's local folder.
-        }
-      }
+      breakDown(cause, failed);
+    }
+    tell(failed);
+  }
+
+  private void breakDown(IOException cause, List<Shuffle> failed) {
+    if (broken == null) {
+      broken = cause;
+      shuffles.values().forEach(shuffle -> fail(shuffle, cause, failed));
       notifyAll();
     }
-    if (tell) {
-      listener.storeFailed(shuffle.id, failure);
+  }
+
+  /** @param failed gets what {@link #tell} is to be told of, once the lock is free */
+  private void fail(Shuffle shuffle, IOException cause, List<Shuffle> failed) {
+    if (shuffle.failure == null) {
+      shuffle.failure = cause;
+      drop(shuffle);
+      failed.add(shuffle);
     }
+  }
+
+  private void tell(List<Shuffle> failed) {
+    failed.forEach(shuffle -> listener.storeFailed(shuffle.id, shuffle.failure));
   }
 
   private boolean pressed() {

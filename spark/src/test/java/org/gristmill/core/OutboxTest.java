@@ -2,6 +2,9 @@ package org.gristmill.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -16,6 +19,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -61,17 +65,21 @@ class OutboxTest {
 
   private final Net net = new Net();
   private final List<Integer> wanted = Collections.synchronizedList(new ArrayList<>());
-  private final PagePool pool = new PagePool(10_000, 100, 600_000, new PagePool.Reservation() {
-    @Override
-    public boolean acquire(long bytes) {
-      return true;
-    }
-
-    @Override
-    public void release(long bytes) {}
-  });
+  private final PagePool pool = new PagePool(10_000, 100, 600_000, memory());
   private final Outbox outbox =
-      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 1));
+      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1));
+
+  private static PagePool.Reservation memory() {
+    return new PagePool.Reservation() {
+      @Override
+      public boolean acquire(long bytes) {
+        return true;
+      }
+
+      @Override
+      public void release(long bytes) {}
+    };
+  }
 
   @AfterEach
   void close() {
@@ -147,7 +155,7 @@ class OutboxTest {
   /** On a busy machine the new plan can come after any number of tries. */
   @Test
   void pagesForALostHomeGoToTheNewOne() throws Exception {
-    try (Outbox patient = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 1))) {
+    try (Outbox patient = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 240_000, 1))) {
       net.dead.add("a");
       patient.plan(new Plan(1, 1, new String[] {"a"}));
       patient.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(1000)));
@@ -183,6 +191,91 @@ class OutboxTest {
     assertEquals(List.of(1), net.at("a").stream().map(Segment.Header::mapIndex).toList());
   }
 
+  /** Direct memory ran short: the error ended the sender's thread, and with it the executor, without a word about shuffles. */
+  @Test
+  void aTransportThatThrowsErrorsIsADeliveryThatFailed() throws Exception {
+    Outbox.Transport failing = (home, shuffle, parcel) -> {
+      throw new OutOfMemoryError("no direct memory");
+    };
+    try (Outbox box = new Outbox(pool, failing, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1))) {
+      box.plan(new Plan(1, 1, new String[] {"a"}));
+      box.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
+      assertFalse(box.flush(1).get(60, TimeUnit.SECONDS));
+      assertEquals(4, box.counters().failedParcels());
+      assertEquals(0, pool.usedBytes());
+    }
+  }
+
+  /** A home was stopped, or Spark lost the answer: nothing was heard of a parcel, and its pages were never free again. */
+  @Test
+  void aParcelOfWhichNothingIsHeardHasFailed() throws Exception {
+    try (Outbox box = new Outbox(pool, (home, shuffle, parcel) -> new CompletableFuture<>(), wanted::add,
+        new Outbox.Limits(1000, 2000, 4000, 0.8, 2, 1, 20, 1))) {
+      box.plan(new Plan(1, 1, new String[] {"a"}));
+      box.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
+      assertFalse(box.flush(1).get(60, TimeUnit.SECONDS));
+      assertEquals(0, pool.usedBytes());
+    }
+  }
+
+  /** The sender's thread had ended; map tasks waited for pages that nobody would free, and readers for a flush that nobody would end. */
+  @Test
+  void aSenderThatHasEndedFailsFlushesAndWritersThatWaitOrCome() throws Exception {
+    for (Throwable thrown : List.of(new IllegalStateException("a mistake"), new StackOverflowError("too deep"))) {
+      PagePool small = new PagePool(1000, 100, 240_000, memory());
+      Outbox box = new Outbox(small, net, shuffle -> OutboxTest.<RuntimeException>sneak(thrown),
+          new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1));
+      box.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "small"));
+      CompletableFuture<Boolean> flush = box.flush(2); // of nothing: done
+      assertTrue(flush.get(60, TimeUnit.SECONDS));
+      EndedException e = assertThrows(EndedException.class,
+          () -> box.add(1, 0, Segments.segment(1, 0, 0, 0, 1, true, "x".repeat(960)))); // waits for a page; the sender asks for a plan
+      assertTrue(e.getMessage().contains("gristmill-sender") && e.getMessage().contains(thrown.getMessage()), e.toString());
+      assertNull(e.getCause(), "an error among the causes would end the executor");
+      assertThrows(EndedException.class, () -> box.add(1, 0, Segments.segment(1, 0, 0, 0, 2, true, "later")));
+      assertSame(EndedException.class,
+          assertThrows(ExecutionException.class, () -> box.flush(1).get(60, TimeUnit.SECONDS)).getCause().getClass());
+      assertEquals(0, small.usedBytes());
+    }
+  }
+
+  @Test
+  void aFlushThatIsWaitedForFailsWhenTheSenderEnds() throws Exception {
+    try (Outbox box = new Outbox(pool, net, shuffle -> OutboxTest.<RuntimeException>sneak(new LinkageError("no such method")),
+        new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1))) {
+      box.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "small"));
+      ExecutionException e = assertThrows(ExecutionException.class, () -> box.flush(1).get(60, TimeUnit.SECONDS));
+      assertTrue(e.getCause().getMessage().contains("no such method"), e.toString());
+    }
+  }
+
+  /** What a parcel's arrival threw went nowhere, and the flush that counted on it was never done. */
+  @Test
+  void anArrivalThatCannotBeAccountedForFailsTheFlush() throws Exception {
+    PagePool refusing = new PagePool(1000, 100, 240_000, new PagePool.Reservation() {
+      @Override
+      public boolean acquire(long bytes) {
+        return true;
+      }
+
+      @Override
+      public void release(long bytes) {
+        throw new IllegalStateException("memory that is not ours");
+      }
+    });
+    try (Outbox box = new Outbox(refusing, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1))) {
+      box.plan(new Plan(1, 1, new String[] {"a"}));
+      box.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x"));
+      ExecutionException e = assertThrows(ExecutionException.class, () -> box.flush(1).get(60, TimeUnit.SECONDS));
+      assertTrue(e.getCause().getMessage().contains("memory that is not ours"), e.toString());
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> void sneak(Throwable e) throws E {
+    throw (E) e;
+  }
+
   @Test
   void anOlderPlanDoesNotReplaceANewerOne() throws Exception {
     outbox.plan(new Plan(1, 2, new String[] {"b"}));
@@ -201,7 +294,7 @@ class OutboxTest {
 
   @Test
   void everySegmentGoesToItsReplicaTooAndThenItsMemoryIsFree() throws Exception {
-    try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 2))) {
+    try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 2))) {
       twice.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "before the plan"));
       twice.plan(new Plan(1, 1, new String[] {"a", "b"}, new String[] {"b", ""}));
       twice.add(1, 1, Segments.segment(1, 1, 0, 0, 0, true, "no replica"));
@@ -215,7 +308,7 @@ class OutboxTest {
   /** What was under way to the lost home, or to the replica that has taken over, arrives there; some of it twice. */
   @Test
   void aReplicaThatTakesOverGetsEverySegment() throws Exception {
-    try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 2))) {
+    try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 240_000, 2))) {
       net.dead.addAll(List.of("a", "b"));
       twice.plan(new Plan(1, 1, new String[] {"a"}, new String[] {"b"}));
       for (int s = 0; s < 5; s++) {
@@ -236,16 +329,8 @@ class OutboxTest {
   @Test
   void everySegmentArrivesOverAFailingNetwork() throws Exception {
     net.failing = new Random(7);
-    PagePool small = new PagePool(20_000, 100, 600_000, new PagePool.Reservation() {
-      @Override
-      public boolean acquire(long bytes) {
-        return true;
-      }
-
-      @Override
-      public void release(long bytes) {}
-    });
-    Outbox box = new Outbox(small, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 1));
+    PagePool small = new PagePool(20_000, 100, 600_000, memory());
+    Outbox box = new Outbox(small, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 240_000, 1));
     String[] homes = "abcabcabca".split("");
     box.plan(new Plan(1, 1, homes));
     List<Thread> writers = new ArrayList<>();
@@ -256,6 +341,8 @@ class OutboxTest {
           for (int s = 0; s < 300; s++) {
             box.add(1, s % 10, Segments.segment(1, s % 10, map, map, s / 10, s >= 290, "x".repeat(s)));
           }
+        } catch (EndedException e) {
+          throw new IllegalStateException(e);
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
         }

@@ -16,7 +16,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.IntStream;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,7 +30,7 @@ class PageStoreTest {
 
   /** On two disks. */
   private PageStore open(PageStore.FileChooser files, int appendBytes, long heldBytesMax) {
-    store = new PageStore(2, files, (shuffle, cause) -> failed.add(shuffle), appendBytes, heldBytesMax);
+    store = new PageStore(2, files, (shuffle, cause) -> failed.add(shuffle), appendBytes, heldBytesMax, 240_000);
     return store;
   }
 
@@ -156,13 +156,12 @@ class PageStoreTest {
     for (int i = 0; i < 200; i++) {
       store.receive(List.of(Segments.segment(1, i % 7, i, i, 0, true, "x".repeat(300))));
     }
-    int found = 0;
+    List<PartitionIndex.Entry> found = new ArrayList<>();
     for (int p = 0; p < 7; p++) {
-      found += store.index(1, p).entries().size();
+      found.addAll(store.index(1, p).entries());
     }
-    assertEquals(200, found);
-    long held = IntStream.range(0, 7).mapToObj(p -> store.index(1, p).entries()).flatMap(List::stream)
-        .mapToLong(PartitionIndex.Entry::bytes).sum() - file(0, 1).length() - file(1, 1).length();
+    assertEquals(200, found.size());
+    long held = found.stream().mapToLong(PartitionIndex.Entry::bytes).sum() - file(0, 1).length() - file(1, 1).length();
     assertTrue(held <= 2000 + 2 * 500, held + " bytes are in memory only");
   }
 
@@ -173,9 +172,9 @@ class PageStoreTest {
     while (failed.isEmpty()) {
       Thread.sleep(1);
     }
-    assertEquals(List.of(), store.index(5, 0).entries());
+    assertThrows(IOException.class, () -> store.index(5, 0));
     store.receive(List.of(Segments.segment(5, 0, 1, 1, 0, true, "lost too")));
-    assertEquals(List.of(), store.index(5, 0).entries());
+    assertThrows(IOException.class, () -> store.index(5, 0));
     assertThrows(IOException.class, () -> store.read(5, 0, 0, 10));
     assertEquals(List.of(5), failed);
   }
@@ -188,12 +187,81 @@ class PageStoreTest {
     store.receive(List.of(kept));
     awaitFile(7, 0, kept.length);
     assertEquals(1, store.index(7, 0).entries().size());
-    assertEquals(List.of(), store.index(6, 0).entries());
+    assertTrue(assertThrows(IOException.class, () -> store.index(6, 0)).getMessage().contains("No space left on device"));
     assertEquals(List.of(6), failed);
   }
 
   private static File fullDisk() throws IOException {
     throw new IOException("No space left on device");
+  }
+
+  /** An exception that nobody had thought of ended the thread of a disk, and everybody who sent to that executor waited for ever. */
+  @Test
+  void whateverTheWriterThrowsFailsTheShuffleAndNobodyWaits() throws Exception {
+    List<Throwable> thrown = List.of(new IllegalStateException("a mistake"), new NoClassDefFoundError("a/Missing"),
+        new OutOfMemoryError("no memory"));
+    open((disk, shuffle) -> shuffle < thrown.size() ? sneak(thrown.get(shuffle)) : file(disk, shuffle), 10, 0);
+    for (int shuffle = 0; shuffle < thrown.size(); shuffle++) {
+      int id = shuffle;
+      store.receive(List.of(Segments.segment(id, 0, 0, 0, 0, true, "lost")));
+      IOException e = assertThrows(IOException.class, () -> store.index(id, 0));
+      assertTrue(e.getMessage().contains("gristmill-store-0") && e.getMessage().contains(thrown.get(id).getMessage()), e.toString());
+      assertNull(e.getCause().getCause(), "an error among the causes would end the executor");
+    }
+    store.receive(List.of(Segments.segment(9, 0, 0, 0, 0, true, "kept")));
+    assertEquals(1, store.index(9, 0).entries().size());
+    assertEquals(List.of(0, 1, 2), failed);
+  }
+
+  /** The same, from outside of what writes a shuffle: then nothing of any shuffle can be stored on that disk, and everybody is told. */
+  @Test
+  void aWriterThatHasEndedFailsAllShufflesNowAndLater() throws Exception {
+    store = new PageStore(2, (disk, shuffle) -> shuffle == 1 ? sneak(new IOException("full")) : file(disk, shuffle), (shuffle, cause) -> {
+      failed.add(shuffle);
+      if (shuffle == 1) {
+        throw new StackOverflowError("in the listener");
+      }
+    }, 10, 0, 240_000);
+    store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "lost")));
+    for (int shuffle = 2; shuffle < 5; shuffle++) {
+      int id = shuffle;
+      do {
+        store.receive(List.of(Segments.segment(id, 0, 0, 0, 0, true, "lost if it has ended by now")));
+      } while (id == 2 && !failed.contains(2));
+      assertTrue(assertThrows(IOException.class, () -> store.index(id, 0)).getMessage().contains("in the listener"));
+    }
+    assertEquals(List.of(1, 2, 3, 4), failed);
+    store.receive(List.of(Segments.segment(2, 1, 0, 0, 0, true, "kept on the other disk")));
+    assertEquals(1, store.index(2, 1).entries().size());
+  }
+
+  /** The disk of a home hung, and with it every executor that sent there. */
+  @Test
+  void aDiskThatDoesNotAnswerFailsItsShufflesAndIsNotWaitedFor() throws Exception {
+    CountDownLatch answer = new CountDownLatch(1);
+    store = new PageStore(1, (disk, shuffle) -> {
+      awaitUninterrupted(answer);
+      return file(disk, shuffle);
+    }, (shuffle, cause) -> failed.add(shuffle), 10, 0, 100);
+    store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "lost")));
+    assertTrue(assertThrows(IOException.class, () -> store.index(1, 0)).getMessage().contains("spark.gristmill.timeoutMs"));
+    store.close();
+    answer.countDown(); // what it writes then changes nothing
+    assertThrows(IOException.class, () -> store.read(1, 0, 0, 10));
+    assertEquals(List.of(1), failed);
+  }
+
+  private static void awaitUninterrupted(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> File sneak(Throwable e) throws E {
+    throw (E) e;
   }
 
   private void storeAndRemoveWhatAttemptWrote(int attempt) throws Exception {

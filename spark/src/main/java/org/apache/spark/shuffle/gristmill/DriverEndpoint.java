@@ -17,7 +17,6 @@ import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.scheduler.MapStatus;
 import org.gristmill.core.Coordinator;
-import org.gristmill.core.Emission;
 import org.gristmill.core.Message;
 import org.gristmill.core.Recovery;
 import org.slf4j.Logger;
@@ -73,17 +72,9 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
 
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
-    return Rpc.handler(message -> {
-      try {
-        if (message instanceof Tuple2<?, ?> pair) {
-          register((Message.Register) Message.decode((byte[]) pair._1()), (RpcEndpointRef) pair._2(), context);
-        } else {
-          handle(Message.decode((byte[]) message), context);
-        }
-      } catch (RuntimeException e) {
-        context.sendFailure(e);
-      }
-    });
+    return Rpc.answering(context, message -> message instanceof Tuple2<?, ?> pair
+        ? done(register((Message.Register) Message.decode((byte[]) pair._1()), (RpcEndpointRef) pair._2(), context.senderAddress()))
+        : answer(Message.decode((byte[]) message)));
   }
 
   @Override
@@ -121,42 +112,43 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
     coordinator.shuffleRemoved(shuffle);
   }
 
-  private void register(Message.Register m, RpcEndpointRef ref, RpcCallContext context) {
+  private Message register(Message.Register m, RpcEndpointRef ref, RpcAddress sender) {
     executors.put(m.executor(), ref);
-    addresses.put(context.senderAddress(), m.executor());
+    addresses.put(sender, m.executor());
     coordinator.executorAdded(new Coordinator.Executor(m.executor(), m.host(), m.port()));
     LOG.info("Executor {} can be a home of partitions", m.executor());
-    reply(context, new Message.Done(true));
+    return new Message.Done(true);
   }
 
-  private void handle(Message message, RpcCallContext context) {
+  private CompletableFuture<? extends Message> answer(Message message) {
     if (message instanceof Message.Start m) {
-      Emission emission = coordinator.start(m.shuffle(), m.mapIndex(), m.attempt(), m.executor());
-      reply(context, new Message.Begin(emission));
+      return done(new Message.Begin(coordinator.start(m.shuffle(), m.mapIndex(), m.attempt(), m.executor())));
     } else if (message instanceof Message.Commit m) {
       Coordinator.Commit c = coordinator.commit(m.shuffle(), m.attempt(), m.records(), m.millis(), m.sizes());
       Coordinator.Executor at = c.accepted() ? c.location() : new Coordinator.Executor("", "", 0);
-      reply(context, new Message.Shaped(c.accepted(), at.id(), at.host(), at.port(), c.sizes()));
       if (c.complete()) {
         flush(m.shuffle()); // the map stage ends now: what still waits may leave before a reader asks for it
       }
+      return done(new Message.Shaped(c.accepted(), at.id(), at.host(), at.port(), c.sizes()));
     } else if (message instanceof Message.Wanted m) {
       Coordinator.Placed placed = coordinator.placed(m.shuffle());
-      reply(context, placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
+      return done(placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
     } else if (message instanceof Message.Locate m) {
-      reply(context, new Message.Located(coordinator.locate(m.shuffle(), m.start(), m.end())));
+      return done(new Message.Located(coordinator.locate(m.shuffle(), m.start(), m.end())));
     } else if (message instanceof Message.Flush m) {
-      flush(m.shuffle()).thenAccept(ok -> reply(context, new Message.Done(ok)));
+      return flush(m.shuffle()).thenApply(Message.Done::new);
     } else if (message instanceof Message.Missing m) {
-      boolean again = coordinator.missing(m.shuffle(), m.partition(), m.winners(), m.home().isEmpty() ? null : m.home(),
-          m.reason());
-      reply(context, new Message.Done(again));
+      return done(new Message.Done(coordinator.missing(m.shuffle(), m.partition(), m.winners(),
+          m.home().isEmpty() ? null : m.home(), m.reason())));
     } else if (message instanceof Message.StoreFailed m) {
       coordinator.homeLost(m.shuffle(), m.executor(), m.reason());
-      reply(context, new Message.Done(true));
-    } else {
-      throw new IllegalArgumentException("the driver does not understand " + message);
+      return done(new Message.Done(true));
     }
+    throw new IllegalArgumentException("the driver does not understand " + message);
+  }
+
+  private static CompletableFuture<Message> done(Message message) {
+    return CompletableFuture.completedFuture(message);
   }
 
   /** Has every executor send what it holds of the shuffle; joins a flush that covers all commits and plans so far. */
@@ -184,10 +176,6 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
         .thenApply(ignored -> answers.stream().allMatch(CompletableFuture::join));
     flushes.put(shuffle, new Flushing(version, done));
     return done;
-  }
-
-  private static void reply(RpcCallContext context, Message message) {
-    context.reply(Message.encode(message));
   }
 
   // What the coordinator has done for it:

@@ -16,6 +16,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.NettyManagedBuffer;
 import org.apache.spark.rpc.RpcCallContext;
@@ -53,6 +54,7 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   private final SparkEnv env;
   private final long timeoutMs;
+  private final Patience patience;
   private final BlockManagerId self;
   private final RpcEndpointRef driver;
   private final RpcEndpointRef endpoint;
@@ -73,24 +75,37 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
   private final ScheduledExecutorService later =
       Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
 
-  ExecutorNode(SparkEnv env, Settings settings) {
+  /** Registers with the driver; if that cannot be done, nothing is left of it. */
+  static ExecutorNode started(SparkEnv env, Settings settings, long timeoutMs) {
+    ExecutorNode node = new ExecutorNode(env, settings, timeoutMs);
+    try {
+      node.register();
+      return node;
+    } catch (Throwable e) {
+      node.close();
+      throw e;
+    }
+  }
+
+  private ExecutorNode(SparkEnv env, Settings settings, long timeoutMs) {
     this.env = env;
-    timeoutMs = settings.number(Settings.FLUSH_TIMEOUT);
+    this.timeoutMs = timeoutMs;
+    patience = new Patience(timeoutMs);
+    driver = RpcUtils.makeDriverRef(Rpc.DRIVER, env.conf(), env.rpcEnv()); // first: without it no thread is started
     self = env.blockManager().blockManagerId();
     long budget = settings.number(Settings.POOL_BYTES);
     if (budget == 0) {
       budget = env.memoryManager().maxOnHeapStorageMemory() / 4;
     }
+    Outbox.Limits limits = new Outbox.Limits(settings.size(Settings.PAGE_BYTES), settings.size(Settings.PARCEL_BYTES),
+        settings.number(Settings.WINDOW_BYTES), settings.share(Settings.THRESHOLD), settings.size(Settings.SEND_TRIES),
+        settings.number(Settings.SEND_RETRY), timeoutMs, settings.word(Settings.RECOVERY).equals("replicate") ? 2 : 1);
     pool = new PagePool(budget, GRAIN_BYTES, settings.number(Settings.POOL_PATIENCE), new SparkMemory(env.memoryManager()));
-    String recovery = settings.word(Settings.RECOVERY);
     store = store(settings, ".store", this::storeFailed);
-    kept = recovery.equals("resend") ? store(settings, ".kept", (shuffle, cause) -> LOG.warn(
+    kept = settings.word(Settings.RECOVERY).equals("resend") ? store(settings, ".kept", (shuffle, cause) -> LOG.warn(
         "What is sent of shuffle {} can no longer be kept here; should a home be lost, maps will run again", shuffle, cause))
         : null;
-    outbox = new Outbox(pool, this, this::planWanted,
-        new Outbox.Limits(settings.size(Settings.PAGE_BYTES), settings.size(Settings.PARCEL_BYTES),
-            settings.number(Settings.WINDOW_BYTES), settings.share(Settings.THRESHOLD), settings.size(Settings.SEND_TRIES),
-            settings.number(Settings.SEND_RETRY), recovery.equals("replicate") ? 2 : 1));
+    outbox = new Outbox(pool, this, this::planWanted, limits);
     metrics = new NodeMetrics().with("sentParcels", () -> outbox.counters().parcels())
         .with("sentBytes", () -> outbox.counters().sentBytes()).with("sentEarlyBytes", () -> outbox.counters().earlyBytes())
         .with("failedParcels", () -> outbox.counters().failedParcels())
@@ -99,11 +114,13 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
         .with("poolOverdrafts", pool::overdrafts).with("localReadBytes", localBytes::sum)
         .with("remoteReadBytes", remoteBytes::sum).with("loserBytes", loserBytes::sum);
     env.metricsSystem().registerSource(metrics);
-    driver = RpcUtils.makeDriverRef(Rpc.DRIVER, env.conf(), env.rpcEnv());
     endpoint = env.rpcEnv().setupEndpoint(Rpc.EXECUTOR + self.executorId(), this);
+    LOG.info("Executor {} has a page pool of {} bytes", self.executorId(), budget);
+  }
+
+  private void register() {
     Rpc.ask(driver, new Tuple2<>(Message.encode(new Message.Register(self.executorId(), self.host(), self.port())), endpoint),
         timeoutMs);
-    LOG.info("Executor {} has a page pool of {} bytes", self.executorId(), budget);
   }
 
   String executorId() {
@@ -112,11 +129,15 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   private PageStore store(Settings settings, String ending, PageStore.FailureListener listener) {
     return new PageStore(env.blockManager().diskBlockManager().localDirs().length, new StoreFiles(env.blockManager(), ending),
-        listener, settings.size(Settings.APPEND_BYTES), settings.number(Settings.STORE_BYTES));
+        listener, settings.size(Settings.APPEND_BYTES), settings.number(Settings.STORE_BYTES), timeoutMs);
   }
 
   PageStore store() {
     return store;
+  }
+
+  Patience patience() {
+    return patience;
   }
 
   PagePool pool() {
@@ -202,38 +223,55 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   @Override
   public PartialFunction<Object, BoxedUnit> receive() {
-    return Rpc.handler(message -> planned(((Message.Planned) Message.decode((byte[]) message)).placed()));
+    return Rpc.handling(message -> planned(((Message.Planned) Message.decode((byte[]) message)).placed()));
   }
 
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
-    return Rpc.handler(message -> {
-      Message.Flush flush = (Message.Flush) Message.decode((byte[]) message);
-      refills.getOrDefault(flush.shuffle(), CompletableFuture.completedFuture(true))
-          .thenCompose(refilled -> outbox.flush(flush.shuffle()).thenApply(sent -> refilled && sent))
-          .thenAccept(ok -> context.reply(Message.encode(new Message.Done(ok))));
+    return Rpc.answering(context, message -> {
+      int shuffle = ((Message.Flush) Message.decode((byte[]) message)).shuffle();
+      return refills.getOrDefault(shuffle, CompletableFuture.completedFuture(true))
+          .thenCompose(refilled -> outbox.flush(shuffle).thenApply(sent -> refilled && sent))
+          .orTimeout(timeoutMs, TimeUnit.MILLISECONDS).thenApply(Message.Done::new);
     });
   }
 
   // What the outbox asks for:
 
-  /** Asks the driver for a plan; again after a while if it could not be had. Never blocks. */
+  /** Asks the driver for a plan. Never blocks. */
   private void planWanted(int shuffle) {
-    later.execute(() -> {
-      try {
-        Message answer = call(new Message.Wanted(shuffle));
-        if (answer instanceof Message.Planned found) {
-          planned(found.placed());
-          return;
-        } else if (!((Message.Done) answer).ok()) {
-          outbox.remove(shuffle); // there is no such shuffle any more
-          return;
-        }
-      } catch (Exception e) { // Spark's RPC throws checked exceptions without saying so
-        LOG.warn("The driver did not say where shuffle {} should go", shuffle, e);
+    untilDone("ask where shuffle " + shuffle + " should go", () -> {
+      Message answer = call(new Message.Wanted(shuffle));
+      if (answer instanceof Message.Planned found) {
+        planned(found.placed());
+        return true;
       }
-      later.schedule(() -> planWanted(shuffle), 1, TimeUnit.SECONDS);
+      boolean known = ((Message.Done) answer).ok();
+      if (!known) {
+        outbox.remove(shuffle); // there is no such shuffle any more
+      }
+      return !known; // there may be no executor to be a home just now
     });
+  }
+
+  /** Calls the driver from a thread for that, again every second until the call returns true or this node is closed. Never blocks. */
+  private void untilDone(String what, BooleanSupplier call) {
+    Runnable attempt = () -> {
+      boolean done = false;
+      try {
+        done = call.getAsBoolean();
+      } catch (Throwable e) { // Spark's RPC throws checked exceptions without saying so; an error would end this without a word
+        if (!later.isShutdown()) {
+          LOG.warn("The driver did not answer; in a second executor {} will again {}", self.executorId(), what, e);
+        }
+      }
+      if (!done) {
+        later.schedule(() -> untilDone(what, call), 1, TimeUnit.SECONDS);
+      }
+    };
+    if (!later.isShutdown()) {
+      later.execute(attempt);
+    }
   }
 
   /** Lets the outbox send by this plan, and sends again what partitions that have moved need. */
@@ -256,24 +294,33 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
         }
       }
       return true;
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) {
       LOG.warn("Partitions {} of shuffle {} could not all be sent again", partitions, shuffle, e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      return false;
     }
-    return false;
   }
 
   @Override
   public CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
     if (home.equals(self.executorId())) {
-      return CompletableFuture.runAsync(() -> receive(parcel), local);
+      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> notSent(home, shuffle, error));
     }
-    Coordinator.Executor to = homes.get(home);
-    ByteBuf bytes = joined(parcel);
-    return FutureConverters.asJava(env.blockManager().blockTransferService().uploadBlock(to.host(), to.port(), home,
-        BlockNames.parcel(shuffle, parcels.getAndIncrement(), bytes.readableBytes()), new NettyManagedBuffer(bytes),
-        StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte())).toCompletableFuture().thenApply(done -> null);
+    try {
+      Coordinator.Executor to = homes.get(home);
+      ByteBuf bytes = joined(parcel);
+      return FutureConverters.asJava(env.blockManager().blockTransferService().uploadBlock(to.host(), to.port(), home,
+          BlockNames.parcel(shuffle, parcels.getAndIncrement(), bytes.readableBytes()), new NettyManagedBuffer(bytes),
+          StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte())).toCompletableFuture().thenApply(done -> null);
+    } catch (Throwable e) { // what goes wrong later Spark logs
+      notSent(home, shuffle, e);
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private static void notSent(String home, int shuffle, Throwable error) {
+    if (error != null) {
+      LOG.warn("A parcel of shuffle {} was not sent to executor {}", shuffle, home, error);
+    }
   }
 
   /** Small segments are copied together, so that every write to the socket has something to write. */
@@ -307,8 +354,9 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
 
   private void storeFailed(int shuffle, IOException cause) {
     LOG.error("Partitions of shuffle {} can no longer be stored here", shuffle, cause);
-    String reason = "executor " + self.executorId() + " cannot store: " + cause;
-    later.execute(() -> call(new Message.StoreFailed(shuffle, self.executorId(), reason)));
+    String reason = "executor " + self.executorId() + " cannot store: " + cause.getMessage();
+    untilDone("say that shuffle " + shuffle + " cannot be stored here",
+        () -> ((Message.Done) call(new Message.StoreFailed(shuffle, self.executorId(), reason))).ok());
   }
 
   private Message call(Message message) {

@@ -53,16 +53,16 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
     int shuffle = range.shuffleId();
     int partition = BlockNames.partition(range);
     int bytes = range.reduceId();
-    if (bytes == 0) {
-      return new NioManagedBuffer(ByteBuffer.wrap(store.index(shuffle, partition).encode()));
-    }
     try {
+      if (bytes == 0) {
+        return new NioManagedBuffer(ByteBuffer.wrap(store.index(shuffle, partition).encode()));
+      }
       long offset = BlockNames.offset(range);
       File file = store.file(shuffle, partition, offset, bytes);
       return file != null ? new FileSegmentManagedBuffer(transport, file, offset, bytes)
           : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));
     } catch (IOException e) {
-      throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here", e);
+      throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here: " + e.getMessage(), e);
     }
   }
 
@@ -85,7 +85,11 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
 
       @Override
       public void onComplete(String stream) throws IOException {
-        node.get().receive(parcel.segments());
+        try {
+          node.get().receive(parcel.segments());
+        } catch (Error e) { // which Spark does not answer; the sender would wait
+          throw new IOException("a parcel could not be taken in: " + e, e);
+        }
       }
 
       @Override

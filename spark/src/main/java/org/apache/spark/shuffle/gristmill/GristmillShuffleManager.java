@@ -45,6 +45,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
   private final SparkEnv env;
   private final boolean isDriver;
   private final boolean isExecutor;
+  private final long timeoutMs;
   private final StatusLocations locations;
   private final SegmentCodec codec;
   private final long inFlightBytes;
@@ -63,6 +64,8 @@ public final class GristmillShuffleManager implements ShuffleManager {
     settings = new Settings(entry -> conf.get(entry.key(), null));
     String master = conf.get("spark.master", "");
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
+    long set = settings.number(Settings.TIMEOUT);
+    timeoutMs = set > 0 ? set : conf.getTimeAsSeconds("spark.network.timeout", "120s") * 1000;
     locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
     codec = new SegmentCodec(conf, env.serializerManager());
     inFlightBytes = conf.getSizeAsMb("spark.reducer.maxSizeInFlight", "48m") << 20;
@@ -70,7 +73,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
     resolver = new GristmillResolver(conf, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
       Recovery recovery = Recovery.valueOf(settings.word(Settings.RECOVERY).toUpperCase(Locale.ROOT));
-      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, settings.number(Settings.FLUSH_TIMEOUT));
+      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, timeoutMs);
       env.rpcEnv().setupEndpoint(Rpc.DRIVER, driver);
     }
     starter = new Thread(this::announce, "gristmill-start");
@@ -155,13 +158,13 @@ public final class GristmillShuffleManager implements ShuffleManager {
 
   @Override
   public void stop() {
+    starter.interrupt(); // first: it may be asking the driver
     synchronized (this) {
       stopped = true;
       if (node != null) {
         node.close();
       }
     }
-    starter.interrupt();
     if (driver != null) {
       driver.stop();
     }
@@ -179,7 +182,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
       throw new IllegalStateException("the shuffle manager was stopped");
     }
     if (node == null) {
-      node = new ExecutorNode(env, settings);
+      node = ExecutorNode.started(env, settings, timeoutMs);
     }
     return node;
   }
@@ -187,13 +190,14 @@ public final class GristmillShuffleManager implements ShuffleManager {
   /** An executor that has run no task of ours yet can be a home too: it reports as soon as it has an address. */
   private void announce() {
     try {
-      while (env.blockManager().blockManagerId() == null) {
+      long deadline = System.nanoTime() + timeoutMs * 1_000_000;
+      while (env.blockManager().blockManagerId() == null && System.nanoTime() < deadline) {
         Thread.sleep(20);
       }
       node();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (Exception e) { // Spark's RPC throws checked exceptions without saying so
+    } catch (Throwable e) { // Spark's RPC throws checked exceptions without saying so
       LOG.warn("This executor could not report to the driver; it will with its first task", e);
     }
   }

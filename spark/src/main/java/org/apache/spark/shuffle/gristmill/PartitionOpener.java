@@ -159,7 +159,11 @@ final class PartitionOpener {
     long begin = System.nanoTime();
     try {
       node.flush(shuffle);
-    } catch (Exception e) { // an executor that does not answer in time: what it holds will be missing, and made again
+    } catch (Exception e) { // Spark's RPC throws checked exceptions too, without saying so
+      if (e instanceof InterruptedException) {
+        Thread.currentThread().interrupt();
+      }
+      // What an executor holds that does not answer in time will be missing, and made again.
       LOG.warn("Pages of shuffle {} could not all be delivered", shuffle, e);
     }
     metrics.incFetchWaitTime((System.nanoTime() - begin) / 1_000_000);

@@ -3,7 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.CompletionException;
 import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
@@ -15,13 +15,17 @@ import org.gristmill.core.PartitionIndex;
 interface PartitionSource {
   PartitionIndex index() throws IOException;
 
+  /** Asks for a piece; {@link #await} gives it. */
   CompletableFuture<byte[]> read(long offset, int length);
+
+  /** The bytes of a piece that was asked for. The wait has an end. */
+  byte[] await(CompletableFuture<byte[]> read) throws IOException;
 
   boolean local();
 
   record Local(PageStore store, int shuffle, int partition) implements PartitionSource {
     @Override
-    public PartitionIndex index() {
+    public PartitionIndex index() throws IOException {
       return store.index(shuffle, partition);
     }
 
@@ -35,28 +39,36 @@ interface PartitionSource {
     }
 
     @Override
+    public byte[] await(CompletableFuture<byte[]> read) throws IOException {
+      try {
+        return read.join(); // it is complete
+      } catch (CompletionException e) {
+        throw new IOException("a piece of partition " + partition + " could not be read: " + e.getCause(), e.getCause());
+      }
+    }
+
+    @Override
     public boolean local() {
       return true;
     }
   }
 
-  record Remote(BlockTransferService service, Coordinator.Executor home, int shuffle, int partition)
+  record Remote(BlockTransferService service, Patience patience, Coordinator.Executor home, int shuffle, int partition)
       implements PartitionSource {
     @Override
     public PartitionIndex index() throws IOException {
-      try {
-        return PartitionIndex.decode(ByteBuffer.wrap(fetch(BlockNames.index(shuffle, partition)).get()));
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new IOException("interrupted while waiting for the index of a partition", e);
-      } catch (ExecutionException e) {
-        throw new IOException("executor " + home.id() + " did not give the index of partition " + partition, e.getCause());
-      }
+      byte[] bytes = patience.await(fetch(BlockNames.index(shuffle, partition)), home.id(), "the index of partition " + partition);
+      return PartitionIndex.decode(ByteBuffer.wrap(bytes));
     }
 
     @Override
     public CompletableFuture<byte[]> read(long offset, int length) {
       return fetch(BlockNames.range(shuffle, partition, offset, length));
+    }
+
+    @Override
+    public byte[] await(CompletableFuture<byte[]> read) throws IOException {
+      return patience.await(read, home.id(), "a piece of partition " + partition);
     }
 
     @Override
@@ -66,15 +78,16 @@ interface PartitionSource {
 
     private CompletableFuture<byte[]> fetch(String block) {
       CompletableFuture<byte[]> result = new CompletableFuture<>();
-      service.fetchBlocks(home.host(), home.port(), home.id(), new String[] {block}, new BlockFetchingListener() {
+      BlockFetchingListener listener = new BlockFetchingListener() {
         @Override
         public void onBlockFetchSuccess(String id, ManagedBuffer data) {
+          patience.heard(home.id());
           try {
             ByteBuffer from = data.nioByteBuffer();
             byte[] bytes = new byte[from.remaining()];
             from.get(bytes);
             result.complete(bytes);
-          } catch (IOException e) {
+          } catch (Throwable e) {
             result.completeExceptionally(e);
           }
         }
@@ -83,7 +96,12 @@ interface PartitionSource {
         public void onBlockFetchFailure(String id, Throwable error) {
           result.completeExceptionally(error);
         }
-      }, null);
+      };
+      try {
+        service.fetchBlocks(home.host(), home.port(), home.id(), new String[] {block}, listener, null);
+      } catch (Throwable e) {
+        result.completeExceptionally(e);
+      }
       return result;
     }
   }
@@ -92,6 +110,6 @@ interface PartitionSource {
   static PartitionSource of(ExecutorNode node, BlockTransferService service, Coordinator.Executor home, int shuffle,
       int partition) {
     return home.id().equals(node.executorId()) ? new Local(node.store(), shuffle, partition)
-        : new Remote(service, home, shuffle, partition);
+        : new Remote(service, node.patience(), home, shuffle, partition);
   }
 }

@@ -1,10 +1,16 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcTimeout;
 import org.gristmill.core.Message;
+import org.gristmill.core.Settings;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.PartialFunction;
 import scala.concurrent.duration.FiniteDuration;
 import scala.jdk.javaapi.FutureConverters;
@@ -15,6 +21,7 @@ import scala.runtime.BoxedUnit;
 
 /** {@link Message}s over Spark's RPC. */
 final class Rpc {
+  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
   static final String DRIVER = "gristmill-driver";
   static final String EXECUTOR = "gristmill-executor-";
   private static final ClassTag<byte[]> BYTES = ClassTag$.MODULE$.apply(byte[].class);
@@ -22,6 +29,11 @@ final class Rpc {
   /** What an endpoint does with a message that came as bytes, or with a pair of bytes and an endpoint reference. */
   interface Handler {
     void handle(Object message);
+  }
+
+  /** What an endpoint answers to such a message, now or later. */
+  interface Answerer {
+    CompletionStage<? extends Message> answer(Object message);
   }
 
   private Rpc() {}
@@ -35,15 +47,55 @@ final class Rpc {
     return Message.decode(to.askSync(message, timeout(timeoutMs), BYTES));
   }
 
+  /** The answer, or why there is none; by the time-out at the latest. Throws nothing. */
   static CompletionStage<Message> askLater(RpcEndpointRef to, Message message, long timeoutMs) {
-    return FutureConverters.asJava(to.ask(Message.encode(message), timeout(timeoutMs), BYTES)).thenApply(Message::decode);
+    try {
+      return FutureConverters.asJava(to.ask(Message.encode(message), timeout(timeoutMs), BYTES)).thenApply(Message::decode);
+    } catch (Throwable e) {
+      return CompletableFuture.failedFuture(e);
+    }
   }
 
   static void send(RpcEndpointRef to, Message message) {
     to.send(Message.encode(message));
   }
 
-  static PartialFunction<Object, BoxedUnit> handler(Handler handler) {
+  /** Every message is answered: if not with a message, then with what was thrown here or on the way. */
+  static PartialFunction<Object, BoxedUnit> answering(RpcCallContext context, Answerer answerer) {
+    return handling(message -> {
+      CompletionStage<? extends Message> answer;
+      try {
+        answer = answerer.answer(message);
+      } catch (Throwable e) {
+        answer = CompletableFuture.failedFuture(e);
+      }
+      answer.thenApply(Message::encode).whenComplete((bytes, error) -> {
+        if (error == null) {
+          context.reply(bytes);
+        } else {
+          context.sendFailure(told(error));
+        }
+      });
+    });
+  }
+
+  /**
+   * What was thrown, in words: its class may be one that the RPC layer of the other side cannot load, and an error must not look like
+   * one of the executor that asks, because Spark ends an executor whose task fails with an error.
+   */
+  private static IllegalStateException told(Throwable error) {
+    Throwable thrown = error instanceof CompletionException && error.getCause() != null ? error.getCause() : error;
+    if (thrown instanceof Error) {
+      LOG.error("A message could not be answered", thrown);
+    }
+    IllegalStateException told = new IllegalStateException(
+        thrown instanceof IllegalStateException ? thrown.getMessage() : thrown.toString());
+    told.setStackTrace(thrown.getStackTrace());
+    return told;
+  }
+
+  /** Nothing that is thrown reaches Spark's dispatcher, which would not go on after an error. */
+  static PartialFunction<Object, BoxedUnit> handling(Handler handler) {
     return new AbstractPartialFunction<>() {
       @Override
       public boolean isDefinedAt(Object message) {
@@ -52,13 +104,17 @@ final class Rpc {
 
       @Override
       public BoxedUnit apply(Object message) {
-        handler.handle(message);
+        try {
+          handler.handle(message);
+        } catch (Throwable e) {
+          LOG.error("A message could not be handled", e);
+        }
         return BoxedUnit.UNIT;
       }
     };
   }
 
   private static RpcTimeout timeout(long ms) {
-    return new RpcTimeout(FiniteDuration.apply(ms, TimeUnit.MILLISECONDS), "spark.gristmill.flush.timeoutMs");
+    return new RpcTimeout(FiniteDuration.apply(ms, TimeUnit.MILLISECONDS), Settings.TIMEOUT.key());
   }
 }

@@ -7,7 +7,6 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.gristmill.core.PartitionIndex;
 import org.gristmill.core.Segment;
@@ -102,14 +101,7 @@ final class SelectedSegments {
 
   private void arrive(Fetch fetch) throws IOException {
     long start = System.nanoTime();
-    try {
-      bytes = fetch.bytes.get();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted while waiting for a partition", e);
-    } catch (ExecutionException e) {
-      throw new IOException("a piece of a partition could not be read", e.getCause());
-    }
+    bytes = source.await(fetch.bytes);
     if (bytes.length != fetch.range.bytes) {
       throw new IOException("asked for " + fetch.range.bytes + " bytes of a partition, got " + bytes.length);
     }
