@@ -1,11 +1,13 @@
-//! Records that were set aside, as a file: a line of JSON for each, with its place, its cause, and the record itself.
+//! Records and files that were set aside, as a file: a line of JSON for each, with its place, its cause, and the record
+//! itself.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use gristmill::BadRecord;
-use serde_json::json;
+use gristmill::{BadFile, BadRecord};
+use serde_json::{Value, json};
 
 use crate::aside::Aside;
 use crate::failure::Failure;
@@ -31,38 +33,56 @@ impl BadRecords {
     }
 
     /// Writes the file, and says so unless `quiet`.
-    pub fn finish(self, quiet: bool) -> Result<(), Failure> {
+    pub fn finish(self, files: &[BadFile], quiet: bool) -> Result<(), Failure> {
         let BadRecords { path, aside, found } = self;
         let found = found.into_inner();
-        if found.is_empty() {
+        if found.is_empty() && files.is_empty() {
             return Ok(());
         }
         let written = || -> io::Result<()> {
             let mut to = BufWriter::new(&aside.file);
-            found.iter().try_for_each(|bad| write(bad, &mut to))?;
+            files.iter().try_for_each(|file| writeln!(to, "{}", line_of_file(file)))?;
+            found.iter().try_for_each(|bad| writeln!(to, "{}", line_of_record(bad)))?;
             to.flush()?;
             drop(to);
             aside.publish()
         };
         written().map_err(|source| Failure::output(&path, source))?;
         if !quiet {
-            let records = if found.len() == 1 { "1 record was" } else { &format!("{} records were", found.len()) };
-            tell(format_args!("{records} set aside and not counted; {} says which and why", path.display()));
+            let count = |count: usize, what: &str| match count {
+                0 => None,
+                1 => Some(format!("1 {what}")),
+                count => Some(format!("{count} {what}s")),
+            };
+            let what: Vec<_> =
+                [count(files.len(), "file"), count(found.len(), "record")].into_iter().flatten().collect();
+            let were = if files.len() + found.len() == 1 { "was" } else { "were" };
+            let (what, path) = (what.join(" and "), path.display());
+            tell(format_args!("{what} {were} set aside and not counted; {path} says which and why"));
         }
         Ok(())
     }
 }
 
-fn write(bad: &BadRecord, to: &mut impl Write) -> io::Result<()> {
-    let mut line = json!({
-        "file": bad.path.to_string_lossy(),
-        "line": bad.line,
-        "offset": bad.offset,
-        "cause": bad.cause,
-    });
-    match str::from_utf8(&bad.record) {
-        Ok(text) => line["record"] = text.into(),
-        Err(_) => line["record_hex"] = bad.record.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+fn line_of_file(bad: &BadFile) -> Value {
+    let mut line = json!({ "cause": bad.cause });
+    set_bytes(&mut line, "file", bad.path.as_os_str().as_bytes());
+    line
+}
+
+fn line_of_record(bad: &BadRecord) -> Value {
+    let mut line = json!({ "line": bad.line, "offset": bad.offset, "cause": bad.cause });
+    set_bytes(&mut line, "file", bad.path.as_os_str().as_bytes());
+    set_bytes(&mut line, "record", &bad.record);
+    line
+}
+
+/// Sets a member to bytes that are text, or that as `<name>_hex`.
+fn set_bytes(line: &mut Value, name: &str, bytes: &[u8]) {
+    match str::from_utf8(bytes) {
+        Ok(text) => line[name] = text.into(),
+        Err(_) => {
+            line[format!("{name}_hex")] = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        }
     }
-    writeln!(to, "{line}")
 }

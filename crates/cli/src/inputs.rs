@@ -11,13 +11,15 @@ use gristmill::{Error, Input};
 use gristmill_apps::Column;
 
 use crate::failure::Failure;
-use crate::units;
+use crate::{patterns, units};
 
 /// The input.
 #[derive(Args)]
 pub struct Inputs {
-    /// Files, directories (all files below them, but hidden ones), patterns such as 'logs/**/*.txt', or - for
-    /// standard input; plain, or compressed (gzip, zstd, bzip2, xz) [default: standard input, when it is not a terminal]
+    /// Files, directories (all files below them, but hidden ones and symbolic links), patterns such as 'logs/**/*.txt', or -
+    /// for standard input; plain, or compressed (gzip, zstd, bzip2, xz). What is named twice is read twice; a file that is
+    /// found by a pattern or below a directory is read once, however many names it has. A pipe is first copied to a
+    /// temporary file (see --spill-dir) [default: standard input, when it is not a terminal]
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
 
@@ -25,6 +27,15 @@ pub struct Inputs {
     /// standard input
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     files_from: Option<PathBuf>,
+
+    /// Follow symbolic links below directories, too. Those that are named are always followed
+    #[arg(long, help_heading = INPUT)]
+    follow: bool,
+
+    /// Set up to N files aside (or all) that cannot be read, are not what their names say, or are damaged, and answer for
+    /// the others. Nothing of a damaged file is counted: all files are read once before, to their ends
+    #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
+    pub skip_bad_files: u32,
 
     /// The longest record (for words: the longest word), at most 16MiB; a longer one is an error that names
     /// its place
@@ -55,11 +66,19 @@ fn record_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How many files may be set aside.
+fn files(text: &str) -> Result<u32, String> {
+    match text {
+        "all" => Ok(u32::MAX),
+        _ => text.parse().map_err(|_| "this is neither a number nor the word all".to_owned()),
+    }
+}
+
 impl Inputs {
     /// The files and directories that the command names, patterns left out.
     pub fn named(&self) -> impl Iterator<Item = &Path> {
         let named = self.paths.iter().chain(&self.files_from).map(PathBuf::as_path);
-        named.filter(|path| *path != Path::new("-") && pattern(path).is_none())
+        named.filter(|path| *path != Path::new("-") && !is_pattern(path))
     }
 
     /// The input of the job: patterns expanded, standard input when nothing is named.
@@ -70,20 +89,35 @@ impl Inputs {
                     "nothing to read: name files or directories, or pipe text into standard input".into(),
                 ));
             }
-            return Ok(Input::paths(["-"]));
+            return Ok(self.prepared(Input::paths(["-"])));
         }
-        let mut paths = Vec::with_capacity(self.paths.len());
+        let mut input = Input::paths::<&Path>([]);
         for path in &self.paths {
-            match pattern(path) {
-                Some(pattern) => paths.extend(matches(pattern)?),
-                None => paths.push(path.clone()),
+            if is_pattern(path) {
+                let matches = patterns::matches(path);
+                if matches.is_empty() {
+                    let what = format!("no file matches the pattern {}", path.display());
+                    return Err(Error::NoInput { what }.into());
+                }
+                input = input.and_matched(matches);
+            } else {
+                input = input.and(path);
             }
         }
         if let Some(list) = &self.files_from {
-            paths.extend(listed(list)?);
+            input = input.and_listed(listed(list)?);
         }
-        Ok(Input::paths(paths))
+        Ok(self.prepared(input))
     }
+
+    fn prepared(&self, input: Input) -> Input {
+        input.follow(self.follow).skip_bad_files(self.skip_bad_files)
+    }
+}
+
+/// True for a pattern: a file of exactly this name goes first.
+fn is_pattern(path: &Path) -> bool {
+    patterns::is_pattern(path) && path.symlink_metadata().is_err()
 }
 
 /// The paths that a list names, as they are: no patterns. No path has a NUL in it, so a list that does is one of
@@ -101,30 +135,6 @@ fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
     let paths: Vec<_> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
     if paths.is_empty() {
         return Err(Error::NoInput { what: format!("{} names no file", list.display()) }.into());
-    }
-    Ok(paths)
-}
-
-/// The path as a pattern, if it is one: a file of exactly this name goes first.
-fn pattern(path: &Path) -> Option<&str> {
-    let text = path.to_str()?;
-    (text.contains(['*', '?', '[']) && path.symlink_metadata().is_err()).then_some(text)
-}
-
-/// The files (no directories) that match, in the order of their names.
-fn matches(pattern: &str) -> Result<Vec<PathBuf>, Failure> {
-    let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
-    let found = glob::glob_with(pattern, options)
-        .map_err(|error| Failure::Usage(format!("{pattern} is no pattern: {error}")))?;
-    let mut paths = Vec::new();
-    for path in found {
-        let path = path.map_err(|error| Error::Input { path: error.path().to_owned(), source: error.into() })?;
-        if !path.is_dir() {
-            paths.push(path);
-        }
-    }
-    if paths.is_empty() {
-        return Err(Error::NoInput { what: format!("no file matches the pattern {pattern}") }.into());
     }
     Ok(paths)
 }

@@ -1,6 +1,6 @@
 //! How a job runs: options that every subcommand understands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -44,9 +44,9 @@ pub struct JobOptions {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = WORKERS)]
     pub skip_bad_records: u32,
 
-    /// Where records that were set aside are listed, with place and cause, as JSON lines [default: the name of --output
-    /// with .bad.jsonl behind it, or bad-records.jsonl]
-    #[arg(long, value_name = "FILE", requires = "skip_bad_records", help_heading = WORKERS)]
+    /// Where records and files that were set aside are listed, with place and cause, as JSON lines [default: the name of
+    /// --output with .bad.jsonl behind it, or bad-records.jsonl]
+    #[arg(long, value_name = "FILE", help_heading = WORKERS)]
     pub bad_records: Option<PathBuf>,
 
     /// Keep what is done in this folder: the same command, run again, continues where this one ended. It is removed when
@@ -104,8 +104,8 @@ pub struct JobOptions {
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = MEMORY)]
     memory: Option<usize>,
 
-    /// A folder to spill to; give several, best on different disks, and they are used in turns [default: that for
-    /// temporary files]
+    /// A folder to spill to; give several, best on different disks, and they are used in turns. The first also takes the
+    /// copy of what comes through a pipe, as large as that is [default: that for temporary files]
     #[arg(long = "spill-dir", value_name = "DIR", help_heading = MEMORY)]
     pub spill_dirs: Vec<PathBuf>,
 
@@ -189,6 +189,11 @@ enum Pages {
 }
 
 impl JobOptions {
+    /// The folder for copies of pipes.
+    pub fn spool_dir(&self) -> Option<&Path> {
+        self.spill_dirs.first().map(PathBuf::as_path)
+    }
+
     /// The job, told to run this way.
     pub fn apply<'j, J: MapReduce>(&self, mut job: Job<'j, J>) -> Job<'j, J> {
         if let Some(workers) = self.workers {

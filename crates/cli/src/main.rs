@@ -5,6 +5,7 @@
 //! ```text
 //!  common       the options that all of them have:
 //!    inputs       which files            job_options  how the job runs
+//!    patterns     names with stars
 //!    output       where the result goes
 //!  outputs      all files that are written: no two are one, and none is read
 //!  runs         the job itself         progress     what a terminal sees meanwhile
@@ -41,6 +42,7 @@ mod outputs;
 mod packer;
 mod palindromes;
 mod parts;
+mod patterns;
 mod pca;
 mod progress;
 mod rows;

@@ -32,9 +32,11 @@ pub fn printable(text: &str) -> String {
 pub fn of_the_command(text: &str) -> String {
     let mut said = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("Job::") {
+    while let Some((at, named)) = ["Job::", "Input::"].iter().filter_map(|named| Some((rest.find(named)?, named))).min()
+    {
         let (before, method) = rest.split_at(at);
-        let end = method[5..].find(|letter: char| !letter.is_ascii_lowercase() && letter != '_').unwrap_or(0) + 5;
+        let is_over = |letter: char| !letter.is_ascii_lowercase() && letter != '_';
+        let end = method[named.len()..].find(is_over).unwrap_or(0) + named.len();
         match (before.strip_suffix(" ("), method[end..].strip_prefix(')')) {
             (Some(before), Some(behind)) => {
                 said.push_str(before);
@@ -64,6 +66,7 @@ mod tests {
             ("Raise --memory (Job::memory), or take fewer", "Raise --memory, or take fewer"),
             ("aside (--skip-bad-records, Job::skip_bad_records) had", "aside (--skip-bad-records) had"),
             ("--memory (Job::memory) or --keep-bytes (Job::keep_bytes), or", "--memory or --keep-bytes, or"),
+            ("folder with --spill-dir (Input::spool_dir)", "folder with --spill-dir"),
             ("nothing of it", "nothing of it"),
         ] {
             assert_eq!(of_the_command(text), expected);

@@ -4,9 +4,10 @@
 
 use std::cell::{Cell, OnceCell};
 use std::io::IsTerminal;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use gristmill::{Count, Counters, Progress, Summary};
+use gristmill::{Count, Counters, InputNews, LeftOut, Progress, Summary};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::messages::{self, tell};
@@ -25,12 +26,15 @@ pub struct Terminal {
     began: Instant,
     /// News so far.
     told: Cell<usize>,
+    /// The bar of a stream that is copied, before the job.
+    copying: Arc<OnceLock<ProgressBar>>,
 }
 
 impl Terminal {
     pub fn new(quiet: bool) -> Terminal {
         let watched = !quiet && std::io::stderr().is_terminal();
-        Terminal { bar: watched.then(OnceCell::new), quiet, began: Instant::now(), told: Cell::new(0) }
+        let (began, told) = (Instant::now(), Cell::new(0));
+        Terminal { bar: watched.then(OnceCell::new), quiet, began, told, copying: Arc::default() }
     }
 
     /// True when [`Terminal::show`] shows something.
@@ -41,6 +45,7 @@ impl Terminal {
     /// Draws the bar.
     pub fn show(&self, progress: Progress) {
         let Some(bar) = &self.bar else { return };
+        end(&self.copying);
         if self.began.elapsed() < PATIENCE {
             return;
         }
@@ -55,10 +60,35 @@ impl Terminal {
 
     /// Takes the bar away: rows or the summary follow.
     pub fn clear(&self) {
+        end(&self.copying);
         if let Some(bar) = self.bar.as_ref().and_then(OnceCell::get)
             && !bar.is_finished()
         {
             bar.finish_and_clear();
+        }
+    }
+
+    /// Tells what a user should know of the input.
+    pub fn of_input(&self) -> impl Fn(&InputNews<'_>) + Send + Sync + use<> {
+        let (quiet, is_watched, began) = (self.quiet, self.is_watched(), self.began);
+        let copying = self.copying.clone();
+        move |news| match news {
+            InputNews::LeftOut(tally) if !quiet => {
+                let hint = match tally.why {
+                    LeftOut::Link => " (--follow follows them)",
+                    LeftOut::Special => " (what is named is read)",
+                    _ => "",
+                };
+                tell(format_args!("{tally}{hint}"));
+            }
+            InputNews::Copied { name, bytes } if is_watched && began.elapsed() >= PATIENCE => {
+                let bar = copying.get_or_init(|| draw_copying(&name.display().to_string()));
+                bar.set_position(*bytes);
+            }
+            InputNews::Checking { files, bytes } if is_watched => {
+                tell(format_args!("reading {files} files once to find the bad ones: {}", HumanBytes(*bytes)));
+            }
+            _ => {}
         }
     }
 
@@ -95,6 +125,23 @@ fn draw(total_bytes: u64) -> ProgressBar {
         "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left, {msg}",
     );
     ProgressBar::with_draw_target(Some(total_bytes), target).with_style(style.expect("a template that is right"))
+}
+
+/// The bar of a copy: nobody knows how much is still to come.
+fn draw_copying(name: &str) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
+    let style = ProgressStyle::with_template(
+        "copying {msg}, which can be read only once: {binary_bytes}, {binary_bytes_per_sec}",
+    );
+    let bar = ProgressBar::with_draw_target(None, target).with_style(style.expect("a template that is right"));
+    bar.with_message(name.to_owned())
+}
+
+/// Takes the bar of a copy away.
+fn end(copying: &OnceLock<ProgressBar>) {
+    if let Some(bar) = copying.get().filter(|bar| !bar.is_finished()) {
+        bar.finish_and_clear();
+    }
 }
 
 fn workers(number: usize) -> String {

@@ -3,8 +3,11 @@
 use std::cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill::{Choice, Datum, Error, Input, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target};
+use gristmill::{
+    BadFile, Choice, Datum, Error, Input, InputNews, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target,
+};
 
 use crate::bad_records::BadRecords;
 use crate::common::Common;
@@ -26,8 +29,10 @@ pub struct Runs<'o> {
     outputs: Outputs,
     terminal: Terminal,
     stats: Option<Stats>,
-    /// If records may be set aside.
+    /// If records or files may be set aside.
     bad_records: Option<BadRecords>,
+    /// Files that were set aside.
+    bad_files: Arc<Mutex<Vec<BadFile>>>,
     /// Jobs so far.
     jobs: cell::Cell<u32>,
     /// The plan has been told: jobs that follow have a similar one.
@@ -42,8 +47,14 @@ impl<'o> Runs<'o> {
 
     /// The same with outputs of the subcommand's own.
     pub fn with_outputs(options: &'o Common, mut outputs: Outputs) -> Result<Runs<'o>, Failure> {
+        let sets_aside = options.job.skip_bad_records > 0 || options.inputs.skip_bad_files > 0;
         let bad_records = match (&options.job.bad_records, options.destination.path()) {
-            _ if options.job.skip_bad_records == 0 => None,
+            (Some(_), _) if !sets_aside => {
+                return Err(Failure::Usage(
+                    "--bad-records lists what is set aside: add --skip-bad-records or --skip-bad-files".into(),
+                ));
+            }
+            _ if !sets_aside => None,
             (Some(path), _) => Some(path.clone()),
             (None, Some(output)) => {
                 let mut name = output.to_owned().into_os_string();
@@ -81,15 +92,25 @@ impl<'o> Runs<'o> {
             terminal: Terminal::new(options.quiet),
             stats,
             bad_records: None,
+            bad_files: Arc::default(),
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
         })
     }
 
-    /// The input of the job, once it is known that nothing of it is written.
+    /// The input of the job, once it is known that nothing of it is written. What a user should know of it is told.
     pub fn input(&self) -> Result<Input, Failure> {
         let inputs = self.inputs.expect("a subcommand that reads files");
-        let mut input = inputs.input()?;
+        let input = inputs.input()?;
+        let input = match self.options.spool_dir() {
+            Some(dir) => input.spool_dir(dir),
+            None => input,
+        };
+        let (found, tell) = (self.bad_files.clone(), self.terminal.of_input());
+        let mut input = input.on_news(move |news| match news {
+            InputNews::SetAside(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((*file).clone()),
+            news => tell(news),
+        });
         self.outputs.check_sources(input.sources()?)?;
         Ok(input)
     }
@@ -187,7 +208,8 @@ impl<'o> Runs<'o> {
             stats.finish(summary)?;
         }
         self.terminal.sum_up(summary, pairs, keys);
-        self.bad_records.map_or(Ok(()), |bad| bad.finish(self.options.quiet))?;
+        let files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bad_records.map_or(Ok(()), |bad| bad.finish(&files, self.options.quiet))?;
         // The result is where it belongs.
         let Some(dir) = &self.options.checkpoint else { return Ok(()) };
         let removed = (1..=self.jobs.get()).try_for_each(|job| gristmill::remove_checkpoint(&folder(dir, job)));

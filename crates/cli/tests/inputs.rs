@@ -4,8 +4,10 @@ mod command;
 #[path = "../../engine/tests/common/pack.rs"]
 mod pack;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -166,4 +168,122 @@ fn a_hundred_thousand_small_files_are_read_with_few_descriptors() {
     assert_eq!(answer(&mut command), b"all\t100000\nf0\t100\n");
     // A second or two on an idle machine; a minute would mean that something is looked at again and again.
     assert!(began.elapsed() < Duration::from_secs(60), "it took {:?}", began.elapsed());
+}
+
+/// The result and the complaints of a run that succeeds.
+fn told(command: &mut Command) -> (Vec<u8>, String) {
+    let output = command.output().expect("the command starts");
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {complaint}");
+    (output.stdout, complaint)
+}
+
+#[test]
+fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once() {
+    // A folder of libraries has each version once, and links to them under other names: every word was counted twice.
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir_all(path("lib/5.36.0")).expect("made");
+    fs::create_dir(path("elsewhere")).expect("made");
+    fs::write(path("lib/5.36.0/a"), "one two").expect("written");
+    fs::write(path("elsewhere/b"), "two").expect("written");
+    fs::hard_link(path("lib/5.36.0/a"), path("lib/also")).expect("linked");
+    for (target, link) in [
+        ("5.36.0", "lib/5.36"),
+        ("5.36.0/a", "lib/a"),
+        ("../elsewhere", "lib/out"),
+        ("..", "lib/5.36.0/up"),
+        ("lib", "link"),
+    ] {
+        std::os::unix::fs::symlink(target, path(link)).expect("linked");
+    }
+    let run = |arguments: &[&str]| told(word_count(["--workers", "2"]).args(arguments).current_dir(dir.path()));
+    let once = b"one\t1\ntwo\t1\n".to_vec();
+    let again = "gristmill: 1 path leads to what was read before and was not read again: lib/also\n";
+    let not_followed =
+        "gristmill: 4 symbolic links were not followed, the first of them lib/5.36 (--follow follows them)\n";
+    let (counted, complaint) = run(&["lib"]);
+    assert_eq!(counted, once, "{complaint}");
+    assert_eq!(complaint, format!("{not_followed}{again}"));
+    // A link that is named is followed.
+    assert_eq!(run(&["link"]).0, once);
+    // The same file below a directory and named, by two patterns, in two directories, in a list that has its directory too.
+    fs::write(path("list"), "lib/5.36.0/a\nlib/5.36.0\n").expect("written");
+    for arguments in [
+        &["lib/also", "lib"][..],
+        &["lib", "lib/also"],
+        &["lib/al*", "l*/also"],
+        &["lib", "lib"],
+        &["--files-from", "list"],
+    ] {
+        let (counted, complaint) = run(arguments);
+        assert_eq!(counted, once, "{arguments:?}: {complaint}");
+        assert!(complaint.contains("read before"), "{complaint}");
+    }
+    // What is named twice is read twice, as cat does.
+    assert_eq!(run(&["elsewhere/b", "elsewhere/b"]), (b"two\t2\n".to_vec(), String::new()));
+    // Followed: what lies elsewhere counts too, nothing counts twice, and the loop is named once.
+    let (counted, complaint) = run(&["--follow", "lib"]);
+    assert_eq!(counted, b"one\t1\ntwo\t2\n", "{complaint}");
+    let named: Vec<_> = complaint.lines().filter(|line| line.contains("leads back")).collect();
+    assert_eq!(named.len(), 1, "{complaint}");
+    assert!(named[0].ends_with("/up"), "{complaint}");
+    assert!(run(&["--quiet", "lib"]).1.is_empty());
+}
+
+#[test]
+fn what_would_keep_a_reader_waiting_is_left_out_below_a_directory() {
+    // A FIFO somewhere in a folder made the command hang without a word.
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("d")).expect("made");
+    fs::write(path("d/text"), "one two").expect("written");
+    let made = Command::new("mkfifo").arg(path("d/fifo")).status().expect("mkfifo is there");
+    assert!(made.success());
+    let _socket = std::os::unix::net::UnixListener::bind(path("d/socket")).expect("bound");
+    fs::write(path("list"), "d/text\0d/fifo\0").expect("written");
+    for arguments in [&["d"][..], &["d/*"], &["--files-from", "list"], &["**/*o*", "d/t*"]] {
+        let (counted, complaint) = told(word_count(["--workers", "2"]).args(arguments).current_dir(dir.path()));
+        assert_eq!(counted, b"one\t1\ntwo\t1\n", "{complaint}");
+        assert!(
+            complaint.contains("FIFO") && complaint.contains("left out") && complaint.contains("d/fifo"),
+            "{complaint}"
+        );
+    }
+    // One that is named is read.
+    let command = word_count(["d/fifo"]).current_dir(dir.path()).stdout(Stdio::piped()).spawn().expect("started");
+    fs::write(path("d/fifo"), "named").expect("written");
+    assert_eq!(command.wait_with_output().expect("ended").stdout, b"named\t1\n");
+}
+
+#[test]
+fn names_need_not_be_utf_8() {
+    // One name in Latin-1 made every pattern in its directory panic.
+    let dir = tempfile::tempdir().expect("a directory");
+    let name = |bytes: &[u8]| dir.path().join(OsStr::from_bytes(bytes));
+    fs::create_dir(name(b"d\xe9")).expect("made");
+    for file in [&b"caf\xe9.txt"[..], b"plain.txt", b"d\xe9/x\xff.txt", b".hidden.txt"] {
+        fs::write(name(file), "word").expect("written");
+    }
+    fs::write(name(b"list"), b"caf\xe9.txt\0d\xe9/x\xff.txt\0").expect("written");
+    for (arguments, files) in [
+        (vec![&b"*.txt"[..]], 2),
+        (vec![b"**/*.txt"], 3),
+        (vec![b"caf?.txt"], 1),
+        (vec![b"caf[!e].txt"], 1),
+        (vec![b"d\xe9/*"], 1),
+        (vec![b"d?/x?.txt"], 1),
+        (vec![b"d\xe9"], 1),
+        (vec![b"caf\xe9.txt"], 1),
+        (vec![b"--files-from", b"list"], 2),
+    ] {
+        let arguments = arguments.into_iter().map(OsStr::from_bytes);
+        let counted = answer(word_count(arguments).current_dir(dir.path()));
+        assert_eq!(String::from_utf8_lossy(&counted), format!("word\t{files}\n"));
+    }
+    let output = name(b"r\xe9sultat.tsv");
+    answer(word_count(["-o"]).arg(&output).arg(name(b"caf\xe9.txt")));
+    assert_eq!(fs::read(output).expect("there"), b"word\t1\n");
+    let missing = complaint(word_count([OsStr::from_bytes(b"miss\xe9")]).current_dir(dir.path()), 1);
+    assert!(missing.starts_with("gristmill: cannot read miss"), "{missing}");
 }

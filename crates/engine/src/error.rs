@@ -41,6 +41,39 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A stream cannot be copied to a file, as it must be to be read twice.
+    #[error(
+        "cannot copy {} to the folder {}: {source} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with --spill-dir (Input::spool_dir)",
+        path.display(), folder.display()
+    )]
+    Spool {
+        /// The stream.
+        path: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+        /// How much had been copied before.
+        copied_bytes: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A program cannot read a file ([`Input::sift`](crate::Input::sift)).
+    #[error("{}: {why}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// One file more is bad than may be set aside.
+    #[error(
+        "{last}. The {limit} files that may be set aside (--skip-bad-files, Input::skip_bad_files) had been found before: raise that number, or say all"
+    )]
+    TooManyBadFiles {
+        /// How many may be.
+        limit: u32,
+        /// What is wrong with the last.
+        last: String,
+    },
     /// A file is shorter than it was when the job began.
     #[error(
         "{} ends at byte {found}, but had {expected} bytes when the job began: it was truncated while it was read. Rerun when nothing writes to it",

@@ -1,46 +1,201 @@
 //! What a job reads: files, directories, patterns, pipes.
 //!
-//! Everything becomes a list of [`Source`]s of known size before the first worker starts. What has no size
-//! (a pipe, standard input) is first copied to an unnamed temporary file, because a task that is tried
-//! again must read the same bytes again.
+//! Everything becomes a list of [`Source`]s of known size before the first worker starts ([`crate::walk`]). What has no size
+//! (a pipe, standard input) is first copied to an unnamed temporary file ([`crate::spool`]), because a task that is tried
+//! again must read the same bytes again. If bad files are set aside, every file is read once to its end before the job
+//! ([`crate::check`]), so that nothing of a bad one is ever counted.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_os::standard;
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::Errno;
 
+use crate::check;
 use crate::error::{Asked, Error, Result};
 use crate::quotes::{self, State};
 use crate::records::Records;
 use crate::settings::Settings;
 use crate::source::Source;
+use crate::walk::{LeftOut, Tallies, Tally, Walk};
 
 /// The input of a job.
 #[derive(Clone, Debug)]
 pub struct Input {
-    paths: Vec<PathBuf>,
+    entries: Vec<Entry>,
+    look: Look,
     /// What the paths lead to, when somebody has looked already.
     opened: Option<Arc<Opened>>,
+}
+
+/// A path.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    /// Somebody named it.
+    Named(PathBuf),
+    /// It stands in a list.
+    Listed(PathBuf),
+    /// It matches a pattern.
+    Matched(PathBuf),
+}
+
+/// How files are looked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    pub follow: bool,
+    pub skip_bad_files: u32,
+    pub spool_dir: Option<PathBuf>,
+    pub news: News,
+}
+
+/// Whom to tell what was found.
+#[derive(Clone, Default)]
+pub(crate) struct News(Option<Arc<Tell>>);
+
+type Tell = dyn Fn(&InputNews<'_>) + Send + Sync;
+
+impl News {
+    pub fn tell(&self, news: &InputNews<'_>) {
+        if let Some(tell) = &self.0 {
+            tell(news);
+        }
+    }
+}
+
+impl fmt::Debug for News {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(if self.0.is_some() { "told" } else { "not told" })
+    }
+}
+
+/// Something that a user should know of the input ([`Input::on_news`]).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InputNews<'n> {
+    /// Some paths are not read.
+    LeftOut(&'n Tally),
+    /// A file was set aside.
+    SetAside(&'n BadFile),
+    /// A stream is being copied.
+    Copied {
+        /// What messages call it.
+        name: &'n Path,
+        /// How much has been copied so far.
+        bytes: u64,
+    },
+    /// Files are being read to their ends, to find the bad ones.
+    Checking {
+        /// How many.
+        files: usize,
+        /// Their size together.
+        bytes: u64,
+    },
+}
+
+/// A file that was set aside ([`Input::skip_bad_files`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadFile {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// The error that it would have been.
+    pub cause: String,
+}
+
+/// What a program says of a file that it has looked at ([`Input::sift`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It can be read.
+    Fit,
+    /// It is a file of another kind, and why that is known. If it was found below a directory it is left out, else it is bad.
+    OtherKind(String),
+    /// It should be of the right kind, and cannot be read, and why.
+    Bad(String),
 }
 
 /// The sources of a job, and the files without a name that must stay open as long as it runs.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub sources: Arc<[Source]>,
-    kept: Vec<File>,
+    kept: Arc<[File]>,
+    /// Files that were set aside.
+    bad: Vec<BadFile>,
+}
+
+impl Look {
+    /// Sets a file aside because of `error`, or ends with it.
+    pub fn set_aside(&self, path: &Path, error: Error, bad: &mut Vec<BadFile>) -> Result<()> {
+        let limit = self.skip_bad_files;
+        match error {
+            // These are not the fault of the file.
+            Error::Spool { .. } | Error::TooManyBadFiles { .. } => return Err(error),
+            error if limit == 0 => return Err(error),
+            error if bad.len() >= limit as usize => {
+                return Err(Error::TooManyBadFiles { limit, last: error.to_string() });
+            }
+            error => {
+                let file = BadFile { path: path.to_owned(), cause: error.to_string() };
+                self.news.tell(&InputNews::SetAside(&file));
+                bad.push(file);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Input {
-    /// Files, directories (every file below them, hidden ones left out, in the order of their names), and
-    /// `-` for standard input.
+    /// Files, directories (every file below them, in the order of their names, without hidden ones and symbolic links), and
+    /// `-` for standard input. A file that is named twice is read twice; one that is found below a directory is read once,
+    /// however many paths lead to it.
     pub fn paths<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Input {
-        Input { paths: paths.into_iter().map(|path| path.as_ref().to_owned()).collect(), opened: None }
+        let entries = paths.into_iter().map(|path| Entry::Named(path.as_ref().to_owned())).collect();
+        Input { entries, look: Look::default(), opened: None }
+    }
+
+    /// One more path, as in [`Input::paths`].
+    pub fn and(mut self, path: impl Into<PathBuf>) -> Input {
+        self.entries.push(Entry::Named(path.into()));
+        self
+    }
+
+    /// More paths, which a list names. FIFOs, sockets and devices among them, which would keep a reader waiting, are left out.
+    pub fn and_listed(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Input {
+        self.entries.extend(paths.into_iter().map(Entry::Listed));
+        self
+    }
+
+    /// More paths, which a pattern matches: as [`Input::and_listed`], but a file that is matched twice is read once.
+    pub fn and_matched(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Input {
+        self.entries.extend(paths.into_iter().map(Entry::Matched));
+        self
+    }
+
+    /// Whether symbolic links below directories are followed.
+    pub fn follow(mut self, follow: bool) -> Input {
+        self.look.follow = follow;
+        self
+    }
+
+    /// Sets up to so many files aside that cannot be read, are not what their names say, or are damaged anywhere.
+    /// Nothing of them is counted: each file is read once to its end before the job begins. One more is an error.
+    pub fn skip_bad_files(mut self, files: u32) -> Input {
+        self.look.skip_bad_files = files;
+        self
+    }
+
+    /// The folder for copies of streams, which can be read only once. By default, that for temporary files.
+    pub fn spool_dir(mut self, dir: impl Into<PathBuf>) -> Input {
+        self.look.spool_dir = Some(dir.into());
+        self
+    }
+
+    /// Calls `tell` with whatever a user should know of the input, while it is looked for.
+    pub fn on_news(mut self, tell: impl Fn(&InputNews<'_>) + Send + Sync + 'static) -> Input {
+        self.look.news = News(Some(Arc::new(tell)));
+        self
     }
 
     /// Bytes that the program made itself. They are kept in memory, and may be read by many jobs.
@@ -52,8 +207,11 @@ impl Input {
         let mut file: File = memfd_create(c"gristmill input", MemfdFlags::CLOEXEC).asked(WHAT)?.into();
         file.write_all(bytes).asked(WHAT)?;
         let source = Source::plain(name.into(), in_proc(&file), bytes.len() as u64);
-        let opened = Opened { sources: [source].into(), kept: vec![file] };
-        Ok(Input { paths: Vec::new(), opened: Some(Arc::new(opened)) })
+        Ok(Input::of(Opened { sources: [source].into(), kept: [file].into(), bad: Vec::new() }))
+    }
+
+    fn of(opened: Opened) -> Input {
+        Input { entries: Vec::new(), look: Look::default(), opened: Some(Arc::new(opened)) }
     }
 
     /// The files that the paths lead to: a program that must know a header, or a size, looks here before its job runs.
@@ -66,25 +224,105 @@ impl Input {
         Ok(&self.opened.insert(opened).sources)
     }
 
+    /// Shows each file to a program that reads only some kinds of files. Those that it cannot read are left out, set aside, or
+    /// an error: see [`Verdict`].
+    ///
+    /// # Errors
+    /// As [`Input::sources`]; [`Error::Unfit`] for a file that is bad.
+    pub fn sift(&mut self, mut look_at: impl FnMut(&Source) -> Verdict) -> Result<()> {
+        let opened = self.open()?;
+        let (mut left_out, mut bad, mut sources) = (Tallies::default(), opened.bad.clone(), Vec::new());
+        for source in opened.sources.iter() {
+            match look_at(source) {
+                Verdict::Fit => sources.push(source.clone()),
+                Verdict::OtherKind(_) if source.is_below => left_out.add(LeftOut::OtherKind, &source.name),
+                Verdict::OtherKind(why) | Verdict::Bad(why) => {
+                    let error = Error::Unfit { path: source.name.clone(), why };
+                    self.look.set_aside(&source.name, error, &mut bad)?;
+                }
+            }
+        }
+        left_out.tell(&self.look);
+        if sources.is_empty() {
+            return Err(nothing_left(&left_out, &bad));
+        }
+        self.opened = Some(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
+        Ok(())
+    }
+
+    /// If bad files are set aside, calls `check` for each file, in processes of their own, and sets those aside of which it
+    /// says what is wrong with them.
+    ///
+    /// # Errors
+    /// As [`Input::sift`].
+    pub fn check(&mut self, check: impl Fn(&Source) -> std::result::Result<(), String> + Sync) -> Result<()> {
+        if self.look.skip_bad_files == 0 {
+            return Ok(());
+        }
+        let found = check::all(&self.open()?.sources, |source| {
+            check(source).map_err(|why| Error::Unfit { path: source.name.clone(), why }.to_string())
+        })?;
+        self.set_aside_those(&found)
+    }
+
+    /// Sets aside what a check has found: numbers of sources, each with the whole sentence.
+    fn set_aside_those(&mut self, found: &HashMap<usize, String>) -> Result<()> {
+        let opened = self.open()?;
+        let (mut bad, mut sources) = (opened.bad.clone(), Vec::new());
+        for (number, source) in opened.sources.iter().enumerate() {
+            match found.get(&number) {
+                None => sources.push(source.clone()),
+                Some(cause) => {
+                    let error = Error::NoInput { what: cause.clone() };
+                    self.look.set_aside(&source.name, error, &mut bad)?;
+                }
+            }
+        }
+        if sources.is_empty() {
+            return Err(nothing_left(&Tallies::default(), &bad));
+        }
+        self.opened = Some(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
+        Ok(())
+    }
+
     pub(crate) fn open(&self) -> Result<Arc<Opened>> {
         if let Some(opened) = &self.opened {
             return Ok(opened.clone());
         }
-        if self.paths.is_empty() {
+        if self.entries.is_empty() {
             return Err(Error::NoInput {
                 what: "no input was named: give files, directories, or - for standard input".into(),
             });
         }
-        let mut found = Found { sources: Vec::new(), kept: Vec::new() };
-        for path in &self.paths {
-            if path.as_os_str() == "-" {
-                found.add_standard_input()?;
-            } else {
-                found.add(path)?;
-            }
+        let look = &self.look;
+        let mut walk = Walk::new(look);
+        self.entries.iter().try_for_each(|entry| walk.add(entry))?;
+        let Walk { sources, kept, bad, left_out, .. } = walk;
+        left_out.tell(look);
+        if sources.is_empty() {
+            return Err(nothing_left(&left_out, &bad));
         }
-        Ok(Arc::new(Opened { sources: found.sources.into(), kept: found.kept }))
+        let opened = Arc::new(Opened { sources: sources.into(), kept: kept.into(), bad });
+        if look.skip_bad_files == 0 {
+            return Ok(opened);
+        }
+        let bytes = opened.sources.iter().map(|source| source.bytes).sum();
+        look.news.tell(&InputNews::Checking { files: opened.sources.len(), bytes });
+        let mut input = Input { entries: Vec::new(), look: look.clone(), opened: Some(opened) };
+        let found = check::all(&input.open()?.sources, check::read_to_the_end)?;
+        input.set_aside_those(&found)?;
+        input.open()
     }
+}
+
+/// No file is left to be read.
+fn nothing_left(left_out: &Tallies, bad: &[BadFile]) -> Error {
+    let aside = bad.first().map(|first| match bad.len() {
+        1 => format!("1 file was set aside: {}", first.cause),
+        files => format!("{files} files were set aside; the first: {}", first.cause),
+    });
+    let whys: Vec<_> = [left_out.sentence()].into_iter().filter(|why| !why.is_empty()).chain(aside).collect();
+    Error::NoInput { what: format!("there is nothing left to read: {}", whys.join("; ")) }
 }
 
 impl Opened {
@@ -105,117 +343,20 @@ impl Opened {
         let bytes = |source: &Source| if is_cut(source) { source.bytes } else { 0 };
         let sources = self.sources.iter();
         let sources = sources.map(|source| Source::plain(source.name.clone(), source.path.clone(), bytes(source)));
-        let opened = Opened { sources: sources.collect(), kept: Vec::new() };
-        let input = Input { paths: Vec::new(), opened: Some(Arc::new(opened)) };
-        quotes::states(input, settings, split_bytes, delimiter)
-    }
-}
-
-/// What the paths have led to so far.
-struct Found {
-    sources: Vec<Source>,
-    kept: Vec<File>,
-}
-
-impl Found {
-    fn add(&mut self, path: &Path) -> Result<()> {
-        let failed = |source| Error::Input { path: path.to_owned(), source };
-        let mut file = File::open(path).map_err(failed)?;
-        let facts = file.metadata().map_err(failed)?;
-        if facts.is_dir() {
-            let before = self.sources.len();
-            self.add_directory(path)?;
-            if self.sources.len() == before {
-                return Err(Error::NoInput { what: format!("there is no file in the directory {}", path.display()) });
-            }
-            return Ok(());
-        }
-        // A file that says it is empty may still have something to read: those of /proc do.
-        if facts.is_file() && (facts.len() > 0 || file.read(&mut [0]).map_err(failed)? == 0) {
-            self.sources.push(Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file)?);
-            return Ok(());
-        }
-        if facts.is_file() {
-            file.rewind().map_err(failed)?;
-        }
-        self.add_stream(path.to_owned(), &mut file)
-    }
-
-    /// Standard input: read in place when it is a file from its beginning, else copied.
-    fn add_standard_input(&mut self) -> Result<()> {
-        let name = PathBuf::from("standard input");
-        let failed = |source| Error::Input { path: name.clone(), source };
-        if standard::was_closed(0) {
-            return Err(failed(Errno::BADF.into()));
-        }
-        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
-        let facts = file.metadata().map_err(failed)?;
-        if facts.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
-        }
-        // Another process may have read a part of it; and it may have been opened by somebody else.
-        let path = in_proc(&file);
-        if facts.is_file()
-            && facts.len() > 0
-            && file.stream_position().is_ok_and(|at| at == 0)
-            && File::open(&path).is_ok()
-        {
-            self.sources.push(Source::recognised(name, path, facts.len(), &file)?);
-            self.kept.push(file);
-            return Ok(());
-        }
-        self.add_stream(name, &mut file)
-    }
-
-    fn add_directory(&mut self, directory: &Path) -> Result<()> {
-        let failed = |source| Error::Input { path: directory.to_owned(), source };
-        let mut entries: Vec<fs::DirEntry> =
-            fs::read_dir(directory).and_then(Iterator::collect::<io::Result<_>>).map_err(failed)?;
-        entries.sort_by_cached_key(fs::DirEntry::file_name);
-        for entry in entries {
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            let path = entry.path();
-            // What is listed as a link, or as nothing in particular, is looked at.
-            let is_directory = match entry.file_type() {
-                Ok(kind) if kind.is_dir() || kind.is_file() => kind.is_dir(),
-                _ => fs::metadata(&path).map_err(|source| Error::Input { path: path.clone(), source })?.is_dir(),
-            };
-            if is_directory {
-                self.add_directory(&path)?;
-            } else {
-                self.add(&path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Copies a stream to an unnamed file, which vanishes with this process however it ends.
-    fn add_stream(&mut self, name: PathBuf, stream: &mut impl io::Read) -> Result<()> {
-        let spooling = |source| Error::System {
-            what: "copying piped input to a temporary file (TMPDIR says in which directory)",
-            source,
-        };
-        let mut file = tempfile::tempfile().map_err(spooling)?;
-        let bytes = io::copy(stream, &mut file).map_err(|source| match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => spooling(source),
-            _ => Error::Input { path: name.clone(), source },
-        })?;
-        self.sources.push(Source::recognised(name, in_proc(&file), bytes, &file)?);
-        self.kept.push(file);
-        Ok(())
+        let opened = Opened { sources: sources.collect(), kept: Arc::default(), bad: Vec::new() };
+        quotes::states(Input::of(opened), settings, split_bytes, delimiter)
     }
 }
 
 /// A path by which the workers can open what this process has open.
-fn in_proc(file: &File) -> PathBuf {
+pub(crate) fn in_proc(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_directory_is_its_files_in_the_order_of_their_names() {

@@ -8,6 +8,7 @@
 
 mod budget;
 mod buffer;
+mod check;
 mod checkpoint;
 mod compression;
 mod contract;
@@ -52,10 +53,12 @@ mod sorter;
 mod source;
 mod spill;
 mod split;
+mod spool;
 mod stage;
 mod store;
 mod tasks;
 mod values;
+mod walk;
 mod worker;
 mod written;
 
@@ -67,7 +70,7 @@ pub use error::{Error, Result};
 pub use explain::Choice;
 #[doc(hidden)]
 pub use fate::{MOMENTS, Moment};
-pub use input::Input;
+pub use input::{BadFile, Input, InputNews, Verdict};
 pub use iterate::{Control, Next, Pairs, Step};
 pub use job::{Job, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
@@ -78,6 +81,7 @@ pub use shared_output::{Plain, SharedOutput};
 pub use source::Source;
 pub use split::Split;
 pub use values::Values;
+pub use walk::{LeftOut, Tally};
 pub use written::{Part, Row, Target};
 
 /// Compressed files for tests.

@@ -19,6 +19,8 @@ pub struct Source {
     pub path: PathBuf,
     /// Its size in bytes, as it is stored, when the job was planned.
     pub bytes: u64,
+    /// It was found below a directory.
+    pub(crate) is_below: bool,
     packing: Option<Packing>,
 }
 
@@ -36,7 +38,7 @@ pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
 impl Source {
     /// A file that is read as it is.
     pub(crate) fn plain(name: PathBuf, path: PathBuf, bytes: u64) -> Source {
-        Source { name, path, bytes, packing: None }
+        Source { name, path, bytes, is_below: false, packing: None }
     }
 
     /// The file that is open here: its first bytes say whether it is compressed.
@@ -56,7 +58,7 @@ impl Source {
                 Some(Packing { compression, cuts })
             }
         };
-        Ok(Source { name, path, bytes, packing })
+        Ok(Source { name, path, bytes, is_below: false, packing })
     }
 
     /// How it is compressed; `None` if it is not.

@@ -1,0 +1,199 @@
+//! Patterns such as `logs/**/*.txt`, and the paths that match them.
+//!
+//! As in a shell: `*` stands for any part of a name, `?` for one character, `[a-z]` and `[!a-z]` for one of a set, and a name
+//! `**` for any number of directories, none included. A name that begins with a dot is only matched by a pattern that
+//! does. Names are bytes: one that is not UTF-8 matches too, its stray bytes as a character each.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// True if a path has a letter that patterns have.
+pub fn is_pattern(path: &Path) -> bool {
+    has_letters(path.as_os_str().as_bytes())
+}
+
+/// The paths that match, no directories among them, in the order of their names. A directory that cannot be read is one
+/// of them: whoever opens it will say why.
+pub fn matches(pattern: &Path) -> Vec<PathBuf> {
+    let bytes = pattern.as_os_str().as_bytes();
+    let names: Vec<&[u8]> = bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+    let mut found = Vec::new();
+    expand(Path::new(if bytes.starts_with(b"/") { "/" } else { "" }), &names, &mut found);
+    found
+}
+
+fn has_letters(name: &[u8]) -> bool {
+    name.iter().any(|byte| b"*?[".contains(byte))
+}
+
+/// Adds what lies in `directory` and matches these names of a pattern, one below the other.
+fn expand(directory: &Path, names: &[&[u8]], found: &mut Vec<PathBuf>) {
+    let Some((name, rest)) = names.split_first() else {
+        if directory.symlink_metadata().is_ok() && !directory.is_dir() {
+            found.push(directory.to_owned());
+        }
+        return;
+    };
+    if !has_letters(name) {
+        return expand(&directory.join(OsStr::from_bytes(name)), rest, found);
+    }
+    if *name == b"**" {
+        // No directory, and then one more of any name. The last name is `*`, as in a shell.
+        let rest = if rest.is_empty() { &[&b"*"[..]][..] } else { rest };
+        expand(directory, rest, found);
+        for (path, is_directory) in entries(directory, b"*", found) {
+            if is_directory {
+                expand(&path, names, found);
+            }
+        }
+        return;
+    }
+    for (path, is_directory) in entries(directory, name, found) {
+        if rest.is_empty() || is_directory || path.is_dir() {
+            expand(&path, rest, found);
+        }
+    }
+}
+
+/// What lies in a directory and matches a name, by name, and whether it is a directory and no link to one.
+fn entries(directory: &Path, name: &[u8], found: &mut Vec<PathBuf>) -> Vec<(PathBuf, bool)> {
+    let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let entries = match fs::read_dir(here) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(_) => {
+            found.push(here.to_owned());
+            return Vec::new();
+        }
+    };
+    let is_match = |entry: &fs::DirEntry| is_match(name, entry.file_name().as_bytes());
+    let entries = entries.filter_map(Result::ok).filter(is_match);
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut entries: Vec<_> = entries.map(|entry| (directory.join(entry.file_name()), is_directory(&entry))).collect();
+    entries.sort();
+    entries
+}
+
+/// True if a whole name matches a pattern.
+fn is_match(pattern: &[u8], name: &[u8]) -> bool {
+    if name.starts_with(b".") && !pattern.starts_with(b".") {
+        return false;
+    }
+    // Where to go on when what follows the last star does not match: there, with the star taking one character more.
+    let (mut pattern, mut name, mut retry) = (pattern, name, None);
+    loop {
+        if let [b'*', rest @ ..] = pattern {
+            pattern = rest;
+            retry = Some((pattern, name));
+            continue;
+        }
+        match (one(pattern, name), retry) {
+            (Some((rest, left)), _) => (pattern, name) = (rest, left),
+            _ if pattern.is_empty() && name.is_empty() => return true,
+            (None, Some((after, from))) if !from.is_empty() => {
+                let from = &from[character(from)..];
+                (pattern, name, retry) = (after, from, Some((after, from)));
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// What is left of both if the pattern, which begins with no star, begins with something that matches the first character.
+fn one<'a>(pattern: &'a [u8], name: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (first, left) = name.split_at_checked(character(name)).filter(|(first, _)| !first.is_empty())?;
+    match pattern {
+        [] => None,
+        [b'?', rest @ ..] => Some((rest, left)),
+        [b'[', set @ ..] => match one_of(set, first) {
+            Some((true, rest)) => Some((rest, left)),
+            Some((false, _)) => None,
+            // Never closed: a bracket like any other character.
+            None => (first == b"[").then_some((set, left)),
+        },
+        _ => Some((pattern.strip_prefix(first)?, left)),
+    }
+}
+
+/// Whether a set, whose bracket has been opened, has a character, and what follows its end; `None` if it has no end.
+fn one_of<'a>(set: &'a [u8], wanted: &[u8]) -> Option<(bool, &'a [u8])> {
+    let (inverts, mut set) = match set {
+        [b'!' | b'^', rest @ ..] => (true, rest),
+        _ => (false, set),
+    };
+    let (mut has, mut is_first) = (false, true);
+    loop {
+        let low = &set[..character(set)];
+        match low {
+            [] => return None,
+            b"]" if !is_first => return Some((has != inverts, &set[1..])),
+            _ => {}
+        }
+        is_first = false;
+        set = &set[low.len()..];
+        has |= match set {
+            [b'-', rest @ ..] if !rest.is_empty() && rest[0] != b']' => {
+                let high = &rest[..character(rest)];
+                set = &rest[high.len()..];
+                // UTF-8 sorts as its characters do.
+                (low..=high).contains(&wanted)
+            }
+            _ => low == wanted,
+        };
+    }
+}
+
+/// Bytes of the first character: of one in UTF-8, or one stray byte; 0 at the end.
+fn character(name: &[u8]) -> usize {
+    let length = match name.first() {
+        None => return 0,
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        Some(_) => 1,
+    };
+    if name.get(..length).is_some_and(|bytes| str::from_utf8(bytes).is_ok()) { length } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_as_in_a_shell() {
+        let cases: [(&str, &[u8], bool); 27] = [
+            ("*", b"a", true),
+            ("*", b".a", false),
+            (".*", b".a", true),
+            ("?", b".", false),
+            ("*.txt", b"a.txt", true),
+            ("*.txt", b"a.txt.gz", false),
+            ("*.txt", b"\xff.txt", true),
+            ("a*b*c", b"aXbYbZc", true),
+            ("a*b*c", b"aXbYbZ", false),
+            ("a**c", b"abc", true),
+            ("?", "é".as_bytes(), true),
+            ("??", "é".as_bytes(), false),
+            ("?", b"\xff", true),
+            ("[a-c]", b"b", true),
+            ("[!a-c]", b"b", false),
+            ("[^a-c]", b"d", true),
+            ("[]]", b"]", true),
+            ("[a-]", b"-", true),
+            ("[-a]", b"-", true),
+            ("[à-ü]", "é".as_bytes(), true),
+            ("[à-ü]*", "zé".as_bytes(), false),
+            ("[", b"[", true),
+            ("[a", b"[a", true),
+            ("[a", b"a", false),
+            ("x[0-9][0-9]", b"x42", true),
+            ("", b"a", false),
+            ("*a", b"aaab", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(is_match(pattern.as_bytes(), name), expected, "{pattern} {name:?}");
+        }
+    }
+}
