@@ -21,6 +21,7 @@ mod prepare;
 mod stages;
 mod steps;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -59,15 +60,18 @@ use crate::written::{Part, Writing, Written};
 /// How long the coordinator sleeps at most when progress or a timeout is wanted.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How often a job begins anew because a task gave other pairs the second time.
+const ANEW_MAX: u32 = 3;
+
 /// How long workers have to end by themselves when the job is done.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Runs `job` and visits its result.
 pub(crate) fn run<J: MapReduce>(
     job: Job<'_, J>,
-    visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
-    supervise(job, None, None, |coordinator| coordinator.conduct(visit))
+    supervise(job, None, None, |coordinator| coordinator.conduct(&mut visit))
 }
 
 /// Runs `job`, whose reducers write the result.
@@ -85,18 +89,21 @@ pub(crate) fn write<J: MapReduce>(job: Job<'_, J>, writing: Writing<'_, J>) -> R
 pub(crate) fn iterate<J: MapReduce>(
     job: Job<'_, J>,
     state: &[u8],
-    control: impl FnMut(&mut Step<'_, J>) -> Next,
+    mut control: impl FnMut(&mut Step<'_, J>) -> Next,
 ) -> Result<Summary> {
-    supervise(job, Some(state), None, |coordinator| coordinator.conduct_steps(control))
+    supervise(job, Some(state), None, |coordinator| coordinator.conduct_steps(&mut control))
 }
 
 /// Makes everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state, and
 /// some jobs have something to write.
+///
+/// A job whose map function gives other pairs when it runs again cannot keep what it has. As long as nobody has seen anything of
+/// the result it begins anew, with new workers, and behind the last stage that its checkpoint has.
 fn supervise<J: MapReduce>(
     job: Job<'_, J>,
     state: Option<&[u8]>,
     writing: Option<Writing<'_, J>>,
-    conduct: impl FnOnce(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
+    mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let Job { program, input, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
@@ -109,10 +116,6 @@ fn supervise<J: MapReduce>(
     let mut prepared = Prepared::new(program, &input, &mut settings, kind, on_plan)?;
     let checkpoint = prepared.checkpoint.take();
     let Prepared { plan, tasks, ranges, .. } = &prepared;
-    let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
-    pages.region().ask_for_huge_pages();
-    let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
-    shared.set_state(state.unwrap_or_default());
     let written = match (writing, ranges) {
         (Some(writing), Some(ranges)) => {
             let path = writing.path;
@@ -122,80 +125,118 @@ fn supervise<J: MapReduce>(
         _ => None,
     };
     let iterates = state.is_some();
-    let outputs = Scopes::begin(outputs, iterates)?;
-    let work = Work {
-        program,
-        plan,
-        tasks,
-        shared: &shared,
-        reduce: reduce.as_deref(),
-        settings: &settings,
-        ranges: ranges.as_ref(),
-        written: written.as_ref(),
-        outputs: &outputs,
-        start_ns,
-        iterates,
-    };
-    let outcome = std::thread::scope(|scope| {
-        let over = Over(&shared);
-        let mut coordinator = Coordinator {
-            work: &work,
-            scope,
-            hands: Vec::new(),
-            reducers: Vec::new(),
-            attempts: Vec::new(),
-            reduce_attempts: vec![0; plan.reduce_workers],
-            suspects: HashMap::new(),
-            bad_records: Vec::new(),
-            done: 0,
-            tasks: 0,
-            first_round: 0,
-            placed: None,
-            deaths: Vec::new(),
-            progress,
-            on_news,
-            next_tick_ns: 0,
-            clock: Clock::new(start_ns),
-            stages: None,
+    let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
+    let mut kept = Kept { progress, on_news, deaths: Vec::new(), checkpoint, delivered: false, anew: 0 };
+    let mut attempt = |kept: &mut Kept<'_>| {
+        let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
+        pages.region().ask_for_huge_pages();
+        let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
+        shared.set_state(state.unwrap_or_default());
+        let outputs = Scopes::begin(outputs.clone(), iterates)?;
+        let work = Work {
+            program,
+            plan,
+            tasks,
+            shared: &shared,
+            reduce: reduce.as_deref(),
+            settings: &settings,
+            fates: if kept.anew == 0 { &settings.fates } else { &[] },
+            ranges: ranges.as_ref(),
+            written: written.as_ref(),
+            outputs: &outputs,
+            start_ns,
+            iterates,
         };
-        let mut resumed_tasks = 0;
-        let begun = checkpoint.map_or(Ok(()), |(log, facts)| {
-            resumed_tasks = facts.tasks;
-            coordinator.go_on(log, &facts)
+        let outcome = std::thread::scope(|scope| {
+            let over = Over(&shared);
+            let mut coordinator = Coordinator {
+                work: &work,
+                scope,
+                hands: Vec::new(),
+                reducers: Vec::new(),
+                attempts: Vec::new(),
+                reduce_attempts: vec![0; plan.reduce_workers],
+                suspects: HashMap::new(),
+                bad_records: Vec::new(),
+                done: 0,
+                tasks: 0,
+                first_round: 0,
+                placed: None,
+                kept,
+                next_tick_ns: 0,
+                clock: Clock::new(start_ns),
+                stages: None,
+            };
+            let begun = coordinator.go_on();
+            let outcome = begun.and_then(|()| conduct(&mut coordinator));
+            drop(over);
+            coordinator.dismiss(outcome.is_ok());
+            let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
+            coordinator.bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
+            Ok(Summary {
+                wall_ns: monotonic_ns() - start_ns,
+                start_ns: started_ns - start_ns,
+                input_bytes: prepared.input_bytes,
+                tasks: coordinator.tasks,
+                resumed_tasks,
+                memory_bytes: plan.budget.total_bytes as u64,
+                pairs,
+                rounds: shared.round() + 1,
+                begun_anew: coordinator.kept.anew,
+                steps: shared.step() + 1,
+                workers: coordinator
+                    .hands
+                    .iter()
+                    .map(|hand| output::Worker {
+                        number: hand.role.slot,
+                        maps: hand.role.maps,
+                        reduces: hand.role.reduces.is_some(),
+                        counters: shared.counters(hand.role.slot),
+                    })
+                    .collect(),
+                deaths: std::mem::take(&mut coordinator.kept.deaths),
+                bad_records: coordinator.bad_records.into_iter().map(|(_, bad)| bad).collect(),
+            })
         });
-        let outcome = begun.and_then(|()| conduct(&mut coordinator));
-        drop(over);
-        coordinator.dismiss(outcome.is_ok());
-        let (pairs, started_ns) = outcome?;
-        coordinator.bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
-        Ok(Summary {
-            wall_ns: monotonic_ns() - start_ns,
-            start_ns: started_ns - start_ns,
-            input_bytes: prepared.input_bytes,
-            tasks: coordinator.tasks,
-            resumed_tasks,
-            memory_bytes: plan.budget.total_bytes as u64,
-            pairs,
-            rounds: shared.round() + 1,
-            steps: shared.step() + 1,
-            workers: coordinator
-                .hands
-                .iter()
-                .map(|hand| output::Worker {
-                    number: hand.role.slot,
-                    maps: hand.role.maps,
-                    reduces: hand.role.reduces.is_some(),
-                    counters: shared.counters(hand.role.slot),
-                })
-                .collect(),
-            deaths: coordinator.deaths,
-            bad_records: coordinator.bad_records.into_iter().map(|(_, bad)| bad).collect(),
-        })
-    });
-    if outcome.is_ok() {
-        outputs.keep();
+        if outcome.is_ok() {
+            outputs.keep();
+        }
+        outcome
+    };
+    loop {
+        match attempt(&mut kept) {
+            Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
+                kept.tell(&format!(
+                    "{place} gave {first} pairs when it was mapped first, and {again} others when it was mapped again after a death. \
+                     Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but its split \
+                     would have spared that"
+                ));
+                kept.anew += 1;
+            }
+            outcome => return outcome,
+        }
     }
-    outcome
+}
+
+/// What a job keeps when it begins anew.
+struct Kept<'p> {
+    progress: Option<Box<dyn FnMut(Progress) + 'p>>,
+    on_news: Option<Box<dyn FnMut(&str) + 'p>>,
+    deaths: Vec<String>,
+    /// Where the job goes on, if it keeps that.
+    checkpoint: Option<(Checkpoint, Facts)>,
+    /// The caller has seen something of the result, or it is being written.
+    delivered: bool,
+    /// How often the job has begun anew.
+    anew: u32,
+}
+
+impl Kept<'_> {
+    fn tell(&mut self, news: &str) {
+        if let Some(on_news) = &mut self.on_news {
+            on_news(news);
+        }
+    }
 }
 
 /// A worker, seen from here.
@@ -256,9 +297,7 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     first_round: u32,
     /// What each partition was given when its place in the result was fixed.
     placed: Option<Vec<Given>>,
-    deaths: Vec<String>,
-    progress: Option<Box<dyn FnMut(Progress) + 'p>>,
-    on_news: Option<Box<dyn FnMut(&str) + 'p>>,
+    kept: &'env mut Kept<'p>,
     next_tick_ns: u64,
     clock: Clock,
     /// Of a job with a checkpoint.
@@ -269,7 +308,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     /// The whole job; returns the number of pairs and when all workers had been started.
     fn conduct(
         &mut self,
-        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<(u64, u64)> {
         let Work { plan, shared, settings, reduce, .. } = *self.work;
         let started_ns = self.start_all()?;
@@ -285,7 +324,13 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             (None, order) if settings.rounds_as_it_comes::<J>() => Arrangement::MergeHeldBack(order),
             (None, order) => Arrangement::Merge(order),
         };
+        let visited = Cell::new(false);
+        let visit = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            visited.set(true);
+            visit(key, value)
+        };
         let pairs = results.visit(arrangement, settings.limit, visit, |results| {
+            self.kept.delivered |= visited.get();
             // Counted before the look, so that what is announced during it is not slept through.
             let announced = shared.announced();
             self.watch(|reducer| results.has_ended(reducer))?;
@@ -299,23 +344,29 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         Ok((pairs, started_ns))
     }
 
-    /// Goes on with a job that has a checkpoint: what `log` says is done.
-    fn go_on(&mut self, log: Checkpoint, facts: &Facts) -> Result<()> {
+    /// Goes on with a job that has a checkpoint: what its log says is done.
+    fn go_on(&mut self) -> Result<()> {
+        let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
         for (place, cause) in &facts.bad {
             self.set_aside(*place, cause)?;
         }
         let Work { plan, tasks, settings, .. } = *self.work;
         let every = settings.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.every.as_nanos() as u64);
-        self.stages = Some(Stages::new(log, facts, plan.reduce_workers, every));
+        self.stages = Some(Stages::new(log, &facts, plan.reduce_workers, every));
         if facts.tasks > 0 {
-            self.tell(&format!("continuing: {} of {} tasks were done", facts.tasks, tasks.len()));
+            self.kept.tell(&format!("continuing: {} of {} tasks were done", facts.tasks, tasks.len()));
         }
         Ok(())
     }
 
-    fn tell(&mut self, news: &str) {
-        if let Some(on_news) = &mut self.on_news {
-            on_news(news);
+    /// Keeps the checkpoint for a job that begins anew. If its log cannot be read any more, the job does not.
+    fn keep_checkpoint(&mut self) {
+        if let Some(stages) = self.stages.take() {
+            let log = stages.into_log();
+            match Checkpoint::read(&log.dir) {
+                Ok(facts) => self.kept.checkpoint = Some((log, facts)),
+                Err(_) => self.kept.delivered = true,
+            }
         }
     }
 
@@ -344,19 +395,17 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     }
 
     /// Fixes where each part of a result begins that reducers write. What was fixed before a death stays.
-    fn place_parts(&mut self) -> Result<()> {
-        let Work { shared, plan, written: Some(written), .. } = *self.work else { return Ok(()) };
+    fn place_parts(&mut self) {
+        let Work { shared, plan, written: Some(written), .. } = *self.work else { return };
         let given: Vec<Given> = (0..plan.partitions).map(|partition| shared.given(partition)).collect();
         if let Some(placed) = &self.placed {
-            return match *placed == given {
-                true => Ok(()),
-                false => Err(Error::Unrepeatable { path: written.path.to_owned() }),
-            };
+            assert_eq!(*placed, given, "the same pairs take the same place");
+            return;
         }
         let starts = written.starts(given.iter().map(|given| given.bytes));
         starts.into_iter().enumerate().for_each(|(partition, start)| shared.set_start(partition, start));
+        self.kept.delivered = true;
         self.placed = Some(given);
-        Ok(())
     }
 
     /// Opens the first round of a step.
@@ -367,6 +416,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         self.work.shared.clear_careful();
         self.tasks += tasks;
         self.first_round = round;
+        self.work.shared.set_first_round(round);
         self.done = 0;
         self.work.shared.open_round(round, tasks);
     }
@@ -482,7 +532,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 true
             }
             Some(Taint::None) if self.is_last_step() && !shared.may_finish(round) => {
-                self.place_parts()?;
+                self.place_parts();
                 shared.set_may_finish(round);
                 true
             }
@@ -514,7 +564,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
 
     fn report(&mut self, round: u32) {
         let shared = self.work.shared;
-        if let Some(progress) = &mut self.progress {
+        if let Some(progress) = &mut self.kept.progress {
             let Work { tasks, .. } = *self.work;
             let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
             let done_bytes: u64 = done.map(|task| self.work.task_bytes(task)).sum();
@@ -527,7 +577,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 done_bytes: before_bytes + done_bytes,
                 total_bytes,
                 workers: self.hands.iter().filter(|hand| !matches!(hand.body, Body::Gone)).count(),
-                deaths: self.deaths.len(),
+                deaths: self.kept.deaths.len(),
                 step: shared.step(),
                 round: round - self.first_round,
                 finishing: shared.may_finish(round),
@@ -538,7 +588,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
     fn sleep(&self, announced: u64, has_arrived: impl Fn() -> bool) {
         let shared = self.work.shared;
-        let wants_ticks = self.progress.is_some() || self.work.settings.task_timeout.is_some();
+        let wants_ticks = self.kept.progress.is_some() || self.work.settings.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {

@@ -50,6 +50,13 @@ pub trait Datum: 'static {
     fn prefix(value: Self::Ref<'_>) -> u64;
     /// Appends the value as text, as it stands in TSV and CSV output.
     fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>);
+
+    /// A hash of the bytes that [`Datum::write`] writes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn digest(value: Self::Ref<'_>) -> u64 {
+        crate::key::written_hash::<Self>(value)
+    }
 }
 
 pub(crate) mod trust {
@@ -228,6 +235,10 @@ impl Datum for Bytes {
     }
     fn to_text(value: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(value);
+    }
+    #[inline(always)]
+    fn digest(value: &[u8]) -> u64 {
+        <Bytes as Key>::hash(value)
     }
 }
 

@@ -320,14 +320,20 @@ pub enum Error {
         /// Its folder.
         path: PathBuf,
     },
-    /// A reducer died while it wrote its part of the result, and its part was not the same when it was made again.
+    /// A worker died, its part of the result had to be made again, and a task gave other pairs than the first time.
     #[error(
-        "{} was not finished: a worker died while it wrote, and its part of the input gave other pairs when it was mapped again. Nothing can be finished that is not the same twice: let the map function depend on nothing but its split",
-        path.display()
+        "{place} gave {first} pairs when it was mapped first, and {again} others when it was mapped again after a death{}. What was made of the first does not fit the others, so the job stopped. Let the map function depend on nothing but its split: seed random numbers with its place, and use no clock and no order that changes; and let nobody write to the input",
+        begun_anew(*anew)
     )]
     Unrepeatable {
-        /// The result.
-        path: PathBuf,
+        /// The input of the task.
+        place: String,
+        /// Pairs that it gave the first time.
+        first: u64,
+        /// Pairs that it gave when it was mapped again; if that is the same number, they are other pairs.
+        again: u64,
+        /// How often the job had begun anew before, because of the same.
+        anew: u32,
     },
     /// The operating system refused something that the engine needs.
     #[error("{what}: {source}")]
@@ -354,6 +360,14 @@ fn room(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::QuotaExceeded => Some("Make room there, or have the quota raised"),
         io::ErrorKind::FileTooLarge => Some("Raise the limit of file sizes (ulimit -f)"),
         _ => None,
+    }
+}
+
+fn begun_anew(times: u32) -> String {
+    match times {
+        0 => String::new(),
+        1 => "; the job had begun anew once".to_owned(),
+        times => format!("; the job had begun anew {times} times"),
     }
 }
 

@@ -19,6 +19,7 @@ mod datum;
 mod decoder;
 mod delivery;
 mod diff;
+mod digest;
 mod entry;
 mod error;
 mod exchange;

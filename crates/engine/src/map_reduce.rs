@@ -8,7 +8,12 @@ use crate::values::Values;
 /// A MapReduce program.
 ///
 /// The engine calls [`map`](MapReduce::map) for pieces of the input, in any order, on many workers, and
-/// again for pieces whose worker died; so `map` must depend on nothing but its split.
+/// again for pieces whose worker died; so `map` must depend on nothing but its split. Random numbers are seeded with the
+/// place of the split ([`Split::offset`](crate::Split::offset)), and neither the time nor the order of a hash set may have a say.
+///
+/// A program that does otherwise gets no wrong answer: when a part of the result is lost, and a task gives other pairs than those of which
+/// the rest was made, the job begins anew, or it ends with [`Error::Unrepeatable`](crate::Error::Unrepeatable) if
+/// some of the result was seen before.
 ///
 /// ```
 /// use gristmill::{Bytes, Combine, Emit, MapReduce, Split};
@@ -48,7 +53,8 @@ pub trait MapReduce: Sync {
         None
     }
 
-    /// Emits the pairs of one piece of the input: whole records, separators included.
+    /// Emits the pairs of one piece of the input: whole records, separators included. The same pairs each time that it is called for
+    /// that piece, in any order.
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
 
     /// Emits what becomes of pairs that the step before has made, in a job whose steps follow on each other

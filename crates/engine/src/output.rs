@@ -80,6 +80,9 @@ pub struct Summary {
     pub deaths: Vec<String>,
     /// Times the input was mapped, whole or in part.
     pub rounds: u32,
+    /// Times that the job began anew, because a task gave other pairs when it was mapped again; what is told of workers and rounds
+    /// is that of the last time.
+    pub begun_anew: u32,
     /// Steps of an iterated job; 1 for others.
     pub steps: u32,
     /// Records that were set aside, in the order of the input ([`Job::skip_bad_records`](crate::Job::skip_bad_records)).

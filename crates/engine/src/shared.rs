@@ -1,19 +1,21 @@
 //! The words that workers and coordinator share, beside pages and rings.
 //!
 //! ```text
-//!  | job, 16 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | pieces |
-//!  | careful tasks | records set aside |
+//!  | job, 16 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
+//!  | pieces | careful tasks | records set aside |
 //!
 //!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
+//!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum |
 //!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
 //! ```
 //!
 //! *Who writes.* Job, state and piece words: the coordinator. Partition words: the coordinator, and the owner when it
 //! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
-//! claims, the coordinator when it puts a task back or opens a round.
+//! claims, the coordinator when it puts a task back or opens a round. Digests: the worker that has the task.
 
 mod bad_records;
 mod claims;
+mod digests;
 mod failure;
 mod steps;
 mod written;
@@ -36,6 +38,7 @@ pub(crate) use written::Given;
 
 const JOB_WORDS: usize = 16;
 const PARTITION_WORDS: usize = 8;
+const DIGEST_WORDS: usize = 2;
 const PIECE_WORDS: usize = 2;
 const SET_ASIDE_WORDS: usize = 2;
 const SLOT_WORDS: usize = 192;
@@ -68,6 +71,8 @@ enum Job {
     SetAside,
     /// Of a job with a checkpoint: the task of the input that is the first one of this stage.
     FirstTask,
+    /// The first round of the running step.
+    FirstRound,
 }
 
 /// Words of a slot.
@@ -131,6 +136,7 @@ pub(crate) struct Shared<'p> {
     partition_words: &'p [AtomicU64],
     state_words: &'p [AtomicU64],
     task_words: &'p [AtomicU64],
+    digest_words: &'p [AtomicU64],
     piece_words: &'p [AtomicU64],
     careful_words: &'p [AtomicU64],
     set_aside_words: &'p [AtomicU64],
@@ -157,7 +163,8 @@ impl Room {
         let Room { slots, partitions, tasks, pieces, state_bytes, bad_records } = self;
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
-        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + pieces * PIECE_WORDS + failing
+        let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
+        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + failing
     }
 }
 
@@ -169,6 +176,7 @@ impl<'p> Shared<'p> {
         let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
         let (state_words, words) = words.split_at(state_bytes.div_ceil(8));
         let (task_words, words) = words.split_at(tasks);
+        let (digest_words, words) = words.split_at(tasks * DIGEST_WORDS);
         let (piece_words, words) = words.split_at(pieces * PIECE_WORDS);
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
         let set_aside_words = &words[..bad_records * SET_ASIDE_WORDS];
@@ -182,6 +190,7 @@ impl<'p> Shared<'p> {
             partition_words,
             state_words,
             task_words,
+            digest_words,
             piece_words,
             careful_words,
             set_aside_words,

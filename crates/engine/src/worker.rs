@@ -8,11 +8,13 @@ use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
 use gristmill_page::{Reuse, Shelver};
 use gristmill_ring::Latch;
+use rustix::process::Signal;
 
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, RangeBuffer};
 use crate::contract::Contract;
 use crate::counters::{Count, Meter, Phase};
 use crate::delivery::{in_partitions, run_order};
+use crate::digest::Digest;
 use crate::exchange::{Inbox, JobIsOver, Lane, Outbox};
 use crate::fate::{Fate, Moment};
 use crate::finish::finish;
@@ -50,6 +52,8 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     pub settings: &'w crate::settings::Settings,
+    /// Those of the settings, until the job begins anew.
+    pub fates: &'w [(usize, Moment, u64, Signal)],
     /// What the partitions are, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
     /// Reducers write the result themselves.
@@ -113,9 +117,8 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         let reduction = empty_reduction(work, spill.clone());
         Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.written)
     });
-    let fates = &work.settings.fates;
-    let fate =
-        fates.iter().find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
+    let mut fates = work.fates.iter();
+    let fate = fates.find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
     let mut lane: Lane<'_, J> = Lane {
         shared,
         slot: role.slot,
@@ -299,27 +302,43 @@ impl<J: MapReduce> Mapper<J> {
         }
         let Mapper { reader, kept, partitioner, .. } = self;
         let narrow = Narrow::of(work, lane.slot, task);
-        match kept {
+        let digest = match kept {
             Kept::Table(table) if table.rests() => {
                 let mut past = ArrayBuffer::new(lane, *partitioner);
                 map_task(work, reader, task, narrow, &mut past)?;
-                let passed = past.emitted;
+                let digest = past.digest;
                 drop(past);
-                table.passed(passed);
-                lane.meter.add(Count::PairsPassed, passed);
+                table.passed(digest.pairs);
+                lane.meter.add(Count::PairsPassed, digest.pairs);
+                digest
             }
             Kept::Table(table) => {
-                map_task(work, reader, task, narrow, &mut HashBuffer::new(lane, table, *partitioner))?;
+                let mut buffer = HashBuffer::new(lane, table, *partitioner);
+                map_task(work, reader, task, narrow, &mut buffer)?;
+                buffer.digest
             }
             Kept::Array(array) => {
-                map_task(work, reader, task, narrow, &mut DenseBuffer::new(lane, array, *partitioner))?;
+                let mut buffer = DenseBuffer::new(lane, array, *partitioner);
+                map_task(work, reader, task, narrow, &mut buffer)?;
+                buffer.digest
             }
             Kept::Nothing => match work.ranges {
-                Some(ranges) => map_task(work, reader, task, narrow, &mut RangeBuffer::new(lane, ranges))?,
-                None => map_task(work, reader, task, narrow, &mut ArrayBuffer::new(lane, *partitioner))?,
+                Some(ranges) => {
+                    let mut buffer = RangeBuffer::new(lane, ranges);
+                    map_task(work, reader, task, narrow, &mut buffer)?;
+                    buffer.digest
+                }
+                None => {
+                    let mut buffer = ArrayBuffer::new(lane, *partitioner);
+                    map_task(work, reader, task, narrow, &mut buffer)?;
+                    buffer.digest
+                }
             },
-        }
+        };
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
+        let Digest { pairs: again, .. } = digest;
+        let proved = work.shared.prove(task, lane.outbox.round, digest);
+        proved.map_err(|Digest { pairs: first, .. }| Failure::OtherPairs { task, first, again })?;
         merge_outputs(work, lane, task)?;
         lane.meter.add(Count::InputBytes, work.task_bytes(task));
         work.shared.end_task(lane.slot);

@@ -4,6 +4,8 @@
 #[path = "death/callers.rs"]
 mod callers;
 mod common;
+#[path = "death/redo.rs"]
+mod redo;
 #[path = "death/stops.rs"]
 mod stops;
 
@@ -48,6 +50,15 @@ fn main() {
             ("a_reduce_function_that_only_sleeps_is_ended_by_the_task_timeout", stops::sleepy_reduce),
             ("a_job_that_was_suspended_goes_on_as_if_nothing_had_been", stops::suspended),
             ("what_panics_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),
+            ("a_map_function_that_draws_its_keys_anew_loses_no_record_and_doubles_none", redo::random_keys),
+            ("the_same_in_threads", redo::random_keys_in_threads),
+            ("what_was_delivered_is_never_mixed_with_what_another_call_gave", redo::what_was_delivered),
+            ("a_job_begins_anew_three_times_at_most", redo::bounded),
+            ("a_step_is_made_of_one_call_for_each_record", redo::steps),
+            ("a_written_result_is_made_of_one_call_for_each_record", redo::written),
+            ("a_record_that_was_set_aside_is_counted_by_no_attempt", redo::set_aside),
+            ("a_shared_output_holds_what_one_call_has_written", redo::arrays),
+            ("a_stage_of_a_checkpoint_is_made_of_one_call_for_each_record", redo::checkpoints),
         ],
         &[("long_job", long_job), ("stopped_job", stops::stopped_job), ("suspended_job", stops::suspended_job)],
     );

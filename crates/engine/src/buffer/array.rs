@@ -1,6 +1,7 @@
 //! Append only: no table, no comparison, one copy per pair.
 
 use crate::counters::Count;
+use crate::digest::Digest;
 use crate::entry::short_hash;
 use crate::exchange::Lane;
 use crate::key;
@@ -11,12 +12,12 @@ pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     partitioner: Partitioner,
     /// Pairs so far.
-    pub emitted: u64,
+    pub digest: Digest,
 }
 
 impl<'l, 'r, J: MapReduce> ArrayBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, partitioner: Partitioner) -> Self {
-        ArrayBuffer { lane, partitioner, emitted: 0 }
+        ArrayBuffer { lane, partitioner, digest: Digest::default() }
     }
 }
 
@@ -24,8 +25,9 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
-        let hash = short_hash(key::hash::<J::Key>(key));
-        self.emitted += 1;
+        let hash = key::hash::<J::Key>(key);
+        self.digest.add::<J::Value>(hash, value);
+        let hash = short_hash(hash);
         let partition = self.partitioner.of::<J>(hash, key);
         self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
     }
@@ -33,6 +35,6 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
 
 impl<J: MapReduce> Drop for ArrayBuffer<'_, '_, J> {
     fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.emitted);
+        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }
 }

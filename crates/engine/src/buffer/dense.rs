@@ -7,6 +7,7 @@
 use crate::contract;
 use crate::counters::{Count, Phase};
 use crate::datum::{Datum, Key};
+use crate::digest::Digest;
 use crate::entry::{self, short_hash};
 use crate::exchange::Lane;
 use crate::key;
@@ -33,12 +34,12 @@ pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     array: &'l mut DenseArray<J::Value>,
     partitioner: Partitioner,
-    emitted: u64,
+    pub digest: Digest,
 }
 
 impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, array: &'l mut DenseArray<J::Value>, partitioner: Partitioner) -> Self {
-        DenseBuffer { lane, array, partitioner, emitted: 0 }
+        DenseBuffer { lane, array, partitioner, digest: Digest::default() }
     }
 
     /// Appends everything to the pages of its partitions.
@@ -69,6 +70,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
         contract::numbers::<J::Key>(key, place);
         let keys = self.array.values.len();
         let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
+        self.digest.add::<J::Value>(key::hash::<J::Key>(key), value);
         let bytes_of = |value: &<J::Value as Datum>::Owned| match J::Value::WIDTH {
             Some(_) => 0,
             None => J::Value::width(J::Value::lend(value)),
@@ -81,7 +83,6 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
         };
         self.array.value_bytes = self.array.value_bytes + bytes_of(&value) - before_bytes;
         *slot = Some(value);
-        self.emitted += 1;
         if const { J::Value::WIDTH.is_none() } && self.array.value_bytes > VALUE_BYTES_MAX {
             self.flush();
         }
@@ -90,7 +91,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
 
 impl<J: MapReduce> Drop for DenseBuffer<'_, '_, J> {
     fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.emitted);
+        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }
 }
 

@@ -12,6 +12,7 @@
 use crate::buffer::slots::{KEYS_MAX, Slot, Slots, Stored};
 use crate::counters::{Count, Phase};
 use crate::datum::{Datum, Key, Short};
+use crate::digest::{Digest, weight};
 use crate::entry::{self, short_hash};
 use crate::exchange::Lane;
 use crate::key;
@@ -112,7 +113,7 @@ pub(crate) struct HashBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     table: &'l mut HashTable<J::Key, J::Value>,
     partitioner: Partitioner,
-    emitted: u64,
+    pub digest: Digest,
 }
 
 impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
@@ -121,13 +122,15 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         table: &'l mut HashTable<J::Key, J::Value>,
         partitioner: Partitioner,
     ) -> Self {
-        HashBuffer { lane, table, partitioner, emitted: 0 }
+        HashBuffer { lane, table, partitioner, digest: Digest::default() }
     }
 
     #[inline(always)]
     fn queue(&mut self, key: Short, value: <J::Value as Datum>::Ref<'_>) {
+        let hash = key.hash();
+        self.digest.add::<J::Value>(hash, value);
         let table = &mut *self.table;
-        let pair = Slot::short(key, J::Value::own(value));
+        let pair = Slot::short(key, hash, J::Value::own(value));
         table.slots.prefetch(&pair);
         // `queued` stays below QUEUE; the remainder tells the compiler so.
         table.queue[table.queued % QUEUE] = pair;
@@ -140,17 +143,17 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     /// Combines a pair into a table of few keys.
     #[inline(always)]
     fn combine(&mut self, key: Short, value: <J::Value as Datum>::Ref<'_>) {
+        let hash = key.hash();
+        self.digest.add::<J::Value>(hash, value);
         let HashTable { slots, trial, .. } = &mut *self.table;
-        slots.merge_short(&Slot::short(key, J::Value::own(value)), const { combiner::<J>() });
+        slots.merge_short(&Slot::short(key, hash, J::Value::own(value)), const { combiner::<J>() });
         trial.combined += 1;
-        self.emitted += 1;
     }
 
     /// Combines what is queued into the table, which has room for another queue afterwards.
     #[inline(never)]
     fn combine_queue(&mut self) {
         let HashTable { slots, queue, queued, trial } = &mut *self.table;
-        self.emitted += *queued as u64;
         if trial.rests() {
             trial.passed(*queued as u64);
             self.lane.meter.add(Count::PairsPassed, *queued as u64);
@@ -188,11 +191,12 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     #[inline(never)]
     fn emit_one(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
         entry::check_width(entry::width::<J::Key, J::Value>(key, value));
-        self.emitted += 1;
+        let whole = key::hash::<J::Key>(key);
+        self.digest.add::<J::Value>(whole, value);
         if self.table.rests() {
             self.table.passed(1);
             self.lane.meter.add(Count::PairsPassed, 1);
-            let hash = short_hash(key::hash::<J::Key>(key));
+            let hash = short_hash(whole);
             let partition = self.partitioner.of::<J>(hash, key);
             return self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
         }
@@ -202,8 +206,8 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         self.table.trial.combined += 1;
         let (slots, combine) = (&mut self.table.slots, const { combiner::<J>() });
         match key::short::<J::Key>(key) {
-            Some(short) => slots.merge_short(&Slot::short(short, J::Value::own(value)), combine),
-            None => slots.merge_long(key, value, combine),
+            Some(short) => slots.merge_short(&Slot::short(short, whole, J::Value::own(value)), combine),
+            None => slots.merge_long(key, whole, value, combine),
         }
     }
 
@@ -248,14 +252,17 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                 self.emit(J::Key::read(&text[*start as usize..*end as usize]), value);
             });
         }
+        let weight = weight::<J::Value>(value);
         for places in places.chunks(QUEUE) {
             self.combine_queue();
-            let mut queued = 0;
+            let (mut queued, mut hashes) = (0, 0u64);
             for [start, end] in places {
                 let range = *start as usize..*end as usize;
                 match Short::within(text, range.clone()) {
                     Some(key) => {
-                        let pair = Slot::short(key, J::Value::own(value));
+                        let hash = key.hash();
+                        hashes = hashes.wrapping_add(hash);
+                        let pair = Slot::short(key, hash, J::Value::own(value));
                         self.table.slots.prefetch(&pair);
                         self.table.queue[queued % QUEUE] = pair;
                         queued += 1;
@@ -263,6 +270,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                     None => self.emit_one(J::Key::read(&text[range]), value),
                 }
             }
+            self.digest.add_each(queued as u64, hashes, weight);
             self.table.queued = queued;
         }
     }
@@ -270,7 +278,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
 
 impl<J: MapReduce> Drop for HashBuffer<'_, '_, J> {
     fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.emitted);
+        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }
 }
 

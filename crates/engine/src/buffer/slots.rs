@@ -36,9 +36,10 @@ pub(super) struct Slot<O> {
 }
 
 impl<O> Slot<O> {
+    /// A pair with a short key, which has this hash.
     #[inline(always)]
-    pub fn short(key: Short, value: O) -> Slot<O> {
-        Slot { words: key.words, hash: short_hash(key.hash()), len_and_1: key.len + 1, value }
+    pub fn short(key: Short, hash: u64, value: O) -> Slot<O> {
+        Slot { words: key.words, hash: short_hash(hash), len_and_1: key.len + 1, value }
     }
 
     /// Hash, key and value of a slot that holds a short key.
@@ -141,11 +142,10 @@ impl<K: Key, V: Datum> Slots<K, V> {
         }
     }
 
-    /// Combines a pair whose key is longer than 16 bytes. There must be room.
+    /// Combines a pair whose key is longer than 16 bytes and has the hash `whole`. There must be room.
     #[cold]
     #[inline(never)]
-    pub fn merge_long(&mut self, key: K::Ref<'_>, value: V::Ref<'_>, combine: Combine<V>) {
-        let whole = key::hash::<K>(key);
+    pub fn merge_long(&mut self, key: K::Ref<'_>, whole: u64, value: V::Ref<'_>, combine: Combine<V>) {
         let (hash, len) = (short_hash(whole), key::width::<K>(key));
         let mut at = home(hash);
         loop {
@@ -213,8 +213,8 @@ mod tests {
             for word in &words {
                 assert!(table.has_room(1));
                 match Bytes::short(word.as_bytes()) {
-                    Some(short) => table.merge_short(&Slot::short(short, 1), |a, b| a + b),
-                    None => table.merge_long(word.as_bytes(), 1, |a, b| a + b),
+                    Some(short) => table.merge_short(&Slot::short(short, short.hash(), 1), |a, b| a + b),
+                    None => table.merge_long(word.as_bytes(), Bytes::hash(word.as_bytes()), 1, |a, b| a + b),
                 }
                 *expected.entry(word.clone().into_bytes()).or_default() += 1;
             }

@@ -83,9 +83,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             }
         }
         let death = format!("{who} died {place}{attempt}: {cause}");
-        self.tell(&format!("{death}. Its work is done again"));
-        self.deaths.push(death);
-        if let Some(limit) = settings.max_failures.filter(|limit| self.deaths.len() > *limit as usize) {
+        self.kept.tell(&format!("{death}. Its work is done again"));
+        self.kept.deaths.push(death);
+        if let Some(limit) = settings.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });
         }
         // 3. Its open epoch never was.
@@ -98,7 +98,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
         let slot = self.hands.len() + 1;
         if slot >= shared.slots() {
-            return Err(Error::TooManyDeaths { deaths: self.deaths.len(), limit: plan.spare_slots, last });
+            return Err(Error::TooManyDeaths { deaths: self.kept.deaths.len(), limit: plan.spare_slots, last });
         }
         let since = shared.round() + 1;
         if let Some(reducer) = reducer {

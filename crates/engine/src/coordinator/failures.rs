@@ -28,6 +28,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 let step = if self.work.iterates { format!(" in step {step}") } else { String::new() };
                 Error::Conflict { place: self.place(task) + &step, what }
             }
+            Failure::OtherPairs { task, first, again } => {
+                let step = if self.work.iterates { format!(" in step {step}") } else { String::new() };
+                Error::Unrepeatable { place: self.place(task) + &step, first, again, anew: self.kept.anew }
+            }
             Failure::RecordCut { source: at, offset } => {
                 let Records::Fixed(record_bytes) = self.work.settings.records else {
                     unreachable!("only records of a fixed size can be cut");

@@ -43,6 +43,11 @@ impl Stages {
     pub fn log(&mut self) -> &mut Checkpoint {
         &mut self.log
     }
+
+    /// The log, for a job that begins anew.
+    pub fn into_log(self) -> Checkpoint {
+        self.log
+    }
 }
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {

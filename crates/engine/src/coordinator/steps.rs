@@ -41,6 +41,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             outputs.settle()?;
             let mut step = Step::new(shared, outputs, number);
             let pairs = step.pairs();
+            self.kept.delivered = true;
             // 2. What the next one maps, on the shelf in the generation after its number. Nothing older is needed.
             let next = control(&mut step);
             let shelf = shared.pages.shelf();

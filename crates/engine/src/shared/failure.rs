@@ -30,6 +30,12 @@ pub(crate) enum Failure {
         offset: u64,
         why: String,
     },
+    /// A task gave other pairs than the first time: so many then, so many now.
+    OtherPairs {
+        task: usize,
+        first: u64,
+        again: u64,
+    },
     /// What a step leaves for the next is more than the shelf holds.
     ShelfFull,
     /// What a reducer gathers in a step is more than its share of the memory.
@@ -92,6 +98,7 @@ impl Failure {
             Failure::StepFull => [15, 0, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
             Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
+            Failure::OtherPairs { task, first, again } => [16, task as u64, first, again],
             Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
             Failure::Compressed { source, offset, .. } => [9, source as u64, offset, 0],
         }
@@ -116,6 +123,7 @@ impl Failure {
             }
             14 => Some(Failure::Output { part: source, errno: number as i32 }),
             15 => Some(Failure::StepFull),
+            16 => Some(Failure::OtherPairs { task: source, first: number, again: more }),
             other => panic!("a failure of kind {other} was left"),
         }
     }
