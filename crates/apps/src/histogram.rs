@@ -1,14 +1,17 @@
 //! Histogram: how often each of the 256 values occurs in each colour channel of some images.
 //!
-//! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded first, each by one task.
+//! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded first, each by one task
+//! (`pictures`).
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary};
+use gristmill::{Combine, Compression, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary, Verdict};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
+#[cfg(feature = "images")]
+use crate::pictures;
 
 /// The channels in the order in which they are reported, which is that of BMP.
 pub const CHANNELS: [&str; 3] = ["blue", "green", "red"];
@@ -39,18 +42,29 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts the colours of all images of `input` together, with the job that `run` runs.
+    /// Counts the colours of all images of `input` together, with the job that `run` runs. Below a directory, files that are
+    /// no images, or of a kind that is not understood, are left out.
     ///
     /// # Errors
-    /// A file that is no image of a kind that is understood, or a damaged one; or what `run` gives.
+    /// A file that is named and is no image of a kind that is understood, or a damaged one; or what `run` gives.
     pub fn count<E: From<Error>>(
         mut input: Input,
-        run: impl FnOnce(Job<'_, Histogram>) -> std::result::Result<Outcome<Histogram>, E>,
-    ) -> std::result::Result<(Counts, Summary), E> {
+        run: impl FnOnce(Job<'_, Histogram>) -> Result<Outcome<Histogram>, E>,
+    ) -> Result<(Counts, Summary), E> {
         let mut images = HashMap::new();
-        for source in input.sources().map_err(Error::from)? {
-            images.insert(source.path.clone(), look(source)?);
-        }
+        let sifted = input.sift(|source| match look(source) {
+            Ok(image) => {
+                images.insert(source.path.clone(), image);
+                Verdict::Fit
+            }
+            Err(verdict) => verdict,
+        });
+        sifted.map_err(Error::from)?;
+        let checked = input.check(|source| match images[&source.path] {
+            Image::Bmp(_) => Ok(()),
+            Image::Encoded => decode(source).map(drop),
+        });
+        checked.map_err(Error::from)?;
         let histogram = Histogram { images };
         let (pairs, summary) = run(Job::new(&histogram, input).records(Records::Fixed(1)))?;
         let mut counts = [[0; 256]; 3];
@@ -62,70 +76,89 @@ impl Histogram {
 }
 
 /// Finds out what kind of image a file is, and checks its header.
-fn look(source: &Source) -> Result<Image> {
-    let wrong = |what: String| Error::file(&source.name, what);
+fn look(source: &Source) -> Result<Image, Verdict> {
     let mut start = Vec::new();
-    let failed = |error: io::Error| wrong(error.to_string());
+    let failed = |error: io::Error| Verdict::Bad(error.to_string());
     let mut file = source.open().map_err(failed)?;
     file.by_ref().take(BMP_HEADER_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
     if start.starts_with(b"\x89PNG\r\n\x1a\n") || start.starts_with(b"\xff\xd8\xff") {
         if cfg!(feature = "images") {
             return Ok(Image::Encoded);
         }
-        return Err(wrong("is PNG or JPEG, and this program was built without the feature `images`".into()));
+        return Err(Verdict::OtherKind(
+            "is PNG or JPEG, and this program was built without the feature `images`".into(),
+        ));
     }
     if !start.starts_with(b"BM") {
         let shown: Vec<_> = start.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        return Err(wrong(match start.is_empty() {
+        let what = match start.is_empty() {
             true => "is empty, and no image".into(),
             false => format!("is no BMP, PNG or JPEG image: it begins with the bytes {}", shown.join(" ")),
-        }));
+        };
+        // One that its name says is an image is a broken one.
+        return Err(if is_named_as_image(&source.name) { Verdict::Bad(what) } else { Verdict::OtherKind(what) });
     }
     let bytes = match source.compression() {
         None => source.bytes,
         // Whether it is whole can only be known by reading it.
         Some(_) => start.len() as u64 + io::copy(&mut file, &mut io::sink()).map_err(failed)?,
     };
-    pixels(&start, bytes).map(Image::Bmp).map_err(wrong)
+    pixels(&start, bytes).map(Image::Bmp)
+}
+
+/// True for a name with the extension of an image, compressed as a whole or not.
+fn is_named_as_image(name: &Path) -> bool {
+    let name = if Compression::of_name(name).is_some() { name.with_extension("") } else { name.to_owned() };
+    let extension = name.extension().unwrap_or_default().to_ascii_lowercase();
+    ["bmp", "png", "jpg", "jpeg"].iter().any(|image| extension == *image)
 }
 
 /// File header (14 bytes) and the part of the information header (40 bytes) that all later versions share.
 const BMP_HEADER_BYTES: usize = 54;
 
 /// Reads the header of a BMP file of `file_bytes` bytes.
-fn pixels(header: &[u8], file_bytes: u64) -> std::result::Result<Pixels, String> {
+fn pixels(header: &[u8], file_bytes: u64) -> Result<Pixels, Verdict> {
     if header.len() < BMP_HEADER_BYTES {
-        return Err(format!(
+        return Err(Verdict::Bad(format!(
             "is truncated: it ends after {file_bytes} bytes, within the BMP header of {BMP_HEADER_BYTES}"
-        ));
+        )));
     }
     let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
     let half = |at: usize| u16::from_le_bytes(header[at..at + 2].try_into().expect("two bytes"));
     let (start, info_bytes) = (u64::from(word(10)), word(14));
     if info_bytes < 40 {
-        return Err(format!(
+        return Err(Verdict::OtherKind(format!(
             "is a BMP with a header of {info_bytes} bytes; Windows BMP (40 bytes or more) is understood"
-        ));
+        )));
     }
     // A negative height means that the rows run from the top down.
     let (width, height) = (word(18) as i32, (word(22) as i32).unsigned_abs());
     let (depth, compression) = (half(28), word(30));
     if depth != 24 {
-        return Err(format!("is a BMP of {depth} bits per pixel; 24 are needed"));
+        return Err(Verdict::OtherKind(format!("is a BMP of {depth} bits per pixel; 24 are needed")));
     }
     if compression != 0 {
-        return Err(format!("is a compressed BMP (method {compression}); only uncompressed pixels are understood"));
+        return Err(Verdict::OtherKind(format!(
+            "is a compressed BMP (method {compression}); only uncompressed pixels are understood"
+        )));
     }
     if width < 0 {
-        return Err(format!("is damaged: its BMP header says a width of {width} pixels"));
+        return Err(Verdict::Bad(format!("is damaged: its BMP header says a width of {width} pixels")));
+    }
+    // Both headers come before the pixels.
+    if start < 14 + u64::from(info_bytes) {
+        return Err(Verdict::Bad(format!(
+            "is damaged: its pixels begin at byte {start}, within its headers of {} bytes",
+            14 + u64::from(info_bytes)
+        )));
     }
     let row = 3 * width as u64;
     let stride = row.next_multiple_of(4);
     let end = start + stride * u64::from(height);
     if file_bytes < end {
-        return Err(format!(
+        return Err(Verdict::Bad(format!(
             "is truncated: {width} x {height} pixels end at byte {end}, and the file at byte {file_bytes}"
-        ));
+        )));
     }
     // Rows without padding are one long row.
     let (row, stride) = if row == stride { (end - start, end - start) } else { (row, stride) };
@@ -164,18 +197,17 @@ impl MapReduce for Histogram {
 
 /// The pixels of a PNG or JPEG file, three bytes each: blue, green, red.
 #[cfg(feature = "images")]
-fn decode(source: &Source) -> std::result::Result<Vec<u8>, String> {
-    let explain = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
+fn decode(source: &Source) -> Result<Vec<u8>, String> {
     let mut file = Vec::new();
-    source.open().and_then(|mut content| content.read_to_end(&mut file)).map_err(|error| explain(&error))?;
-    let image = image::load_from_memory(&file).map_err(|error| explain(&error))?;
-    let mut pixels = image.into_rgb8().into_raw();
+    let read = source.open().and_then(|mut content| content.read_to_end(&mut file));
+    read.map_err(|error| format!("cannot be decoded: {error}"))?;
+    let mut pixels = pictures::decode(&file).map_err(|why| format!("cannot be decoded: {why}"))?;
     pixels.as_chunks_mut::<3>().0.iter_mut().for_each(|pixel| pixel.reverse());
     Ok(pixels)
 }
 
 #[cfg(not(feature = "images"))]
-fn decode(_: &Source) -> std::result::Result<Vec<u8>, String> {
+fn decode(_: &Source) -> Result<Vec<u8>, String> {
     unreachable!("refused when the job was made")
 }
 

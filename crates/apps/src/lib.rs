@@ -28,6 +28,8 @@ mod matrix;
 mod matrix_multiply;
 mod palindromes;
 mod pca;
+#[cfg(feature = "images")]
+mod pictures;
 mod sort;
 mod string_match;
 mod terasort;
