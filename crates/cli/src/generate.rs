@@ -13,6 +13,7 @@ use gristmill_apps::{npy_header, tera_generate};
 
 use crate::aside::Aside;
 use crate::failure::Failure;
+use crate::output::print;
 
 /// Make input for an application, the same for the same seed
 ///
@@ -83,7 +84,7 @@ impl Generate {
         let Generate { kind, size, seed, ref output } = *self;
         let generator = Generator { size, seed, directory: output, keeps: false };
         for path in generator.make(kind)? {
-            println!("{}", path.display());
+            print(path)?;
         }
         Ok(())
     }

@@ -99,7 +99,11 @@ Exit status: 0 when the result is complete (or its reader wanted no more of it),
 2 when the command makes no sense.";
 
 fn main() -> ExitCode {
-    let outcome = match Command::parse().program {
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => return told(&error),
+    };
+    let outcome = match command.program {
         Program::WordCount(word_count) => word_count.run(),
         Program::GroupBy(group_by) => group_by.run(),
         Program::Histogram(histogram) => histogram.run(),
@@ -119,6 +123,21 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(&mut asked_for()),
+    }
+}
+
+/// Prints help, or why the command makes no sense.
+fn told(error: &clap::Error) -> ExitCode {
+    let printed = match error.use_stderr() || !gristmill_os::standard::was_closed(1) {
+        true => error.print(),
+        false => Err(rustix::io::Errno::BADF.into()),
+    };
+    match printed {
+        // Help that nobody has read is no help.
+        Err(source) if !error.use_stderr() && source.kind() != std::io::ErrorKind::BrokenPipe => {
+            failure::Failure::output("standard output", source).report(&mut asked_for())
+        }
+        _ => ExitCode::from(error.exit_code() as u8),
     }
 }
 

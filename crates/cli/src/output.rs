@@ -1,9 +1,11 @@
 //! Where the result goes: standard output, or a file that appears whole or not at all.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -155,6 +157,15 @@ pub fn standard_output() -> io::Result<File> {
         return Err(Errno::BADF.into());
     }
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Prints a line: text, or the name of a file as it is. A reader that wants no more is no failure.
+pub fn print(text: impl AsRef<OsStr>) -> Result<(), Failure> {
+    let line = [text.as_ref().as_bytes(), b"\n"].concat();
+    match standard_output().and_then(|mut to| to.write_all(&line)) {
+        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output("standard output", source)),
+        _ => Ok(()),
+    }
 }
 
 /// The extension of a file's name, in small letters; what it says about compression is left out.

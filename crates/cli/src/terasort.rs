@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use gristmill::Error;
 use gristmill_apps::{tera_generate, tera_validate};
+use rustix::io::Errno;
 
 use crate::aside::Aside;
 use crate::failure::Failure;
+use crate::output::{print, standard_output};
 
 /// Make TeraSort records, and check that they were sorted
 #[derive(Args)]
@@ -50,12 +52,14 @@ impl Terasort {
                 };
                 written().map_err(|source| Failure::output(path, source))
             }
-            What::Generate { records, seed, output: None } => match generate(*seed, *records, io::stdout().lock()) {
-                Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
-                    Err(Failure::output("standard output", source))
+            What::Generate { records, seed, output: None } => {
+                match standard_output().and_then(|to| generate(*seed, *records, to)) {
+                    Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
+                        Err(Failure::output("standard output", source))
+                    }
+                    _ => Ok(()),
                 }
-                _ => Ok(()),
-            },
+            }
             What::Validate { file } => validate(file.clone()),
         }
     }
@@ -71,10 +75,11 @@ fn validate(file: Option<PathBuf>) -> Result<(), Failure> {
     let name = file.clone().unwrap_or_else(|| PathBuf::from("standard input"));
     let found = match &file {
         Some(path) => File::open(path).and_then(tera_validate),
+        None if gristmill_os::standard::was_closed(0) => Err(Errno::BADF.into()),
         None => tera_validate(io::stdin().lock()),
     };
     let found = found.map_err(|source| Error::Input { path: name.clone(), source })?;
-    println!("{} records, checksum {:016x}, {} duplicate keys", found.records, found.checksum, found.duplicates);
+    print(format!("{} records, checksum {:016x}, {} duplicate keys", found.records, found.checksum, found.duplicates))?;
     let wrong = |what: String| Err(Failure::Application(gristmill_apps::Error::File { path: name.clone(), what }));
     match (found.unordered, found.rest_bytes) {
         (Some(record), _) => wrong(format!("record {record} has a smaller key than the one before it")),

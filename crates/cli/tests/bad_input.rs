@@ -504,3 +504,108 @@ fn a_job_whose_result_could_not_be_written_continues_and_removes_its_checkpoint(
     assert!(told.status.success() && told.stdout == oracle(&words, false));
     assert_eq!(names(dir.path()), ["text"]);
 }
+
+/// Every subcommand, as `gristmill --help` lists them, and the hidden one, with arguments for a short run in a folder.
+fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
+    fs::write(folder.join("text"), "to be or not to be\n".repeat(100)).expect("written");
+    fs::write(folder.join("keys"), "to be or not to be\n").expect("written");
+    fs::write(folder.join("table.csv"), "x,y\n0,1\n1,3\n2,5\n3,7.5\n").expect("written");
+    fs::write(folder.join("square.csv"), "1,2\n3,4\n").expect("written");
+    fs::write(folder.join("tera"), [b'a'; 300]).expect("written");
+    let mut bmp = vec![0; 54];
+    bmp[..2].copy_from_slice(b"BM");
+    for (at, word) in [(10, 54u32), (14, 40), (18, 1), (22, 1), (26, 1), (28, 24)] {
+        bmp[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    bmp.extend_from_slice(&[1, 2, 3, 0]);
+    fs::write(folder.join("picture.bmp"), bmp).expect("written");
+    let all: [&[&str]; 18] = [
+        &["word-count", "text"],
+        &["group-by", "--by", "x", "table.csv"],
+        &["histogram", "picture.bmp"],
+        &["linear-regression", "--x", "x", "--y", "y", "table.csv"],
+        &["string-match", "--keys", "keys", "text"],
+        &["kmeans", "-k", "1", "table.csv"],
+        &["pca", "table.csv"],
+        &["tile-search", "--rows", "2", "--columns", "2"],
+        &["matrix-multiply", "--left", "square.csv", "square.csv"],
+        &["palindromes", "text"],
+        &["sort", "text"],
+        &["terasort", "generate", "1000"],
+        &["terasort", "validate", "tera"],
+        &["generate", "kmeans", "-o", "made"],
+        &["generate", "small-files", "-o", "made"],
+        &["experiment", "--quick", "--rounds", "1", "--only", "hand-over", "--apps", "word-count", "-o", "made"],
+        &["hand-over", "--way", "pipe", "text"],
+        &["hand-over", "--way", "pages", "text"],
+    ];
+    let help = String::from_utf8(answer(&mut gristmill(["--help"]))).expect("text");
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    for name in listed.map(|line| line.split_whitespace().next().expect("a name")).filter(|name| *name != "help") {
+        assert!(all.iter().any(|arguments| arguments[0] == name), "{name} is not tried");
+    }
+    all.iter().map(|arguments| arguments.to_vec()).collect()
+}
+
+/// `generate kmeans | true`, `terasort validate > /dev/full` and others panicked; with little memory the allocator aborted.
+#[test]
+fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // What comes behind the command in the shell, the status that is expected, and what the complaint says.
+    let cases: [(&str, i32, &str); 5] = [
+        ("> /dev/full", 1, "No space left on device"),
+        (">&-", 1, "Bad file descriptor"),
+        ("2> /dev/full", 0, ""),
+        ("2>&-", 0, ""),
+        ("< /dev/null", 0, ""),
+    ];
+    let run = |before: &str, arguments: &[&str], behind: &str| {
+        let mut command = Command::new("timeout");
+        let script = format!("{before} exec \"$0\" \"$@\" {behind}");
+        command.args(["60", "bash", "-c", &script, env!("CARGO_BIN_EXE_gristmill")]).args(arguments);
+        command.current_dir(dir.path()).stdin(Stdio::null());
+        command
+    };
+    for arguments in subcommands(dir.path()) {
+        // Some seconds each: what is written there is written at the end, and in one place.
+        let is_slow = arguments[0] == "experiment";
+        for (redirection, status, expected) in cases.into_iter().take(if is_slow { 2 } else { cases.len() }) {
+            let told = run("", &arguments, redirection).output().expect("it starts");
+            let complaint = String::from_utf8_lossy(&told.stderr);
+            assert_eq!(told.status.code(), Some(status), "{arguments:?} {redirection}: {complaint}");
+            assert!(
+                complaint.contains(expected) && !complaint.contains("panicked"),
+                "{arguments:?} {redirection}: {complaint}"
+            );
+        }
+        // A reader that has gone before the first line is no failure.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let told = run("", &arguments, "").stdout(writer).output().expect("it starts");
+        let complaint = String::from_utf8_lossy(&told.stderr);
+        assert!(
+            told.status.success() && !complaint.contains("panicked"),
+            "{arguments:?} into a closed pipe: {complaint}"
+        );
+        // Below 16 MiB the kernel cannot start it.
+        for mebibytes in [16, 24, 40, 64, 100, 400].into_iter().take(if is_slow { 2 } else { 6 }) {
+            let limit = format!("ulimit -v {};", mebibytes << 10);
+            let told = run(&limit, &arguments, "").output().expect("it starts");
+            let complaint = String::from_utf8_lossy(&told.stderr);
+            let is_told = complaint.lines().any(|line| line.starts_with("gristmill: "));
+            let fits = told.status.success() || told.status.code() == Some(1) && is_told;
+            assert!(
+                fits && !complaint.contains("panicked"),
+                "{arguments:?} in {mebibytes} MiB: {} {complaint}",
+                told.status
+            );
+        }
+    }
+    for arguments in [&["--help"][..], &["word-count", "--help"], &["--version"]] {
+        for redirection in ["> /dev/full", ">&-"] {
+            let told = run("", arguments, redirection).output().expect("it starts");
+            assert_eq!(told.status.code(), Some(1), "{arguments:?}: {}", String::from_utf8_lossy(&told.stderr));
+        }
+    }
+}

@@ -4,7 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 /// The allocator of the C library (or the one that is preloaded in its place), and a count of what it was asked for. Programs that
-/// want the count name it as theirs; in all others it is zero.
+/// want the count name it as theirs; in all others it is zero. Where the system refuses memory the process says so and ends with
+/// status 1.
 ///
 /// ```
 /// use gristmill_os::allocations::{Allocations, Counting};
@@ -59,28 +60,57 @@ fn count(bytes: usize) {
     BYTES.set(BYTES.get() + bytes as u64);
 }
 
+/// The allocation as it is, if there is one: nobody goes on without.
+#[inline(always)]
+fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() {
+        exhausted(bytes);
+    }
+    memory
+}
+
+/// Ends the process, and allocates nothing for it.
+#[cold]
+fn exhausted(bytes: usize) -> ! {
+    use std::io::Write;
+    let mut text = [0; 200];
+    let mut rest = &mut text[..];
+    // It fits.
+    let _ = writeln!(
+        rest,
+        "gristmill: out of memory: the system refused {bytes} bytes. Raise the limit of this process (ulimit -v), or give the \
+         job less with --memory and --workers"
+    );
+    let written = 200 - rest.len();
+    // SAFETY: `text` has that many bytes, and to end a process needs nothing of it.
+    unsafe {
+        libc::write(2, text.as_ptr().cast(), written);
+        libc::_exit(1)
+    }
+}
+
 // SAFETY: every call goes to `System` as it came, and counting neither allocates nor panics: the words are there as long as
-// the thread, and no machine has handed out 2^64 bytes.
+// the thread, and no machine has handed out 2^64 bytes. What is returned is what `System` returned.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller's promises are those that `System` asks for.
-        unsafe { System.alloc(layout) }
+        had(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: as in `alloc`.
-        unsafe { System.alloc_zeroed(layout) }
+        had(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count(bytes.saturating_sub(layout.size()));
         // SAFETY: as in `alloc`; and all memory of this allocator is that of `System`.
-        unsafe { System.realloc(memory, layout, bytes) }
+        had(unsafe { System.realloc(memory, layout, bytes) }, bytes)
     }
 
     #[inline]

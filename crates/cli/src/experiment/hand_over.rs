@@ -12,6 +12,7 @@ use gristmill_os::wake::poll;
 use gristmill_page::{Pages, Receiver, Sender, Shape};
 
 use crate::failure::Failure;
+use crate::output::print;
 
 /// Count the lines of a file: one process reads, another counts
 ///
@@ -67,7 +68,7 @@ impl HandOver {
                 apart(|| copy(file, to), || count_copies(from))
             }
         };
-        Ok(done.map_err(failed)?)
+        print(done.map_err(failed)?.trim_end())
     }
 }
 
@@ -75,12 +76,15 @@ fn system(what: &'static str, source: io::Error) -> Failure {
     gristmill::Error::System { what, source }.into()
 }
 
-/// Runs both in a process each; what is counted is printed.
-fn apart(read: impl FnOnce() -> io::Result<()>, count: impl FnOnce() -> io::Result<usize>) -> io::Result<()> {
+/// Runs both in a process each; returns what was counted, in digits.
+fn apart(read: impl FnOnce() -> io::Result<()>, count: impl FnOnce() -> io::Result<usize>) -> io::Result<String> {
     let status = |outcome: io::Result<()>| outcome.map_or_else(|error| error.raw_os_error().unwrap_or(1), |()| 0);
     // The reader first: what it writes to is then open nowhere else, and the counter sees the end of it.
     let reader = fork_worker(|| status(read())).map_err(io::Error::other)?;
-    let counter = fork_worker(|| status(count().map(|lines| println!("{lines}")))).map_err(io::Error::other)?;
+    let (mut counted, mut to) = io::pipe()?;
+    let counter =
+        fork_worker(|| status(count().and_then(|lines| writeln!(to, "{lines}")))).map_err(io::Error::other)?;
+    drop(to);
     let mut at_work = vec![reader, counter];
     while !at_work.is_empty() {
         let ends: Vec<_> = at_work.iter().map(|child| child.pidfd()).collect();
@@ -97,7 +101,9 @@ fn apart(read: impl FnOnce() -> io::Result<()>, count: impl FnOnce() -> io::Resu
         }
         at_work = left;
     }
-    Ok(())
+    let mut digits = String::new();
+    counted.read_to_string(&mut digits)?;
+    Ok(digits)
 }
 
 fn read_into_pages(mut file: File, pages: &Pages, mut sender: Sender<'_>) -> io::Result<()> {

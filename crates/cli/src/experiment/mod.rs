@@ -28,6 +28,7 @@ use clap::{Args, ValueEnum};
 use crate::failure::Failure;
 use crate::generate::{Generator, Size};
 use crate::messages::tell;
+use crate::output::print;
 use application::Subject;
 use comparison::{Comparison, Topic};
 pub use hand_over::HandOver;
@@ -157,7 +158,7 @@ impl Experiment {
         {
             let path = self.output.join(name);
             std::fs::write(&path, content).map_err(|source| Failure::output(&path, source))?;
-            println!("{}", path.display());
+            print(path)?;
         }
         Ok(())
     }
