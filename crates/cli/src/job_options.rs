@@ -135,7 +135,7 @@ fn workers() -> impl clap::builder::TypedValueParser<Value = usize> {
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Isolation {
-    /// A process of its own: a crash costs one task
+    /// A process of its own: a crash is made good
     #[default]
     Process,
     /// A thread of this process

@@ -239,6 +239,11 @@ impl Meter {
         std::mem::replace(&mut self.phase, phase)
     }
 
+    /// When the phase that runs was entered: the last reading of the clock.
+    pub fn read_ns(&self) -> u64 {
+        self.since_ns
+    }
+
     /// Books `ns` that were measured inside phase `from` under phase `to`.
     pub fn move_time(&mut self, from: Phase, to: Phase, ns: u64) {
         self.enter(from);

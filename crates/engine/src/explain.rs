@@ -88,7 +88,7 @@ pub(crate) fn explain(
         Isolation::Process => "processes",
         Isolation::Thread => "threads",
     };
-    let why = asked(plan.isolation != Isolation::default(), "a crash costs one task, and no memory map is shared");
+    let why = asked(plan.isolation != Isolation::default(), "a crash is made good, and no memory map is shared");
     choose("isolation", isolation.to_owned(), why);
     // 3. Map.
     let tasks = input_bytes.div_ceil(plan.split_bytes);

@@ -109,7 +109,7 @@ pub(crate) struct Plan {
     /// Map workers that run at the same time: no more than there are processors, because more would only push
     /// each other's tables out of the caches. The others reduce, and take over when one ends or dies.
     pub mapping_at_once: usize,
-    /// An epoch ends with the task in which it has sent this many pages.
+    /// An epoch ends with the task in which it has sent this many pages, or sooner, when it has lasted long.
     pub epoch_pages: u64,
     pub budget: Budget,
     /// The share of a reducer.

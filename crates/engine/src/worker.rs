@@ -84,7 +84,12 @@ struct Mapper<J: MapReduce> {
     open_tasks: usize,
     /// Pages that had been sent when the open epoch began.
     pages_before: u64,
+    /// When the first task of the open epoch began.
+    epoch_since_ns: u64,
 }
+
+/// An epoch ends with the task that is running when it is so old: so much a worker may lose, beside that one task.
+const EPOCH_NS_MAX: u64 = 100_000_000;
 
 /// What a map-side buffer keeps from task to task.
 enum Kept<J: MapReduce> {
@@ -137,6 +142,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         state_of: None,
         open_tasks: 0,
         pages_before: 0,
+        epoch_since_ns: 0,
     });
     let usage = || match plan.isolation {
         Isolation::Process => Usage::of_process(),
@@ -177,7 +183,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
                 if plan.flush_each_task {
                     mapper.flush(&mut lane);
                 }
-                if lane.meter.counters.get(Count::PagesSent) - mapper.pages_before >= plan.epoch_pages {
+                if mapper.has_enough(plan, &lane.meter) {
                     mapper.commit(work, &mut lane);
                 }
                 publish(&mut lane, usage_before, usage());
@@ -288,7 +294,11 @@ fn publish<J: MapReduce>(lane: &mut Lane<'_, J>, before: (Usage, Allocations), n
 impl<J: MapReduce> Mapper<J> {
     fn run(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
         lane.outbox.fate.passes(Moment::Claimed);
-        work.shared.begin_task(lane.slot, task, monotonic_ns());
+        let now_ns = monotonic_ns();
+        work.shared.begin_task(lane.slot, task, now_ns);
+        if self.open_tasks == 0 {
+            self.epoch_since_ns = now_ns;
+        }
         lane.meter.enter(Phase::Map);
         lane.meter.add(Count::Tasks, 1);
         self.open_tasks += 1;
@@ -352,6 +362,12 @@ impl<J: MapReduce> Mapper<J> {
             Kept::Array(array) => DenseBuffer::new(lane, array, self.partitioner).flush(),
             Kept::Nothing => {}
         }
+    }
+
+    /// True when the open epoch has sent enough pages, or has lasted long enough, for the task just done to be its last.
+    fn has_enough(&self, plan: &Plan, meter: &Meter) -> bool {
+        meter.counters.get(Count::PagesSent) - self.pages_before >= plan.epoch_pages
+            || meter.read_ns() - self.epoch_since_ns >= EPOCH_NS_MAX
     }
 
     /// Ends the epoch: everything that its tasks emitted leaves, and then counts.

@@ -57,6 +57,7 @@ fn main() {
             ("a_step_is_made_of_one_call_for_each_record", redo::steps),
             ("a_written_result_is_made_of_one_call_for_each_record", redo::written),
             ("a_record_that_was_set_aside_is_counted_by_no_attempt", redo::set_aside),
+            ("a_crash_costs_the_tasks_of_a_tenth_of_a_second", redo::costs),
             ("a_shared_output_holds_what_one_call_has_written", redo::arrays),
             ("a_stage_of_a_checkpoint_is_made_of_one_call_for_each_record", redo::checkpoints),
         ],

@@ -362,6 +362,39 @@ pub fn set_aside() {
     assert!(tally.begun_anew > 0, "{tally:?}");
 }
 
+/// Emits one pair of one key for each task, so that no page is ever full.
+struct Quiet;
+
+impl MapReduce for Quiet {
+    type Key = u32;
+    type Value = (u64, u64);
+    const COMBINE: Option<Combine<(u64, u64)>> = Some(|a, b| (a.0 + b.0, a.1 + b.1));
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) {
+        std::thread::sleep(Duration::from_millis(2));
+        out.emit(0, (split.bytes().len() as u64 / 4, 0));
+    }
+}
+
+/// One of two workers was killed, and all that it had ever mapped was mapped again: it had emitted too little to commit any of
+/// it. Until then progress stood at nothing.
+pub fn costs() {
+    let (_dir, input) = numbers();
+    let mut half_done = false;
+    let job = Job::new(&Quiet, Input::paths([&input])).records(Records::Fixed(4)).split_bytes(50);
+    let job = job.map_workers(2).reduce_workers(1).die_at(1, Moment::Claimed, 150).on_progress(|progress| {
+        half_done |= progress.done_bytes * 4 > progress.total_bytes && !progress.finishing;
+    });
+    let (pairs, summary) = job.run().expect("the death is made good");
+    assert_eq!(pairs.get(0), Some((u64::from(RECORDS), 0)));
+    assert_eq!(summary.deaths.len(), 1);
+    let mapped = |worker: &gristmill::Worker| worker.counters.get(gristmill::Count::Tasks) as usize;
+    let again = summary.workers.iter().map(mapped).sum::<usize>() - summary.tasks;
+    // A task takes 2 ms at least, so no more than fifty begin in 100 ms.
+    assert!(again <= 52, "{again} tasks of {} were mapped again", summary.tasks);
+    assert!(half_done, "progress is seen on the way");
+}
+
 /// Writes the place of each number somewhere among ten elements of an array.
 struct Scatter<'o> {
     array: &'o SharedOutput<u32>,
