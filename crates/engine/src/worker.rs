@@ -375,12 +375,13 @@ impl<J: MapReduce> Mapper<J> {
         self.flush(lane);
         lane.send_all();
         lane.outbox.fate.passes(Moment::Flushed);
-        // After the last page was pushed, and by one store.
-        work.shared.commit(lane.slot).commit(lane.outbox.epoch);
+        // After the last page was pushed, and by one store. While there are tasks that nobody has drawn the round is not over, and
+        // nobody needs to look.
+        let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
+        let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
         lane.outbox.fate.passes(Moment::Committed);
         lane.outbox.ring_receivers();
-        // While there are tasks that nobody has drawn the round is not over, and nobody needs to look.
-        if !work.shared.has_new_task(lane.outbox.round) {
+        if !goes_on {
             work.shared.announce();
         }
         lane.outbox.epoch += 1;

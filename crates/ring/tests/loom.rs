@@ -310,6 +310,37 @@ fn pages_pushed_before_a_commit_are_found_after_it() {
     });
 }
 
+/// Two workers and two tasks, of which the first worker has begun one. Who finds nothing left to begin when it has committed tells
+/// the coordinator, which then looks for both commits: if one is missing, it must be told again.
+fn last_commit_is_told(commit: fn(CommitWord<'_>, &AtomicU32) -> bool) {
+    loom::model(move || {
+        let (begun, bell) = share((AtomicU32::new(1), AtomicU32::new(0)));
+        let commits = share([0, 0].map(AtomicU64::new));
+        let first = thread::spawn(move || commit(CommitWord::new(&commits[0]), begun));
+        begun.fetch_add(1, Ordering::Relaxed);
+        assert!(commit(CommitWord::new(&commits[1]), begun), "it has begun the last task");
+        Doorbell::new(bell).ring(&RestlessFutex);
+        // The coordinator sees what this thread does, which rang it.
+        let both = commits.iter().all(|word| CommitWord::new(word).committed() == 1);
+        assert!(first.join().unwrap() || both, "the coordinator sleeps for ever");
+    });
+}
+
+#[test]
+fn somebody_tells_of_the_last_commit() {
+    last_commit_is_told(|word, begun| word.commit_and_look(1, || begun.load(Ordering::Relaxed) == 2));
+}
+
+/// The worker that had sent no page in its epoch, and so had passed no fence, left the coordinator asleep.
+#[test]
+#[should_panic(expected = "the coordinator sleeps for ever")]
+fn nobody_may_tell_of_the_last_commit_when_the_look_is_not_ordered_behind_it() {
+    last_commit_is_told(|word, begun| {
+        word.commit(1);
+        begun.load(Ordering::Relaxed) == 2
+    });
+}
+
 #[test]
 fn of_a_dead_producer_the_committed_pages_count_and_no_others() {
     loom::model(|| {
