@@ -20,8 +20,12 @@ pub(crate) struct Fields<const N: usize> {
 impl<const N: usize> Fields<N> {
     /// Calls `take` with the fields of each line of a split, and rejects the first line that is not as it should be.
     pub fn for_each_row(&self, split: &mut Split<'_>, mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>) {
+        // A byte order mark is none of the first line's JSON.
+        let begins = split.offset() == 0;
+        let text = |at: usize, line| if begins && at == 0 { without_mark(line) } else { line };
         let wrong = split
             .records()
+            .map(|(at, line)| (at, text(at, line)))
             .filter(|(_, line)| !line.trim_ascii().is_empty())
             .find_map(|(at, line)| self.row(line, &mut take).err().map(|why| (at, why)));
         if let Some((at, why)) = wrong {
@@ -46,6 +50,10 @@ impl<const N: usize> Fields<N> {
         take(texts.each_ref().map(|text| text.as_bytes()))
             .map_err(|(field, why)| format!("field {:?}: {why}", self.names[field]))
     }
+}
+
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
 /// What a value says, if it is a text, a number, or a truth.

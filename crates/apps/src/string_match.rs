@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io::{self, Read};
 use std::path::Path;
 
 use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
@@ -27,12 +28,21 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The lines of a file; a key that stands there twice is one key.
+    /// The lines of a file, which may be compressed; a key that stands there twice is one key. A byte order mark before the
+    /// first is none of it.
     ///
     /// # Errors
     /// The file cannot be read, or has no key in it.
     pub fn read(path: &Path) -> Result<Keys> {
-        let text = std::fs::read(path).map_err(|error| Error::file(path, format!("cannot read the keys: {error}")))?;
+        let failed = |error: io::Error| Error::file(path, format!("cannot read the keys: {error}"));
+        if path.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        let mut text = Vec::new();
+        for source in Input::paths([path]).sources()? {
+            source.open().and_then(|mut file| file.read_to_end(&mut text)).map_err(failed)?;
+        }
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
         let keys = Keys::new(text.split(|byte| *byte == b'\n'));
         if keys.keys.is_empty() {
             return Err(Error::file(path, "there is no key in it: a keys file has one key per line"));

@@ -18,7 +18,7 @@ use crate::runs::Runs;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StringMatch {
-    /// The keys, one per line, as they are (no escapes); empty lines are left out
+    /// The keys, one per line, as they are (no escapes); empty lines are left out; the file may be compressed
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     keys: PathBuf,
 

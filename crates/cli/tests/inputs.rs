@@ -50,6 +50,67 @@ fn compressed_input_is_recognised_by_its_bytes_wherever_it_comes_from() {
     }
 }
 
+/// A file packed with `zstd --long=31` was called damaged.
+#[test]
+fn a_file_that_takes_much_memory_to_decode_is_not_called_damaged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let refused = |name: &str, file: &[u8]| {
+        let path = dir.path().join(name);
+        fs::write(&path, file).expect("written");
+        complaint(word_count(["--workers", "2"]).arg(&path), 1)
+    };
+    // A frame whose window is 2^31 bytes, with one block of five bytes as they are.
+    let frame = [&b"\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00"[..], b"hello"].concat();
+    let refused_zstd = refused("a.zst", &frame);
+    assert!(refused_zstd.contains("more memory than the 128 MiB that a worker may take"), "{refused_zstd}");
+    assert!(refused_zstd.contains("zstd -dc --long=31"), "{refused_zstd}");
+    // A block whose header asks for a dictionary of 2 GiB: the byte behind the filter's name and the size of its settings.
+    let xz = COMPRESSED.into_iter().find(|packing| packing.extension() == "xz").expect("one of them");
+    let mut file = xz.pack(b"some words", 30_000);
+    let header = 12..12 + (usize::from(file[12]) + 1) * 4;
+    let filter = header.start + file[header.clone()].windows(2).position(|two| two == [0x21, 1]).expect("LZMA2");
+    file[filter + 2] = 38;
+    let checksum = crc32fast::hash(&file[header.start..header.end - 4]);
+    file[header.end - 4..header.end].copy_from_slice(&checksum.to_le_bytes());
+    let refused_xz = refused("a.xz", &file);
+    assert!(refused_xz.contains("more memory than the 256 MiB that a worker may take"), "{refused_xz}");
+}
+
+/// The keys of string-match were read as they lie in their file, packed or not, and a byte order mark was a part of the first.
+#[test]
+fn keys_may_be_compressed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = dir.path().join("text");
+    fs::write(&text, "one\ntwo\none\n").expect("written");
+    let keys = b"\xef\xbb\xbfone\r\nthree\r\n";
+    let matches = |file: &[u8]| {
+        let path = dir.path().join("keys");
+        fs::write(&path, file).expect("written");
+        answer(gristmill(["string-match", "--keys"]).args([&path, &text]))
+    };
+    assert_eq!(matches(keys), b"one\t2\nthree\t0\n");
+    for packing in COMPRESSED {
+        assert_eq!(matches(&packing.pack(keys, 30_000)), b"one\t2\nthree\t0\n", "{packing:?}");
+    }
+    let refused = complaint(gristmill(["string-match", "--keys"]).args([dir.path(), &text]), 1);
+    assert!(refused.contains("cannot read the keys: is a directory"), "{refused}");
+}
+
+/// The byte order mark that some programs put before JSON was no JSON object.
+#[test]
+fn a_byte_order_mark_before_json_lines_is_none_of_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    for name in ["a.jsonl", "b.jsonl"] {
+        fs::write(path(name), "\u{feff}{\"k\":\"x\"}\n{\"k\":\"x\"}\n").expect("written");
+    }
+    let counts = answer(gristmill(["group-by", "--by", "k"]).args([path("a.jsonl"), path("b.jsonl")]));
+    assert_eq!(counts, b"x\t4\n");
+    fs::write(path("c.jsonl"), "{\"k\":\"x\"}\n\u{feff}{\"k\":\"x\"}\n").expect("written");
+    let refused = complaint(gristmill(["group-by", "--by", "k"]).arg(path("c.jsonl")), 1);
+    assert!(refused.contains("c.jsonl line 2: "), "{refused}");
+}
+
 #[test]
 fn the_applications_read_compressed_input_too() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -17,6 +17,8 @@ use crate::compression::{Compression, MAGIC_BYTES};
 const STORED_BYTES: usize = 64 << 10;
 /// Memory that decoding an xz file may take: what `xz -9` packs takes 65 MiB.
 const XZ_BYTES_MAX: u64 = 256 << 20;
+/// The window that decoding a zstd file may need: the library's own limit, and that of `zstd -d`.
+const ZSTD_BYTES_MAX: u64 = 128 << 20;
 
 /// Decodes a stretch that consists of whole members (as gzip calls them; frames, or streams, of the others).
 pub(crate) struct Decoder {
@@ -78,9 +80,30 @@ impl Decoder {
             _ if error.raw_os_error().is_some() => return error,
             io::ErrorKind::Interrupted => return error,
             io::ErrorKind::UnexpectedEof => format!("the file is truncated, its {name} data is not complete"),
+            _ if needs_too_much(&error) => {
+                let (bytes_max, tool) = match self.compression {
+                    Compression::Xz => (XZ_BYTES_MAX, "xz -dc"),
+                    _ => (ZSTD_BYTES_MAX, "zstd -dc --long=31"),
+                };
+                format!(
+                    "to decode its {name} data takes more memory than the {} MiB that a worker may take for it. Let {tool} \
+                     decode it into a pipe, or pack it with a smaller window",
+                    bytes_max >> 20
+                )
+            }
             _ => format!("its {name} data is damaged ({error})"),
         };
         io::Error::new(io::ErrorKind::InvalidData, what)
+    }
+}
+
+/// Whether the decoder refused because of its limit of memory.
+fn needs_too_much(error: &io::Error) -> bool {
+    let Some(inner) = error.get_ref() else { return false };
+    match inner.downcast_ref::<liblzma::stream::Error>() {
+        Some(error) => matches!(error, liblzma::stream::Error::MemLimit),
+        // The only sign that zstd's library gives: the name of its error frameParameter_windowTooLarge.
+        None => inner.to_string() == "Frame requires too much memory for decoding",
     }
 }
 
