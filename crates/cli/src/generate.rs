@@ -36,6 +36,10 @@ pub struct Generate {
     /// Directory of the files
     #[arg(long, short, value_name = "DIR", default_value = ".")]
     output: PathBuf,
+
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -81,8 +85,9 @@ pub enum Size {
 
 impl Generate {
     pub fn run(&self) -> Result<(), Failure> {
-        let Generate { kind, size, seed, ref output } = *self;
-        let generator = Generator { size, seed, directory: output, keeps: false };
+        let Generate { kind, size, seed, ref output, force } = *self;
+        let present = if force { Present::Replace } else { Present::Refuse };
+        let generator = Generator { size, seed, directory: output, present };
         for path in generator.make(kind)? {
             print(path)?;
         }
@@ -95,8 +100,17 @@ pub struct Generator<'d> {
     pub size: Size,
     pub seed: u64,
     pub directory: &'d Path,
-    /// A file that is there is taken as it is.
-    pub keeps: bool,
+    pub present: Present,
+}
+
+/// What becomes of a file that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// It is taken as it is.
+    Keep,
+    Replace,
+    /// It stays, and nothing is made.
+    Refuse,
 }
 
 impl Generator<'_> {
@@ -104,6 +118,24 @@ impl Generator<'_> {
     pub fn make(&self, kind: Kind) -> Result<Vec<PathBuf>, Failure> {
         std::fs::create_dir_all(self.directory).map_err(|source| Failure::output(self.directory, source))?;
         let path = |end: &str| self.directory.join(format!("{}-{}{end}", name(kind), name(self.size)));
+        let ends: &[&str] = match kind {
+            Kind::WordCount => &[".txt"],
+            Kind::Histogram => &[".bmp"],
+            Kind::LinearRegression => &[".bin"],
+            Kind::StringMatch => &["-keys.txt", ".txt"],
+            Kind::KMeans => &[".csv"],
+            Kind::Pca => &[".npy"],
+            Kind::MatrixMultiply => &["-left.npy", "-right.npy"],
+            Kind::Sort | Kind::SmallFiles => &[""],
+        };
+        if self.present == Present::Refuse
+            && let Some(there) = ends.iter().map(|end| path(end)).find(|path| path.symlink_metadata().is_ok())
+        {
+            return Err(Failure::Usage(format!(
+                "{} is there already: name another directory with --output, or replace it with --force",
+                there.display()
+            )));
+        }
         let of_size = |sizes: [u64; 3]| sizes[self.size as usize];
         let mut rng = Rng::with_seed(self.seed);
         let rng = &mut rng;
@@ -152,7 +184,7 @@ impl Generator<'_> {
         path: PathBuf,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
     ) -> Result<PathBuf, Failure> {
-        if self.keeps && path.exists() {
+        if self.present == Present::Keep && path.exists() {
             return Ok(path);
         }
         let written = || -> io::Result<()> {

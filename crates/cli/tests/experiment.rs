@@ -112,6 +112,23 @@ fn what_was_generated_can_be_counted() {
     assert!((20..300).contains(&found), "{matches}");
 }
 
+/// `generate` replaced a file of the user's that had the name which it gives to its own.
+#[test]
+fn generate_replaces_nothing_unless_it_is_told_to() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mine = dir.path().join("kmeans-small.csv");
+    fs::write(&mine, "mine").expect("written");
+    let refused = complaint(gristmill(["generate", "kmeans", "--output"]).arg(dir.path()), 2);
+    assert!(refused.contains("kmeans-small.csv is there already") && refused.contains("--force"), "{refused}");
+    assert_eq!(fs::read_to_string(&mine).expect("there"), "mine");
+    answer(gristmill(["generate", "kmeans", "--force", "--output"]).arg(dir.path()));
+    assert_eq!(fs::read_to_string(&mine).expect("there").lines().count(), 10_000);
+    // The second of two files is there: the first is not made.
+    fs::write(dir.path().join("matrix-multiply-small-right.npy"), "mine").expect("written");
+    complaint(gristmill(["generate", "matrix-multiply", "--output"]).arg(dir.path()), 2);
+    assert!(!dir.path().join("matrix-multiply-small-left.npy").exists());
+}
+
 #[test]
 fn a_comparison_that_there_is_not_is_refused() {
     let refused = complaint(&mut gristmill(["experiment", "--only", "colours"]), 2);

@@ -26,7 +26,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::generate::{Generator, Size};
+use crate::generate::{Generator, Present, Size};
 use crate::messages::tell;
 use crate::output::print;
 use application::Subject;
@@ -114,7 +114,7 @@ impl Experiment {
         };
         let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));
         let directory = directory.expect("one of the two was chosen above");
-        let generator = Generator { size, seed: SEED, directory, keeps: true };
+        let generator = Generator { size, seed: SEED, directory, present: Present::Keep };
         let mut applications = Vec::new();
         for &subject in Subject::value_variants() {
             if !self.apps.is_empty() && !self.apps.contains(&subject) {
