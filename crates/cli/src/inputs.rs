@@ -37,8 +37,8 @@ pub struct Inputs {
     #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
     pub skip_bad_files: u32,
 
-    /// The longest record (for words: the longest word), at most 16MiB; a longer one is an error that names
-    /// its place
+    /// The longest record (for words: the longest word), less than 4GiB; a longer one is an error that names
+    /// its place. Each worker needs memory for the longest that it meets, beyond --memory
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = record_bytes, help_heading = INPUT)]
     pub record_bytes_max: usize,
 }
@@ -47,7 +47,7 @@ pub struct Inputs {
 pub const INPUT: &str = "Input";
 
 /// Keys are at most this long.
-const RECORD_BYTES_MAX: usize = 16 << 20;
+const RECORD_BYTES_MAX: usize = u32::MAX as usize;
 
 /// A column of CSV files, by number or by name.
 pub fn column(text: &str) -> Result<Column, String> {
@@ -61,7 +61,7 @@ pub fn column(text: &str) -> Result<Column, String> {
 fn record_bytes(text: &str) -> Result<usize, String> {
     match units::bytes(text)? {
         0 => Err("a record has at least one byte".to_owned()),
-        bytes if bytes > RECORD_BYTES_MAX => Err("the most is 16MiB".to_owned()),
+        bytes if bytes > RECORD_BYTES_MAX => Err("the most is 4GiB less one byte".to_owned()),
         bytes => Ok(bytes),
     }
 }

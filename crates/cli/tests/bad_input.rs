@@ -144,6 +144,19 @@ fn the_longest_word_is_exactly_as_long_as_the_limit_says() {
     }
 }
 
+/// `--record-bytes-max` was refused beyond 16 MiB, however much memory there was.
+#[test]
+fn a_record_may_be_as_long_as_memory_allows() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (path, counts) = (dir.path().join("long"), dir.path().join("counts"));
+    let mut text = b"a ".to_vec();
+    text.resize(40 << 20, b'x');
+    fs::write(&path, &text).expect("written");
+    answer(word_count(["--workers", "2", "--record-bytes-max", "1.5GiB", "-o"]).args([&counts, &path]));
+    let counted = fs::read(&counts).expect("the result");
+    assert!(counted.len() == text.len() + 5 && counted.starts_with(b"a\t1\nxxx") && counted.ends_with(b"x\t1\n"));
+}
+
 #[test]
 fn a_line_of_two_gibibytes_is_counted_in_little_memory() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -422,7 +435,7 @@ fn a_command_that_makes_no_sense_is_told_so() {
         &["--page-bytes", "12parsecs"],
         &["--task-timeout", "30"],
         &["--task-timeout", "30s", "--isolation", "thread"],
-        &["--record-bytes-max", "17MiB"],
+        &["--record-bytes-max", "4GiB"],
         &["--top", "0"],
         &["--sort", "size"],
         &["--stats", "stats.xml"],
