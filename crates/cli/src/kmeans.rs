@@ -8,6 +8,7 @@ use gristmill_apps::Matrix;
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::messages::tell;
+use crate::progress::Unit;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
@@ -56,7 +57,7 @@ Examples:
 
 impl KMeans {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+        let runs = Runs::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
         let points = Matrix::read(&mut runs.input()?)?;
         let integers = ["centre", "points"].map(|name| Kind::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();

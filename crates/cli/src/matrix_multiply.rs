@@ -12,6 +12,7 @@ use crate::aside::Aside;
 use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
+use crate::progress::Unit;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
@@ -69,7 +70,11 @@ Examples:
 
 impl MatrixMultiply {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+        let unit = match self.power.get() {
+            1 => Unit::Share,
+            times => Unit::Steps(Some(times as usize)),
+        };
+        let runs = Runs::new(&self.common)?.counted_in(unit);
         runs.reads(&self.left)?;
         let a = Matrix::read(&mut Input::paths([&self.left]))?;
         let b = Matrix::read(&mut runs.input()?)?;

@@ -5,6 +5,7 @@ use gristmill_apps::Matrix;
 
 use crate::common::Common;
 use crate::failure::Failure;
+use crate::progress::Unit;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
 
@@ -45,7 +46,7 @@ Examples:
 
 impl Pca {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+        let runs = Runs::new(&self.common)?.counted_in(Unit::Share);
         let data = Matrix::read(&mut runs.input()?)?;
         let mut columns = match self.print {
             Print::Components => {

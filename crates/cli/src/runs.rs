@@ -17,7 +17,7 @@ use crate::job_options::JobOptions;
 use crate::messages::line;
 use crate::output::{Destination, Output, Ranking};
 use crate::outputs::Outputs;
-use crate::progress::Terminal;
+use crate::progress::{Terminal, Unit};
 use crate::rows::Field;
 use crate::stats::Stats;
 
@@ -96,6 +96,12 @@ impl<'o> Runs<'o> {
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
         })
+    }
+
+    /// Shows the work of the jobs in another unit than bytes of the input.
+    pub fn counted_in(self, unit: Unit) -> Runs<'o> {
+        self.terminal.count_in(unit);
+        self
     }
 
     /// The input of the job, once it is known that nothing of it is written. What a user should know of it is told.

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::job_options::JobOptions;
 use crate::messages::tell;
 use crate::output::Destination;
+use crate::progress::Unit;
 use crate::rows::{Field, Kind};
 use crate::runs::Runs;
 use crate::units;
@@ -60,7 +61,8 @@ Examples:
 
 impl TileSearch {
     pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::without_input(&self.job, &self.destination)?;
+        let steps = self.depth.map(|depth| depth as usize + 1);
+        let runs = Runs::without_input(&self.job, &self.destination)?.counted_in(Unit::Steps(steps));
         let mut output = self.destination.open([Kind::Integer.named("depth"), Kind::Integer.named("states")])?;
         let mut search = gristmill_apps::TileSearch {
             goal: self.goal.clone(),
