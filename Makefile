@@ -1,6 +1,7 @@
 # make demo    word count of real text, on every processor
 # make test    every test
 # make lint    formatting, clippy and rustdoc without a warning
+# make spark-jar    the plugin for the Spark that is installed, without its tests
 #
 # What is missing is installed where this folder can install it; Rust itself it cannot.
 
@@ -10,7 +11,7 @@ GRISTMILL = $(TARGET)/release/gristmill
 # Text that every build leaves behind: the sources of the crates that cargo has fetched.
 DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 
-.PHONY: demo test test-rust test-questions test-bench test-spark lint clean
+.PHONY: demo test test-rust test-questions test-bench test-spark spark-jar lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
@@ -40,6 +41,9 @@ test-questions:
 # The folders in other languages bring a script once they have tests.
 test-bench test-spark: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
+
+spark-jar:
+	@spark/jar.sh
 
 lint: need-cargo
 	$(CARGO) fmt --all --check

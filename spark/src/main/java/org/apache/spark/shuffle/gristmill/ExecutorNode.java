@@ -24,7 +24,6 @@ import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.storage.BlockManagerId;
-import org.apache.spark.storage.StorageLevel;
 import org.apache.spark.util.RpcUtils;
 import org.gristmill.core.Coordinator;
 import org.gristmill.core.Emission;
@@ -40,7 +39,6 @@ import org.slf4j.LoggerFactory;
 import scala.PartialFunction;
 import scala.Tuple2;
 import scala.jdk.javaapi.FutureConverters;
-import scala.reflect.ClassTag$;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -308,9 +306,9 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
     try {
       Coordinator.Executor to = homes.get(home);
       ByteBuf bytes = joined(parcel);
-      return FutureConverters.asJava(env.blockManager().blockTransferService().uploadBlock(to.host(), to.port(), home,
-          BlockNames.parcel(shuffle, parcels.getAndIncrement(), bytes.readableBytes()), new NettyManagedBuffer(bytes),
-          StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte())).toCompletableFuture().thenApply(done -> null);
+      return FutureConverters.asJava(SparkTransfer.upload(env.blockManager().blockTransferService(), to.host(), to.port(), home,
+          BlockNames.parcel(shuffle, parcels.getAndIncrement(), bytes.readableBytes()), new NettyManagedBuffer(bytes)))
+          .toCompletableFuture().thenApply(done -> null);
     } catch (Throwable e) { // what goes wrong later Spark logs
       notSent(home, shuffle, e);
       return CompletableFuture.failedFuture(e);

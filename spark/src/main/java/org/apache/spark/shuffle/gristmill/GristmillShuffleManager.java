@@ -12,7 +12,6 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
-import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
@@ -30,7 +29,7 @@ import org.slf4j.LoggerFactory;
  * their writers and readers and runs the {@link ExecutorNode}; in local mode one instance is both. Shuffles that we cannot help
  * go to a sort shuffle manager of our own.
  */
-public final class GristmillShuffleManager implements ShuffleManager {
+public final class GristmillShuffleManager implements SparkTransfer {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
   /**
@@ -51,6 +50,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
   private final long inFlightBytes;
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
+  private final FallbackLog fallbacks = new FallbackLog(LOG);
   private final Map<Integer, Shared> shared = new ConcurrentHashMap<>();
   private final Thread starter;
   private DriverEndpoint driver;
@@ -85,11 +85,12 @@ public final class GristmillShuffleManager implements ShuffleManager {
 
   @Override
   public <K, V, C> ShuffleHandle registerShuffle(int shuffle, ShuffleDependency<K, V, C> dependency) {
-    Optional<String> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor);
+    Optional<FallbackReason.Found> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor);
     if (reason.isPresent()) {
-      LOG.info("Shuffle {} uses the sort shuffle: {}", shuffle, reason.get());
+      fallbacks.fellBack(shuffle, reason.get());
       return sort.registerShuffle(shuffle, dependency);
     }
+    fallbacks.ours(shuffle);
     int maps = dependency.rdd().getNumPartitions();
     driver.watchExecutors(dependency.rdd().context());
     driver.coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
@@ -158,6 +159,7 @@ public final class GristmillShuffleManager implements ShuffleManager {
 
   @Override
   public void stop() {
+    fallbacks.applicationEnds();
     starter.interrupt(); // first: it may be asking the driver
     synchronized (this) {
       stopped = true;

@@ -17,6 +17,8 @@ import org.gristmill.core.Settings;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.mockito.Mockito;
+import org.slf4j.Logger;
 import scala.Tuple2;
 
 /** Each reason to leave a shuffle to Spark, and that such a shuffle works. */
@@ -38,7 +40,7 @@ class FallbackTest {
     context.close();
   }
 
-  private static Optional<String> reason(boolean oneProcess, Map<String, String> set) {
+  private static Optional<FallbackReason.Found> reason(boolean oneProcess, Map<String, String> set) {
     SparkConf conf = new SparkConf(false);
     set.forEach(conf::set);
     return FallbackReason.firstFor(conf, new Settings(e -> conf.get(e.key(), null)), dependency, oneProcess);
@@ -53,7 +55,7 @@ class FallbackTest {
   void settingsThatCannotBeHonouredAreNamed() {
     for (String setting : List.of("spark.shuffle.service.enabled", "spark.shuffle.push.enabled",
         "spark.shuffle.useOldFetchProtocol", "spark.decommission.enabled")) {
-      assertTrue(reason(false, Map.of(setting, "true")).orElseThrow().contains(setting));
+      assertTrue(reason(false, Map.of(setting, "true")).orElseThrow().sentence().contains(setting));
       IllegalStateException e = assertThrows(IllegalStateException.class,
           () -> reason(false, Map.of(setting, "true", "spark.gristmill.fallback", "false")));
       assertTrue(e.getMessage().contains(setting));
@@ -62,8 +64,8 @@ class FallbackTest {
 
   @Test
   void shufflesWithNothingToGainAreLeftToSparkUnlessToldOtherwise() {
-    assertTrue(reason(true, Map.of()).orElseThrow().contains("one process"));
-    assertTrue(reason(false, Map.of("spark.gristmill.fallback.blocksMin", "101")).orElseThrow().contains("100 blocks"));
+    assertTrue(reason(true, Map.of()).orElseThrow().sentence().contains("one process"));
+    assertTrue(reason(false, Map.of("spark.gristmill.fallback.blocksMin", "101")).orElseThrow().sentence().contains("100 blocks"));
     assertFalse(reason(true, Map.of("spark.gristmill.fallback", "false")).isPresent());
   }
 
@@ -73,5 +75,41 @@ class FallbackTest {
     long sum = context.parallelize(IntStream.range(0, 1000).boxed().toList(), 10).mapToPair(i -> new Tuple2<>(i % 10, 1L))
         .reduceByKey(Long::sum).values().reduce(Long::sum);
     assertEquals(1000, sum);
+  }
+
+  /** Newcomers who tried {@code local[*]} measured Spark's own shuffle and did not know. */
+  @Test
+  void oneLineSaysThatNoShuffleIsOursAsSoonAsThatIsSure() {
+    Logger log = Mockito.mock(Logger.class);
+    FallbackLog always = new FallbackLog(log);
+    always.fellBack(0, reason(true, Map.of()).orElseThrow());
+    always.fellBack(1, reason(true, Map.of()).orElseThrow());
+    always.applicationEnds();
+    Mockito.verify(log, Mockito.times(1)).warn(Mockito.contains("not active"), Mockito.contains("local-cluster[2,1,1024]"));
+    Mockito.verify(log, Mockito.never()).warn(Mockito.anyString(), Mockito.<Object>any(), Mockito.<Object>any());
+  }
+
+  @Test
+  void ifSingleShufflesAreTooSmallTheLineComesAtTheEnd() {
+    Logger log = Mockito.mock(Logger.class);
+    FallbackReason.Found small = reason(false, Map.of("spark.gristmill.fallback.blocksMin", "101")).orElseThrow();
+    FallbackLog none = new FallbackLog(log);
+    none.fellBack(0, small);
+    none.fellBack(1, small);
+    Mockito.verify(log, Mockito.never()).warn(Mockito.anyString(), Mockito.<Object>any());
+    none.applicationEnds();
+    Mockito.verify(log, Mockito.times(1)).warn(Mockito.contains("was not active"), Mockito.eq(2), Mockito.contains("blocksMin"));
+  }
+
+  @Test
+  void anApplicationWithAShuffleOfOursSaysSoOnceAndDoesNotWarn() {
+    Logger log = Mockito.mock(Logger.class);
+    FallbackLog some = new FallbackLog(log);
+    some.fellBack(0, reason(false, Map.of("spark.gristmill.fallback.blocksMin", "101")).orElseThrow());
+    some.ours(1);
+    some.ours(2);
+    some.applicationEnds();
+    Mockito.verify(log, Mockito.times(1)).info(Mockito.contains("Gristmill is active"), Mockito.<Object>any());
+    Mockito.verify(log, Mockito.never()).warn(Mockito.anyString(), Mockito.<Object>any(), Mockito.<Object>any());
   }
 }

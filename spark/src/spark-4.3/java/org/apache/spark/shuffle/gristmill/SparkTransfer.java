@@ -1,0 +1,18 @@
+package org.apache.spark.shuffle.gristmill;
+
+import org.apache.spark.network.BlockTransferService;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.shuffle.BlockingShuffleManager;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.StorageLevel;
+import scala.Option;
+import scala.concurrent.Future;
+import scala.reflect.ClassTag$;
+import scala.runtime.BoxedUnit;
+
+/** How Spark from 4.3 on has a shuffle manager that stores blocks, and how a block is uploaded there. */
+interface SparkTransfer extends BlockingShuffleManager {
+  static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
+    return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte(), Option.empty(), false);
+  }
+}

@@ -1,0 +1,17 @@
+package org.apache.spark.shuffle.gristmill;
+
+import org.apache.spark.network.BlockTransferService;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.shuffle.ShuffleManager;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.StorageLevel;
+import scala.concurrent.Future;
+import scala.reflect.ClassTag$;
+import scala.runtime.BoxedUnit;
+
+/** How Spark before 4.3 has a shuffle manager that stores blocks, and how a block is uploaded there. */
+interface SparkTransfer extends ShuffleManager {
+  static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
+    return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte());
+  }
+}
