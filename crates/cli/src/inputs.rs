@@ -37,6 +37,11 @@ pub struct Inputs {
     #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
     pub skip_bad_files: u32,
 
+    /// Read pipes as they come, each by one worker, without a copy: a worker that dies then ends the job. For subcommands
+    /// that need not look at their input before (word-count, string-match, palindromes, sort)
+    #[arg(long, help_heading = INPUT)]
+    no_retry: bool,
+
     /// The longest record (for words: the longest word), less than 4GiB; a longer one is an error that names
     /// its place. Each worker needs memory for the longest that it meets, beyond --memory
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = record_bytes, help_heading = INPUT)]
@@ -111,7 +116,7 @@ impl Inputs {
     }
 
     fn prepared(&self, input: Input) -> Input {
-        input.follow(self.follow).skip_bad_files(self.skip_bad_files)
+        input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.no_retry)
     }
 }
 

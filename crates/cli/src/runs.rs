@@ -117,7 +117,7 @@ impl<'o> Runs<'o> {
             InputNews::SetAside(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((*file).clone()),
             news => tell(news),
         });
-        self.outputs.check_sources(input.sources()?)?;
+        self.outputs.check_sources(input.look()?)?;
         Ok(input)
     }
 

@@ -348,3 +348,255 @@ fn names_need_not_be_utf_8() {
     let missing = complaint(word_count([OsStr::from_bytes(b"miss\xe9")]).current_dir(dir.path()), 1);
     assert!(missing.starts_with("gristmill: cannot read miss"), "{missing}");
 }
+
+/// What the list of things set aside says: names of files, and causes.
+fn listed(path: &Path) -> Vec<(String, String)> {
+    let list = fs::read_to_string(path).expect("the list");
+    let lines = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let word = |word: &serde_json::Value| word.as_str().unwrap_or_default().to_owned();
+    lines.map(|line| (word(&line["file"]), word(&line["cause"]))).collect()
+}
+
+#[test]
+fn files_that_cannot_be_read_are_set_aside_whole() {
+    // One misnamed archive in a folder ended everything; and of one that is damaged in its middle nothing may be counted.
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("d")).expect("made");
+    fs::write(path("d/good.txt"), "good good").expect("written");
+    let random =
+        |seed: u32| (0..400_000u32).map(move |n| format!("w{} ", (n ^ seed).wrapping_mul(2_654_435_761) >> 12));
+    let text: String = random(7).collect();
+    for packing in COMPRESSED {
+        let name = format!("d/damaged {packing:?}.{}", packing.extension());
+        let mut packed = packing.pack(text.as_bytes(), 40_000);
+        let middle = packed.len() * 2 / 3;
+        packed[middle..].iter_mut().take(64).for_each(|byte| *byte ^= 0xff);
+        fs::write(path(&name), packed).expect("written");
+    }
+    fs::write(path("d/empty.gz"), "").expect("written");
+    fs::write(path("d/misnamed.zst"), "once upon a time").expect("written");
+    std::os::unix::fs::symlink("nowhere", path("d/dangling")).expect("linked");
+    let bad = COMPRESSED.len() + 2;
+    let run = |arguments: &[&str]| {
+        let mut command = word_count(["--workers", "2", "--split-bytes", "100000"]);
+        command.args(arguments).current_dir(dir.path());
+        command
+    };
+    // 1. Without leave the first of them is an error.
+    let first = complaint(&mut run(&["d"]), 1);
+    assert!(first.starts_with("gristmill: cannot read d/"), "{first}");
+    // 2. With it they are listed, and nothing of them is counted.
+    for more in [&["--isolation", "process"][..], &["--isolation", "thread"], &["--deterministic"]] {
+        let (counted, complaint) =
+            told(run(&["--skip-bad-files", "all", "--bad-records", "list", "d", "--quiet"]).args(more));
+        assert_eq!(String::from_utf8_lossy(&counted), "good\t2\n", "{complaint}");
+        assert!(complaint.is_empty(), "{complaint}");
+        assert_eq!(listed(&path("list")).len(), bad);
+    }
+    // 3. The links are followed, and one of them leads nowhere; what is named may be missing.
+    let number = (bad + 2).to_string();
+    let (counted, complaint) = told(&mut run(&["--skip-bad-files", &number, "--follow", "d", "missing"]));
+    assert_eq!(counted, b"good\t2\n", "{complaint}");
+    let expected =
+        format!("gristmill: {number} files were set aside and not counted; bad-records.jsonl says which and why\n");
+    assert_eq!(complaint, expected);
+    for (file, cause) in listed(&path("bad-records.jsonl")) {
+        assert!(cause.starts_with(&format!("cannot read {file}")), "{file}: {cause}");
+    }
+    // 4. One more than may be is an error that says how many may.
+    let number = (bad - 1).to_string();
+    let more = self::complaint(&mut run(&["--skip-bad-files", &number, "d"]), 1);
+    assert!(
+        more.contains(&format!("The {number} files that may be set aside (--skip-bad-files) had been found before")),
+        "{more}"
+    );
+    // 5. Nothing at all is left of the input.
+    let nothing = self::complaint(&mut run(&["--skip-bad-files", "all", "d/empty.gz", "missing"]), 1);
+    assert!(
+        nothing.starts_with("gristmill: there is nothing left to read: 2 files were set aside; the first: "),
+        "{nothing}"
+    );
+    let useless = self::complaint(&mut run(&["--bad-records", "list", "d"]), 2);
+    assert!(useless.contains("add --skip-bad-records or --skip-bad-files"), "{useless}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_set_aside() {
+    // One folder without permission ended everything.
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir_all(path("d/secret")).expect("made");
+    fs::write(path("d/text"), "word").expect("written");
+    for (name, mode) in [("", 0o777), ("d", 0o755), ("d/secret", 0o000)] {
+        fs::set_permissions(path(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("set");
+    }
+    // Root may read everything, so root runs a copy of the command as nobody.
+    fs::copy(env!("CARGO_BIN_EXE_gristmill"), path("gristmill")).expect("copied");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(path("gristmill"));
+        command.args(["word-count", "--workers", "2"]).args(arguments).stdin(Stdio::null()).current_dir(dir.path());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::process::CommandExt::gid(
+                std::os::unix::process::CommandExt::uid(&mut command, 65534),
+                65534,
+            );
+        }
+        command
+    };
+    for input in ["d", "d/**"] {
+        let refused = complaint(&mut run(&[input]), 1);
+        assert_eq!(refused, "gristmill: cannot read d/secret: Permission denied (os error 13)\n");
+        let (counted, _) = told(&mut run(&["--skip-bad-files", "1", input]));
+        assert_eq!(counted, b"word\t1\n");
+        let cause = "cannot read d/secret: Permission denied (os error 13)";
+        assert_eq!(listed(&path("bad-records.jsonl")), [("d/secret".to_owned(), cause.to_owned())]);
+    }
+    fs::set_permissions(path("d/secret"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("set");
+}
+
+#[test]
+fn pictures_are_counted_and_other_files_among_them_are_left_out() {
+    // A readme among the pictures ended everything.
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("d")).expect("made");
+    let mut bmp = vec![0; 54];
+    bmp[..2].copy_from_slice(b"BM");
+    for (at, word) in [(10, 54u32), (14, 40), (18, 1), (22, 1), (26, 1), (28, 24)] {
+        bmp[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    bmp.extend_from_slice(&[1, 2, 3, 0]);
+    fs::write(path("d/a.bmp"), &bmp).expect("written");
+    fs::write(path("d/readme.txt"), "about these pictures").expect("written");
+    let run = |arguments: &[&str]| {
+        let mut command = gristmill(["histogram", "--workers", "2"]);
+        command.args(arguments).current_dir(dir.path());
+        command
+    };
+    let one = b"blue\t1\t1\ngreen\t2\t1\nred\t3\t1\n";
+    let only = |rows: Vec<u8>| {
+        let rows = String::from_utf8(rows).expect("text");
+        rows.lines()
+            .filter(|row| !row.ends_with("\t0"))
+            .flat_map(|row| format!("{row}\n").into_bytes())
+            .collect::<Vec<u8>>()
+    };
+    let (rows, complaint) = told(&mut run(&["d"]));
+    assert_eq!(only(rows), one);
+    assert_eq!(complaint, "gristmill: 1 file of another kind was left out: d/readme.txt\n");
+    // One that is named is an error.
+    let named = self::complaint(&mut run(&["d/readme.txt"]), 1);
+    assert!(named.contains("d/readme.txt: is no BMP, PNG or JPEG image"), "{named}");
+    // So is one whose name says that it is a picture, and one that is cut off, unless they are set aside.
+    fs::write(path("d/b.jpg"), "<html>404</html>").expect("written");
+    fs::write(path("d/c.bmp"), &bmp[..56]).expect("written");
+    // Grey, 8 x 8 pixels, cut off behind its quantisation table.
+    fs::write(path("d/d.jpg"), [&b"\xff\xd8\xff\xdb\0\x43\0"[..], &[1; 64]].concat()).expect("written");
+    let refused = self::complaint(&mut run(&["d"]), 1);
+    assert!(refused.starts_with("gristmill: d/b.jpg: is no BMP"), "{refused}");
+    let (rows, _) = told(&mut run(&["--skip-bad-files", "all", "d"]));
+    assert_eq!(only(rows), one);
+    let bad: Vec<_> = listed(&path("bad-records.jsonl")).into_iter().map(|(file, _)| file).collect();
+    assert_eq!(bad, ["d/b.jpg", "d/c.bmp", "d/d.jpg"]);
+}
+
+/// What the files are that a process has open, and the processes that it has forked.
+fn open_files(pid: u32) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.map(|link| link.to_string_lossy().into_owned()).collect()
+}
+
+fn workers_of(pid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_whitespace().map(|child| child.parse().expect("a process id")).collect()
+}
+
+fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    for _ in 0..2000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what} did not come");
+}
+
+#[test]
+fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
+    // A pipe of a terabyte filled the folder for temporary files, whatever --spill-dir said.
+    let dir = tempfile::tempdir().expect("a directory");
+    let spill = dir.path().join("spill");
+    fs::create_dir(&spill).expect("made");
+    let expected = oracle(&text(), false);
+    let begin = |arguments: &[&str]| {
+        let mut command = word_count(["--workers", "2", "--spill-dir"]);
+        command.arg(&spill).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(&text()[..100_000]).expect("written");
+        (child, stdin)
+    };
+    // 1. It is copied, to that folder.
+    let (child, mut stdin) = begin(&[]);
+    let name = spill.to_string_lossy().into_owned();
+    wait_for("a copy", || open_files(child.id()).iter().any(|file| file.starts_with(&name)).then_some(()));
+    stdin.write_all(&text()[100_000..]).expect("written");
+    drop(stdin);
+    assert!(child.wait_with_output().expect("ended").stdout == expected);
+    let child = word_count(["--spill-dir", "/proc"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let told = child.expect("started").wait_with_output().expect("ended");
+    let complaint = String::from_utf8_lossy(&told.stderr);
+    assert!(complaint.starts_with("gristmill: cannot copy standard input to the folder /proc: "), "{complaint}");
+    assert!(complaint.contains("--spill-dir") && complaint.contains("--no-retry"), "{complaint}");
+    // 2. It is read as it comes, compressed or not, and no copy is made.
+    for isolation in ["process", "thread"] {
+        let (child, mut stdin) = begin(&["--no-retry", "--isolation", isolation]);
+        wait_for("a worker", || (isolation == "thread" || !workers_of(child.id()).is_empty()).then_some(()));
+        assert!(!open_files(child.id()).iter().any(|file| file.starts_with(&name)));
+        stdin.write_all(&text()[100_000..]).expect("written");
+        drop(stdin);
+        assert!(child.wait_with_output().expect("ended").stdout == expected, "{isolation}");
+    }
+    for packing in COMPRESSED {
+        let packed = packing.pack(&text(), 30_000);
+        for (bytes, status) in [(&packed[..], 0), (&packed[..packed.len() / 2], 1)] {
+            let command = &mut word_count(["--no-retry", "--workers", "2"]);
+            let mut child =
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+            // It may have found the end before all is written.
+            let _ = child.stdin.take().expect("a pipe").write_all(bytes);
+            let told = child.wait_with_output().expect("ended");
+            let complaint = String::from_utf8_lossy(&told.stderr);
+            assert_eq!(told.status.code(), Some(status), "{packing:?}: {complaint}");
+            assert!(
+                status == 1 && complaint.contains("truncated") || told.stdout == expected,
+                "{packing:?}: {complaint}"
+            );
+        }
+    }
+    // 3. A worker that dies ends the job: what it had read is gone.
+    let (child, stdin) = begin(&["--no-retry"]);
+    let worker = wait_for("a worker", || workers_of(child.id()).first().copied());
+    let killed = Command::new("kill").args(["-KILL", &worker.to_string()]).status().expect("kill is there");
+    assert!(killed.success());
+    let told = child.wait_with_output().expect("ended");
+    let complaint = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("standard input was read as it came (--no-retry), and what"), "{complaint}");
+    assert!(told.stdout.is_empty());
+    drop(stdin);
+    // 4. What must be read twice cannot be read as it comes.
+    for arguments in [&["group-by", "--by", "x"][..], &["word-count", "--skip-bad-records", "1"]] {
+        let mut child = gristmill(arguments);
+        child.arg("--no-retry").current_dir(dir.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().expect("started");
+        // Nobody may read it.
+        let _ = child.stdin.take().expect("a pipe").write_all(b"x,y\n1,2\n");
+        let told = child.wait_with_output().expect("ended");
+        let complaint = String::from_utf8_lossy(&told.stderr);
+        assert_eq!(told.status.code(), Some(2), "{arguments:?}: {complaint}");
+        assert!(complaint.contains("leave out --no-retry"), "{complaint}");
+    }
+}

@@ -70,7 +70,7 @@ pub(crate) fn read_to_the_end(source: &Source) -> std::result::Result<(), String
     let (mut buffer, mut at) = (vec![0; 256 << 10], 0);
     loop {
         match content.read(&mut buffer) {
-            Ok(0) if source.compression().is_none() && at < source.bytes => {
+            Ok(0) if source.is_plain() && at < source.bytes => {
                 let path = source.name.clone();
                 return Err(Error::Truncated { path, expected: source.bytes, found: at }.to_string());
             }

@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// A stream cannot be copied to a file, as it must be to be read twice.
     #[error(
-        "cannot copy {} to the folder {}: {source} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with --spill-dir (Input::spool_dir)",
+        "cannot copy {} to the folder {}: {source} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with --spill-dir (Input::spool_dir), or read it without a copy with --no-retry (Input::read_once)",
         path.display(), folder.display()
     )]
     Spool {
@@ -55,6 +55,17 @@ pub enum Error {
         copied_bytes: u64,
         /// What the system says.
         source: io::Error,
+    },
+    /// A worker died, and what it had read of a stream is gone ([`Input::read_once`](crate::Input::read_once)).
+    #[error(
+        "{last}. {} was read as it came (--no-retry, Input::read_once), and what that worker had of it is gone. Leave that out: then it is copied first, and read again",
+        path.display()
+    )]
+    ReadOnce {
+        /// The stream.
+        path: PathBuf,
+        /// The death: worker, role, place, cause.
+        last: String,
     },
     /// A program cannot read a file ([`Input::sift`](crate::Input::sift)).
     #[error("{}: {why}", path.display())]

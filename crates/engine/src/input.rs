@@ -49,6 +49,7 @@ pub(crate) struct Look {
     pub follow: bool,
     pub skip_bad_files: u32,
     pub spool_dir: Option<PathBuf>,
+    pub read_once: bool,
     pub news: News,
 }
 
@@ -192,6 +193,13 @@ impl Input {
         self
     }
 
+    /// Whether streams are read as they come, by one worker each, and not copied to a file first. What was read is gone
+    /// then: a worker that dies ends the job, and no program can look at them before ([`Input::sources`]).
+    pub fn read_once(mut self, read_once: bool) -> Input {
+        self.look.read_once = read_once;
+        self
+    }
+
     /// Calls `tell` with whatever a user should know of the input, while it is looked for.
     pub fn on_news(mut self, tell: impl Fn(&InputNews<'_>) + Send + Sync + 'static) -> Input {
         self.look.news = News(Some(Arc::new(tell)));
@@ -218,8 +226,24 @@ impl Input {
     /// They are looked for once; what cannot be read twice is copied now.
     ///
     /// # Errors
-    /// As a job that reads this input: a path that leads nowhere, an empty directory.
+    /// As a job that reads this input: a path that leads nowhere, an empty directory. [`Error::Setting`] for a stream that is
+    /// read as it comes ([`Input::read_once`]).
     pub fn sources(&mut self) -> Result<&[Source]> {
+        let sources = self.look()?;
+        match sources.iter().find(|source| source.is_stream()) {
+            Some(stream) => Err(Error::Setting(format!(
+                "{} is to be read as it comes, and this program must look at its input before its job: leave out --no-retry",
+                stream.name.display()
+            ))),
+            None => Ok(sources),
+        }
+    }
+
+    /// The same for those who only want to know which files there are.
+    ///
+    /// # Errors
+    /// As a job that reads this input.
+    pub fn look(&mut self) -> Result<&[Source]> {
         let opened = self.open()?;
         Ok(&self.opened.insert(opened).sources)
     }
@@ -230,6 +254,7 @@ impl Input {
     /// # Errors
     /// As [`Input::sources`]; [`Error::Unfit`] for a file that is bad.
     pub fn sift(&mut self, mut look_at: impl FnMut(&Source) -> Verdict) -> Result<()> {
+        self.sources()?;
         let opened = self.open()?;
         let (mut left_out, mut bad, mut sources) = (Tallies::default(), opened.bad.clone(), Vec::new());
         for source in opened.sources.iter() {
@@ -328,14 +353,19 @@ fn nothing_left(left_out: &Tallies, bad: &[BadFile]) -> Error {
 impl Opened {
     /// True when some of it was copied from a stream, or made by the program: the next run of the job cannot read it.
     pub fn is_spooled(&self) -> bool {
-        !self.kept.is_empty()
+        !self.kept.is_empty() || self.has_stream()
+    }
+
+    /// True when some of it is read as it comes.
+    pub fn has_stream(&self) -> bool {
+        self.sources.iter().any(Source::is_stream)
     }
 
     /// The states of CSV before all places where a job with these settings and splits of `split_bytes` cuts a file;
     /// nothing for other records.
     pub fn quotes(&self, settings: &Settings, split_bytes: u64) -> Result<HashMap<(usize, u64), State>> {
         let Records::Csv(delimiter) = settings.records else { return Ok(HashMap::new()) };
-        let is_cut = |source: &Source| source.compression().is_none() && source.bytes > split_bytes;
+        let is_cut = |source: &Source| source.is_plain() && source.bytes > split_bytes;
         if !self.sources.iter().any(is_cut) {
             return Ok(HashMap::new());
         }

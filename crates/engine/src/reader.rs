@@ -147,7 +147,7 @@ impl Reader {
         wanted: usize,
     ) -> Result<(usize, bool), Failure> {
         let source = &tasks.sources[index];
-        let plain = source.compression().is_none();
+        let plain = source.is_plain();
         let wanted = if plain { wanted.min((source.bytes - position) as usize) } else { wanted };
         if self.buffer.len() < filled + wanted {
             self.buffer.resize(filled + wanted, 0);

@@ -121,7 +121,8 @@ pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
     let first = sources.iter().find(|source| source.bytes > 0);
     let is_large =
         matches!(settings.records, Records::WholeFile) && first.is_some_and(|first| first.bytes > WHOLE_BYTES_MAX);
-    settings.sample && !is_large && input_bytes >= WORTH_BYTES
+    let is_read_once = sources.iter().any(Source::is_stream);
+    settings.sample && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
 }
 
 /// The input in about so many tasks, of which the first chunk of each is a piece.

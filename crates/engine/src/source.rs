@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::compression::{Compression, MAGIC_BYTES};
 use crate::cuts::{self, Cut};
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Stored};
 use crate::error::{Error, Result};
 
 /// One file of the input.
@@ -24,16 +25,29 @@ pub struct Source {
     packing: Option<Packing>,
 }
 
-/// How a compressed file is packed.
+/// How a file is packed whose content cannot be read from any byte on: it is compressed, or a stream.
 #[derive(Clone, Debug)]
 struct Packing {
-    compression: Compression,
+    compression: Option<Compression>,
     /// Where it can be cut, its beginning and its end among them.
     cuts: Arc<[Cut]>,
+    stream: Option<Arc<Stream>>,
+}
+
+/// A stream that is read as it comes, once.
+#[derive(Debug)]
+struct Stream {
+    file: Arc<File>,
+    /// The first bytes, which were read to recognise it.
+    head: Vec<u8>,
+    is_taken: AtomicBool,
 }
 
 /// How much content a file has when nobody can say before it is decoded.
 pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
+
+/// How much a stream is taken to have when a job is planned: enough for all workers.
+const STREAM_BYTES: u64 = 1 << 30;
 
 impl Source {
     /// A file that is read as it is.
@@ -55,15 +69,44 @@ impl Source {
             Ok(Some(compression)) => {
                 let ends = || [Cut { stored: 0, content: 0 }, Cut { stored: bytes, content: UNKNOWN_BYTES }].into();
                 let cuts = cuts::find(file, compression, bytes).map_err(failed)?.map_or_else(ends, Arc::from);
-                Some(Packing { compression, cuts })
+                Some(Packing { compression: Some(compression), cuts, stream: None })
             }
         };
         Ok(Source { name, path, bytes, is_below: false, packing })
     }
 
+    /// A stream that is read as it comes, by the one task that reads it.
+    ///
+    /// # Errors
+    /// As for a file.
+    pub(crate) fn stream(name: PathBuf, file: File) -> Result<Source> {
+        let failed = |source| Error::Input { path: name.clone(), source };
+        let mut head = Vec::new();
+        (&file).take(MAGIC_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+        let compression = Compression::recognise(&name, &head).map_err(|why| Error::Compressed {
+            path: name.clone(),
+            offset: 0,
+            why,
+        })?;
+        let cuts = [Cut { stored: 0, content: 0 }, Cut { stored: 0, content: UNKNOWN_BYTES }].into();
+        let stream = Stream { file: file.into(), head, is_taken: AtomicBool::new(false) };
+        let packing = Some(Packing { compression, cuts, stream: Some(stream.into()) });
+        Ok(Source { path: name.clone(), name, bytes: STREAM_BYTES, is_below: false, packing })
+    }
+
     /// How it is compressed; `None` if it is not.
     pub fn compression(&self) -> Option<Compression> {
-        self.packing.as_ref().map(|packing| packing.compression)
+        self.packing.as_ref().and_then(|packing| packing.compression)
+    }
+
+    /// Its content is what the file holds, and can be read from any byte on.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.packing.is_none()
+    }
+
+    /// It is read as it comes, once.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.packing.as_ref().is_some_and(|packing| packing.stream.is_some())
     }
 
     /// Its content from the beginning, decompressed.
@@ -91,7 +134,13 @@ impl Source {
     /// The content of a compressed file from byte `at` on; `None` if it is not compressed.
     pub(crate) fn unpacked_from(&self, at: u64) -> io::Result<Option<Content>> {
         let Some(packing) = &self.packing else { return Ok(None) };
-        let file = Arc::new(File::open(&self.path)?);
+        let file = match &packing.stream {
+            None => Arc::new(File::open(&self.path)?),
+            Some(stream) if at > 0 || stream.is_taken.swap(true, Ordering::Relaxed) => {
+                return Err(io::Error::other("it was read as it came (--no-retry), and cannot be read again"));
+            }
+            Some(stream) => stream.file.clone(),
+        };
         let stretch = packing.cuts.partition_point(|cut| cut.content <= at).clamp(1, packing.cuts.len() - 1) - 1;
         let decoder = packing.decoder(&file, stretch)?;
         let mut content =
@@ -109,8 +158,11 @@ impl Source {
 
 impl Packing {
     fn decoder(&self, file: &Arc<File>, stretch: usize) -> io::Result<Decoder> {
-        let range = self.cuts[stretch].stored..self.cuts[stretch + 1].stored;
-        Decoder::new(file.clone(), self.compression, range)
+        let stored = match &self.stream {
+            None => Stored::range(file.clone(), self.cuts[stretch].stored..self.cuts[stretch + 1].stored),
+            Some(stream) => Stored::stream(file.clone(), stream.head.clone()),
+        };
+        Decoder::new(stored, self.compression)
     }
 }
 

@@ -121,6 +121,8 @@ fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
     let whole = || vec![(content_bytes, file.bytes)];
     match (file.cuts(), records) {
         _ if content_bytes == 0 => Vec::new(),
+        // Nobody knows how much it has.
+        _ if file.is_stream() => vec![(content_bytes, 0)],
         (_, Records::WholeFile) => whole(),
         (None, _) => {
             let step = match records {

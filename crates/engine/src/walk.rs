@@ -232,7 +232,7 @@ impl<'l> Walk<'l> {
             if facts.is_file() {
                 file.rewind().map_err(failed)?;
             }
-            self.add_stream(path.to_owned(), &mut file)?;
+            self.add_stream(path.to_owned(), file)?;
         } else {
             let mut source = Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file)?;
             source.is_below = way == Way::Below;
@@ -300,12 +300,17 @@ impl<'l> Walk<'l> {
             self.kept.push(file);
             return Ok(());
         }
-        self.add_stream(name, &mut file)
+        self.add_stream(name, file)
     }
 
-    /// Copies a stream, which can be read only once.
-    fn add_stream(&mut self, name: PathBuf, stream: &mut impl Read) -> Result<()> {
-        let (file, bytes) = spool::copy(stream, &name, self.look)?;
+    /// Copies a stream, which can be read only once, unless that is enough.
+    fn add_stream(&mut self, name: PathBuf, mut stream: File) -> Result<()> {
+        // Whoever sets bad files aside reads everything twice.
+        if self.look.read_once && self.look.skip_bad_files == 0 {
+            self.sources.push(Source::stream(name, stream)?);
+            return Ok(());
+        }
+        let (file, bytes) = spool::copy(&mut stream, &name, self.look)?;
         self.sources.push(Source::recognised(name, in_proc(&file), bytes, &file)?);
         self.kept.push(file);
         Ok(())

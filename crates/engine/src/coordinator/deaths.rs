@@ -66,6 +66,11 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         };
         // 1. Nobody sends to it any more, and senders take back what it held.
         shared.pages.declare_dead(role.slot);
+        if let Some(stream) = self.work.tasks.sources.iter().find(|source| source.is_stream())
+            && !reducer.is_some_and(has_ended)
+        {
+            return Err(Error::ReadOnce { path: stream.name.clone(), last: format!("{who} died {place}: {cause}") });
+        }
         // 2. How often that may happen. Before the task can be claimed again it is known how.
         let last = format!("{who} died {place}: {cause}");
         let mut attempt = String::new();

@@ -97,6 +97,15 @@ impl<J: MapReduce> Prepared<J> {
         }
         // 2. What there is to read, and what of it is done.
         let opened = input.open()?;
+        let reads_again = match kind.state {
+            Some(_) => Some("a job in steps"),
+            None => (settings.skip_bad_records > 0).then_some("a job that sets records aside"),
+        };
+        if let Some(what) = reads_again.filter(|_| opened.has_stream()) {
+            return Err(Error::Setting(format!(
+                "{what} reads its input more than once: leave out --no-retry (Input::read_once)"
+            )));
+        }
         let mut checkpoint = open_checkpoint::<J>(settings, &opened)?;
         if let Some((_, facts)) = &checkpoint {
             settings.continue_with(facts);
@@ -159,6 +168,8 @@ impl<J: MapReduce> Prepared<J> {
             bad_records: settings.skip_bad_records as usize,
         };
         let (_opened, _child) = (opened, child);
+        // What a stream was taken to have is not known.
+        let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
         Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, shelf, room, _opened, _child })
     }
 
