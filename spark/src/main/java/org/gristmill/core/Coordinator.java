@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
@@ -24,10 +25,10 @@ public final class Coordinator {
   public record Location(int epoch, List<Executor> homes, Lineage lineage) {}
 
   /**
-   * Location and sizes for a map status; {@code accepted} is false if the attempt must not become a winner, {@code complete}
-   * true if every map of the shuffle has committed.
+   * Location, sizes, and Spark's checksum of rows for a map status; {@code accepted} is false if the attempt must not become a
+   * winner, {@code complete} true if every map of the shuffle has committed.
    */
-  public record Commit(boolean accepted, boolean complete, Executor location, long[] sizes) {}
+  public record Commit(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
 
   /** A plan, the executors that it names, and the partitions of which senders shall send again what they have kept. */
   public record Placed(Plan plan, List<Executor> executors, BitSet refill) {}
@@ -48,8 +49,17 @@ public final class Coordinator {
 
   /** What the coordinator has done for it. Calls must not block. */
   public interface Cluster {
-    /** The map outputs of these attempts are not to be used any more. */
-    void unregister(int shuffle, Set<Long> attempts);
+    /** The map outputs of these attempts are not to be used any more. True if any of them was. */
+    boolean unregister(int shuffle, Set<Long> attempts);
+
+    /** As {@link #unregister} for an attempt of which no ledger knows: of a shuffle that is not ours. */
+    boolean unregisterAnywhere(long attempt);
+
+    /** The epoch of Spark's map output tracker: it counts up when map outputs are unregistered. */
+    long trackerEpoch();
+
+    /** Ends the jobs that need this stage. */
+    void fail(int stage, String reason);
 
     void publish(Placed placed);
 
@@ -68,6 +78,7 @@ public final class Coordinator {
   private long homesLost;
   private long attemptsRefused;
   private long incompleteReads;
+  private long outputsReplaced;
 
   /** @param planShare share of a shuffle's maps that must have committed before its partitions are placed */
   public Coordinator(Cluster cluster, double planShare, Recovery recovery) {
@@ -126,23 +137,76 @@ public final class Coordinator {
     return ledger(shuffle).start(mapIndex, attempt, executor);
   }
 
-  public synchronized Commit commit(int shuffle, long attempt, long records, long millis, long[] sizes) {
+  public synchronized Commit commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
     ShuffleLedger s = ledger(shuffle);
+    if (!s.isWhole(attempt) || !proves(s, attempt, digest)) {
+      attemptsRefused++;
+      return new Commit(false, false, null, sizes, 0);
+    }
     boolean planned = s.plan() != null;
-    StatusShaper.Status status = s.commit(attempt, records, millis, sizes, executors(), planShare);
+    StatusShaper.Status status = s.commit(attempt, records, millis, sizes, digest, executors(), planShare);
     if (!planned && s.plan() != null) {
       announce(s);
-    }
-    if (status == null) {
-      attemptsRefused++;
-      return new Commit(false, false, null, sizes);
     }
     if (s.allCommitted() && s.commits() == s.maps) {
       cluster.log("shuffle " + shuffle + " is written: " + s.describe());
       shufflesWritten++;
       lastWritten = s.balance();
     }
-    return new Commit(true, s.allCommitted(), known.get(status.location()), status.sizes());
+    return new Commit(true, s.allCommitted(), known.get(status.location()), status.sizes(), s.digest(attempt).rows());
+  }
+
+  /**
+   * Whether an attempt may win. It may if it has written what its map wrote before. If not:
+   * <ol>
+   * <li>Where nothing is lost of the first attempt, that one stands. This one, which ran beside it or too late, is refused.
+   * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
+   *     more, for all.
+   * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
+   *     is revoked; where results may have been delivered, the job fails.
+   * </ol>
+   */
+  private boolean proves(ShuffleLedger s, long attempt, Digest digest) {
+    ShuffleLedger.Difference difference = s.difference(attempt, digest);
+    if (difference == null) {
+      return true;
+    }
+    if (!difference.stands()) {
+      outputsReplaced += difference.partial() ? 0 : 1;
+      cluster.log(difference.sentence() + "; all that it wrote before is replaced");
+      revoke(s, difference.first());
+      undo(s.readers().replaced(), difference.sentence());
+    }
+    return !difference.stands() && !difference.partial();
+  }
+
+  /** True if the attempt is one of the shuffle's. */
+  private boolean revoke(ShuffleLedger s, long attempt) {
+    Set<Long> revoked = s.revoke(attempt);
+    if (!revoked.isEmpty()) {
+      cluster.unregister(s.id, revoked);
+      s.statusesFrom(cluster.trackerEpoch());
+    }
+    return !revoked.isEmpty();
+  }
+
+  private void undo(List<Readers.Reader> readers, String sentence) {
+    Set<Integer> stages = new TreeSet<>();
+    for (Readers.Reader r : readers) {
+      boolean wroteMapOutput = false;
+      for (ShuffleLedger other : shuffles.values()) {
+        wroteMapOutput |= revoke(other, r.attempt());
+      }
+      if (!wroteMapOutput && r.ended() && !cluster.unregisterAnywhere(r.attempt())) {
+        stages.add(r.stage());
+      }
+    }
+    for (int stage : stages) {
+      cluster.fail(stage, sentence + ", and tasks of stage " + stage + " have ended that used the earlier output. Going on would lose and"
+          + " double records. The map's function depends on more than its input: random numbers, the time, or the order in which"
+          + " records or sums arrive. Change that, or checkpoint() the RDD or write the table before the shuffle, or run again with "
+          + Settings.RECOVERY.key() + "=replicate, with which the loss of one executor makes no map run again");
+    }
   }
 
   /** The plan; made now if there is none yet. Null if there are no executors, or the shuffle is gone. */
@@ -159,7 +223,32 @@ public final class Coordinator {
     return s.plan();
   }
 
-  public synchronized Location locate(int shuffle, int start, int end) {
+  /**
+   * A task attempt begins to read.
+   *
+   * @param statusesFrom the epoch of the map statuses that it has, by Spark's map output tracker
+   * @return null if its map statuses may name outputs that have been replaced since
+   */
+  public synchronized Location locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
+    ShuffleLedger s = ledger(shuffle);
+    if (!s.replaced().isEmpty() && cluster.unregister(shuffle, s.replaced())) { // a map status of one came late
+      s.statusesFrom(cluster.trackerEpoch());
+    }
+    return statusesFrom >= s.statusesFrom() && s.readers().begins(attempt, stage) ? locate(shuffle, start, end) : null;
+  }
+
+  /** A task attempt has read what it wanted. False if that was replaced meanwhile, so that it must not succeed. */
+  public synchronized boolean readingEnds(int shuffle, long attempt) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    return s == null || s.readers().ends(attempt);
+  }
+
+  /** The results of a stage that writes no map output have been delivered. */
+  public synchronized void stageDelivered(int stage) {
+    shuffles.values().forEach(s -> s.readers().delivered(stage));
+  }
+
+  private Location locate(int shuffle, int start, int end) {
     Plan plan = plan(shuffle);
     if (plan == null) {
       throw new IllegalStateException("shuffle " + shuffle + " has no executor to live on");
@@ -215,16 +304,17 @@ public final class Coordinator {
   }
 
   /**
-   * Of all shuffles so far: those written, homes lost, attempts that were not to win, and reads that found a winner incomplete.
+   * Of all shuffles so far: those written, homes lost, attempts that were not to win, reads that found a winner incomplete, and
+   * map outputs replaced because their map, run again, wrote something else.
    * Of the last one written, per mille: how far the predicted sizes were off, summed over partitions, of all bytes (1000 if none
    * were predicted); and the fullest home's load over the mean, as placed and as round robin would have.
    */
   public record Counters(long shufflesWritten, long homesLost, long attemptsRefused, long incompleteReads,
-      long predictionErrorPerMille, long fullestHomePerMille, long roundRobinPerMille) {}
+      long outputsReplaced, long predictionErrorPerMille, long fullestHomePerMille, long roundRobinPerMille) {}
 
   public synchronized Counters counters() {
-    return new Counters(shufflesWritten, homesLost, attemptsRefused, incompleteReads, Math.round(1000 * lastWritten.error()),
-        Math.round(1000 * lastWritten.placed()), Math.round(1000 * lastWritten.roundRobin()));
+    return new Counters(shufflesWritten, homesLost, attemptsRefused, incompleteReads, outputsReplaced,
+        Math.round(1000 * lastWritten.error()), Math.round(1000 * lastWritten.placed()), Math.round(1000 * lastWritten.roundRobin()));
   }
 
   public synchronized boolean has(int shuffle) {

@@ -30,10 +30,10 @@ public sealed interface Message {
   record Begin(Emission emission) implements Message {}
 
   /** Executor to driver: an attempt has written everything; answered by {@link Shaped}. */
-  record Commit(int shuffle, long attempt, long records, long millis, long[] sizes) implements Message {}
+  record Commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) implements Message {}
 
-  /** Driver to executor: what the map status should say. */
-  record Shaped(boolean accepted, String executor, String host, int port, long[] sizes) implements Message {}
+  /** Driver to executor: what the map status should say; {@code rows} is Spark's checksum of rows. */
+  record Shaped(boolean accepted, String executor, String host, int port, long[] sizes, long rows) implements Message {}
 
   /** Executor to driver: pages must leave, where to? Answered by {@link Planned}; by {@link Done}, true: no plan yet, false: no shuffle. */
   record Wanted(int shuffle) implements Message {}
@@ -41,8 +41,11 @@ public sealed interface Message {
   /** Driver to executor, asked or when a plan is made or changes: the plan, and what to send again. */
   record Planned(Coordinator.Placed placed) implements Message {}
 
-  /** Executor to driver: where do these partitions live? Answered by {@link Located}. */
-  record Locate(int shuffle, int start, int end) implements Message {}
+  /**
+   * Executor to driver: a task attempt begins to read, where do these partitions live? Answered by {@link Located}; by {@link Done}, false,
+   * if the map statuses that it has may be of outputs that were replaced.
+   */
+  record Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) implements Message {}
 
   record Located(Coordinator.Location location) implements Message {}
 
@@ -54,6 +57,9 @@ public sealed interface Message {
 
   /** Executor to driver: winners (attempt by map index) are incomplete in a partition; {@code home} empty if it was reached. */
   record Missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) implements Message {}
+
+  /** Executor to driver: a task attempt has read the shuffle; answered by {@link Done}, false if what it read was replaced meanwhile. */
+  record ReadingEnds(int shuffle, long attempt) implements Message {}
 
   /** Executor to driver: I cannot hold partitions of this shuffle any more. */
   record StoreFailed(int shuffle, String executor, String reason) implements Message {}
@@ -90,6 +96,9 @@ public sealed interface Message {
       out.writeLong(m.records);
       out.writeLong(m.millis);
       writeSizes(m.sizes, out);
+      out.writeLong(m.digest.records());
+      out.writeLong(m.digest.sum());
+      out.writeLong(m.digest.rows());
     } else if (message instanceof Shaped m) {
       out.writeByte(5);
       out.writeBoolean(m.accepted);
@@ -97,6 +106,7 @@ public sealed interface Message {
       out.writeUTF(m.host);
       out.writeInt(m.port);
       writeSizes(m.sizes, out);
+      out.writeLong(m.rows);
     } else if (message instanceof Wanted m) {
       out.writeByte(6);
       out.writeInt(m.shuffle);
@@ -108,6 +118,9 @@ public sealed interface Message {
       out.writeInt(m.shuffle);
       out.writeInt(m.start);
       out.writeInt(m.end);
+      out.writeLong(m.attempt);
+      out.writeInt(m.stage);
+      out.writeLong(m.statusesFrom);
     } else if (message instanceof Located m) {
       out.writeByte(9);
       writeLocation(m.location, out);
@@ -133,6 +146,10 @@ public sealed interface Message {
       out.writeInt(m.shuffle);
       out.writeUTF(m.executor);
       out.writeUTF(m.reason);
+    } else if (message instanceof ReadingEnds m) {
+      out.writeByte(14);
+      out.writeInt(m.shuffle);
+      out.writeLong(m.attempt);
     }
   }
 
@@ -144,16 +161,18 @@ public sealed interface Message {
         case 1 -> new Register(in.readUTF(), in.readUTF(), in.readInt());
         case 2 -> new Start(in.readInt(), in.readInt(), in.readLong(), in.readUTF());
         case 3 -> new Begin(readEmission(in));
-        case 4 -> new Commit(in.readInt(), in.readLong(), in.readLong(), in.readLong(), readSizes(in));
-        case 5 -> new Shaped(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in));
+        case 4 -> new Commit(in.readInt(), in.readLong(), in.readLong(), in.readLong(), readSizes(in),
+            new Digest(in.readLong(), in.readLong(), in.readLong()));
+        case 5 -> new Shaped(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in), in.readLong());
         case 6 -> new Wanted(in.readInt());
         case 7 -> new Planned(readPlaced(in));
-        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt());
+        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt(), in.readLong(), in.readInt(), in.readLong());
         case 9 -> new Located(readLocation(in));
         case 10 -> new Flush(in.readInt());
         case 11 -> new Done(in.readBoolean());
         case 12 -> readMissing(in);
         case 13 -> new StoreFailed(in.readInt(), in.readUTF(), in.readUTF());
+        case 14 -> new ReadingEnds(in.readInt(), in.readLong());
         default -> throw new IOException("message of unknown kind " + kind);
       };
     } catch (IOException e) {

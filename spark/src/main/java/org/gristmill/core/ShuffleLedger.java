@@ -33,6 +33,7 @@ final class ShuffleLedger {
     boolean lostAll;
     boolean flushed;
     boolean committed;
+    Digest digest;
     byte[] sizeCodes;
     BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
 
@@ -61,6 +62,12 @@ final class ShuffleLedger {
     }
   }
 
+  /**
+   * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
+   * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
+   */
+  record Difference(long first, boolean stands, boolean partial, String sentence) {}
+
   /** What a lost home costs: attempts whose output is no longer whole, and partitions that their senders send again. */
   record Loss(Set<Long> attempts, BitSet refill) {}
 
@@ -79,6 +86,8 @@ final class ShuffleLedger {
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
   private final Map<String, Work> work = new HashMap<>();
+  private final Set<Long> replaced = new HashSet<>();
+  private final Readers readers = new Readers();
   private final Set<String> lostHomes = new HashSet<>();
   private final long[] totals;
   private long records;
@@ -86,6 +95,8 @@ final class ShuffleLedger {
   private Plan plan;
   private long[] predicted;
   private String placedBy = "round robin";
+  private boolean differs; // maps that run again do not write what they wrote before
+  private long statusesFrom;
 
   /** @param firstEpoch of its first plan */
   ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
@@ -118,24 +129,86 @@ final class ShuffleLedger {
   Emission start(int mapIndex, long attempt, String executor) {
     Attempt base = committed.get(mapIndex);
     Emission emission = Emission.ALL;
-    if (base != null && !base.lostAll && dependency.isDeterminate()) {
+    if (base != null && !base.lostAll && dependency.isDeterminate() && (base.lost.isEmpty() || !differs)) {
       emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
     return emission;
   }
 
+  /** False if a home that this attempt sends to was lost while it ran, or what it inherits: it must not become a winner. */
+  boolean isWhole(long attempt) {
+    Attempt a = attempts.get(attempt);
+    return a != null && isWhole(a);
+  }
+
+  private static boolean isWhole(Attempt a) {
+    return !a.lostAll && a.lost.isEmpty();
+  }
+
   /**
-   * An attempt has written all its segments. Decides the plan if it is time, and says what the map status should say.
-   *
-   * @return null if a home that this attempt sends to was lost while it ran: it must not become a winner
+   * Taint-redo proves itself: compares what an attempt has written with what the last one of its map had. Null if that is the same, if
+   * there was none, or if Spark knows that it need not be the same: then nothing is kept of the earlier one.
    */
-  StatusShaper.Status commit(long attemptId, long inputRecords, long millis, long[] sizes, List<String> homes,
-      double planShare) {
-    Attempt a = attempts.get(attemptId);
-    if (a == null || a.lostAll || !a.lost.isEmpty()) {
+  Difference difference(long attempt, Digest digest) {
+    Attempt a = attempts.get(attempt);
+    Attempt first = committed.get(a.mapIndex);
+    if (a.emission.nothing() || first == null || first.digest.equals(digest) || !dependency.isDeterminate()) {
       return null;
     }
+    differs |= !isWhole(first);
+    return new Difference(first.id, isWhole(first), !a.emission.all(), "map " + a.mapIndex + " of shuffle " + id
+        + " has run again and has not written what it wrote before (" + first.digest + " as task " + first.id + ", " + digest
+        + " as task " + attempt + ")");
+  }
+
+  /**
+   * Nothing of this attempt may be read any more, nor of those that inherit from it.
+   *
+   * @return all of them; none if the attempt is not one of this shuffle's
+   */
+  Set<Long> revoke(long attempt) {
+    Set<Long> revoked = new HashSet<>();
+    for (Attempt a : attempts.values()) {
+      for (Attempt b = a; b != null; b = attempts.get(b.emission.base())) {
+        if (b.id == attempt) {
+          a.lostAll = true;
+          revoked.add(a.id);
+        }
+      }
+    }
+    replaced.addAll(revoked);
+    return revoked;
+  }
+
+  /** Attempts that were revoked; Spark may note a map status of theirs that comes late. */
+  Set<Long> replaced() {
+    return replaced;
+  }
+
+  Readers readers() {
+    return readers;
+  }
+
+  /** Readers must have map statuses from this epoch of Spark's map output tracker on; older ones may name attempts that were revoked. */
+  long statusesFrom() {
+    return statusesFrom;
+  }
+
+  void statusesFrom(long trackerEpoch) {
+    statusesFrom = trackerEpoch;
+  }
+
+  /** The digest of what stands for an attempt that has committed. */
+  Digest digest(long attempt) {
+    return attempts.get(attempt).digest;
+  }
+
+  /** An attempt that is whole has written all its segments. Decides the plan if it is time, and says what the map status should say. */
+  StatusShaper.Status commit(long attemptId, long inputRecords, long millis, long[] sizes, Digest digest, List<String> homes,
+      double planShare) {
+    Attempt a = attempts.get(attemptId);
+    a.digest = a.emission.nothing() ? attempts.get(a.emission.base()).digest : digest;
     Attempt before = committed.put(a.mapIndex, a);
     a.committed = true;
     commits++;

@@ -19,6 +19,7 @@ import java.util.function.IntPredicate;
 import org.junit.jupiter.api.Test;
 
 class CoordinatorTest {
+  private static final Digest SAME = new Digest(10, 1234, 0);
   private final List<String> done = new ArrayList<>();
   private final List<Plan> plans = new ArrayList<>();
   private final List<Coordinator.Placed> published = new ArrayList<>();
@@ -27,9 +28,23 @@ class CoordinatorTest {
   private Coordinator coordinator(double planShare, Recovery recovery) {
     return new Coordinator(new Coordinator.Cluster() {
       @Override
-      public void unregister(int shuffle, Set<Long> attempts) {
+      public boolean unregister(int shuffle, Set<Long> attempts) {
         done.add("unregister " + new TreeSet<>(attempts));
+        return false;
       }
+
+      @Override
+      public boolean unregisterAnywhere(long attempt) {
+        return false;
+      }
+
+      @Override
+      public long trackerEpoch() {
+        return 0;
+      }
+
+      @Override
+      public void fail(int stage, String reason) {}
 
       @Override
       public void publish(Coordinator.Placed placed) {
@@ -50,7 +65,7 @@ class CoordinatorTest {
 
   private void map(int index, long attempt, String executor, long... sizes) {
     coordinator.start(1, index, attempt, executor);
-    assertTrue(coordinator.commit(1, attempt, 10, 10, sizes).accepted());
+    assertTrue(coordinator.commit(1, attempt, 10, 10, sizes, SAME).accepted());
   }
 
   private Plan last() {
@@ -88,7 +103,7 @@ class CoordinatorTest {
         truth[p] += sizes[p];
       }
       early.start(1, m, m, "a");
-      early.commit(1, m, 10_000, 100, sizes);
+      early.commit(1, m, 10_000, 100, sizes, SAME);
     }
     assertEquals(1, plans.size());
     int[] home = Arrays.stream(last().homes()).mapToInt("abcd"::indexOf).toArray();
@@ -106,7 +121,7 @@ class CoordinatorTest {
       coordinator.shuffleAdded(shuffle, 4, 24, () -> true);
       for (int m = 0; m < 4; m++) {
         coordinator.start(shuffle, m, m, "a");
-        coordinator.commit(shuffle, m, 1000, 100, random.longs(24, 950, 1050).toArray());
+        coordinator.commit(shuffle, m, 1000, 100, random.longs(24, 950, 1050).toArray(), SAME);
       }
     }
     String inOrder = "a".repeat(8) + "b".repeat(8) + "c".repeat(8);
@@ -132,7 +147,7 @@ class CoordinatorTest {
     Arrays.fill(sizes, 100);
     for (int m = 0; m < 8; m++) {
       coordinator.start(1, m, m, m % 2 == 0 ? "a" : "b");
-      coordinator.commit(1, m, 1000, isSlow.test(m) ? 400 : 100, sizes.clone());
+      coordinator.commit(1, m, 1000, isSlow.test(m) ? 400 : 100, sizes.clone(), SAME);
     }
     return Arrays.stream(last().homes()).filter("a"::equals).count();
   }
@@ -147,7 +162,7 @@ class CoordinatorTest {
     for (int m = 0; m < 30; m++) {
       long[] sizes = {1000 + m, 2000, 500, m % 3 == 0 ? 0 : 700, 1, 40};
       coordinator.start(1, m, m, "a");
-      Coordinator.Commit commit = coordinator.commit(1, m, 10, 10, sizes.clone());
+      Coordinator.Commit commit = coordinator.commit(1, m, 10, 10, sizes.clone(), SAME);
       for (int p = 0; p < 6; p++) {
         truth[p] += sizes[p];
         reported[p] += commit.sizes()[p];
@@ -173,14 +188,14 @@ class CoordinatorTest {
       long[] sizes = new long[4];
       sizes[m % 4] = m < 6 ? 1000 : 0;
       coordinator.start(1, m, m, "a");
-      said = coordinator.commit(1, m, 10, 10, sizes.clone()).sizes();
+      said = coordinator.commit(1, m, 10, 10, sizes.clone(), SAME).sizes();
       for (int p = 0; p < 4; p++) {
         reported[p] += said[p];
       }
     }
     assertArrayEquals(new long[] {2000, 2000, 1000, 1000}, reported);
     assertArrayEquals(new long[] {0, 0, 999, 0}, said);
-    Lineage lineage = coordinator.locate(1, 0, 4).lineage();
+    Lineage lineage = coordinator.locate(1, 0, 4, 99, 0, 0).lineage();
     for (int p = 0; p < 4; p++) {
       assertEquals(said[p] > 0, lineage.writer(6, p) == Emission.NOBODY, "no reader waits for what the last map has not written");
     }
@@ -193,7 +208,7 @@ class CoordinatorTest {
     coordinator.shuffleAdded(1, 3, 2, () -> true);
     for (int m = 0; m < 3; m++) {
       coordinator.start(1, m, m, "a");
-      assertArrayEquals(new long[] {100 + m, 0}, coordinator.commit(1, m, 10, 10, new long[] {100 + m, 0}).sizes());
+      assertArrayEquals(new long[] {100 + m, 0}, coordinator.commit(1, m, 10, 10, new long[] {100 + m, 0}, SAME).sizes());
     }
   }
 
@@ -206,7 +221,7 @@ class CoordinatorTest {
     String second = last().homes()[1];
     coordinator.executorLost("b");
     coordinator.start(1, 1, 2, "a");
-    assertEquals(second.equals("b") ? 2 : Emission.NOBODY, coordinator.locate(1, 0, 2).lineage().writer(2, 1));
+    assertEquals(second.equals("b") ? 2 : Emission.NOBODY, coordinator.locate(1, 0, 2, 99, 0, 0).lineage().writer(2, 1));
   }
 
   /** As Spark's SQL does it: what a query has shuffled is removed, and its plan may run again. */
@@ -230,11 +245,11 @@ class CoordinatorTest {
     int epoch = last().epoch();
     coordinator.start(1, 1, 2, "b");
     coordinator.shuffleRemoved(1);
-    assertFalse(coordinator.commit(1, 2, 10, 10, new long[] {10, 10}).accepted(), "it began before");
+    assertFalse(coordinator.commit(1, 2, 10, 10, new long[] {10, 10}, SAME).accepted(), "it began before");
     assertFalse(coordinator.missing(1, 0, Map.of(0, 0L, 1, 1L), "a", "nothing is here"));
     assertEquals(List.of("unregister [0, 1]"), done);
     assertEquals(Emission.ALL, coordinator.start(1, 0, 3, "a"));
-    assertTrue(coordinator.commit(1, 3, 10, 10, new long[] {10, 10}).accepted());
+    assertTrue(coordinator.commit(1, 3, 10, 10, new long[] {10, 10}, SAME).accepted());
     map(1, 4, "b", 10, 10);
     assertTrue(last().epoch() > epoch, "late news of the first plan are known to be old");
     coordinator.shuffleRemoved(1);
@@ -252,7 +267,7 @@ class CoordinatorTest {
     long[] atHome = new long[3];
     for (int m = 0; m < 4; m++) {
       coordinator.start(1, m, m, "a");
-      Coordinator.Commit commit = coordinator.commit(1, m, 10, 10, new long[] {1000, 1000, 1000});
+      Coordinator.Commit commit = coordinator.commit(1, m, 10, 10, new long[] {1000, 1000, 1000}, SAME);
       for (int p = 0; p < 3; p++) {
         atHome[p] += plans.isEmpty() || !last().homes()[p].equals(commit.location().id()) ? 0 : commit.sizes()[p];
       }
@@ -277,7 +292,7 @@ class CoordinatorTest {
     assertEquals(2, last().epoch());
     assertTrue(Arrays.stream(last().homes()).allMatch("a"::equals));
     assertEquals(new Emission(false, tainted, 0), coordinator.start(1, 0, 7, "a"));
-    Lineage lineage = coordinator.locate(1, 0, 4).lineage();
+    Lineage lineage = coordinator.locate(1, 0, 4, 99, 0, 0).lineage();
     for (int p = 0; p < 4; p++) {
       assertEquals(tainted.get(p) ? 7 : 0, lineage.writer(7, p));
     }
@@ -293,7 +308,7 @@ class CoordinatorTest {
     coordinator.start(1, 0, 1, "a");
     long[] sizes = new long[2];
     sizes[lost] = 1000;
-    long[] reported = coordinator.commit(1, 1, 10, 10, sizes).sizes();
+    long[] reported = coordinator.commit(1, 1, 10, 10, sizes, SAME).sizes();
     assertEquals(1000, reported[1 - lost], 100);
     assertEquals(1000, reported[lost]);
   }
@@ -337,7 +352,7 @@ class CoordinatorTest {
     coordinator.placed(1);
     coordinator.start(1, 0, 0, "a");
     coordinator.executorLost("b");
-    assertFalse(coordinator.commit(1, 0, 10, 10, new long[] {5, 5}).accepted());
+    assertFalse(coordinator.commit(1, 0, 10, 10, new long[] {5, 5}, SAME).accepted());
     map(0, 1, "a", 5, 5);
   }
 
@@ -433,7 +448,7 @@ class CoordinatorTest {
     coordinator.placed(1);
     coordinator.start(1, 0, 0, "a");
     coordinator.executorLost("b");
-    assertTrue(coordinator.commit(1, 0, 10, 10, new long[] {5, 5}).accepted());
+    assertTrue(coordinator.commit(1, 0, 10, 10, new long[] {5, 5}, SAME).accepted());
   }
 
   @Test

@@ -22,14 +22,15 @@ class MessageTest {
     some.set(300);
     Emission partial = new Emission(false, some, 9);
     for (Message m : List.of(new Message.Register("1", "host", 7337), new Message.Start(1, 2, 1L << 40, "1"),
-        new Message.Begin(partial), new Message.Begin(Emission.ALL), new Message.Wanted(4), new Message.Locate(1, 2, 3),
+        new Message.Begin(partial), new Message.Begin(Emission.ALL), new Message.Wanted(4), new Message.Locate(1, 2, 3, 1L << 40, 5, 6),
         new Message.Planned(new Coordinator.Placed(new Plan(3, 2, new String[] {"1", "2", "1"}), List.of(A, B), some)),
         new Message.Planned(new Coordinator.Placed(new Plan(3, 2, new String[] {"1", "2"}, new String[] {"2", ""}), List.of(A, B),
             new BitSet())),
         new Message.Planned(new Coordinator.Placed(new Plan(3, 0, new String[0]), List.of(), new BitSet())),
         new Message.Flush(5), new Message.Done(false),
         new Message.Located(new Coordinator.Location(2, List.of(A, B, A), new Lineage(Map.of(10L, partial)))),
-        new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.StoreFailed(1, "1", "disk full"))) {
+        new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.StoreFailed(1, "1", "disk full"),
+        new Message.ReadingEnds(1, 1L << 40))) {
       assertEquals(m, Message.decode(Message.encode(m)));
     }
   }
@@ -37,11 +38,14 @@ class MessageTest {
   @Test
   void sizesOfEveryMagnitudeAreReadBack() {
     long[] sizes = {0, 1, 127, 128, 300, 1L << 31, Long.MAX_VALUE};
-    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes)));
+    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes,
+        new Digest(5, -6, 7))));
     assertArrayEquals(sizes, commit.sizes());
-    Message.Shaped shaped = (Message.Shaped) Message.decode(Message.encode(new Message.Shaped(true, "1", "h", 5, sizes)));
+    assertEquals(new Digest(5, -6, 7), commit.digest());
+    Message.Shaped shaped = (Message.Shaped) Message.decode(Message.encode(new Message.Shaped(true, "1", "h", 5, sizes, -8)));
     assertArrayEquals(sizes, shaped.sizes());
     assertEquals(List.of("1", "h", 5), List.of(shaped.executor(), shaped.host(), shaped.port()));
+    assertEquals(-8, shaped.rows());
   }
 
   @Test

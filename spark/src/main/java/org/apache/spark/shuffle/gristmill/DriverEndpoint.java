@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.PartialFunction;
 import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -47,8 +48,8 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
       .with("fullestHomePerMille", () -> counters().fullestHomePerMille())
       .with("roundRobinPerMille", () -> counters().roundRobinPerMille()).with("homesLost", () -> counters().homesLost())
       .with("attemptsRefused", () -> counters().attemptsRefused())
-      .with("incompleteReads", () -> counters().incompleteReads());
-  private boolean watching;
+      .with("incompleteReads", () -> counters().incompleteReads()).with("outputsReplaced", () -> counters().outputsReplaced());
+  private volatile SparkContext context;
   private volatile boolean ending;
 
   DriverEndpoint(SparkEnv env, double planShare, Recovery recovery, long timeoutMs) {
@@ -86,10 +87,10 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   }
 
   /** Listens for lost executors, from the first shuffle on: when this endpoint is made Spark's listener bus is not up yet. */
-  synchronized void watchExecutors(SparkContext context) {
-    if (!watching) {
-      watching = true;
-      context.addSparkListener(new ExecutorWatch(this));
+  synchronized void watchExecutors(SparkContext of) {
+    if (context == null) {
+      context = of;
+      of.addSparkListener(new ExecutorWatch(this));
       env.metricsSystem().registerSource(metrics);
     }
   }
@@ -105,6 +106,10 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   void applicationEnds() {
     ending = true;
     LOG.info("Driver: {}", metrics);
+  }
+
+  void stageDelivered(int stage) {
+    coordinator.stageDelivered(stage);
   }
 
   void shuffleRemoved(int shuffle) {
@@ -124,17 +129,22 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
     if (message instanceof Message.Start m) {
       return done(new Message.Begin(coordinator.start(m.shuffle(), m.mapIndex(), m.attempt(), m.executor())));
     } else if (message instanceof Message.Commit m) {
-      Coordinator.Commit c = coordinator.commit(m.shuffle(), m.attempt(), m.records(), m.millis(), m.sizes());
+      Coordinator.Commit c = coordinator.commit(m.shuffle(), m.attempt(), m.records(), m.millis(), m.sizes(),
+          m.digest());
       Coordinator.Executor at = c.accepted() ? c.location() : new Coordinator.Executor("", "", 0);
       if (c.complete()) {
         flush(m.shuffle()); // the map stage ends now: what still waits may leave before a reader asks for it
       }
-      return done(new Message.Shaped(c.accepted(), at.id(), at.host(), at.port(), c.sizes()));
+      return done(new Message.Shaped(c.accepted(), at.id(), at.host(), at.port(), c.sizes(), c.rows()));
     } else if (message instanceof Message.Wanted m) {
       Coordinator.Placed placed = coordinator.placed(m.shuffle());
       return done(placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
     } else if (message instanceof Message.Locate m) {
-      return done(new Message.Located(coordinator.locate(m.shuffle(), m.start(), m.end())));
+      Coordinator.Location location =
+          coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
+      return done(location == null ? new Message.Done(false) : new Message.Located(location));
+    } else if (message instanceof Message.ReadingEnds m) {
+      return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));
     } else if (message instanceof Message.Flush m) {
       return flush(m.shuffle()).thenApply(Message.Done::new);
     } else if (message instanceof Message.Missing m) {
@@ -181,8 +191,9 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
   // What the coordinator has done for it:
 
   @Override
-  public void unregister(int shuffle, Set<Long> attempts) {
-    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) env.mapOutputTracker();
+  public boolean unregister(int shuffle, Set<Long> attempts) {
+    MapOutputTrackerMaster tracker = tracker();
+    boolean any = false;
     Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
     if (status.isDefined()) {
       MapStatus[] registered = status.get().mapStatuses();
@@ -190,9 +201,35 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, Coordinator.Cluster
         MapStatus winner = registered[map];
         if (winner != null && attempts.contains(winner.mapId())) {
           tracker.unregisterMapOutput(shuffle, map, winner.location());
+          any = true;
         }
       }
     }
+    return any;
+  }
+
+  @Override
+  public boolean unregisterAnywhere(long attempt) {
+    boolean any = false;
+    for (Object shuffle : CollectionConverters.asJava(tracker().shuffleStatuses().keySet())) {
+      any |= unregister((Integer) shuffle, Set.of(attempt));
+    }
+    return any;
+  }
+
+  @Override
+  public long trackerEpoch() {
+    return tracker().getEpoch();
+  }
+
+  private MapOutputTrackerMaster tracker() {
+    return (MapOutputTrackerMaster) env.mapOutputTracker();
+  }
+
+  @Override
+  public void fail(int stage, String reason) {
+    LOG.error("Stage {} cannot go on: {}", stage, reason);
+    context.cancelStage(stage, reason);
   }
 
   @Override

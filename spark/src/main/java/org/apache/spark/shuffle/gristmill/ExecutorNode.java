@@ -26,6 +26,7 @@ import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.RpcUtils;
 import org.gristmill.core.Coordinator;
+import org.gristmill.core.Digest;
 import org.gristmill.core.Emission;
 import org.gristmill.core.Message;
 import org.gristmill.core.Outbox;
@@ -147,14 +148,22 @@ final class ExecutorNode implements ThreadSafeRpcEndpoint, Outbox.Transport, Aut
     return ((Message.Begin) call(new Message.Start(shuffle, mapIndex, attempt, self.executorId()))).emission();
   }
 
-  Message.Shaped commit(int shuffle, long attempt, long records, long millis, long[] sizes) {
-    return (Message.Shaped) call(new Message.Commit(shuffle, attempt, records, millis, sizes));
+  Message.Shaped commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
+    return (Message.Shaped) call(new Message.Commit(shuffle, attempt, records, millis, sizes, digest));
   }
 
-  Coordinator.Location locate(int shuffle, int start, int end) {
-    Coordinator.Location location = ((Message.Located) call(new Message.Locate(shuffle, start, end))).location();
-    location.homes().forEach(home -> homes.put(home.id(), home));
-    return location;
+  /** Null if the map statuses that the reader has may be of outputs that were replaced. */
+  Coordinator.Location locate(Message.Locate locate) {
+    if (!(call(locate) instanceof Message.Located located)) {
+      return null;
+    }
+    located.location().homes().forEach(home -> homes.put(home.id(), home));
+    return located.location();
+  }
+
+  /** False if what a task attempt has read of a shuffle was replaced meanwhile. */
+  boolean readingEnds(int shuffle, long attempt) {
+    return ((Message.Done) call(new Message.ReadingEnds(shuffle, attempt))).ok();
   }
 
   void add(int shuffle, int partition, long attempt, byte[] segment) throws InterruptedException, IOException {

@@ -124,7 +124,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, ?, C> ours = (GristmillShuffleHandle<K, ?, C>) handle;
     PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
-        metrics, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES),
+        metrics, context, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES),
         inFlightBytes / RecordIterator.OPENED_MAX);
     RecordIterator records = new RecordIterator(handle.shuffleId(), opener, shared(ours).serializer.newInstance(), codec,
         codec.canJoin(ours.relocatable()), metrics, context);

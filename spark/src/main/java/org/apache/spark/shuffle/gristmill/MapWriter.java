@@ -48,7 +48,7 @@ final class MapWriter<K, V, C> extends ShuffleWriter<K, V> {
     Emission emission = node.start(dependency.shuffleId(), context.partitionId(), context.taskAttemptId());
     SparkVersion version = new SparkVersion(dependency);
     long consumed = 0;
-    if (!emission.nothing() || version.wantsRows()) {
+    if (!emission.nothing()) {
       consumed = writeRecords(combined(records), emission, version);
     }
     buffers.finish();
@@ -56,13 +56,14 @@ final class MapWriter<K, V, C> extends ShuffleWriter<K, V> {
 
     long asked = System.nanoTime();
     Message.Shaped shaped = node.commit(dependency.shuffleId(), context.taskAttemptId(), consumed,
-        (asked - start) / 1_000_000, buffers.lengths().clone());
+        (asked - start) / 1_000_000, buffers.lengths().clone(), buffers.digest(version.rows()));
     metrics.incWriteTime(System.nanoTime() - asked);
     if (!shaped.accepted()) {
-      throw new TaskKilledException("a home of partitions that this attempt wrote to was lost meanwhile");
+      throw new TaskKilledException("a home of partitions that this attempt wrote to was lost meanwhile, or it has not written what an"
+          + " earlier attempt wrote, of which others have read; the driver's log says which");
     }
     BlockManagerId location = locations.of(shaped.executor(), shaped.host(), shaped.port());
-    status = version.status(location, shaped.sizes(), context.taskAttemptId());
+    status = version.status(location, shaped.sizes(), context.taskAttemptId(), shaped.rows());
   }
 
   private long writeRecords(Iterator<? extends Product2<?, ?>> records, Emission emission, SparkVersion version)
@@ -73,9 +74,7 @@ final class MapWriter<K, V, C> extends ShuffleWriter<K, V> {
       Object key = record._1();
       int partition = dependency.partitioner().getPartition(key);
       version.row(partition, key, record._2());
-      if (emission.includes(partition)) {
-        buffers.write(partition, key, record._2());
-      }
+      buffers.write(partition, key, record._2(), emission.includes(partition));
       consumed++;
     }
     return consumed;

@@ -14,6 +14,7 @@ import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.serializer.SerializationStream;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.gristmill.core.Digest;
 import org.gristmill.core.Segment;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
@@ -28,6 +29,9 @@ import scala.reflect.ClassTag$;
  * </ol>
  * Serialisers whose records may be moved share one stream that writes into the buffer of the record at hand; others get a stream
  * per partition, closed with the segment.
+ *
+ * <p>Every record is counted and hashed, also those that are not to be emitted: so an attempt that writes only some partitions can be
+ * compared with the one that wrote the others ({@link Digest}).
  */
 final class PartitionBuffers extends MemoryConsumer {
   private static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();
@@ -76,6 +80,9 @@ final class PartitionBuffers extends MemoryConsumer {
   private final int[] sequence;
   private final long[] lengths;
   private final GrowingBuffer sealed = new GrowingBuffer(1 << 16);
+  private final GrowingBuffer dropped = new GrowingBuffer(START_BYTES);
+  private long digestRecords;
+  private long digestSum;
   private long capacity;
   private long peak;
 
@@ -111,7 +118,29 @@ final class PartitionBuffers extends MemoryConsumer {
     }
   }
 
-  void write(int partition, Object key, Object value) throws IOException {
+  /** Takes a record; {@code emitted} is false for a partition of which an earlier attempt's output stands. */
+  void write(int partition, Object key, Object value, boolean emitted) throws IOException {
+    digestRecords++;
+    if (shared == null) {
+      digestSum += RecordHash.of(key, value, partition, serializer);
+    } else if (!emitted) {
+      dropped.restart(0);
+      shared.target = dropped;
+      writeShared(key, value);
+      digestSum += Digest.hash(dropped.bytes(), 0, dropped.length(), Digest.start(partition));
+    }
+    if (emitted) {
+      emit(partition, key, value);
+    }
+  }
+
+  private void writeShared(Object key, Object value) {
+    sharedStream.writeKey(key, ANY);
+    sharedStream.writeValue(value, ANY);
+    sharedStream.flush();
+  }
+
+  private void emit(int partition, Object key, Object value) throws IOException {
     GrowingBuffer buffer = buffers[partition];
     if (buffer == null) {
       grew(startBytes); // first, because it may empty and drop buffers
@@ -121,10 +150,10 @@ final class PartitionBuffers extends MemoryConsumer {
     }
     int before = buffer.capacity();
     if (shared != null) {
+      int start = buffer.length();
       shared.target = buffer;
-      sharedStream.writeKey(key, ANY);
-      sharedStream.writeValue(value, ANY);
-      sharedStream.flush();
+      writeShared(key, value);
+      digestSum += Digest.hash(buffer.bytes(), start, buffer.length(), Digest.start(partition));
     } else {
       if (ownStreams[partition] == null) {
         ownStreams[partition] = serializer.serializeStream(buffer);
@@ -163,6 +192,11 @@ final class PartitionBuffers extends MemoryConsumer {
   /** Bytes of each partition's records, serialised and compressed; without headers, so that SQL plans as with the sort shuffle. */
   long[] lengths() {
     return lengths;
+  }
+
+  /** Of all records, with Spark's own checksum of them. */
+  Digest digest(long rows) {
+    return new Digest(digestRecords, digestSum, rows);
   }
 
   long peakBytes() {

@@ -8,14 +8,17 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.MapOutputTracker;
+import org.apache.spark.TaskContext;
 import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.shuffle.MetadataFetchFailedException;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.apache.spark.util.TaskCompletionListener;
 import org.gristmill.core.Coordinator;
 import org.gristmill.core.Emission;
+import org.gristmill.core.Message;
 import org.gristmill.core.PartitionIndex;
 import org.gristmill.core.Winners;
 import org.slf4j.Logger;
@@ -40,12 +43,17 @@ import scala.collection.Seq;
 final class PartitionOpener {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
+  private static final String REPLACED = "a map has run again and written something else, what this task knows of it no longer stands";
+
   private final ExecutorNode node;
   private final BlockTransferService service;
   private final ShuffleReadMetricsReporter metrics;
   private final int shuffle;
   private final int start;
   private final int end;
+  private final long attempt;
+  private final int stage;
+  private final long statusesFrom;
   private final boolean allMaps;
   private final int readBytes;
   private final long aheadBytes;
@@ -54,7 +62,7 @@ final class PartitionOpener {
   private boolean flushed;
 
   PartitionOpener(ExecutorNode node, BlockTransferService service, MapOutputTracker tracker,
-      ShuffleReadMetricsReporter metrics, int shuffle, int startMap, int endMap, int start, int end, int readBytes,
+      ShuffleReadMetricsReporter metrics, TaskContext context, int shuffle, int startMap, int endMap, int start, int end, int readBytes,
       long aheadBytes) {
     this.node = node;
     this.service = service;
@@ -62,9 +70,12 @@ final class PartitionOpener {
     this.shuffle = shuffle;
     this.start = start;
     this.end = end;
+    attempt = context.taskAttemptId();
+    stage = context.stageId();
     allMaps = startMap == 0 && endMap == Integer.MAX_VALUE;
     this.readBytes = readBytes;
     this.aheadBytes = aheadBytes;
+    statusesFrom = epoch(tracker); // first: what comes then is at least as new
     Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> statuses =
         tracker.getMapSizesByExecutorId(shuffle, startMap, endMap, start, end);
     while (statuses.hasNext()) {
@@ -75,6 +86,30 @@ final class PartitionOpener {
         winners.computeIfAbsent(id.reduceId(), k -> new LinkedHashMap<>()).put((Integer) block._3(), id.mapId());
       }
     }
+    location = locate(); // also where there is nothing to read: it is to be known who has found nothing
+    context.addTaskCompletionListener(new TaskCompletionListener() {
+      @Override
+      public void onTaskCompletion(TaskContext ended) {
+        if (!ended.isFailed() && !ended.isInterrupted() && !node.readingEnds(shuffle, attempt)) {
+          throw fetchFailure(start, REPLACED);
+        }
+      }
+    });
+  }
+
+  /** Executors forget their map statuses when a task brings a higher epoch. */
+  private static long epoch(MapOutputTracker tracker) {
+    synchronized (tracker.epochLock()) {
+      return tracker.epoch();
+    }
+  }
+
+  private Coordinator.Location locate() {
+    Coordinator.Location found = node.locate(new Message.Locate(shuffle, start, end, attempt, stage, statusesFrom));
+    if (found == null) {
+      throw fetchFailure(start, REPLACED);
+    }
+    return found;
   }
 
   /** The partitions that have data for this task, in order. */
@@ -83,9 +118,6 @@ final class PartitionOpener {
   }
 
   SelectedSegments open(int partition) {
-    if (location == null) {
-      location = node.locate(shuffle, start, end);
-    }
     while (true) {
       Coordinator.Executor home = location.homes().get(partition - start);
       PartitionSource source = PartitionSource.of(node, service, home, shuffle, partition);
@@ -174,7 +206,7 @@ final class PartitionOpener {
   /** True if homes have changed since we asked; then there may be something to flush again. */
   private boolean relocated() {
     int before = location.epoch();
-    location = node.locate(shuffle, start, end);
+    location = locate();
     boolean changed = location.epoch() != before;
     flushed &= !changed;
     return changed;

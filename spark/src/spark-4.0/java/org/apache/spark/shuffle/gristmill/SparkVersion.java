@@ -15,13 +15,13 @@ import scala.math.Ordering;
 final class SparkVersion {
   SparkVersion(ShuffleDependency<?, ?, ?> dependency) {}
 
-  boolean wantsRows() {
-    return false;
-  }
-
   void row(int partition, Object key, Object value) {}
 
-  MapStatus status(BlockManagerId location, long[] sizes, long attempt) {
+  long rows() {
+    return 0;
+  }
+
+  MapStatus status(BlockManagerId location, long[] sizes, long attempt, long rows) {
     return MapStatus$.MODULE$.apply(location, sizes, attempt);
   }
 

@@ -24,19 +24,20 @@ final class SparkVersion {
     checksums = dependency.rowBasedChecksums();
   }
 
-  /** Whether {@link #row} must be told of every record, also those that are not emitted. */
-  boolean wantsRows() {
-    return checksums.length > 0;
-  }
-
+  /** To be told of every record, also of those that are not emitted. */
   void row(int partition, Object key, Object value) {
     if (checksums.length > 0) {
       checksums[partition].update(key, value);
     }
   }
 
-  MapStatus status(BlockManagerId location, long[] sizes, long attempt) {
-    return MapStatus$.MODULE$.apply(location, sizes, attempt, RowBasedChecksum$.MODULE$.getAggregatedChecksumValue(checksums));
+  /** The checksum of all rows, as map statuses have it; 0 if there are none. */
+  long rows() {
+    return RowBasedChecksum$.MODULE$.getAggregatedChecksumValue(checksums);
+  }
+
+  MapStatus status(BlockManagerId location, long[] sizes, long attempt, long rows) {
+    return MapStatus$.MODULE$.apply(location, sizes, attempt, rows);
   }
 
   static <K, C> ExternalSorter<K, Object, C> sorter(TaskContext context, Option<Aggregator<K, Object, C>> aggregator,

@@ -2,7 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import org.gristmill.core.Recovery;
 
-class RecomputeFaultsTest extends HomeFaults {
+class RecomputeFaultsTest extends RedoFaults {
   RecomputeFaultsTest() {
     super(Recovery.RECOMPUTE);
   }

@@ -2,7 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import org.gristmill.core.Recovery;
 
-class ReplicateFaultsTest extends HomeFaults {
+class ReplicateFaultsTest extends RedoFaults {
   ReplicateFaultsTest() {
     super(Recovery.REPLICATE);
   }

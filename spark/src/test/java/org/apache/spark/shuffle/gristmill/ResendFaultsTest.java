@@ -2,7 +2,7 @@ package org.apache.spark.shuffle.gristmill;
 
 import org.gristmill.core.Recovery;
 
-class ResendFaultsTest extends HomeFaults {
+class ResendFaultsTest extends RedoFaults {
   ResendFaultsTest() {
     super(Recovery.RESEND);
   }

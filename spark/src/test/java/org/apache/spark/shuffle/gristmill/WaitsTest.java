@@ -37,6 +37,7 @@ import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.storage.BlockManagerId;
 import org.gristmill.core.Coordinator;
+import org.gristmill.core.Digest;
 import org.gristmill.core.Message;
 import org.gristmill.core.Plan;
 import org.gristmill.core.Segment;
@@ -254,9 +255,10 @@ class WaitsTest {
   void aTaskWhoseDriverSaysNothingFailsAndNamesTheSetting() throws Exception {
     withDriver((env, driver) -> {
       try (ExecutorNode node = node(env, 2000, Map.of())) {
-        driver.answers(null, null, null);
-        for (Executable call : List.<Executable>of(() -> node.start(1, 0, 0), () -> node.commit(1, 0, 0, 0, new long[1]),
-            () -> node.locate(1, 0, 1))) {
+        driver.answers(null, null, null, null);
+        for (Executable call : List.<Executable>of(() -> node.start(1, 0, 0),
+            () -> node.commit(1, 0, 0, 0, new long[1], new Digest(0, 0, 0)), () -> node.locate(new Message.Locate(1, 0, 1, 2, 3, 4)),
+            () -> node.readingEnds(1, 2))) {
           assertTrue(assertThrows(Exception.class, call).getMessage().contains("spark.gristmill.timeoutMs"));
         }
       }
