@@ -175,13 +175,16 @@ impl Checkpoint {
         self.write([format!("plan {fused} {map} {reduce} {split}")])
     }
 
-    /// Writes down that a record is set aside.
-    pub fn note_bad(&mut self, Place { source, offset, bytes }: Place, cause: &str) -> Result<()> {
-        let cause = cause.bytes().fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("a string takes all");
-            hex
+    /// Writes down that records are set aside, each with its cause.
+    pub fn note_bad(&mut self, records: &[(Place, String)]) -> Result<()> {
+        let facts = records.iter().map(|(Place { source, offset, bytes }, cause)| {
+            let cause = cause.bytes().fold(String::new(), |mut hex, byte| {
+                write!(hex, "{byte:02x}").expect("a string takes all");
+                hex
+            });
+            format!("bad {source} {offset} {bytes} {cause}")
         });
-        self.write([format!("bad {source} {offset} {bytes} {cause}")])
+        self.write(facts)
     }
 
     /// Writes down that `tasks` more tasks are done, which have made so many bytes of pairs for each reducer.
@@ -348,7 +351,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let mut checkpoint = begun(dir.path());
         checkpoint.note_stage(3, &[10, 0]).expect("written");
-        checkpoint.note_bad(Place { source: 0, offset: 7, bytes: 2 }, "it panicked:\nso").expect("written");
+        let place = Place { source: 0, offset: 7, bytes: 2 };
+        checkpoint.note_bad(&[(place, "it panicked:\nso".into())]).expect("written");
         checkpoint.note_stage(4, &[5, 6]).expect("written");
         checkpoint.note_result(1, 99).expect("written");
         drop(checkpoint);

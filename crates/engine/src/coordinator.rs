@@ -18,11 +18,12 @@ mod deaths;
 mod failures;
 mod overdue;
 mod prepare;
+mod set_aside;
 mod stages;
 mod steps;
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -47,8 +48,8 @@ use crate::exchange::JobIsOver;
 use crate::iterate::{Next, Step};
 use crate::job::{Job, Progress};
 use crate::map_reduce::MapReduce;
-use crate::narrow::panic_message;
-use crate::output::{self, BadRecord, Summary};
+use crate::narrow::{be_quiet, panic_message};
+use crate::output::{self, Summary};
 use crate::ranges::Ranges;
 use crate::results::{Arrangement, Results};
 use crate::settings::{Isolation, Order};
@@ -158,6 +159,7 @@ fn supervise<J: MapReduce>(
                 reduce_attempts: vec![0; plan.reduce_workers],
                 suspects: HashMap::new(),
                 bad_records: Vec::new(),
+                places_aside: HashSet::new(),
                 done: 0,
                 tasks: 0,
                 first_round: 0,
@@ -172,7 +174,7 @@ fn supervise<J: MapReduce>(
             drop(over);
             coordinator.dismiss(outcome.is_ok());
             let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
-            coordinator.bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
+            let bad_records = coordinator.list_bad_records()?;
             Ok(Summary {
                 wall_ns: monotonic_ns() - start_ns,
                 start_ns: started_ns - start_ns,
@@ -195,7 +197,7 @@ fn supervise<J: MapReduce>(
                     })
                     .collect(),
                 deaths: std::mem::take(&mut coordinator.kept.deaths),
-                bad_records: coordinator.bad_records.into_iter().map(|(_, bad)| bad).collect(),
+                bad_records,
             })
         });
         if outcome.is_ok() {
@@ -285,10 +287,12 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     attempts: Vec<u32>,
     /// For each reducer, how often it died of itself, with those that it replaced.
     reduce_attempts: Vec<u32>,
-    /// For a task that is mapped record by record, where a worker died of it last.
+    /// For a task, the chunk or record at which a worker died of it last.
     suspects: HashMap<usize, Place>,
-    /// Records that were set aside.
-    bad_records: Vec<(Place, BadRecord)>,
+    /// Records that were set aside, each with its cause.
+    bad_records: Vec<(Place, String)>,
+    /// Their sources and offsets.
+    places_aside: HashSet<(usize, u64)>,
     /// All tasks below this one are done in this round.
     done: usize,
     /// Tasks of all steps so far.
@@ -347,9 +351,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     /// Goes on with a job that has a checkpoint: what its log says is done.
     fn go_on(&mut self) -> Result<()> {
         let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
-        for (place, cause) in &facts.bad {
-            self.set_aside(*place, cause)?;
-        }
+        self.set_aside(facts.bad.clone())?;
         let Work { plan, tasks, settings, .. } = *self.work;
         let every = settings.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.every.as_nanos() as u64);
         self.stages = Some(Stages::new(log, &facts, plan.reduce_workers, every));
@@ -449,7 +451,13 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let job = self.work;
         let body = match job.plan.isolation {
             Isolation::Process => {
-                Body::Process(fork_worker(|| run_worker(job, role)).map_err(|error| match error {
+                let body = || {
+                    if job.settings.skip_bad_records > 0 {
+                        be_quiet();
+                    }
+                    run_worker(job, role)
+                };
+                Body::Process(fork_worker(body).map_err(|error| match error {
                     ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
                     ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
                 })?)
@@ -478,18 +486,13 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     /// there for.
     fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, settings, .. } = *self.work;
-        // 1. Errors and deaths.
+        // 1. Bad records, errors and deaths.
+        self.hear()?;
         for at in 0..self.hands.len() {
             let slot = self.hands[at].role.slot;
             let (end, failure) = look(|| self.hands[at].ended(), || shared.failure(slot))?;
             if let Some(failure) = failure {
                 return Err(self.explain(failure));
-            }
-            if shared.asks(slot)
-                && let (Some(place), Some(cause)) = (shared.record(slot), shared.message(slot))
-            {
-                self.set_aside(place, &cause)?;
-                shared.answer(slot);
             }
             if let Some(end) = end {
                 self.bury(at, end, &has_ended)?;
@@ -521,6 +524,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             self.done += (self.done..self.attempts.len()).take_while(|task| shared.is_done(*task)).count();
             let mapped = self.done == self.attempts.len();
             if mapped {
+                // What the tasks have found was told before they were done.
+                self.hear()?;
                 shared.set_mapped(round);
             }
             return Ok(mapped);
@@ -647,6 +652,7 @@ impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
     fn wait(&self, _: &AtomicU32, _: u32) {
         let bell = &self.coordinator.work.shared.bell.0;
         let mut fds = vec![bell.as_fd()];
+        fds.extend(self.coordinator.work.shared.telling());
         fds.extend(self.coordinator.hands.iter().filter_map(|hand| match &hand.body {
             Body::Process(child) => Some(child.pidfd()),
             Body::Thread(_) | Body::Gone => None,

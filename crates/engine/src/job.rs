@@ -249,7 +249,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     }
 
     /// How often a task that failed is tried again, and a partition that failed when it was combined or reduced. 2 by
-    /// default. The last attempt at a task goes record by record, so that the error can name the record that fails.
+    /// default. Where a worker died of a task, the next attempts go record by record, so that the error can name the record that fails.
     pub fn retries(mut self, retries: u32) -> Self {
         self.settings.retries = retries;
         self

@@ -1,17 +1,19 @@
 //! From a task that fails to the record that does it.
 //!
 //! ```text
-//!  a job that sets no record aside:  every attempt maps chunks; the last retry goes record by record
-//!  a job that does:                  every attempt maps a chunk and keeps apart what it emits, until the map function
-//!                                    has returned; if it panics, or rejects the input, the chunk goes record by record,
-//!                                    and so do chunks with a record that was set aside, and tasks whose worker died
+//!  first attempt:   chunk by chunk; the worker says at which one it is
+//!  the others:      as before, but record by record where a worker has died of this task
+//!
+//!  a job that sets records aside keeps apart what the map function emits until it has returned; if it panics, or rejects
+//!  the input, that chunk goes record by record, and so do chunks with a record that was set aside
 //! ```
 //!
-//! Record by record, the worker says where it is before each call (`shared/bad_records.rs`), so a death names its record. What
-//! a map function emits before it fails counts for nothing: pairs are kept apart until it has returned. A map function
-//! sees whole records, cut anywhere, so that one record at a time gives the same pairs.
+//! A death in a chunk therefore costs one look at the records of that chunk, not of the task, and the next death there names
+//! its record. What a map function emits before it fails counts for nothing: pairs are kept apart until it has returned. A map
+//! function sees whole records, cut anywhere, so that one record at a time gives the same pairs.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -24,17 +26,22 @@ use crate::exchange::JobIsOver;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::quotes::State;
 use crate::records::Scan;
-use crate::settings::Isolation;
-use crate::shared::Place;
+use crate::shared::{Found, Place, SetAside};
 use crate::split::Split;
 use crate::worker::Work;
 
-/// Maps a task with care.
+/// Maps a task, with care where that is needed.
 pub(crate) struct Narrow<'w, J: MapReduce> {
     work: &'w Work<'w, J>,
     slot: usize,
-    /// A worker died of this task: no chunk is mapped at once.
+    /// Neither has a worker died of this task, nor does the job set records aside.
+    pub is_plain: bool,
+    /// A worker died of this task: the task timeout is that of a piece of it.
     careful: bool,
+    /// Where workers died of it.
+    suspects: Vec<Place>,
+    set_aside: &'w SetAside,
+    found: Found,
     apart: Apart<J::Key, J::Value>,
     /// The chunk as it was read: a map function may write into it.
     chunk: Vec<u8>,
@@ -48,24 +55,46 @@ enum Failed {
 }
 
 impl<'w, J: MapReduce> Narrow<'w, J> {
-    /// `None` if `task` is mapped as tasks usually are.
-    pub fn of(work: &'w Work<'w, J>, slot: usize, task: usize) -> Option<Narrow<'w, J>> {
+    pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> Narrow<'w, J> {
         let careful = work.shared.is_careful(task);
-        let wanted = careful || work.settings.skip_bad_records > 0;
-        wanted.then(|| Narrow { work, slot, careful, apart: Apart::new(), chunk: Vec::new() })
+        let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
+        let is_plain = !careful && work.settings.skip_bad_records == 0;
+        let (found, apart, chunk) = (Found::default(), Apart::new(), Vec::new());
+        Narrow { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
+    }
+
+    /// Says that this chunk is mapped now.
+    #[inline]
+    pub fn begin(&self, split: &Split<'_>) {
+        self.work.shared.begin_place(self.slot, place_of(split), false);
+    }
+
+    /// Says that no chunk is mapped.
+    #[inline]
+    pub fn end(&self) {
+        self.work.shared.end_place(self.slot);
     }
 
     /// Maps a chunk, or all of it that does not fail.
     #[cold]
     #[inline(never)]
     pub fn map(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
-        let range = split.offset..split.offset + split.bytes.len() as u64;
-        if self.careful || self.work.shared.is_set_aside(split.index, range) {
+        let place = place_of(split);
+        let is_suspect = self.suspects.iter().any(|suspect| suspect.meets(place));
+        if is_suspect || self.set_aside.any_in(place.source, place.range()) {
             return self.map_records(split, buffer);
+        }
+        self.begin(split);
+        self.start_clock();
+        if self.work.settings.skip_bad_records == 0 {
+            self.work.program.map(split, buffer);
+            return self.end();
         }
         self.chunk.clear();
         self.chunk.extend_from_slice(split.bytes);
-        match self.try_map(split) {
+        let mapped = self.try_map(split);
+        self.end();
+        match mapped {
             Ok(()) => self.apart.emit_into(buffer),
             Err(_) => {
                 split.bytes.copy_from_slice(&self.chunk);
@@ -74,8 +103,22 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
         }
     }
 
+    /// Everything of the task is mapped: what was found is told, before that can count.
+    pub fn finish(mut self) {
+        self.found.tell(self.work.shared, self.slot, || wait(self.work, self.slot));
+    }
+
+    /// What may take as long as a whole task is now a piece of it.
+    fn start_clock(&self) {
+        if self.careful && self.work.settings.task_timeout.is_some() {
+            self.work.shared.start_clock(self.slot, monotonic_ns());
+        }
+    }
+
     fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
         let Work { shared, settings, .. } = *self.work;
+        let whole = place_of(split);
+        let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
         let mut scan = Scan::new(split.records, split.offset, State::default());
         let mut at = 0;
         while at < split.bytes.len() {
@@ -84,17 +127,16 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
             let place = Place { source: split.index, offset, bytes: (end - at) as u64 };
             let mut record = Split { bytes: &mut split.bytes[at..end], offset, rejected: None, ..*split };
             at = end;
-            if shared.is_set_aside(place.source, offset..offset + 1) {
+            if some_are_aside && self.set_aside.any_in(place.source, offset..offset + 1) {
                 continue;
             }
-            shared.begin_record(self.slot, place);
+            shared.begin_place(self.slot, place, true);
             if settings.task_timeout.is_some() {
-                // What may take as long as a whole task is now one record.
                 shared.start_clock(self.slot, monotonic_ns());
             }
             match self.try_map(&mut record) {
-                Ok(()) => shared.end_record(self.slot),
-                Err(failed) if settings.skip_bad_records > 0 => self.set_aside(&failed),
+                Ok(()) => shared.end_place(self.slot),
+                Err(failed) if settings.skip_bad_records > 0 => self.leave_out(place, &failed),
                 Err(Failed::Panicked(panic)) => resume_unwind(panic),
                 Err(Failed::Rejected(offset, why)) => {
                     split.rejected = Some((offset, why));
@@ -107,19 +149,11 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
 
     /// Maps `split`, and keeps apart what that emits; nothing if it fails.
     fn try_map(&mut self, split: &mut Split<'_>) -> Result<(), Failed> {
-        let Work { program, settings, plan, .. } = *self.work;
-        // What is set aside is told once, with its place. Threads have one hook together, so theirs stays.
-        let silent = settings.skip_bad_records > 0 && plan.isolation == Isolation::Process;
-        let hook = silent.then(|| {
-            let hook = std::panic::take_hook();
-            std::panic::set_hook(Box::new(|_| {}));
-            hook
-        });
+        let Work { program, settings, .. } = *self.work;
+        QUIET.set(settings.skip_bad_records > 0);
         // A map function depends on nothing but its split, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
-        if let Some(hook) = hook {
-            std::panic::set_hook(hook);
-        }
+        QUIET.set(false);
         let failed = match (mapped, split.rejected.take()) {
             (Ok(()), None) => return Ok(()),
             (Ok(()), Some((offset, why))) => Failed::Rejected(offset, why),
@@ -129,25 +163,48 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
         Err(failed)
     }
 
-    /// Has the coordinator set the record at hand aside.
-    fn set_aside(&self, failed: &Failed) {
-        let (shared, slot) = (self.work.shared, self.slot);
+    /// Has the coordinator set a record aside.
+    fn leave_out(&mut self, place: Place, failed: &Failed) {
+        let (work, slot) = (self.work, self.slot);
+        work.shared.end_place(slot);
         let cause = match failed {
             Failed::Panicked(panic) => panic_message(&**panic),
             Failed::Rejected(_, why) => why.clone(),
         };
-        shared.stop_clock(slot);
-        shared.ask(slot, &cause);
-        // Nobody waits for this worker in order to answer it, so it need not drain what arrives meanwhile.
-        while shared.asks(slot) {
-            if shared.is_over() {
-                resume_unwind(Box::new(JobIsOver));
-            }
-            shared.pages.doorbell(slot).sleep_unless(&SharedFutex, || !shared.asks(slot) || shared.is_over());
-        }
-        shared.end_record(slot);
-        shared.start_clock(slot, monotonic_ns());
+        self.found.push(work.shared, slot, place, &cause, || wait(work, slot));
     }
+}
+
+fn place_of(split: &Split<'_>) -> Place {
+    Place { source: split.index, offset: split.offset, bytes: split.bytes.len() as u64 }
+}
+
+/// Sleeps until the coordinator has read what others told it. Nobody waits for this worker in order to read, so it need not drain
+/// what arrives meanwhile; and the time of its task does not run.
+fn wait<J: MapReduce>(work: &Work<'_, J>, slot: usize) {
+    let shared = work.shared;
+    if shared.is_over() {
+        resume_unwind(Box::new(JobIsOver));
+    }
+    let (start_ns, waits_since_ns) = (shared.stop_clock(slot), monotonic_ns());
+    shared.pages.doorbell(slot).sleep_unless(&SharedFutex, || !shared.asks(slot) || shared.is_over());
+    shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
+}
+
+thread_local! {
+    /// What panics now is told elsewhere, with its place.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets this worker process say nothing of panics that are caught, and told when the record is set aside. Threads have one hook
+/// together with the caller, so theirs stays.
+pub(crate) fn be_quiet() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !QUIET.get() {
+            hook(panic);
+        }
+    }));
 }
 
 /// A panic, as a cause.

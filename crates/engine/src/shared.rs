@@ -30,7 +30,8 @@ use gristmill_ring::{CommitWord, Futex};
 
 use crate::counters::{COUNTERS, Counters};
 use crate::fate::Fate;
-pub(crate) use bad_records::Place;
+use bad_records::Telling;
+pub(crate) use bad_records::{Found, Place, SetAside};
 pub(crate) use claims::ROUNDS_MAX;
 use failure::FAILURE_WORDS;
 pub(crate) use failure::{Doing, Failure};
@@ -42,7 +43,7 @@ const DIGEST_WORDS: usize = 2;
 const PIECE_WORDS: usize = 2;
 const SET_ASIDE_WORDS: usize = 2;
 const SLOT_WORDS: usize = 192;
-const MESSAGE_AT: usize = 16;
+const MESSAGE_AT: usize = 24;
 const MESSAGE_WORDS: usize = 64;
 const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
 const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
@@ -85,11 +86,14 @@ enum Slot {
     Permit,
     /// Bytes of the message + 1: it may be empty. 0 while there is none.
     Message,
-    RecordSource,
-    RecordOffset,
-    /// 0 while no single record is mapped.
-    RecordBytes,
-    /// 1 while the worker waits until its record is set aside.
+    /// What is mapped at this moment.
+    PlaceSource,
+    PlaceOffset,
+    /// Twice its bytes, and 1 more if it is a single record; 0 while nothing is mapped.
+    PlaceBytes,
+    /// The task + 1 that the worker, now dead, died of at that place.
+    DiedOf,
+    /// 1 while the worker waits until there is room for what it has to tell of bad records.
     Asks,
     /// A [`Reducing`].
     Reducing,
@@ -140,6 +144,8 @@ pub(crate) struct Shared<'p> {
     piece_words: &'p [AtomicU64],
     careful_words: &'p [AtomicU64],
     set_aside_words: &'p [AtomicU64],
+    /// Of a job that sets records aside.
+    telling: Option<Telling>,
 }
 
 /// How many words of each kind a job needs.
@@ -181,6 +187,7 @@ impl<'p> Shared<'p> {
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
         let set_aside_words = &words[..bad_records * SET_ASIDE_WORDS];
         let bell = CoordinatorBell(Bell::new()?);
+        let telling = if bad_records > 0 { Some(Telling::new()?) } else { None };
         Ok(Shared {
             pages,
             bell,
@@ -194,6 +201,7 @@ impl<'p> Shared<'p> {
             piece_words,
             careful_words,
             set_aside_words,
+            telling,
         })
     }
 
@@ -436,9 +444,7 @@ impl<'p> Shared<'p> {
     /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes, between two characters.
     pub fn set_message(&self, slot: usize, message: &str) {
         let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
-        let room = message.len().min(MESSAGE_WORDS * 8);
-        let end = (0..=room).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
-        let bytes = &message.as_bytes()[..end];
+        let bytes = cut_message(message).as_bytes();
         for (word, eight) in words.iter().zip(bytes.chunks(8)) {
             word.store(word_of(eight), Ordering::Relaxed);
         }
@@ -465,6 +471,13 @@ impl<'p> Shared<'p> {
     pub fn counters(&self, slot: usize) -> Counters {
         Counters::from_values(self.slot_words(slot)[COUNTERS_AT..].iter().map(|word| word.load(Ordering::Relaxed)))
     }
+}
+
+/// What of a message has room.
+fn cut_message(message: &str) -> &str {
+    let room = message.len().min(MESSAGE_WORDS * 8);
+    let end = (0..=room).rev().find(|at| message.is_char_boundary(*at));
+    &message[..end.unwrap_or(0)]
 }
 
 /// Up to eight bytes as a word.

@@ -28,7 +28,7 @@ use crate::ranges::Ranges;
 use crate::reader::Reader;
 use crate::reduction::Reduction;
 use crate::settings::{Buffer, Isolation, PagePolicy};
-use crate::shared::{Failure, Shared};
+use crate::shared::{Failure, SetAside, Shared};
 use crate::shared_output::Scopes;
 use crate::spill::{Spill, Tally};
 use crate::stage;
@@ -78,6 +78,8 @@ struct Mapper<J: MapReduce> {
     /// What the buffer keeps, made for the first task.
     kept: Kept<J>,
     partitioner: Partitioner,
+    /// Records that are left out.
+    set_aside: SetAside,
     /// The round whose state the reader shows.
     state_of: Option<u32>,
     /// Tasks of the open epoch.
@@ -139,6 +141,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         reader: Reader::new(plan.chunk_bytes),
         kept: Kept::Nothing,
         partitioner: Partitioner::new(plan.partitions),
+        set_aside: SetAside::default(),
         state_of: None,
         open_tasks: 0,
         pages_before: 0,
@@ -310,8 +313,9 @@ impl<J: MapReduce> Mapper<J> {
                 _ => Kept::Nothing,
             };
         }
-        let Mapper { reader, kept, partitioner, .. } = self;
-        let narrow = Narrow::of(work, lane.slot, task);
+        let Mapper { reader, kept, partitioner, set_aside, .. } = self;
+        set_aside.learn(work.shared);
+        let narrow = Narrow::new(work, lane.slot, task, set_aside);
         let digest = match kept {
             Kept::Table(table) if table.rests() => {
                 let mut past = ArrayBuffer::new(lane, *partitioner);
@@ -395,7 +399,7 @@ fn map_task<J: MapReduce>(
     work: &Work<'_, J>,
     reader: &mut Reader,
     task: usize,
-    mut narrow: Option<Narrow<'_, J>>,
+    mut narrow: Narrow<'_, J>,
     buffer: &mut impl Emit<J::Key, J::Value>,
 ) -> Result<(), Failure> {
     if let Some(piece) = work.shared.piece(task) {
@@ -404,11 +408,16 @@ fn map_task<J: MapReduce>(
         return Ok(());
     }
     for part in work.tasks.parts(work.shared.input_task(task)) {
-        reader.for_each_chunk(work.tasks, part, |split| match &mut narrow {
-            None => work.program.map(split, buffer),
-            Some(narrow) => narrow.map(split, buffer),
+        reader.for_each_chunk(work.tasks, part, |split| {
+            if !narrow.is_plain {
+                return narrow.map(split, buffer);
+            }
+            narrow.begin(split);
+            work.program.map(split, buffer);
+            narrow.end();
         })?;
     }
+    narrow.finish();
     Ok(())
 }
 

@@ -7,15 +7,10 @@
 //!  killed from outside           made good for as long as there are spare slots, unless it was in a task
 //! ```
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
-
 use super::overdue::Overdue;
 use super::{Body, Coordinator, Hand};
 use crate::error::{Error, Result};
 use crate::map_reduce::MapReduce;
-use crate::output::BadRecord;
 use crate::shared::{Failure, Place};
 use crate::worker::{Role, Work};
 
@@ -40,6 +35,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Takes note of a death and makes good for it.
     pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
         let Work { plan, shared, settings, .. } = *self.work;
+        // What it has told counts.
+        self.hear()?;
         let Hand { role, reducer, overdue, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
         let who = match &body {
@@ -55,11 +52,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         };
         let from_outside = overdue.map_or(end.from_outside, |overdue| overdue == Overdue::Stopped);
         let task = self.task_to_blame(role, from_outside);
-        let record = shared.record(role.slot).filter(|_| task.is_some());
+        let at = shared.place(role.slot).filter(|_| task.is_some());
         let finishes = role.reduces.is_some() && shared.is_mapped(shared.round());
         let in_reduce = task.is_none() && (shared.is_reducing(role.slot) || !role.maps || finishes);
-        let place = match (task, record) {
-            (_, Some(place)) => format!("in map on {}", self.name_of(place)),
+        let place = match (task, at) {
+            (_, Some((place, true))) => format!("in map on {}", self.name_of(place)),
+            (_, Some((place, false))) => format!("in map on {}", self.bytes_of(place)),
             (Some(task), None) => format!("in map on {}", self.place(task)),
             (None, None) if in_reduce => "in reduce".to_owned(),
             (None, None) => "in map, between two tasks".to_owned(),
@@ -74,10 +72,15 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         // 2. How often that may happen. Before the task can be claimed again it is known how.
         let last = format!("{who} died {place}: {cause}");
         let mut attempt = String::new();
+        let mut again = "Its work is done again".to_owned();
         if let Some(task) = task {
             self.attempts[task] += 1;
             attempt = format!(" (attempt {} of {})", self.attempts[task], settings.retries + 1);
-            self.try_again(task, record, &cause, &last)?;
+            self.try_again(task, at, from_outside, &cause, &last)?;
+            if let Some((place, _)) = at {
+                shared.suspect(role.slot, task);
+                again = format!("Its task is mapped again, and record by record on {}", self.bytes_of(place));
+            }
         }
         if let Some(reducer) = reducer.filter(|_| in_reduce && !from_outside) {
             self.reduce_attempts[reducer] += 1;
@@ -88,7 +91,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             }
         }
         let death = format!("{who} died {place}{attempt}: {cause}");
-        self.kept.tell(&format!("{death}. Its work is done again"));
+        self.kept.tell(&format!("{death}. {again}"));
         self.kept.deaths.push(death);
         if let Some(limit) = settings.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });
@@ -131,73 +134,39 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         shared.task(role.slot).map(|(task, _)| task).or_else(|| open.next().filter(|_| open.next().is_none()))
     }
 
-    /// Decides how a task is tried again, or that it is not.
-    fn try_again(&mut self, task: usize, record: Option<Place>, cause: &str, last: &str) -> Result<()> {
+    /// Decides how a task is tried again, or that it is not. `at` is the chunk, or the record, that was mapped.
+    fn try_again(
+        &mut self,
+        task: usize,
+        at: Option<(Place, bool)>,
+        from_outside: bool,
+        cause: &str,
+        last: &str,
+    ) -> Result<()> {
         let Work { shared, settings, .. } = *self.work;
         let attempts = self.attempts[task];
         let is_over = attempts > settings.retries;
-        if settings.skip_bad_records == 0 {
-            match record {
-                Some(Place { source, offset, .. }) if is_over => {
-                    let path = self.work.tasks.sources[source].name.clone();
-                    let line = self.work.tasks.line(source, offset);
-                    return Err(Error::RecordFailed { path, offset, line, last: last.to_owned(), attempts });
+        let before = at.and_then(|(place, _)| self.suspects.insert(task, place));
+        match at {
+            Some((place, true)) if settings.skip_bad_records > 0 => {
+                // Twice at the same record is no accident; and after a death in its chunk only somebody else could be to blame.
+                let again = before.is_some_and(|before| before == place || !from_outside && before.meets(place));
+                if is_over || again {
+                    self.set_aside(vec![(place, cause.to_owned())])?;
+                    self.suspects.remove(&task);
+                    self.attempts[task] = 0;
                 }
-                _ if is_over => return Err(Error::TaskFailed { last: last.to_owned(), attempts }),
-                _ => {}
             }
-        } else if let Some(place) = record {
-            // Twice at the same record is no accident.
-            if is_over || self.suspects.insert(task, place) == Some(place) {
-                self.set_aside(place, cause)?;
-                self.suspects.remove(&task);
-                self.attempts[task] = 0;
+            Some((Place { source, offset, .. }, true)) if is_over => {
+                let path = self.work.tasks.sources[source].name.clone();
+                let line = self.work.tasks.line(source, offset);
+                return Err(Error::RecordFailed { path, offset, line, last: last.to_owned(), attempts });
             }
-        } else if is_over {
-            return Err(Error::TaskFailed { last: last.to_owned(), attempts });
+            _ if is_over => return Err(Error::TaskFailed { last: last.to_owned(), attempts }),
+            _ => {}
         }
-        if settings.skip_bad_records > 0 || attempts == settings.retries {
-            shared.set_careful(task);
-        }
+        shared.set_careful(task);
         Ok(())
-    }
-
-    /// Sets a record aside, unless that would be one too many.
-    pub(super) fn set_aside(&mut self, place: Place, cause: &str) -> Result<()> {
-        let Work { shared, settings, tasks, .. } = *self.work;
-        // Another round has met it before.
-        if shared.is_set_aside(place.source, place.offset..place.offset + 1) {
-            return Ok(());
-        }
-        let limit = settings.skip_bad_records;
-        if self.bad_records.len() >= limit as usize {
-            return Err(Error::TooManyBadRecords { limit, what: format!("{}: {cause}", self.name_of(place)) });
-        }
-        let source = &tasks.sources[place.source];
-        let failed = |error| Error::Input { path: source.name.clone(), source: error };
-        let mut record = vec![0; place.bytes as usize];
-        let read = match source.unpacked_from(place.offset).map_err(failed)? {
-            Some(mut content) => content.read_exact(&mut record),
-            None => File::open(&source.path).and_then(|file| file.read_exact_at(&mut record, place.offset)),
-        };
-        read.map_err(|error: io::Error| failed(error))?;
-        record.truncate(tasks.records.without_end(&record).len());
-        let line = tasks.line(place.source, place.offset);
-        let bad = BadRecord { path: source.name.clone(), offset: place.offset, line, record, cause: cause.to_owned() };
-        if let Some(stages) = &mut self.stages {
-            stages.log().note_bad(place, cause)?;
-        }
-        self.bad_records.push((place, bad));
-        shared.set_aside(place);
-        Ok(())
-    }
-
-    /// A record, as a message names it.
-    fn name_of(&self, Place { source, offset, bytes }: Place) -> String {
-        let tasks = self.work.tasks;
-        let line = tasks.line(source, offset).map(|line| format!(" line {line},")).unwrap_or_default();
-        let packed = if tasks.sources[source].compression().is_some() { " of its content" } else { "" };
-        format!("{}{line} bytes {offset}..{}{packed}", tasks.sources[source].name.display(), offset + bytes)
     }
 
     /// Where the input of a task lies, as a message says it.

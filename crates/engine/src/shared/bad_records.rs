@@ -1,21 +1,28 @@
-//! Words about records that fail: which tasks are mapped with care, at which record a worker is, what it asks about it,
-//! and which records are set aside.
+//! Records that fail: which tasks are mapped with care, at which place a worker is, which records it has found, and which are set
+//! aside.
 //!
 //! ```text
 //!  careful:    one bit for each task
 //!  set aside:  | source | offset |  for each record, in the order in which they were found
+//!  telling:    a pipe from all workers to the coordinator, whole batches of  | bytes of cause | source | offset | bytes | cause |
 //! ```
 //!
-//! A worker that maps with care says at which record it is before it calls the map function. If it dies there, the
-//! coordinator knows which record did it; if it survives, it asks: it leaves the cause in its message, rings, and sleeps
-//! until the coordinator has answered, which is when the record is among those set aside.
+//! A worker says which piece of its task it maps before it calls the map function: a chunk, or a record. If it dies there, the
+//! coordinator knows where, and whoever maps the task again looks more closely at that place. Records whose failure it survives
+//! are told in batches, each written at once, before the epoch of their task is committed. A worker that finds the pipe full asks, and
+//! sleeps until the coordinator has read.
 
+use std::collections::BTreeSet;
+use std::io::{self, PipeReader, PipeWriter};
 use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use super::{Job, SET_ASIDE_WORDS, Shared, Slot};
+use rustix::io::Errno;
 
-/// A record: in which source, from which byte of its content on, and its bytes, what ends it included.
+use super::{Job, SET_ASIDE_WORDS, Shared, Slot, cut_message};
+
+/// A record or a chunk: in which source, from which byte of its content on, and its bytes, what ends it included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub source: usize,
@@ -23,8 +30,118 @@ pub(crate) struct Place {
     pub bytes: u64,
 }
 
+impl Place {
+    pub fn range(self) -> Range<u64> {
+        self.offset..self.offset + self.bytes
+    }
+
+    /// True when the two have a byte in common.
+    pub fn meets(self, other: Place) -> bool {
+        self.source == other.source && self.offset < other.range().end && other.offset < self.range().end
+    }
+}
+
+/// Bytes that a batch has at most: so many a pipe takes at once or not at all.
+const BATCH_BYTES: usize = 4096;
+
+/// Records that a worker has found and not told yet.
+#[derive(Default)]
+pub(crate) struct Found {
+    batch: Vec<u8>,
+}
+
+impl Found {
+    /// Adds a record; first tells what is there if that would be too much for one batch.
+    pub fn push(&mut self, shared: &Shared<'_>, slot: usize, place: Place, cause: &str, wait: impl FnMut()) {
+        let cause = cut_message(cause);
+        if self.batch.len() + 4 * size_of::<u64>() + cause.len() > BATCH_BYTES {
+            self.tell(shared, slot, wait);
+        }
+        let words = [cause.len() as u64, place.source as u64, place.offset, place.bytes];
+        words.iter().for_each(|word| self.batch.extend_from_slice(&word.to_le_bytes()));
+        self.batch.extend_from_slice(cause.as_bytes());
+    }
+
+    /// Tells what was found; calls `wait`, which returns when the worker was rung, as long as there is no room.
+    pub fn tell(&mut self, shared: &Shared<'_>, slot: usize, mut wait: impl FnMut()) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let telling = shared.telling.as_ref().expect("records are set aside by jobs that may");
+        loop {
+            match rustix::io::write(&telling.to, &self.batch) {
+                Ok(written) => {
+                    assert_eq!(written, self.batch.len(), "a pipe takes {BATCH_BYTES} bytes at once or not at all");
+                    return self.batch.clear();
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    // PAIRS WITH the load in `asks`.
+                    shared.slot(slot, Slot::Asks).store(1, Ordering::Release);
+                    shared.announce();
+                    while shared.asks(slot) {
+                        wait();
+                    }
+                }
+                Err(error) => panic!("telling of bad records: {error}"),
+            }
+        }
+    }
+}
+
+/// The pipe by which workers tell.
+pub(super) struct Telling {
+    from: PipeReader,
+    to: PipeWriter,
+}
+
+impl Telling {
+    pub fn new() -> io::Result<Telling> {
+        let (from, to) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&from, true)?;
+        rustix::io::ioctl_fionbio(&to, true)?;
+        Ok(Telling { from, to })
+    }
+}
+
+/// The records that are set aside, as one worker has learnt them.
+#[derive(Default)]
+pub(crate) struct SetAside {
+    known: usize,
+    places: BTreeSet<(u64, u64)>,
+}
+
+impl SetAside {
+    /// Learns what has become known since.
+    pub fn learn(&mut self, shared: &Shared<'_>) {
+        // PAIRS WITH the store in `Shared::set_aside`.
+        let count = shared.job(Job::SetAside).load(Ordering::Acquire) as usize;
+        let words = shared.set_aside_words.chunks_exact(SET_ASIDE_WORDS);
+        for words in words.take(count).skip(self.known) {
+            self.places.insert((words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed)));
+        }
+        self.known = count;
+    }
+
+    /// True when one of them begins in this range of the content of `source`.
+    pub fn any_in(&self, source: usize, range: Range<u64>) -> bool {
+        let source = source as u64;
+        self.known > 0 && self.places.range((source, range.start)..(source, range.end)).next().is_some()
+    }
+}
+
+/// The record at the front of what was told, and what follows it.
+fn read_record(told: &[u8]) -> Option<((Place, String), &[u8])> {
+    let (head, rest) = told.split_at_checked(4 * size_of::<u64>())?;
+    let [cause_bytes, source, offset, bytes] =
+        [0, 8, 16, 24].map(|at| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes")));
+    let (cause, rest) = rest.split_at_checked(cause_bytes as usize)?;
+    let place = Place { source: source as usize, offset, bytes };
+    Some(((place, String::from_utf8_lossy(cause).into_owned()), rest))
+}
+
 impl Shared<'_> {
-    /// From now on `task` is mapped record by record.
+    /// From now on `task` is mapped with care.
     pub fn set_careful(&self, task: usize) {
         self.careful_words[task / 64].fetch_or(1 << (task % 64), Ordering::Release);
     }
@@ -36,49 +153,79 @@ impl Shared<'_> {
     /// No task has failed yet.
     pub fn clear_careful(&self) {
         self.careful_words.iter().for_each(|word| word.store(0, Ordering::Release));
+        (1..self.slots_born()).for_each(|slot| self.slot(slot, Slot::DiedOf).store(0, Ordering::Release));
     }
 
-    /// Says that `slot` maps this record.
-    pub fn begin_record(&self, slot: usize, place: Place) {
-        self.slot(slot, Slot::RecordSource).store(place.source as u64, Ordering::Relaxed);
-        self.slot(slot, Slot::RecordOffset).store(place.offset, Ordering::Relaxed);
-        // PAIRS WITH the load in `record`: a record has at least one byte, so this says that there is one.
-        self.slot(slot, Slot::RecordBytes).store(place.bytes, Ordering::Release);
+    /// Says that `slot` maps this record, or this chunk of records.
+    pub fn begin_place(&self, slot: usize, place: Place, is_record: bool) {
+        self.slot(slot, Slot::PlaceSource).store(place.source as u64, Ordering::Relaxed);
+        self.slot(slot, Slot::PlaceOffset).store(place.offset, Ordering::Relaxed);
+        // PAIRS WITH the load in `place`: a place has at least one byte, so this says that there is one.
+        self.slot(slot, Slot::PlaceBytes).store(place.bytes * 2 + u64::from(is_record), Ordering::Release);
     }
 
-    /// Says that `slot` maps no single record.
-    pub fn end_record(&self, slot: usize) {
-        self.slot(slot, Slot::RecordBytes).store(0, Ordering::Release);
+    /// Says that `slot` is in no call of the map function.
+    pub fn end_place(&self, slot: usize) {
+        self.slot(slot, Slot::PlaceBytes).store(0, Ordering::Release);
     }
 
-    /// The record that `slot` maps, or was mapping when it died.
-    pub fn record(&self, slot: usize) -> Option<Place> {
+    /// What `slot` maps, or was mapping when it died, and whether that is a single record.
+    pub fn place(&self, slot: usize) -> Option<(Place, bool)> {
         let word = |word| self.slot(slot, word).load(Ordering::Acquire);
-        let bytes = word(Slot::RecordBytes);
-        (bytes > 0).then(|| Place {
-            source: word(Slot::RecordSource) as usize,
-            offset: word(Slot::RecordOffset),
-            bytes,
-        })
+        let bytes = word(Slot::PlaceBytes);
+        let place =
+            || Place { source: word(Slot::PlaceSource) as usize, offset: word(Slot::PlaceOffset), bytes: bytes / 2 };
+        (bytes > 0).then(|| (place(), bytes % 2 == 1))
     }
 
-    /// Asks the coordinator to set the record of `slot` aside, because of `cause`.
-    pub fn ask(&self, slot: usize, cause: &str) {
-        self.set_message(slot, cause);
-        // PAIRS WITH the load in `asks`.
-        self.slot(slot, Slot::Asks).store(1, Ordering::Release);
-        self.announce();
+    /// Says that dead `slot` died of `task`, at the place where it was.
+    pub fn suspect(&self, slot: usize, task: usize) {
+        // PAIRS WITH the load in `suspects`.
+        self.slot(slot, Slot::DiedOf).store(task as u64 + 1, Ordering::Release);
     }
 
+    /// Where workers have died of `task`.
+    pub fn suspects(&self, task: usize) -> Vec<Place> {
+        let died = (1..self.slots_born())
+            .filter(|slot| self.slot(*slot, Slot::DiedOf).load(Ordering::Acquire) == task as u64 + 1);
+        died.filter_map(|slot| self.place(slot)).map(|(place, _)| place).collect()
+    }
+
+    /// True while `slot` waits until it can tell.
     pub fn asks(&self, slot: usize) -> bool {
         self.slot(slot, Slot::Asks).load(Ordering::Acquire) == 1
     }
 
-    /// The record that `slot` asked about is set aside.
-    pub fn answer(&self, slot: usize) {
-        self.slot(slot, Slot::Message).store(0, Ordering::Release);
-        self.slot(slot, Slot::Asks).store(0, Ordering::Release);
-        self.ring(slot);
+    /// Becomes readable when a worker tells; `None` in jobs that set nothing aside.
+    pub fn telling(&self) -> Option<BorrowedFd<'_>> {
+        self.telling.as_ref().map(|telling| telling.from.as_fd())
+    }
+
+    /// Takes in all that workers have told, calls `visit` with many records at a time, and lets those go on who wait.
+    pub fn hear<E>(&self, mut visit: impl FnMut(Vec<(Place, String)>) -> Result<(), E>) -> Result<(), E> {
+        let Some(telling) = &self.telling else { return Ok(()) };
+        let (mut heard, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+        loop {
+            match rustix::io::read(&telling.from, &mut buffer[..]) {
+                Ok(0) | Err(Errno::AGAIN) => break,
+                Ok(read) => heard.extend_from_slice(&buffer[..read]),
+                Err(Errno::INTR) => continue,
+                Err(error) => panic!("hearing of bad records: {error}"),
+            }
+            let (mut records, mut rest) = (Vec::new(), &heard[..]);
+            while let Some((record, more)) = read_record(rest) {
+                records.push(record);
+                rest = more;
+            }
+            // Batches are written at once, but a read may end inside of one.
+            heard = rest.to_vec();
+            visit(records)?;
+        }
+        for slot in (1..self.slots_born()).filter(|slot| self.asks(*slot)) {
+            self.slot(slot, Slot::Asks).store(0, Ordering::Release);
+            self.ring(slot);
+        }
+        Ok(())
     }
 
     /// Sets a record aside, for all attempts and rounds to come. There is room for as many as the job allows.
@@ -87,16 +234,7 @@ impl Shared<'_> {
         let words = &self.set_aside_words[count as usize * SET_ASIDE_WORDS..][..SET_ASIDE_WORDS];
         words[0].store(place.source as u64, Ordering::Relaxed);
         words[1].store(place.offset, Ordering::Relaxed);
-        // PAIRS WITH the load in `is_set_aside`.
+        // PAIRS WITH the load in `SetAside::learn`.
         self.job(Job::SetAside).store(count + 1, Ordering::Release);
-    }
-
-    /// True when a record was set aside that begins in this range of the content of `source`.
-    pub fn is_set_aside(&self, source: usize, range: Range<u64>) -> bool {
-        let count = self.job(Job::SetAside).load(Ordering::Acquire) as usize;
-        self.set_aside_words.chunks_exact(SET_ASIDE_WORDS).take(count).any(|words| {
-            let [at, offset] = [0, 1].map(|word: usize| words[word].load(Ordering::Relaxed));
-            at == source as u64 && range.contains(&offset)
-        })
     }
 }

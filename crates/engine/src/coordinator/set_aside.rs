@@ -1,0 +1,128 @@
+//! Records that are set aside: how many may be, and their list.
+
+use std::io::{self, BufReader, Read, Write};
+
+use super::Coordinator;
+use crate::error::{Error, Result};
+use crate::map_reduce::MapReduce;
+use crate::output::BadRecord;
+use crate::shared::Place;
+use crate::source::Source;
+
+impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+    /// Sets aside what workers have told of.
+    pub(super) fn hear(&mut self) -> Result<()> {
+        let shared = self.work.shared;
+        shared.hear(|records| self.set_aside(records))
+    }
+
+    /// Sets records aside, unless that would be one too many.
+    pub(super) fn set_aside(&mut self, records: Vec<(Place, String)>) -> Result<()> {
+        let limit = self.work.settings.skip_bad_records;
+        let mut left = (limit as usize).saturating_sub(self.bad_records.len());
+        // Another round may have met them before.
+        let mut new = Vec::with_capacity(records.len());
+        for (place, cause) in records {
+            if self.places_aside.insert((place.source, place.offset)) {
+                if left == 0 {
+                    return Err(Error::TooManyBadRecords { limit, what: format!("{}: {cause}", self.name_of(place)) });
+                }
+                left -= 1;
+                new.push((place, cause));
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        if let Some(stages) = &mut self.stages {
+            stages.log().note_bad(&new)?;
+        }
+        new.iter().for_each(|(place, _)| self.work.shared.set_aside(*place));
+        self.bad_records.append(&mut new);
+        Ok(())
+    }
+
+    /// The list of them, in the order of the input. Each source is read once, up to the last of its records.
+    pub(super) fn list_bad_records(&mut self) -> Result<Vec<BadRecord>> {
+        let mut bad_records = std::mem::take(&mut self.bad_records);
+        bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
+        let tasks = self.work.tasks;
+        let mut list = Vec::with_capacity(bad_records.len());
+        let mut open: Option<(usize, Pass)> = None;
+        for (place, cause) in bad_records {
+            let source = &tasks.sources[place.source];
+            let failed = |error| Error::Input { path: source.name.clone(), source: error };
+            let pass = match &mut open {
+                Some((number, pass)) if *number == place.source => pass,
+                _ => &mut open.insert((place.source, Pass::through(source).map_err(failed)?)).1,
+            };
+            let (line, mut record) = pass.record(place).map_err(failed)?;
+            record.truncate(tasks.records.without_end(&record).len());
+            let line = tasks.records.are_lines().then_some(line);
+            list.push(BadRecord { path: source.name.clone(), offset: place.offset, line, record, cause });
+        }
+        Ok(list)
+    }
+
+    /// A record, as a message names it.
+    pub(super) fn name_of(&self, place: Place) -> String {
+        let tasks = self.work.tasks;
+        match tasks.line(place.source, place.offset) {
+            Some(line) => self.place_in(place, &format!(" line {line},")),
+            None => self.bytes_of(place),
+        }
+    }
+
+    /// Some bytes of the input, as a message names them.
+    pub(super) fn bytes_of(&self, place: Place) -> String {
+        self.place_in(place, "")
+    }
+
+    fn place_in(&self, place: Place, line: &str) -> String {
+        let source = &self.work.tasks.sources[place.source];
+        let packed = if source.compression().is_some() { " of its content" } else { "" };
+        let range = place.range();
+        format!("{}{line} bytes {}..{}{packed}", source.name.display(), range.start, range.end)
+    }
+}
+
+/// A source that is read from its beginning, for records in ascending order.
+struct Pass {
+    content: BufReader<Box<dyn Read>>,
+    at: u64,
+    lines: Lines,
+}
+
+/// Counts lines and keeps nothing.
+struct Lines(u64);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Pass {
+    fn through(source: &Source) -> io::Result<Pass> {
+        Ok(Pass { content: BufReader::with_capacity(1 << 16, source.open()?), at: 0, lines: Lines(1) })
+    }
+
+    /// The line in which a record begins, from 1, and its bytes.
+    fn record(&mut self, Place { offset, bytes, .. }: Place) -> io::Result<(u64, Vec<u8>)> {
+        let before = offset - self.at;
+        let mut record = vec![0; bytes as usize];
+        if io::copy(&mut (&mut self.content).take(before), &mut self.lines)? != before {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.content.read_exact(&mut record)?;
+        let line = self.lines.0;
+        self.lines.write_all(&record)?;
+        self.at = offset + bytes;
+        Ok((line, record))
+    }
+}
