@@ -275,12 +275,16 @@ impl Scope {
         Ok(())
     }
 
-    /// Makes the master what the original is.
+    /// Makes the master what the original is. A job that failed for want of descriptors or memory has none left for this, so it
+    /// asks for none but one OS page.
     fn revert(&self) -> io::Result<()> {
-        let view = View::of(self.original().as_deref(), self.view_bytes())?;
+        let original = self.original();
+        let mut twin = vec![0u64; os_page_bytes() / size_of::<u64>()];
         for os_page in self.touched_os_pages() {
-            let (twin, _) = view.twin_and_own(os_page);
-            self.master.words(os_page).iter().zip(twin).for_each(|(word, twin)| word.store(*twin, Ordering::Relaxed));
+            if let Some(original) = &original {
+                original.read(cast_slice_mut(&mut twin), os_page * os_page_bytes())?;
+            }
+            self.master.words(os_page).iter().zip(&twin).for_each(|(word, twin)| word.store(*twin, Ordering::Relaxed));
         }
         Ok(())
     }
@@ -353,8 +357,12 @@ impl<'j> Scopes<'j> {
                     scope.name
                 )));
             }
+            // What has no original yet must not be made like it when this job ends.
+            if let Err(source) = scope.begin(iterates) {
+                scope.end();
+                return Err(Error::System { what: "keeping what a shared output held before the job", source });
+            }
             begun.scopes.push(scope);
-            scope.begin(iterates).asked("keeping what a shared output held before the job")?;
         }
         Ok(begun)
     }
@@ -415,7 +423,7 @@ impl Drop for Scopes<'_> {
     fn drop(&mut self) {
         for scope in &self.scopes {
             if !*self.keep.get_mut() {
-                scope.revert().expect("a shared output is mapped once more");
+                scope.revert().expect("an original can be read");
             }
             scope.end();
         }

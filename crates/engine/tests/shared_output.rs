@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use common::arrays::{BOTH, Team, numbers, numbers_of, output, scramble};
 use common::input_of;
 use gristmill::{Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, Result, SharedOutput, Split, Summary};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 fn main() {
     common::run(
@@ -27,11 +28,60 @@ fn main() {
             ("lost_reduce_state_leaves_the_same_array", rounds),
             ("a_task_that_panics_leaves_no_trace", panics),
             ("a_job_that_fails_leaves_the_array_as_it_was", failures),
+            ("a_job_that_fails_to_start_leaves_the_array_as_it_was_and_free", failed_starts),
             ("a_write_that_cannot_be_is_refused", refusals),
             ("a_job_without_outputs_maps_no_view", no_cost),
         ],
         &[],
     );
+}
+
+fn failed_starts() {
+    // Under a limit of file sizes an array of 7 and 9 became one of zeros, because the job reverted what it had not kept yet. With
+    // too few descriptors the caller panicked, and the array was "in use" for ever.
+    std::panic::set_hook(Box::new(|_| ()));
+    let (mut before, mut array) = (output::<u64>("before", 600), output::<u64>("array", 2000));
+    let check = |before: &mut SharedOutput<u64>, array: &mut SharedOutput<u64>, what: &str| {
+        assert!(before.values().iter().all(|value| *value == 5), "{what}");
+        assert_eq!((array.values()[0], array.values()[1999]), (7, 9), "{what}");
+    };
+    before.values_mut().fill(5);
+    (array.values_mut()[0], array.values_mut()[1999]) = (7, 9);
+    let attempt = |before: &SharedOutput<u64>, array: &SharedOutput<u64>, isolation| {
+        let program = Each(|numbers: &[u64]| {
+            array.write(|array| numbers.iter().for_each(|number| array[*number as usize + 100] = 1));
+        });
+        run(numbers(&program, 100, 50).writes(before).writes(array), isolation)
+    };
+    for isolation in BOTH {
+        // 1. The first array can be kept, the second is too large; and the signal that says so has not been asked for.
+        let limit = |resource: Resource, current: Option<u64>| {
+            let maximum = getrlimit(resource).maximum;
+            setrlimit(resource, Rlimit { current: current.or(maximum), maximum }).expect("it is below the maximum");
+        };
+        limit(Resource::Fsize, Some(8192));
+        let why = attempt(&before, &array, isolation).expect_err("too large").to_string();
+        assert!(why.contains("File too large") && why.contains("a file may have 8192 bytes (ulimit -f)"), "{why}");
+        limit(Resource::Fsize, None);
+        check(&mut before, &mut array, "a limit of file sizes");
+        // 2. A few descriptors, and one more each time, until there are enough.
+        let open = fs::read_dir("/proc/self/fd").expect("listed").count() as u64;
+        let (mut failed, mut descriptors) = (0, open - 1);
+        loop {
+            limit(Resource::Nofile, Some(descriptors));
+            let outcome = attempt(&before, &array, isolation);
+            limit(Resource::Nofile, None);
+            match outcome {
+                Err(_) => check(&mut before, &mut array, "few descriptors"),
+                Ok(_) => break,
+            }
+            (failed, descriptors) = (failed + 1, descriptors + 1);
+            assert!(failed < 60, "it never starts");
+        }
+        assert!(failed > 3, "it failed {failed} times only");
+        assert_eq!(array.values()[100..200], [1; 100]);
+        array.values_mut()[100..200].fill(0);
+    }
 }
 
 /// A program that is only a function of the numbers in its split.

@@ -56,6 +56,15 @@ impl Original {
         self.memory.write_all_at(bytes, start as u64)
     }
 
+    /// Reads what lies from byte `start` on. Needs no memory and no descriptor that is not there already.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes do not lie inside.
+    pub fn read(&self, to: &mut [u8], start: usize) -> io::Result<()> {
+        self.memory.read_exact_at(to, start as u64)
+    }
+
     /// From now on the kernel lets nobody change it.
     ///
     /// # Errors
