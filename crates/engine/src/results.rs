@@ -2,23 +2,24 @@
 //!
 //! A reducer that dies while it delivers is replaced by one that makes the same stream again; what had
 //! been taken from the old one is skipped in the new. A stream that would not be the same, because it has no order or because its
-//! sums are rounded otherwise, is held back until it is complete: on disk, when it is large.
+//! sums are rounded otherwise, is held back until it is complete: on disk, when it is large, with the checksums that a run has.
 
-use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use gristmill_page::{PageRef, Receiver};
-use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
-use crate::datum::Datum;
+use crate::datum::{Datum, Key};
 use crate::entry::{self, Entry};
-use crate::error::{Error, Result};
+use crate::error::{Result, explain_spill};
 use crate::exchange::{HEADER_BYTES, Header, Kind, give_back};
 use crate::map_reduce::MapReduce;
 use crate::plan::Plan;
+use crate::run::{RunReader, RunWriter};
 use crate::settings::{Order, Settings};
-use crate::shared::Shared;
+use crate::shared::{Failure, Shared};
+use crate::spill::Spill;
 
 /// How the streams of the reducers make up the result.
 #[derive(Clone, Copy, Debug)]
@@ -37,18 +38,18 @@ pub(crate) enum Arrangement {
 pub(crate) struct Results<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
-    streams: Vec<Stream<'r>>,
+    streams: Vec<Stream<'r, J::Key, J::Value>>,
     /// The stream whose next page is waited for.
     awaited: usize,
     /// Bytes that are held back in memory.
     held_bytes_max: usize,
-    spill_dir: &'r Path,
-    kind: std::marker::PhantomData<J>,
+    spill_dirs: &'r [PathBuf],
+    spill: Rc<Spill>,
+    block_bytes: usize,
 }
 
 /// The stream of one reducer, through all its lives.
-#[derive(Default)]
-struct Stream<'r> {
+struct Stream<'r, K: Key, V: Datum> {
     /// The slot it comes from now, and how many it came from before.
     slot: usize,
     lives: usize,
@@ -65,7 +66,7 @@ struct Stream<'r> {
     skip: u64,
     pieces: Vec<u8>,
     /// All of it, if it was held back.
-    held: Option<HeldBack<'r>>,
+    held: Option<HeldBack<K, V>>,
 }
 
 /// What the next pairs are read from.
@@ -78,7 +79,14 @@ enum Source<'r> {
     Copy(Vec<u8>),
 }
 
-impl Stream<'_> {
+impl<K: Key, V: Datum> Stream<'_, K, V> {
+    fn new() -> Self {
+        let page = Source::default();
+        let (pieces, held) = (Vec::new(), None);
+        let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
+        Stream { slot, lives, page, at, end, left, ended, partition, taken, skip, pieces, held }
+    }
+
     fn bytes(&self) -> &[u8] {
         match &self.page {
             Source::None => &[],
@@ -88,54 +96,68 @@ impl Stream<'_> {
     }
 }
 
-/// A stream until it is whole: in memory, or in a file without a name.
-struct HeldBack<'r> {
-    file: SpooledTempFile,
-    /// Pieces that are in it and were not asked for again.
-    pieces: usize,
-    spill_dir: &'r Path,
+/// A stream until it is whole: in memory, and on disk, as a run, what is too much for that.
+struct HeldBack<K: Key, V: Datum> {
+    /// Whole pairs, in the order in which they came: how many, and their bytes. The last piece comes first once all are there.
+    pieces: Vec<(u64, Vec<u8>)>,
+    bytes: usize,
+    bytes_max: usize,
+    /// What came before `pieces`.
+    run: Option<RunReader<K, V>>,
 }
 
-impl HeldBack<'_> {
-    /// Holds back so many whole pairs.
-    fn push(&mut self, pairs: u64, bytes: &[u8]) -> Result<()> {
-        let mut head = [0; 16];
-        head[..8].copy_from_slice(&pairs.to_le_bytes());
-        head[8..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-        self.pieces += 1;
-        let written = self.file.write_all(&head).and_then(|()| self.file.write_all(bytes));
-        written.map_err(|source| self.failed("write", source))
+impl<K: Key, V: Datum> HeldBack<K, V> {
+    /// Holds nothing back yet, and this much in memory at most.
+    fn new(bytes_max: usize) -> Self {
+        HeldBack { pieces: Vec::new(), bytes: 0, bytes_max, run: None }
     }
 
-    /// Nothing more comes: goes back to the beginning.
-    fn rewind(&mut self) -> Result<()> {
-        self.file.rewind().map_err(|source| self.failed("read", source))
+    /// Holds back so many whole pairs. `writer` takes what is too much.
+    fn push<'s>(
+        &mut self,
+        pairs: u64,
+        bytes: &[u8],
+        writer: &mut Option<RunWriter<'s>>,
+        begin: impl FnOnce() -> RunWriter<'s>,
+    ) -> std::result::Result<(), Failure> {
+        self.pieces.push((pairs, bytes.to_vec()));
+        self.bytes += bytes.len();
+        if self.bytes <= self.bytes_max {
+            return Ok(());
+        }
+        let writer = writer.get_or_insert_with(begin);
+        self.bytes = 0;
+        self.pieces.drain(..).try_for_each(|(_, bytes)| {
+            let mut pairs = entry::pairs::<K, V>(&bytes);
+            pairs.try_for_each(|(at, pair)| writer.push_entry(&bytes[at..at + pair.bytes]))
+        })
+    }
+
+    /// Nothing more comes.
+    fn end(&mut self, spill: &Rc<Spill>, writer: Option<RunWriter<'_>>) -> std::result::Result<(), Failure> {
+        self.pieces.reverse();
+        self.run = writer.map(|writer| RunReader::new(spill.clone(), writer.finish()?)).transpose()?;
+        Ok(())
     }
 
     /// What was pushed next: how many pairs, and their bytes.
-    fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
-        let Some(left) = self.pieces.checked_sub(1) else { return Ok(None) };
-        self.pieces = left;
-        let mut head = [0; 16];
-        let piece = self.file.read_exact(&mut head).and_then(|()| {
-            let [pairs, length] =
-                [0, 8].map(|at| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes")));
-            let mut bytes = vec![0; length as usize];
-            self.file.read_exact(&mut bytes).map(|()| (pairs, bytes))
-        });
-        piece.map(Some).map_err(|source| self.failed("read", source))
-    }
-
-    fn failed(&self, doing: &'static str, source: std::io::Error) -> Error {
-        Error::Spill { path: self.spill_dir.to_owned(), doing, spilled_bytes: 0, source }
+    fn next(&mut self) -> std::result::Result<Option<(u64, Vec<u8>)>, Failure> {
+        if let Some(run) = &mut self.run {
+            if let Some(block) = run.take_block()? {
+                return Ok(Some((entry::pairs::<K, V>(&block).count() as u64, block)));
+            }
+            self.run = None;
+        }
+        Ok(self.pieces.pop())
     }
 }
 
 impl<'r, J: MapReduce> Results<'r, J> {
     pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &Plan, settings: &'r Settings) -> Self {
-        let streams = (0..plan.reduce_workers).map(|_| Stream::default()).collect();
-        let (held_bytes_max, spill_dir) = (plan.budget.result_bytes, &settings.spill_dirs[0]);
-        Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dir, kind: std::marker::PhantomData }
+        let streams = (0..plan.reduce_workers).map(|_| Stream::new()).collect();
+        let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &settings.spill_dirs[..]);
+        let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.room.block_bytes);
+        Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dirs, spill, block_bytes }
     }
 
     /// Reads a stream to its end, so that no other life of it begins, and holds it back in so much memory.
@@ -145,23 +167,22 @@ impl<'r, J: MapReduce> Results<'r, J> {
         memory_bytes: usize,
         wait: &mut impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let spill_dir = self.spill_dir;
-        // In memory it grows by doubling.
-        let empty = || HeldBack { file: spooled_tempfile_in(memory_bytes / 2, spill_dir), pieces: 0, spill_dir };
-        let (mut whole, mut life) = (empty(), 0);
+        let (spill, block_bytes) = (self.spill.clone(), self.block_bytes);
+        let (mut whole, mut writer, mut life) = (HeldBack::new(memory_bytes), None, 0);
         loop {
             let more = self.fill(number, wait)?;
             let stream = &mut self.streams[number];
             if stream.lives != life {
-                (whole, life) = (empty(), stream.lives);
+                (whole, writer, life) = (HeldBack::new(memory_bytes), None, stream.lives);
             }
             if !more {
                 break;
             }
-            whole.push(stream.left, stream.bytes())?;
+            let pushed = whole.push(stream.left, stream.bytes(), &mut writer, || RunWriter::new(&spill, block_bytes));
+            pushed.map_err(|failure| explain_spill(self.spill_dirs, failure))?;
             (stream.at, stream.left) = (stream.end, 0);
         }
-        whole.rewind()?;
+        whole.end(&spill, writer).map_err(|failure| explain_spill(self.spill_dirs, failure))?;
         self.streams[number].held = Some(whole);
         Ok(())
     }
@@ -310,7 +331,8 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 give_back(self.shared, &mut self.receiver, page);
             }
             if let Some(held) = &mut stream.held {
-                if let Some((pairs, bytes)) = held.next()? {
+                let next = held.next().map_err(|failure| explain_spill(self.spill_dirs, failure))?;
+                if let Some((pairs, bytes)) = next {
                     (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
                     stream.page = Source::Copy(bytes);
                     return Ok(true);
@@ -368,5 +390,65 @@ impl<'r, J: MapReduce> Results<'r, J> {
             order.compare::<J::Key, J::Value>((other.key, other.value), (new.key, new.value)).is_gt()
         });
         heads.insert(at, number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::Bytes;
+    use crate::shared::Doing;
+
+    type Held = HeldBack<Bytes, u64>;
+
+    /// Holds back so many words in pieces of ten, most of them on disk.
+    fn held_back(spill: &Rc<Spill>, words: u64) -> Held {
+        let (mut held, mut writer) = (Held::new(1000), None);
+        for first in (0..words).step_by(10) {
+            let mut piece = Vec::new();
+            for word in first..first + 10 {
+                entry::append::<Bytes, u64>(0, format!("word {word:05}").as_bytes(), word, &mut piece);
+            }
+            held.push(10, &piece, &mut writer, || RunWriter::new(spill, 400)).expect("written");
+        }
+        held.end(spill, writer).expect("written");
+        held
+    }
+
+    /// What comes back.
+    fn read(mut held: Held) -> std::result::Result<Vec<u64>, Failure> {
+        let mut values = Vec::new();
+        while let Some((pairs, bytes)) = held.next()? {
+            let before = values.len();
+            values.extend(entry::pairs::<Bytes, u64>(&bytes).map(|(_, pair)| pair.value));
+            assert_eq!(pairs as usize, values.len() - before);
+        }
+        Ok(values)
+    }
+
+    #[test]
+    fn what_was_held_back_comes_back_and_a_flipped_bit_of_it_is_noticed() {
+        // One bit that the disk had flipped in a result that was held back gave a wrong value, and status 0.
+        let dir = tempfile::tempdir().expect("a folder");
+        let spill = || Rc::new(Spill::new(&[dir.path().to_owned()]));
+        let whole = spill();
+        assert!(read(held_back(&whole, 300)).expect("intact").into_iter().eq(0..300));
+        let bytes = whole.tally().written_bytes;
+        assert!(bytes > 4000, "{bytes} bytes are on disk");
+        for bit in (0..bytes * 8).step_by(7) {
+            let spill = spill();
+            let held = held_back(&spill, 300);
+            let mut byte = [0];
+            spill.read(0, bit / 8, &mut byte).expect("read");
+            spill.overwrite(bit / 8, byte[0] ^ 1 << (bit % 8));
+            // The first block was read when the stream was whole.
+            match read(held) {
+                Err(Failure::Spill { doing: Doing::Check, .. }) => {}
+                Ok(values) => {
+                    assert!(bit / 8 < 440 && values.into_iter().eq(0..300), "bit {bit} was flipped unnoticed")
+                }
+                other => panic!("bit {bit} was flipped, and the answer was {other:?}"),
+            }
+        }
     }
 }

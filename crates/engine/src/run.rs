@@ -241,6 +241,17 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         Ok(())
     }
 
+    /// The pair at hand and those behind it in its block, and goes on to the next block.
+    pub fn take_block(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        if self.at == self.end {
+            return Ok(None);
+        }
+        let block = self.block()[self.at..self.pairs_end].to_vec();
+        self.end = self.pairs_end;
+        self.advance()?;
+        Ok(Some(block))
+    }
+
     #[inline(always)]
     fn block(&self) -> &[u8] {
         if self.is_packed { &self.unpacked } else { &self.stored }

@@ -1,7 +1,7 @@
 //! Errors that workers leave in their words, as the caller of the job reads them.
 
 use super::Coordinator;
-use crate::error::Error;
+use crate::error::{Error, explain_spill};
 use crate::keep::pair_bytes_max;
 use crate::map_reduce::MapReduce;
 use crate::records::Records;
@@ -55,22 +55,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 bytes,
                 limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
             },
-            Failure::Spill { folder, doing, errno, bytes } => {
-                let Some(path) = self.work.settings.spill_dirs.get(folder).cloned() else {
-                    return self.explain_checkpoint(doing, errno);
-                };
-                let doing = match doing {
-                    Doing::Open => "make a file",
-                    Doing::Write => "write",
-                    Doing::Read => "read",
-                    Doing::Check => return Error::SpillDamaged { path, offset: bytes },
-                };
-                let source = match errno {
-                    0 => std::io::ErrorKind::UnexpectedEof.into(),
-                    errno => std::io::Error::from_raw_os_error(errno),
-                };
-                Error::Spill { path, doing, spilled_bytes: bytes, source }
+            Failure::Spill { folder, doing, errno, .. } if folder >= self.work.settings.spill_dirs.len() => {
+                self.explain_checkpoint(doing, errno)
             }
+            Failure::Spill { .. } => explain_spill(&self.work.settings.spill_dirs, failure),
         }
     }
 
