@@ -10,11 +10,13 @@
 //!          bad SOURCE OFFSET BYTES CAUSE    a record that was set aside, the cause in hex
 //!          stage TASKS BYTES BYTES ...      so many more tasks are done, and have made so many bytes of pairs for each reducer
 //!          result REDUCER BYTES             this reducer has made its part of the result
+//!          removed NOW                      the files are being removed: nothing above counts any more
 //! ```
 //!
 //! A fact counts when its line is whole, and it is written when what it speaks of is on the disk. What lies behind the last
 //! whole line, and behind the bytes that it speaks of, was being written when the job ended: it is written again.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -42,6 +44,8 @@ pub(crate) struct Facts {
     /// Fused workers or none, map workers, reduce workers, bytes of a split.
     plan: Option<[u64; 4]>,
     pub bad: Vec<(Place, String)>,
+    /// It is being removed.
+    removed: bool,
     /// Tasks that are done: the first ones.
     pub tasks: usize,
     /// For each stage, the bytes of pairs of each reducer.
@@ -73,6 +77,7 @@ impl Facts {
         let numbers = || rest.split(' ').map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>();
         match kind {
             "job" => self.job.push(rest.to_owned()),
+            "removed" => self.removed = true,
             "plan" => self.plan = Some(numbers()?.try_into().ok()?),
             "stage" => {
                 let numbers = numbers()?;
@@ -148,6 +153,23 @@ impl Checkpoint {
         if !is_ours {
             return Err(failed(io::Error::other(format!("the file {LOG} in it is something else"))));
         }
+        if text.is_empty()
+            && let Some(name) = other_files(dir).map_err(failed)?
+        {
+            // The log is not there yet, or it was when its folder was none of ours.
+            drop(fs::remove_file(dir.join(LOG)));
+            let name = name.to_string_lossy();
+            return Err(failed(io::Error::other(format!(
+                "the file {name} in it is no checkpoint's, and would be overwritten"
+            ))));
+        }
+        let (facts, end) = match facts.removed {
+            true => {
+                remove_files(dir, &facts).map_err(failed)?;
+                (Facts::default(), 0)
+            }
+            false => (facts, end),
+        };
         log.set_len(end).map_err(failed)?;
         log.seek(SeekFrom::End(0)).map_err(failed)?;
         let mut checkpoint = Checkpoint { dir: dir.to_owned(), log };
@@ -205,8 +227,7 @@ impl Checkpoint {
 
     /// Appends facts, and returns when the disk has them; before, it has the names of the files that they speak of.
     fn write(&mut self, facts: impl IntoIterator<Item = String>) -> Result<()> {
-        let lines: String =
-            facts.into_iter().map(|fact| format!("{:08x} {fact}\n", crc32fast::hash(fact.as_bytes()))).collect();
+        let lines: String = facts.into_iter().map(|fact| line(&fact)).collect();
         let written =
             self.sync_names().and_then(|()| self.log.write_all(lines.as_bytes())).and_then(|()| self.log.sync_data());
         written.map_err(|source| Error::Checkpoint { path: self.dir.clone(), source })
@@ -298,38 +319,74 @@ fn difference(before: &[String], now: &[String]) -> String {
     }
 }
 
-/// Removes the checkpoint in `dir`, and the folder if nothing else is in it: when the result is where it belongs, or when it
-/// is not wanted any more. There may be none; one that another run uses is left to it.
-///
-/// # Errors
-/// What the system says.
-pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    let log = match lock(dir, false) {
-        Ok(None) => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        log => log?,
-    };
-    // What it says first: without that the others are nothing. Its name last: until then nobody else begins here.
-    if let Some(log) = &log {
-        log.set_len(0)?;
-    }
-    let mut others = false;
-    for entry in entries {
+/// A file in `dir` that has the name of a checkpoint's.
+fn other_files(dir: &Path) -> io::Result<Option<OsString>> {
+    for entry in fs::read_dir(dir)? {
         let name = entry?.file_name();
         let text = name.to_string_lossy();
-        match text.strip_suffix(".pairs").or(text.strip_suffix(".result")) {
-            Some(number) if number.parse::<usize>().is_ok() => fs::remove_file(dir.join(&name))?,
-            _ => others |= text != LOG,
+        let number = text.strip_suffix(".pairs").or(text.strip_suffix(".result"));
+        if number.is_some_and(|number| number.parse::<usize>().is_ok()) {
+            return Ok(Some(name));
         }
     }
-    if log.is_some() {
-        fs::remove_file(dir.join(LOG))?;
+    Ok(None)
+}
+
+/// Removes the files that a checkpoint with this log has, but the log.
+fn remove_files(dir: &Path, facts: &Facts) -> io::Result<()> {
+    let reducers = facts.plan.map_or(0, |[_, _, reducers, _]| reducers);
+    for name in (0..reducers).flat_map(|reducer| [format!("{reducer}.pairs"), format!("{reducer}.result")]) {
+        match fs::remove_file(dir.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
     }
-    if others { Ok(()) } else { fs::remove_dir(dir) }
+    Ok(())
+}
+
+/// Removes the checkpoint in `dir`, and the folder if nothing else is in it: when the result is where it belongs, or when it
+/// is not wanted any more. There may be none, and no folder; one that another run uses is left to it. Only files are removed that
+/// the log of the checkpoint speaks of.
+///
+/// # Errors
+/// What the system says; and that there is no checkpoint in that folder, but other files. Then nothing is removed.
+pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
+    let is_empty = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?.next().is_none(),
+    };
+    let none = || io::Error::other(format!("there is no checkpoint in {}: nothing was removed", dir.display()));
+    let mut log = match lock(dir, false) {
+        Ok(Some(log)) => log,
+        Ok(None) => return Ok(()),
+        // Its removal was interrupted before the last step.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_empty => return fs::remove_dir(dir),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    log.read_to_end(&mut text)?;
+    let (facts, end) = parse(&text);
+    if facts.job.is_empty() && !text.is_empty() {
+        return Err(none());
+    }
+    // That its files do not count comes first: without that the log would speak of what is not there. Its name goes last: until
+    // then nobody else begins here.
+    if !facts.job.is_empty() && !facts.removed {
+        log.set_len(end)?;
+        log.write_all(line("removed now").as_bytes())?;
+    }
+    remove_files(dir, &facts)?;
+    fs::remove_file(dir.join(LOG))?;
+    match fs::remove_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => removed,
+    }
+}
+
+/// A fact as it stands in the log.
+fn line(fact: &str) -> String {
+    format!("{:08x} {fact}\n", crc32fast::hash(fact.as_bytes()))
 }
 
 #[cfg(test)]
@@ -425,5 +482,51 @@ mod tests {
         fs::write(inner.join("notes.txt"), "mine").expect("written");
         remove_checkpoint(&inner).expect("removed");
         assert_eq!(fs::read_dir(&inner).expect("still there").count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_never_was_a_checkpoint_keeps_its_files() {
+        // A folder of numbered data files, named by mistake, lost all files called <number>.pairs.
+        let dir = tempfile::tempdir().expect("a folder");
+        let [mine, log] = ["7.pairs", LOG].map(|name| dir.path().join(name));
+        fs::write(&mine, "mine").expect("written");
+        let why = remove_checkpoint(dir.path()).expect_err("no checkpoint").to_string();
+        assert!(why.contains("there is no checkpoint in "), "{why}");
+        fs::write(&log, "dear diary").expect("written");
+        remove_checkpoint(dir.path()).expect_err("the log is another");
+        assert!(log.exists());
+        // And what a checkpoint here would be asked to overwrite is refused.
+        fs::remove_file(&log).expect("removed");
+        let why = Checkpoint::open(dir.path(), &job()).err().expect("refused").to_string();
+        assert!(why.contains("the file 7.pairs in it is no checkpoint's"), "{why}");
+        assert!(!log.exists());
+        // Beside a checkpoint of two reducers it stays, too.
+        fs::remove_file(&mine).expect("removed");
+        drop(begun(dir.path()));
+        fs::write(&mine, "mine").expect("written");
+        fs::write(dir.path().join("1.pairs"), "ours").expect("written");
+        remove_checkpoint(dir.path()).expect("removed");
+        assert_eq!(fs::read(&mine).expect("there"), b"mine");
+        assert_eq!(fs::read_dir(dir.path()).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn a_removal_that_was_interrupted_is_completed_by_whoever_comes_next() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let interrupted = || {
+            let mut checkpoint = begun(dir.path());
+            checkpoint.note_stage(3, &[10, 0]).expect("written");
+            checkpoint.write(["removed now".to_owned()]).expect("written");
+            fs::write(dir.path().join("1.pairs"), "old").expect("written");
+        };
+        interrupted();
+        let (checkpoint, facts) = Checkpoint::open(dir.path(), &job()).expect("begun anew");
+        assert_eq!(facts, Facts::default());
+        assert!(!dir.path().join("1.pairs").exists());
+        drop(checkpoint);
+        remove_checkpoint(dir.path()).expect("removed");
+        interrupted();
+        remove_checkpoint(dir.path()).expect("removed");
+        assert!(!dir.path().exists());
     }
 }
