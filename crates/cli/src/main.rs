@@ -99,6 +99,8 @@ Exit status: 0 when the result is complete (or its reader wanted no more of it),
 2 when the command makes no sense.";
 
 fn main() -> ExitCode {
+    // Whatever this command writes, it says which file was too large, and is not ended by a signal.
+    let _guard = gristmill_os::file_size::LimitIsAnError::new();
     let command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) => return told(&error),

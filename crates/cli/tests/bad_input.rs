@@ -234,6 +234,29 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_an_error_that_names_it() {
+    // Under `ulimit -f` the command was gone without a word: the kernel had ended it with SIGXFSZ.
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = dir.path().join("text");
+    fs::write(&text, (0..60_000).map(|n| format!("word{n}\n")).collect::<String>()).expect("written");
+    let limited = |arguments: &str| {
+        let script = format!("ulimit -f 64; cd \"$1\" && \"$0\" {arguments}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_gristmill")]).arg(dir.path()).stdin(Stdio::null());
+        complaint(&mut command, 1)
+    };
+    for (arguments, what) in [
+        ("word-count --output counts.tsv text", "mapping the shared region"),
+        ("word-count --top 1 - < /dev/zero", "cannot copy standard input to the folder "),
+    ] {
+        let why = limited(arguments);
+        let parts = [what, "File too large", " bytes (ulimit -f)"];
+        assert!(parts.iter().all(|part| why.contains(part)), "{arguments}: {why}");
+        assert_eq!(why.lines().count(), 1, "{arguments}: {why}");
+    }
+}
+
+#[test]
 fn what_cannot_be_written_fails_before_the_job_begins() {
     for arguments in [["--output", "/no/such/directory/counts.tsv"], ["--stats", "/no/such/directory/run.json"]] {
         // The input would never end.

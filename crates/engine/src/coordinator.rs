@@ -29,6 +29,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use gristmill_os::clock::monotonic_ns;
+use gristmill_os::file_size::LimitIsAnError;
 use gristmill_os::process::{Child, ForkError, fork_worker};
 use gristmill_os::wake::poll;
 use gristmill_page::Pages;
@@ -107,6 +108,7 @@ fn supervise<J: MapReduce>(
     mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
+    let _guard = LimitIsAnError::new();
     let Job { program, input, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
     let kind = Kind {
         state,
@@ -353,7 +355,10 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
         self.set_aside(facts.bad.clone())?;
         let Work { plan, tasks, settings, .. } = *self.work;
-        let every = settings.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.every.as_nanos() as u64);
+        let every = settings
+            .checkpoint
+            .as_ref()
+            .map_or(0, |checkpoint| u64::try_from(checkpoint.every.as_nanos()).unwrap_or(u64::MAX));
         self.stages = Some(Stages::new(log, &facts, plan.reduce_workers, every));
         if facts.tasks > 0 {
             self.kept.tell(&format!("continuing: {} of {} tasks were done", facts.tasks, tasks.len()));

@@ -3,6 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use gristmill_os::file_size::limit_bytes;
+
+use crate::shared::{Doing, Failure};
+
 /// Why a job did not give an answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -43,8 +47,8 @@ pub enum Error {
     },
     /// A stream cannot be copied to a file, as it must be to be read twice.
     #[error(
-        "cannot copy {} to the folder {}: {source} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with --spill-dir (Input::spool_dir), or read it without a copy with --no-retry (Input::read_once)",
-        path.display(), folder.display()
+        "cannot copy {} to the folder {}: {} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with --spill-dir (Input::spool_dir), or read it without a copy with --no-retry (Input::read_once)",
+        path.display(), folder.display(), says(source)
     )]
     Spool {
         /// The stream.
@@ -256,7 +260,7 @@ pub enum Error {
     #[error("{0}")]
     Setting(String),
     /// The result cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {}", path.display(), says(source))]
     Output {
         /// The file.
         path: PathBuf,
@@ -265,8 +269,9 @@ pub enum Error {
     },
     /// What did not fit memory cannot be spilled to disk.
     #[error(
-        "cannot {doing} in the spill folder {}: {source} (this worker had spilled {spilled_bytes} bytes). {} another folder with --spill-dir (Job::spill_dirs), or give the job more memory with --memory (Job::memory)",
+        "cannot {doing} in the spill folder {}: {} (this worker had spilled {spilled_bytes} bytes). {} another folder with --spill-dir (Job::spill_dirs), or give the job more memory with --memory (Job::memory)",
         path.display(),
+        says(source),
         if let Some(room) = room(source) { format!("{room}, name") } else { "Name".to_owned() }
     )]
     Spill {
@@ -292,8 +297,9 @@ pub enum Error {
     },
     /// A checkpoint cannot be kept.
     #[error(
-        "cannot use the checkpoint in {}: {source}. {} another folder with --checkpoint (Job::checkpoint)",
+        "cannot use the checkpoint in {}: {}. {} another folder with --checkpoint (Job::checkpoint)",
         path.display(),
+        says(source),
         if let Some(room) = room(source) { format!("{room}, or name") } else { "Name".to_owned() }
     )]
     Checkpoint {
@@ -347,7 +353,7 @@ pub enum Error {
         anew: u32,
     },
     /// The operating system refused something that the engine needs.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", says(source))]
     System {
         /// What was asked of it.
         what: &'static str,
@@ -379,6 +385,33 @@ fn begun_anew(times: u32) -> String {
         0 => String::new(),
         1 => "; the job had begun anew once".to_owned(),
         times => format!("; the job had begun anew {times} times"),
+    }
+}
+
+/// What went wrong with a file in one of the spill folders.
+pub(crate) fn explain_spill(spill_dirs: &[PathBuf], failure: Failure) -> Error {
+    let Failure::Spill { folder, doing, errno, bytes } = failure else {
+        unreachable!("files of pairs fail as such, and not with {failure:?}");
+    };
+    let path = spill_dirs[folder].clone();
+    let doing = match doing {
+        Doing::Open => "make a file",
+        Doing::Write => "write",
+        Doing::Read => "read",
+        Doing::Check => return Error::SpillDamaged { path, offset: bytes },
+    };
+    let source = match errno {
+        0 => io::ErrorKind::UnexpectedEof.into(),
+        errno => io::Error::from_raw_os_error(errno),
+    };
+    Error::Spill { path, doing, spilled_bytes: bytes, source }
+}
+
+/// What the system says, with the limit if it was that of a file's size.
+fn says(source: &io::Error) -> String {
+    match limit_bytes().filter(|_| source.kind() == io::ErrorKind::FileTooLarge) {
+        Some(limit) => format!("{source}: a file may have {limit} bytes (ulimit -f)"),
+        None => source.to_string(),
     }
 }
 

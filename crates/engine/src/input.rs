@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gristmill_os::file_size::LimitIsAnError;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::check;
@@ -212,6 +213,7 @@ impl Input {
     /// [`Error::System`] when the system has no memory for them.
     pub fn bytes(name: impl Into<PathBuf>, bytes: &[u8]) -> Result<Input> {
         const WHAT: &str = "keeping the input of a job in memory";
+        let _guard = LimitIsAnError::new();
         let mut file: File = memfd_create(c"gristmill input", MemfdFlags::CLOEXEC).asked(WHAT)?.into();
         file.write_all(bytes).asked(WHAT)?;
         let source = Source::plain(name.into(), in_proc(&file), bytes.len() as u64);
@@ -311,6 +313,7 @@ impl Input {
     }
 
     pub(crate) fn open(&self) -> Result<Arc<Opened>> {
+        let _guard = LimitIsAnError::new();
         if let Some(opened) = &self.opened {
             return Ok(opened.clone());
         }

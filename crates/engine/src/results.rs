@@ -435,9 +435,13 @@ mod tests {
         assert!(read(held_back(&whole, 300)).expect("intact").into_iter().eq(0..300));
         let bytes = whole.tally().written_bytes;
         assert!(bytes > 4000, "{bytes} bytes are on disk");
-        for bit in (0..bytes * 8).step_by(7) {
+        for bit in (0..bytes * 8).step_by(61) {
             let spill = spill();
             let held = held_back(&spill, 300);
+            // What is packed, and so how much there is, depends on the speed of the disk.
+            if bit / 8 >= spill.tally().written_bytes {
+                break;
+            }
             let mut byte = [0];
             spill.read(0, bit / 8, &mut byte).expect("read");
             spill.overwrite(bit / 8, byte[0] ^ 1 << (bit % 8));

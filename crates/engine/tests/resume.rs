@@ -38,6 +38,7 @@ fn main() {
             ("a_worker_killed_at_any_moment_of_any_stage_changes_nothing", any_moment),
             ("changed_input_options_and_programs_are_refused_with_the_reason", changed),
             ("a_damaged_checkpoint_is_an_error_and_never_a_wrong_answer", damaged),
+            ("a_checkpoint_and_a_task_may_take_for_ever", no_hurry),
             ("a_full_disk_is_one_clear_error_and_the_job_continues_when_there_is_room", full_disk),
             ("what_cannot_be_continued_is_refused", refused),
             ("of_two_runs_with_one_checkpoint_the_second_is_refused", in_use),
@@ -393,6 +394,19 @@ fn full_disk() {
         assert!(summary.resumed_tasks > 0);
         gristmill::remove_checkpoint(&checkpoint).expect("removed");
     }
+}
+
+fn no_hurry() {
+    // To save "never" made the coordinator overflow, or gave stages of one task.
+    let (dir, input) = input_of(&random_text(&mut Random(6), 30_000, 1 << 30, 20, false));
+    let case = Case::fused(2);
+    let checkpoint = dir.path().join("checkpoint");
+    let outcome = case.run_with(&Count { pause: Duration::ZERO }, &input, |job| {
+        job.checkpoint(checkpoint, "count", Duration::MAX).task_timeout(Duration::MAX)
+    });
+    let (pairs, summary) = outcome.expect("the job runs");
+    case.judge(&input, pairs).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(summary.deaths, Vec::<String>::new());
 }
 
 fn refused() {

@@ -8,6 +8,7 @@
 //! - [`process`]: start a worker by fork, watch it, learn why it died;
 //! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
+//! - [`file_size`]: the limit of a file's size, as an error;
 //! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
 //! - [`memory`]: huge pages for what belongs to one process alone;
 //! - [`standard`]: which of the three standard streams were open at the start;
@@ -22,6 +23,7 @@
 pub mod allocations;
 mod cgroup;
 pub mod clock;
+pub mod file_size;
 pub mod futex;
 pub mod machine;
 pub mod memory;

@@ -23,6 +23,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
+use crate::file_size::LimitIsAnError;
 use crate::machine::os_page_bytes;
 
 /// Both areas start at a multiple of the size of a huge page, so that the kernel can use them.
@@ -276,6 +277,8 @@ impl Drop for Region {
 
 /// Maps `bytes` of new shared memory at a multiple of 2 MiB.
 fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
+    // The kernel takes it for a file.
+    let _guard = LimitIsAnError::new();
     let memory = memfd_create("gristmill", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&memory, bytes as u64)?;
     // Nobody can cut the memory short later, which would make an access to it fatal.

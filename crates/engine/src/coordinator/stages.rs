@@ -83,8 +83,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             stages.done += count;
             // 3. The next one, with a round of its own for all partitions.
             let now_ns = monotonic_ns();
-            let fair = count as u64 * stages.every_ns / (now_ns - began_ns).max(1);
-            let next = fair.clamp(1, count as u64 * GROWTH_MAX).min((tasks.len() - stages.done) as u64) as usize;
+            let fair = (count as u64).saturating_mul(stages.every_ns) / (now_ns - began_ns).max(1);
+            let next = fair.clamp(1, count.max(1) as u64 * GROWTH_MAX).min((tasks.len() - stages.done) as u64) as usize;
             began_ns = now_ns;
             stages.is_last = next == 0;
             shared.set_first_task(stages.done);
