@@ -25,10 +25,11 @@ mod steps;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::Scope;
 use std::time::Duration;
 
 use gristmill_os::clock::monotonic_ns;
+use gristmill_os::ended::WorkerThread;
 use gristmill_os::file_size::LimitIsAnError;
 use gristmill_os::process::{Child, ForkError, fork_worker};
 use gristmill_os::wake::poll;
@@ -274,7 +275,7 @@ enum Taint {
 
 enum Body<'scope> {
     Process(Child),
-    Thread(Option<(ScopedJoinHandle<'scope, ()>, Arc<AtomicBool>)>),
+    Thread(Option<(WorkerThread<'scope>, Arc<AtomicBool>)>),
     Gone,
 }
 
@@ -472,15 +473,12 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 // the coordinator that looks then and goes to sleep is not called again.
                 let ended = Arc::new(AtomicBool::new(false));
                 let has_ended = ended.clone();
-                let thread = Builder::new()
-                    .name(format!("gristmill {}", role.slot))
-                    .spawn_scoped(self.scope, move || {
-                        run_worker(job, role);
-                        has_ended.store(true, Ordering::Release);
-                        job.shared.announce();
-                    })
-                    .asked("starting a worker thread")?;
-                Body::Thread(Some((thread, ended)))
+                let thread = WorkerThread::spawn(self.scope, format!("gristmill {}", role.slot), move || {
+                    run_worker(job, role);
+                    has_ended.store(true, Ordering::Release);
+                    job.shared.announce();
+                });
+                Body::Thread(Some((thread.asked("starting a worker thread")?, ended)))
             }
         };
         self.hands.push(Hand { role, body, reducer, rest: Rest::default(), overdue: None });
@@ -634,13 +632,18 @@ impl Hand<'_> {
     /// How the worker ended, if it has: before the job is over every end is a death.
     fn ended(&mut self) -> Result<Option<End>> {
         match &mut self.body {
-            Body::Process(child) => Ok(child
-                .try_wait()
-                .asked("waiting for a worker")?
-                .map(|death| End { cause: death.to_string(), from_outside: death.is_from_outside() })),
+            Body::Process(child) => {
+                let death = child.try_wait().asked("waiting for a worker")?;
+                let proved = death.zip(child.ended());
+                Ok(proved.map(|(death, proof)| End {
+                    cause: death.to_string(),
+                    from_outside: death.is_from_outside(),
+                    proof,
+                }))
+            }
             Body::Thread(thread) if thread.as_ref().is_some_and(|(_, ended)| ended.load(Ordering::Acquire)) => {
-                drop(thread.take().map(|(thread, _)| thread.join()));
-                Ok(Some(End { cause: "its thread ended".to_owned(), from_outside: false }))
+                let proof = thread.take().map(|(thread, _)| thread.join());
+                Ok(proof.map(|proof| End { cause: "its thread ended".to_owned(), from_outside: false, proof }))
             }
             Body::Thread(_) | Body::Gone => Ok(None),
         }

@@ -6,6 +6,7 @@
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
 //! - [`PrivateView`]: memory that a worker changes for itself alone, and which OS pages of it it has changed;
 //! - [`process`]: start a worker by fork, watch it, learn why it died;
+//! - [`ended`]: proof that a worker runs no more;
 //! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`file_size`]: the limit of a file's size, as an error;
@@ -23,6 +24,7 @@
 pub mod allocations;
 mod cgroup;
 pub mod clock;
+pub mod ended;
 pub mod file_size;
 pub mod futex;
 pub mod machine;

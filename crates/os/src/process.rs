@@ -20,6 +20,7 @@ use rustix::process::{
 };
 
 use crate::cgroup::oom_kills;
+use crate::ended::{Ended, become_worker, new_number};
 pub use activity::Activity;
 pub use death::Death;
 
@@ -108,13 +109,17 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     // A failure to write belongs to whoever wrote; it will see it at the next write.
     let _ = io::stdout().flush();
     let parent = getpid();
+    let number = new_number();
     let oom_kills_before = oom_kills();
     // No handler of this process may run in the worker before the worker has put them off.
     let mask = block_signals();
     // SAFETY: this process has one thread, counted above. So no other thread holds a lock, and the
     // copy may do all that this process may do.
     match unsafe { libc::fork() } {
-        0 => work(parent, body),
+        0 => {
+            become_worker(number);
+            work(parent, body)
+        }
         -1 => {
             let error = io::Error::last_os_error();
             set_signal_mask(&mask);
@@ -123,7 +128,7 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
         pid => {
             set_signal_mask(&mask);
             let pid = Pid::from_raw(pid).expect("fork gives the parent a pid above 0");
-            Child::adopt(pid, oom_kills_before).map_err(ForkError::Kernel)
+            Child::adopt(pid, number, oom_kills_before).map_err(ForkError::Kernel)
         }
     }
 }
@@ -207,6 +212,8 @@ fn set_signal_mask(mask: &libc::sigset_t) {
 #[derive(Debug)]
 pub struct Child {
     pid: Pid,
+    /// Its number among all workers.
+    number: u32,
     pidfd: OwnedFd,
     /// The process that started it: only there does a drop kill. A worker started later has a copy
     /// of this value, and must not kill its elder sibling when it drops that.
@@ -218,11 +225,17 @@ pub struct Child {
 
 impl Child {
     /// Opens the process descriptor of a child just forked, or ends it when that is not possible.
-    fn adopt(pid: Pid, oom_kills_before: Option<u64>) -> io::Result<Child> {
+    fn adopt(pid: Pid, number: u32, oom_kills_before: Option<u64>) -> io::Result<Child> {
         match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(pidfd) => {
-                Ok(Child { pid, pidfd, parent: process::id(), oom_kills_before, killed_here: false, death: None })
-            }
+            Ok(pidfd) => Ok(Child {
+                pid,
+                number,
+                pidfd,
+                parent: process::id(),
+                oom_kills_before,
+                killed_here: false,
+                death: None,
+            }),
             Err(error) => {
                 let _ = kill_process(pid, Signal::KILL);
                 let _ = waitpid(Some(pid), WaitOptions::empty());
@@ -271,6 +284,11 @@ impl Child {
     pub fn wait(&mut self) -> io::Result<Death> {
         let death = self.reap(WaitOptions::empty())?;
         Ok(death.expect("a wait that may block ends with a death"))
+    }
+
+    /// Proof that it has ended, once it was reaped.
+    pub fn ended(&self) -> Option<Ended> {
+        self.death.map(|_| Ended::new(self.number))
     }
 
     fn reap(&mut self, options: WaitOptions) -> io::Result<Option<Death>> {

@@ -164,8 +164,7 @@ impl Region {
     /// The first byte of the page area, at a multiple of 2 MiB.
     ///
     /// Whoever reads or writes through it sees to it that no process accesses the same bytes in a
-    /// conflicting way at the same time; [`Region::populate`] and [`Region::discard`] of a range
-    /// count as writes to it.
+    /// conflicting way at the same time.
     pub fn page_area(&self) -> NonNull<u8> {
         // SAFETY: the page area starts inside the mapping, or at its end when it is empty.
         unsafe { self.base.add(self.page_area_start) }
@@ -193,14 +192,18 @@ impl Region {
     /// # Panics
     ///
     /// When `range` does not lie inside the page area.
-    pub fn populate(&self, range: Range<usize>) -> io::Result<()> {
+    ///
+    /// # Safety
+    ///
+    /// It counts as a write to the range: nobody, in any process, uses these bytes meanwhile.
+    pub unsafe fn populate(&self, range: Range<usize>) -> io::Result<()> {
         match self.prefault(range.clone()) {
             // The kernel is older than 5.14 and does not know this advice: touch every OS page.
             Err(Errno::INVAL) => {
                 let os_page = os_page_bytes();
                 for offset in (range.start / os_page * os_page..range.end).step_by(os_page) {
-                    // SAFETY: inside the page area, which is mapped. The users of `page_area` promise
-                    // that nobody accesses the range meanwhile; and adding 0 changes nothing.
+                    // SAFETY: inside the page area, which is mapped. The caller promises that nobody
+                    // accesses the range meanwhile; and adding 0 changes nothing.
                     let byte = unsafe { AtomicU8::from_ptr(self.page_area().add(offset).as_ptr()) };
                     byte.fetch_add(0, Ordering::Relaxed);
                 }
@@ -239,13 +242,17 @@ impl Region {
     ///
     /// When `range` does not lie inside the page area, or an end is not a multiple of the
     /// [OS page](crate::machine::os_page_bytes).
-    pub fn discard(&self, range: Range<usize>) -> io::Result<()> {
+    ///
+    /// # Safety
+    ///
+    /// It counts as a write to the range: nobody, in any process, uses these bytes meanwhile, or has a reference to them.
+    pub unsafe fn discard(&self, range: Range<usize>) -> io::Result<()> {
         self.assert_in_page_area(&range);
         assert!(
             range.start.is_multiple_of(os_page_bytes()) && range.end.is_multiple_of(os_page_bytes()),
             "only whole OS pages can be given back, not bytes {range:?}"
         );
-        // SAFETY: the users of `page_area` promise that nobody accesses the range meanwhile.
+        // SAFETY: the caller promises that nobody accesses the range meanwhile.
         Ok(unsafe { self.advise(range, Advice::LinuxRemove) }?)
     }
 

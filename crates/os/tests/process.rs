@@ -115,7 +115,8 @@ fn a_populated_range_takes_no_fault_later() {
     let touched_first = Region::new(64, BYTES).unwrap();
     assert!(faults_of_touching(&touched_first, BYTES) >= OS_PAGES);
     let populated = Region::new(64, BYTES).unwrap();
-    populated.populate(0..BYTES).unwrap();
+    // SAFETY: nobody else uses this region.
+    unsafe { populated.populate(0..BYTES) }.unwrap();
     // None here; a sanitizer's own memory takes one fault for eight OS pages.
     let faults = faults_of_touching(&populated, BYTES);
     assert!(faults < OS_PAGES / 4, "{faults} faults in {OS_PAGES} OS pages");
@@ -126,7 +127,8 @@ fn discarded_memory_reads_zero_in_every_process() {
     let byte = |offset| region.page_area().as_ptr().wrapping_add(offset);
     faults_of_touching(&region, 4 * OS_PAGE);
     let mut worker = fork_worker(|| {
-        region.discard(OS_PAGE..3 * OS_PAGE).unwrap();
+        // SAFETY: the process that has touched it waits for this one.
+        unsafe { region.discard(OS_PAGE..3 * OS_PAGE) }.unwrap();
         0
     })
     .unwrap();

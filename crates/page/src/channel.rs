@@ -3,6 +3,8 @@
 //! A [`Sender`] owns the pages of its slot's arena and hands them to any consumer; a [`Receiver`] reads
 //! pages of any producer and gives them back. Neither takes a lock or calls the kernel.
 
+use std::marker::PhantomData;
+
 use gristmill_ring::{Consumer, Producer};
 
 use crate::layout::Pages;
@@ -19,10 +21,14 @@ pub enum Reuse {
     Discard,
 }
 
+/// Stays on the thread of the worker whose slot it belongs to: the end of that worker is its end.
+type Stays = PhantomData<*const ()>;
+
 /// A page that only its holder can see: free to write.
 pub struct PageMut<'r> {
     bytes: &'r mut [u8],
     number: u32,
+    stays: Stays,
 }
 
 impl PageMut<'_> {
@@ -43,6 +49,7 @@ pub struct PageRef<'r> {
     bytes: &'r [u8],
     number: u32,
     producer: usize,
+    stays: Stays,
 }
 
 impl PageRef<'_> {
@@ -72,6 +79,7 @@ pub struct Sender<'r> {
     whereabouts: Vec<u32>,
     /// For each consumer, its two rings, once a page has been sent to it.
     rings: Vec<Option<(Producer<'r>, Consumer<'r>)>>,
+    stays: Stays,
 }
 
 impl<'r> Sender<'r> {
@@ -87,6 +95,7 @@ impl<'r> Sender<'r> {
             repeated_uses: 0,
             whereabouts: vec![HOME; shape.pages_per_arena],
             rings: (0..shape.slots).map(|_| None).collect(),
+            stays: PhantomData,
         }
     }
 
@@ -100,7 +109,11 @@ impl<'r> Sender<'r> {
     /// # Errors
     /// What the kernel answers; the arena stays usable.
     pub fn populate(&mut self) -> std::io::Result<()> {
-        self.pages.region().populate(self.pages.arena_range(self.slot))?;
+        // Pages that were sent are no longer this worker's alone.
+        assert_eq!(self.free.len(), self.faulted_in.len(), "an arena is populated before its first page is taken");
+        // SAFETY: all pages of the arena are free, so there is no reference to any of them, and nobody else makes one of a page that this
+        // sender has not sent.
+        unsafe { self.pages.region().populate(self.pages.arena_range(self.slot))? };
         self.faulted_in.fill(true);
         Ok(())
     }
@@ -127,7 +140,7 @@ impl<'r> Sender<'r> {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts_mut(start.as_ptr(), range.len())
         };
-        Some(PageMut { bytes, number })
+        Some(PageMut { bytes, number, stays: PhantomData })
     }
 
     /// Hands a page to `consumer`.
@@ -183,7 +196,8 @@ impl<'r> Sender<'r> {
         self.whereabouts[number as usize] = HOME;
         if self.reuse == Reuse::Discard {
             // A kernel that refuses leaves the page as it was, which is right too.
-            let discarded = self.pages.region().discard(self.pages.page_range(self.slot, number));
+            // SAFETY: the page has come home and is in no list yet: its reader gave it up, or runs no more.
+            let discarded = unsafe { self.pages.region().discard(self.pages.page_range(self.slot, number)) };
             self.faulted_in[number as usize] = discarded.is_err();
         }
         self.free.push(number);
@@ -196,11 +210,12 @@ pub struct Receiver<'r> {
     slot: usize,
     /// For each producer up to the last one asked about, its two rings.
     rings: Vec<(Consumer<'r>, Producer<'r>)>,
+    stays: Stays,
 }
 
 impl<'r> Receiver<'r> {
     pub(crate) fn new(pages: &'r Pages, slot: usize) -> Receiver<'r> {
-        Receiver { pages, slot, rings: Vec::new() }
+        Receiver { pages, slot, rings: Vec::new(), stays: PhantomData }
     }
 
     /// Makes sure that the rings of all producers below `producers` are attached.
@@ -223,7 +238,7 @@ impl<'r> Receiver<'r> {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts(start.as_ptr(), range.len())
         };
-        Some(PageRef { bytes, number, producer })
+        Some(PageRef { bytes, number, producer, stays: PhantomData })
     }
 
     /// True when no page of `producer` is waiting.

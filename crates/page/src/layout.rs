@@ -22,6 +22,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use gristmill_os::Region;
+use gristmill_os::ended::{Ended, this_worker};
 use gristmill_ring::{Cells, Doorbell};
 
 use crate::channel::{Receiver, Sender};
@@ -30,10 +31,9 @@ use crate::shelf::Shelf;
 /// Bytes between words that different workers write, so that they do not share a cache line.
 const LINE_BYTES: usize = 128;
 
-/// The life of a slot: each state is entered once.
+/// The life of a slot: nobody's, that of the worker with this number + 1, nobody's any more. It only goes on.
 const UNCLAIMED: u32 = 0;
-const CLAIMED: u32 = 1;
-const DEAD: u32 = 2;
+const DEAD: u32 = u32::MAX;
 
 /// How many slots, pages and extra words a region has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,18 +104,26 @@ impl Pages {
     /// When the slot was claimed before: slots are never used twice, so that what a dead worker left
     /// behind cannot be mistaken for its successor's.
     pub fn claim(&self, slot: usize) -> (Sender<'_>, Receiver<'_>) {
-        let before = self.life(slot).swap(CLAIMED, Ordering::Relaxed);
-        assert_eq!(before, UNCLAIMED, "slot {slot} is claimed once");
+        let claim =
+            self.life(slot).compare_exchange(UNCLAIMED, this_worker() + 1, Ordering::Relaxed, Ordering::Relaxed);
+        assert!(claim.is_ok(), "slot {slot} is claimed once");
         (Sender::new(self, slot), Receiver::new(self, slot))
     }
 
-    /// Says that the worker of `slot` has ended and touches no page any more.
+    /// Says that the worker of `slot` has ended and touches no page any more. Senders write again then what it was reading.
     ///
-    /// Call it only when that is certain: the process has been reaped, or the thread joined. Senders take
-    /// this word for it when they write again what the dead worker was reading.
-    pub fn declare_dead(&self, slot: usize) {
-        // PAIRS WITH the load in `is_dead`.
-        self.life(slot).store(DEAD, Ordering::Release);
+    /// # Panics
+    /// When it was another worker that has ended.
+    pub fn declare_dead(&self, slot: usize, ended: &Ended) {
+        let life = self.life(slot);
+        let claimed = life.load(Ordering::Relaxed);
+        assert!(
+            claimed == UNCLAIMED || claimed == ended.worker() + 1,
+            "slot {slot} is declared dead when its own worker has ended"
+        );
+        // PAIRS WITH the load in `is_dead`. It fails if somebody claims the slot meanwhile.
+        let declared = life.compare_exchange(claimed, DEAD, Ordering::Release, Ordering::Relaxed);
+        assert!(declared.is_ok(), "slot {slot} is claimed by nobody but its worker");
     }
 
     /// True after [`Pages::declare_dead`].

@@ -9,6 +9,9 @@
 //! 2. a page number enters a ring only by giving up the [`PageMut`] or [`PageRef`] that named it;
 //! 3. a ring delivers each number exactly once (`gristmill-ring`, README).
 //!
+//! Pages of a dead worker are taken back only with a proof that it was that worker which has ended
+//! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread.
+//!
 //! What must stay, and be read by many, lies on the [`Shelf`]; its promise is its own (`shelf.rs`).
 //!
 //! ```text

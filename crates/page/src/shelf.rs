@@ -141,10 +141,12 @@ impl<'r> Shelver<'r> {
         let range = pages.extent_range(number);
         if is_new && self.populates {
             // A kernel that cannot populate leaves the memory to be faulted in later.
-            drop(pages.region().populate(range.clone()));
+            // SAFETY: as in `bytes`.
+            drop(unsafe { pages.region().populate(range.clone()) });
         } else if !is_new && self.reuse == Reuse::Discard {
             // A kernel that refuses leaves the memory as it was, which is right too.
-            drop(pages.region().discard(range.clone()));
+            // SAFETY: as in `bytes`.
+            drop(unsafe { pages.region().discard(range.clone()) });
         }
         Some(Extent { room: self.bytes(range), number, at: 0 })
     }

@@ -1,5 +1,6 @@
 //! Pages between two workers, played by two slots of one thread or by two threads.
 
+use gristmill_os::ended::{Ended, WorkerThread};
 use gristmill_page::{PageMut, Pages, Reuse, Shape};
 
 fn pages(slots: usize, pages_per_arena: usize) -> Pages {
@@ -50,22 +51,46 @@ fn pages_of_one_producer_arrive_in_order_and_those_of_two_are_told_apart() {
     }
 }
 
+/// Runs a worker to its end.
+fn end_of_worker(body: impl FnOnce() + Send) -> Ended {
+    std::thread::scope(|scope| WorkerThread::spawn(scope, "a worker".to_owned(), body).expect("started").join())
+}
+
+/// The coordinator had only to promise that a worker had ended; with a wrong number its pages were written while it read them.
+#[test]
+#[should_panic(expected = "slot 1 is declared dead when its own worker has ended")]
+fn the_end_of_another_worker_is_no_proof() {
+    let pages = pages(3, 1);
+    let _living = pages.claim(1);
+    let ended = end_of_worker(|| drop(pages.claim(2)));
+    pages.declare_dead(1, &ended);
+}
+
+#[test]
+fn a_slot_that_its_worker_never_claimed_is_dead_with_it() {
+    let pages = pages(2, 1);
+    pages.declare_dead(1, &end_of_worker(|| {}));
+    assert!(pages.is_dead(1) && !pages.is_dead(0));
+}
+
 #[test]
 fn what_a_dead_consumer_held_comes_home_once() {
     let pages = pages(3, 4);
     let (mut sender, _) = pages.claim(0);
-    let (_, mut dying) = pages.claim(1);
     let (_, mut living) = pages.claim(2);
     // One page given back, one held, one not received, and one held by a consumer that lives.
     for consumer in [1, 1, 1, 2] {
         let page = sender.take().expect("four pages");
         sender.send(consumer, page);
     }
-    let given_back = dying.recv(0).expect("the first");
-    dying.give_back(given_back);
-    let _held = dying.recv(0).expect("the second");
+    let ended = end_of_worker(|| {
+        let (_, mut dying) = pages.claim(1);
+        let given_back = dying.recv(0).expect("the first");
+        dying.give_back(given_back);
+        let _held = dying.recv(0).expect("the second");
+    });
     let alive = living.recv(0).expect("the fourth");
-    pages.declare_dead(1);
+    pages.declare_dead(1, &ended);
     sender.reclaim_from_dead(1);
     assert_eq!(sender.free_pages(), 3);
     living.give_back(alive);
@@ -137,11 +162,11 @@ fn populated_arenas_are_written_without_faults() {
 #[test]
 fn two_threads_hand_over_a_hundred_thousand_pages() {
     let pages = pages(2, 8);
-    let (mut sender, _) = pages.claim(0);
     let (_, mut receiver) = pages.claim(1);
     const PAGES: u64 = 100_000;
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        scope.spawn(|| {
+            let (mut sender, _) = pages.claim(0);
             let mut sent = 0u64;
             while sent < PAGES {
                 if let Some(mut page) = sender.take() {

@@ -7,6 +7,8 @@
 //!  killed from outside           made good for as long as there are spare slots, unless it was in a task
 //! ```
 
+use gristmill_os::ended::Ended;
+
 use super::overdue::Overdue;
 use super::{Body, Coordinator, Hand};
 use crate::error::{Error, Result};
@@ -19,6 +21,8 @@ pub(super) struct End {
     pub cause: String,
     /// By a signal that neither it nor this process sent, and not for lack of memory: it may be nobody's fault.
     pub from_outside: bool,
+    /// That it did.
+    pub proof: Ended,
 }
 
 /// Looks at a worker: how it ended, and what it failed of. The end is looked at first, because a worker that fails ends soon after:
@@ -63,7 +67,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             (None, None) => "in map, between two tasks".to_owned(),
         };
         // 1. Nobody sends to it any more, and senders take back what it held.
-        shared.pages.declare_dead(role.slot);
+        shared.pages.declare_dead(role.slot, &end.proof);
         if let Some(stream) = self.work.tasks.sources.iter().find(|source| source.is_stream())
             && !reducer.is_some_and(has_ended)
         {
