@@ -104,7 +104,7 @@ impl Rows {
     /// Writes what the format has before its first row.
     pub fn begin(format: Format, columns: Vec<Column>, to: Packer) -> io::Result<Rows> {
         match format {
-            Format::Tsv | Format::Csv | Format::Jsonl => Ok(Rows::Text(Text::begin(format, columns, to)?)),
+            Format::Tsv | Format::Csv | Format::Jsonl => Ok(Rows::Text(Text::new(format, columns, to))),
             #[cfg(feature = "columnar")]
             Format::Arrow | Format::Parquet => Ok(Rows::Columns(Columns::begin(format, columns, to)?)),
             #[cfg(not(feature = "columnar"))]
@@ -127,7 +127,10 @@ impl Rows {
     /// Ends the file, if every row was `written`.
     pub fn finish(self, written: io::Result<()>) -> io::Result<()> {
         match self {
-            Rows::Text(text) => text.into_inner().finish(written),
+            Rows::Text(text) => {
+                let (to, written) = text.finish(written);
+                to.finish(written)
+            }
             #[cfg(feature = "columnar")]
             Rows::Columns(columns) => columns.into_inner(written)?.finish(Ok(())),
         }

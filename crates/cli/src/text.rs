@@ -18,22 +18,30 @@ use crate::rows::{Column, Field, Format};
 pub struct Text<W> {
     format: Format,
     columns: Vec<Column>,
+    /// What the format has before its first row has been written. A job that fails writes nothing.
+    has_begun: bool,
     to: W,
 }
 
 impl<W: Write> Text<W> {
-    /// Writes the header, where the format has one.
-    pub fn begin(format: Format, columns: Vec<Column>, mut to: W) -> io::Result<Text<W>> {
-        if format == Format::Csv {
-            let names: Vec<_> = columns.iter().map(|column| &column.name[..]).collect();
-            writeln!(to, "{}", names.join(","))?;
+    /// Nothing so far.
+    pub fn new(format: Format, columns: Vec<Column>, to: W) -> Text<W> {
+        Text { format, columns, has_begun: false, to }
+    }
+
+    /// Writes the header, where the format has one, unless it is there.
+    fn begin(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.has_begun, true) && self.format == Format::Csv {
+            let names: Vec<_> = self.columns.iter().map(|column| &column.name[..]).collect();
+            writeln!(self.to, "{}", names.join(","))?;
         }
-        Ok(Text { format, columns, to })
+        Ok(())
     }
 
     /// Writes one row: a field per column.
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
         debug_assert_eq!(fields.len(), self.columns.len());
+        self.begin()?;
         match self.format {
             Format::Csv => self.separated(fields, b",", quoted),
             Format::Jsonl => self.object(fields),
@@ -41,9 +49,10 @@ impl<W: Write> Text<W> {
         }
     }
 
-    /// Everything written so far, on its way to wherever it goes.
-    pub fn into_inner(self) -> W {
-        self.to
+    /// Ends the rows; returns where they went, and whether all went there.
+    pub fn finish(mut self, rows_written: io::Result<()>) -> (W, io::Result<()>) {
+        let written = rows_written.and_then(|()| self.begin());
+        (self.to, written)
     }
 
     fn separated(
@@ -124,9 +133,9 @@ mod tests {
 
     fn written(format: Format, word: &[u8]) -> Vec<u8> {
         let columns = vec![Kind::Bytes.named("word"), Kind::Integer.named("count")];
-        let mut rows = Text::begin(format, columns, Vec::new()).expect("a Vec takes all");
+        let mut rows = Text::new(format, columns, Vec::new());
         rows.row(&[Field::Bytes(word), Field::Integer(3)]).expect("a Vec takes all");
-        rows.into_inner()
+        rows.finish(Ok(())).0
     }
 
     #[test]

@@ -303,6 +303,14 @@ fn a_closed_standard_stream_is_an_error_before_any_work() {
     assert_eq!(fs::read_to_string(counts).expect("there"), "a\t2\nb\t1\n");
 }
 
+/// A job that failed had printed the header of its CSV.
+#[test]
+fn a_job_that_fails_prints_no_header() {
+    complaint(&mut word_count(["--format", "csv", "--workers", "2", "--memory", "4MiB", "Cargo.toml"]), 2);
+    complaint(&mut word_count(["--format", "csv", "/no/such/file"]), 1);
+    assert_eq!(answer(&mut word_count(["--format", "csv", "/dev/null"])), b"word,count\n");
+}
+
 /// `-o r.csv --stats r.csv` left the statistics and no result, with status 0. Links are seen through.
 #[test]
 fn two_outputs_are_never_one_file() {
