@@ -33,7 +33,7 @@ test-rust: need-cargo
 	$(CARGO) test --workspace --locked $(FEATURES)
 
 # Every question beyond `cargo test` is a script in ci/ that can be called alone: add it to this list.
-QUESTIONS = loom.sh
+QUESTIONS = loom.sh options.sh
 
 test-questions:
 	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done
