@@ -39,7 +39,11 @@ impl Keys {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
         let mut text = Vec::new();
-        for source in Input::paths([path]).sources()? {
+        let of_the_keys = |error| match error {
+            gristmill::Error::Input { source, .. } => failed(source),
+            other => other.into(),
+        };
+        for source in Input::paths([path]).sources().map_err(of_the_keys)? {
             source.open().and_then(|mut file| file.read_to_end(&mut text)).map_err(failed)?;
         }
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
