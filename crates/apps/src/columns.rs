@@ -1,59 +1,212 @@
-//! Columns of CSV files: where they are, and their fields row by row.
+//! Columns of CSV files: where they are in each file, and their fields row by row.
+
+use std::str::FromStr;
 
 use csv::ByteRecord;
-use gristmill::{Source, Split};
+use gristmill::{Records, Source, Split};
 
 use crate::error::{Error, Result};
-use crate::matrix::number;
+use crate::heading::{Dialect, Guesses, Header, Heading, shown};
 
 /// A column of a CSV file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// By its place, from 1.
+    /// By its place, from 1, whatever it is called.
     Number(usize),
     /// By its name in the first line.
     Name(String),
+    /// Digits: the name of a column if the first line has it, else its place.
+    Digits(String),
 }
 
-/// Some columns of CSV files, which all have the same.
+impl FromStr for Column {
+    type Err = String;
+
+    /// `number:3`, `name:2019`, digits alone, or else a name.
+    fn from_str(text: &str) -> std::result::Result<Column, String> {
+        let number = |digits: &str| match digits.parse() {
+            Ok(0) => Err("columns are numbered from 1".to_owned()),
+            Ok(number) => Ok(number),
+            Err(_) => Err(format!("{digits:?} is not the number of a column")),
+        };
+        if let Some(name) = text.strip_prefix("name:") {
+            return Ok(Column::Name(name.to_owned()));
+        }
+        if let Some(digits) = text.strip_prefix("number:") {
+            return number(digits).map(Column::Number);
+        }
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Column::Name(text.to_owned()));
+        }
+        number(text).map(|_| Column::Digits(text.to_owned()))
+    }
+}
+
+impl Column {
+    /// Its place, from 0, in a file with this first line, which has the names of the columns or not.
+    fn place(&self, line: &ByteRecord, is_header: bool) -> std::result::Result<usize, String> {
+        let numbered = |number: usize| match number {
+            number if (1..=line.len()).contains(&number) => Ok(number - 1),
+            number => Err(format!("there is no column {number}: the first line has {}", line.len())),
+        };
+        match self {
+            Column::Number(number) => numbered(*number),
+            Column::Name(name) => match *named(line, name) {
+                [place] => Ok(place),
+                [] => Err(format!("there is no column {name:?}; the first line says {}", shown(line))),
+                [first, second, ..] => Err(format!(
+                    "columns {} and {} are both called {name:?}: say which by its number",
+                    first + 1,
+                    second + 1
+                )),
+            },
+            Column::Digits(digits) => {
+                let number = digits.parse().unwrap_or(usize::MAX);
+                match *named(line, digits) {
+                    _ if !is_header => numbered(number),
+                    [] => numbered(number),
+                    [place] if place + 1 == number || number > line.len() => Ok(place),
+                    [place, ..] => Err(format!(
+                        "{digits} is the number of one column and the name of another, which is number {}: say number:{digits} \
+                         or name:{digits}",
+                        place + 1
+                    )),
+                }
+            }
+        }
+    }
+
+    /// It can only be meant as a name of the first line.
+    fn is_surely_named(&self, line: &ByteRecord) -> bool {
+        match self {
+            Column::Number(_) => false,
+            Column::Name(_) => true,
+            Column::Digits(digits) => {
+                digits.parse().is_ok_and(|number: usize| number > line.len()) && !named(line, digits).is_empty()
+            }
+        }
+    }
+}
+
+/// The places of the columns with this name.
+fn named(line: &ByteRecord, name: &str) -> Vec<usize> {
+    let fields = line.iter().enumerate();
+    fields.filter(|(_, field)| field.trim_ascii() == name.trim_ascii().as_bytes()).map(|(place, _)| place).collect()
+}
+
+/// Some columns of CSV files.
 pub(crate) struct Table<const N: usize> {
-    /// Places of the columns, from 0.
-    pub places: [usize; N],
-    /// The first line of every file is a header: a column is asked for by its name, or no field is a number.
-    header: bool,
-    /// The first row of the first file that has any.
-    pub first: Option<ByteRecord>,
+    dialect: Dialect,
+    delimiter: u8,
+    /// Where they are in each file of the input.
+    files: Vec<Places<N>>,
+    /// Their fields in the first row that has something in all of them, among those that were looked at.
+    pub first: Option<[Vec<u8>; N]>,
+    /// What was taken for granted.
+    pub notes: Vec<String>,
+}
+
+/// Where the columns are in one file.
+#[derive(Clone, Copy)]
+struct Places<const N: usize> {
+    /// From 0.
+    places: [usize; N],
+    /// Bytes before the first row of data.
+    start: u64,
 }
 
 /// What is wrong with a field: the number of its column among those asked for, and why.
 pub(crate) type Fault = (usize, String);
 
 impl<const N: usize> Table<N> {
-    /// Looks at the first lines of all files. `None` if all are empty.
-    pub fn look(sources: &[Source], wanted: &[Column; N]) -> Result<Option<Self>> {
-        let mut found: Option<Self> = None;
-        for source in sources.iter().filter(|source| source.bytes > 0) {
-            let failed = |error: &dyn std::fmt::Display| Error::file(&source.name, error);
-            let file = source.open().map_err(|error| failed(&error))?;
-            let mut rows = reader(file).into_byte_records();
-            let Some(first) = rows.next().transpose().map_err(|error| failed(&error))? else { continue };
-            let by_name = wanted.iter().any(|column| matches!(column, Column::Name(_)));
-            let header = by_name || first.iter().all(|field| number(field).is_none());
+    /// Looks at the first lines of all files, in which `wanted` is asked for; those of them that are `numbers` are known to
+    /// have numbers. `None` if all files are empty.
+    pub fn look(
+        sources: &[Source],
+        dialect: &Dialect,
+        wanted: &[Column; N],
+        numbers: [bool; N],
+    ) -> Result<Option<Self>> {
+        if dialect.header == Header::No
+            && let Some(Column::Name(name)) = wanted.iter().find(|column| matches!(column, Column::Name(_)))
+        {
+            let what = format!("column {name:?} is asked for by its name, and the first line is said to have no names");
+            return Err(Error::Question(what));
+        }
+        let mut table: Option<Self> = None;
+        let mut guesses = Guesses::default();
+        // The names of the columns in the first file that has any.
+        let mut names: Option<(&Source, [Vec<u8>; N])> = None;
+        for (number, source) in sources.iter().enumerate().filter(|(_, source)| source.bytes > 0) {
+            let failed = |why: String| Error::file(&source.name, why);
+            let delimiter = dialect.delimiter_of(source);
+            let mut was_guessed = false;
+            let is_header = |line: &ByteRecord| match dialect.header {
+                Header::Yes => Some(true),
+                Header::No => Some(false),
+                Header::Auto if wanted.iter().any(|column| column.is_surely_named(line)) => Some(true),
+                Header::Auto => {
+                    was_guessed = true;
+                    None
+                }
+            };
+            // Where they are if they are numbered: what is only named needs no guess.
+            let numbers: Vec<_> = { wanted.iter().zip(numbers) }
+                .filter_map(|(column, is_number)| match column {
+                    Column::Number(number) if is_number => number.checked_sub(1),
+                    Column::Digits(digits) if is_number => digits.parse::<usize>().ok()?.checked_sub(1),
+                    _ => None,
+                })
+                .collect();
+            let Some(heading) = Heading::look(source, dialect, is_header, Some(&numbers))? else { continue };
+            if was_guessed {
+                guesses.add(source, &heading);
+            }
             let mut places = [0; N];
             for (place, column) in places.iter_mut().zip(wanted) {
-                *place = place_of(column, &first).map_err(|why| failed(&why))?;
+                *place = column.place(&heading.line, heading.is_header).map_err(failed)?;
             }
-            match &found {
-                None => {
-                    let first =
-                        if header { rows.next().transpose().map_err(|error| failed(&error))? } else { Some(first) };
-                    found = Some(Table { places, header, first });
+            let fields =
+                |row: &ByteRecord| places.map(|place| row.get(place).unwrap_or_default().trim_ascii().to_vec());
+            if heading.is_header {
+                let here = fields(&heading.line);
+                let (first, there) = names.get_or_insert_with(|| (source, here.clone()));
+                let differs = |at: &usize| here[*at] != there[*at] && !matches!(wanted[*at], Column::Number(_));
+                if let Some(at) = (0..N).find(differs) {
+                    let [here, there] = [&here[at], &there[at]].map(|name| String::from_utf8_lossy(name).into_owned());
+                    let (number, first) = (places[at] + 1, first.name.display());
+                    return Err(failed(format!(
+                        "column {number} is called {here:?} here and {there:?} in {first}: ask for it by its name, or, if both are \
+                         meant, as number:{number}"
+                    )));
                 }
-                Some(before) if before.places == places && before.header == header => {}
-                Some(_) => return Err(failed(&"its first line differs from that of the files before")),
+            }
+            let table = table.get_or_insert_with(|| Table {
+                dialect: *dialect,
+                delimiter,
+                files: vec![Places { places: [0; N], start: 0 }; sources.len()],
+                first: None,
+                notes: Vec::new(),
+            });
+            if table.delimiter != delimiter {
+                let what = "its name says that tabs separate its fields or that commas do, and those of other files say otherwise: \
+                            say what does with --delimiter";
+                return Err(failed(what.to_owned()));
+            }
+            table.files[number] = Places { places, start: heading.bytes() };
+            if table.first.is_none() {
+                table.first = heading.rows.iter().map(fields).find(|row| row.iter().all(|field| !field.is_empty()));
             }
         }
-        Ok(found)
+        if let Some(table) = &mut table {
+            table.notes = guesses.notes();
+        }
+        Ok(table)
+    }
+
+    /// How the records of the files end.
+    pub fn records(&self) -> Records {
+        self.dialect.syntax(self.delimiter).map_or(Records::Lines, Records::Csv)
     }
 
     /// Calls `take` with the fields of each row of a split, and rejects the first one that is not as it should be.
@@ -62,22 +215,65 @@ impl<const N: usize> Table<N> {
         split: &mut Split<'_>,
         mut take: impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
     ) {
+        let Places { places, start } = self.files[split.source_number()];
         let text = split.bytes();
-        let is_header = self.header && split.offset() == 0;
-        let skip = if is_header { split.records().nth(1).map_or(text.len(), |(at, _)| at) } else { 0 };
-        if let Err((at, why)) = self.rows(text, skip, &mut take) {
+        let mut skip = start.saturating_sub(split.offset()).min(text.len() as u64) as usize;
+        if split.offset() == 0 && text[skip..].starts_with(BYTE_ORDER_MARK) {
+            skip += BYTE_ORDER_MARK.len();
+        }
+        let outcome = if self.is_plain(&text[skip..]) {
+            self.plain_rows(places, text, skip, &mut take)
+        } else {
+            self.rows(places, text, skip, &mut take)
+        };
+        if let Err((at, why)) = outcome {
             split.reject(at, why);
         }
     }
 
-    /// The same for the text behind `skip`; where it is wrong and why.
-    fn rows(
+    /// No field is quoted, and every line end is one.
+    fn is_plain(&self, text: &[u8]) -> bool {
+        self.dialect.quote.is_none_or(|quote| memchr::memchr(quote, text).is_none())
+            && memchr::memchr_iter(b'\r', text).all(|at| text.get(at + 1) == Some(&b'\n'))
+    }
+
+    /// Rows of plain text behind `skip`; where it is wrong and why.
+    fn plain_rows(
         &self,
+        places: [usize; N],
         text: &[u8],
         skip: usize,
         take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
     ) -> std::result::Result<(), (usize, String)> {
-        let mut reader = reader(&text[skip..]);
+        let mut at = skip;
+        while at < text.len() {
+            let rest = &text[at..];
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+            if !line.is_empty() {
+                let mut fields: [&[u8]; N] = [&[]; N];
+                for (field, place) in fields.iter_mut().zip(places) {
+                    *field = nth(line, place, self.delimiter).ok_or_else(|| {
+                        let count = memchr::memchr_iter(self.delimiter, line).count() + 1;
+                        (at, format!("there is no column {}, only {count}", place + 1))
+                    })?;
+                }
+                take(fields).map_err(|(column, why)| (at, format!("column {}: {why}", places[column] + 1)))?;
+            }
+            at += end + 1;
+        }
+        Ok(())
+    }
+
+    /// The same for any text.
+    fn rows(
+        &self,
+        places: [usize; N],
+        text: &[u8],
+        skip: usize,
+        take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
+    ) -> std::result::Result<(), (usize, String)> {
+        let mut reader = self.dialect.reader(self.delimiter, &text[skip..]);
         let mut row = ByteRecord::new();
         loop {
             let before = skip + reader.position().byte() as usize;
@@ -86,28 +282,25 @@ impl<const N: usize> Table<N> {
             }
             let at = || skip + row.position().map_or(0, |position| position.byte() as usize);
             let mut fields: [&[u8]; N] = [&[]; N];
-            for (field, place) in fields.iter_mut().zip(self.places) {
+            for (field, place) in fields.iter_mut().zip(places) {
                 *field = row
                     .get(place)
                     .ok_or_else(|| (at(), format!("there is no column {}, only {}", place + 1, row.len())))?;
             }
-            take(fields).map_err(|(column, why)| (at(), format!("column {}: {why}", self.places[column] + 1)))?;
+            take(fields).map_err(|(column, why)| (at(), format!("column {}: {why}", places[column] + 1)))?;
         }
     }
 }
 
-fn reader<R: std::io::Read>(from: R) -> csv::Reader<R> {
-    csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(from)
-}
+/// With which some files of UTF-8 begin; it belongs to no field.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The place of a column, from 0, in files with this first line.
-fn place_of(column: &Column, first: &ByteRecord) -> std::result::Result<usize, String> {
-    match column {
-        Column::Number(number) if (1..=first.len()).contains(number) => Ok(number - 1),
-        Column::Number(number) => Err(format!("there is no column {number}: the first line has {}", first.len())),
-        Column::Name(name) => first.iter().position(|field| field.trim_ascii() == name.as_bytes()).ok_or_else(|| {
-            let names: Vec<_> = first.iter().map(String::from_utf8_lossy).collect();
-            format!("there is no column {name:?}; the first line says {}", names.join(", "))
-        }),
+/// The field of a line at a place.
+#[inline(always)]
+fn nth(line: &[u8], place: usize, delimiter: u8) -> Option<&[u8]> {
+    let mut rest = line;
+    for _ in 0..place {
+        rest = &rest[rest.iter().position(|byte| *byte == delimiter)? + 1..];
     }
+    Some(&rest[..rest.iter().position(|byte| *byte == delimiter).unwrap_or(rest.len())])
 }

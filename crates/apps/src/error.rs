@@ -33,6 +33,16 @@ impl Error {
     }
 }
 
+/// The content of a file that is going to be read once more.
+pub(crate) fn open_to_look(source: &Source) -> Result<Box<dyn std::io::Read>> {
+    if source.is_stream() {
+        let name = source.name.display();
+        let what = format!("{name} has to be looked at before it is read: write it to a file, or leave out --no-retry");
+        return Err(gristmill::Error::Setting(what).into());
+    }
+    source.open().map_err(|error| Error::file(&source.name, error))
+}
+
 /// Refuses a file that does not consist of records of `width` bytes: those `need` another number of bytes. How long a
 /// compressed file is, the job will find out.
 pub(crate) fn whole_records(input: &mut Input, width: u64, need: &str) -> Result<()> {

@@ -1,7 +1,8 @@
 //! Fields of JSON lines: each line is an object, and some of its fields are asked for by name.
 //!
-//! A text is what it says, escapes resolved; numbers, `true` and `false` are as they are written. `null`, arrays and objects are no
-//! fields that can be grouped or summed. Of two fields with one name the last counts. Empty lines are left out.
+//! A text is what it says, escapes resolved; numbers, `true` and `false` are as they are written. Arrays and objects are no
+//! fields that can be grouped or summed; `null` is an empty one where that is allowed, and none elsewhere. Of two fields with one name
+//! the last counts. Empty lines are left out.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,6 +16,8 @@ use crate::columns::Fault;
 /// Some fields of JSON lines, by their names.
 pub(crate) struct Fields<const N: usize> {
     pub names: [String; N],
+    /// Which of them may be null.
+    pub nulls: [bool; N],
 }
 
 impl<const N: usize> Fields<N> {
@@ -43,8 +46,11 @@ impl<const N: usize> Fields<N> {
             format!("this is no JSON object: {what} (byte {column} of the line)")
         })?;
         let mut texts = [const { Cow::Borrowed("") }; N];
-        for ((text, field), name) in texts.iter_mut().zip(found).zip(&self.names) {
+        for (((text, field), name), null) in texts.iter_mut().zip(found).zip(&self.names).zip(self.nulls) {
             let field = field.ok_or_else(|| format!("there is no field {name:?}"))?;
+            if null && field.get() == "null" {
+                continue;
+            }
             *text = text_of(field).map_err(|why| format!("field {name:?}: {why}"))?;
         }
         take(texts.each_ref().map(|text| text.as_bytes()))
@@ -120,7 +126,7 @@ mod tests {
     use super::*;
 
     fn row(line: &str) -> Result<[String; 2], String> {
-        let fields = Fields { names: ["k", "v"].map(str::to_owned) };
+        let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false, true] };
         let mut taken = Err("nothing was taken".to_owned());
         fields.row(line.as_bytes(), &mut |row| {
             taken = Ok(row.map(|field| String::from_utf8(field.to_vec()).expect("JSON is UTF-8")));
@@ -135,6 +141,7 @@ mod tests {
         assert_eq!(row(r#"{"k":"a","v":1}"#), pair("a", "1"));
         assert_eq!(row(r#" { "x" : [{"k":1},"}"] , "v" : -1.50e3, "k" : "\u00e9\"\\" } "#), pair("é\"\\", "-1.50e3"));
         assert_eq!(row(r#"{"\u006b":true,"v":"2","v":"3"}"#), pair("true", "3"));
+        assert_eq!(row(r#"{"k":"a","v":null}"#), pair("a", ""));
     }
 
     #[test]
@@ -175,7 +182,7 @@ mod fuzz {
     #[test]
     fn any_line_has_the_fields_that_its_values_have() {
         let line = r#"{"k":"w\u00e9\n","x":[{"v":null},true],"v":-1.5e3}"#;
-        let fields = Fields { names: ["k", "v"].map(str::to_owned) };
+        let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false; 2] };
         fuzz(|random| {
             let mut line = line.as_bytes().to_vec();
             mutate(random, &mut line);

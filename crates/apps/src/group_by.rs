@@ -5,7 +5,8 @@ use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
 use crate::columns::{Column, Fault, Table};
 use crate::error::{Error, Result, whole_records};
 use crate::fields::Fields;
-use crate::matrix::finite;
+use crate::heading::Dialect;
+use crate::sum::{self, Number, Sum};
 
 /// Sums over pairs of 32-bit numbers, key and value, little end first. Exact: 64 bits hold the sum of 2^32 values.
 pub struct NumberPairs;
@@ -42,8 +43,8 @@ enum Rows<const N: usize> {
 
 impl<const N: usize> Rows<N> {
     /// Rows of CSV files.
-    fn csv(input: &mut Input, columns: &[Column; N]) -> Result<Rows<N>> {
-        match Table::look(input.sources()?, columns)? {
+    fn csv(input: &mut Input, dialect: &Dialect, columns: &[Column; N], numbers: [bool; N]) -> Result<Rows<N>> {
+        match Table::look(input.sources()?, dialect, columns, numbers)? {
             Some(table) => Ok(Rows::Csv(table)),
             None => Err(Error::Question("the columns of an empty input are not known".into())),
         }
@@ -51,8 +52,15 @@ impl<const N: usize> Rows<N> {
 
     fn records(&self) -> Records {
         match self {
-            Rows::Csv(_) => Records::Csv(b','),
+            Rows::Csv(table) => table.records(),
             Rows::Json(_) => Records::Lines,
+        }
+    }
+
+    fn notes(&self) -> &[String] {
+        match self {
+            Rows::Csv(table) => &table.notes,
+            Rows::Json(_) => &[],
         }
     }
 
@@ -67,55 +75,95 @@ impl<const N: usize> Rows<N> {
 /// The sum of one field of all rows that have the same in another one: rows of CSV files, or JSON lines. In JSON, a key is a text, a
 /// number or a truth, as it is written, and the number may stand in quotes.
 ///
+/// As in SQL, a row whose number is empty (in JSON also `null`) is left out of the sum of its key, and a key that has only such rows has
+/// no sum. How many they are is in the result under the key [`SumBy::LEFT_OUT`], if there are any.
+///
 /// ```
 /// use gristmill::{Input, Isolation};
-/// use gristmill_apps::{Column, SumBy};
+/// use gristmill_apps::{Column, Dialect, Number, SumBy};
 ///
-/// let mut csv = Input::bytes("fruit", b"fruit,kg\napple,2\npear,1.5\napple,0.5\n")?;
-/// let json = Input::bytes("fruit", b"{\"fruit\":\"apple\",\"kg\":2.5}\n{\"fruit\":\"pear\",\"kg\":1.5}\n")?;
+/// let mut csv = Input::bytes("fruit", b"fruit,kg\napple,2\npear,1.5\napple,3\n")?;
+/// let json = Input::bytes("fruit", b"{\"fruit\":\"apple\",\"kg\":5}\n{\"fruit\":\"pear\",\"kg\":1.5}\n")?;
+/// let [fruit, kg] = ["fruit", "kg"].map(|name| Column::Name(name.into()));
 /// for (program, input) in [
-///     (SumBy::csv(&mut csv, Column::Name("fruit".into()), Column::Number(2))?, csv),
+///     (SumBy::csv(&mut csv, &Dialect::default(), fruit, kg)?, csv),
 ///     (SumBy::json_lines("fruit".into(), "kg".into()), json),
 /// ] {
 ///     // This doctest runs beside others in one process, so its workers are threads.
 ///     let (sums, _) = program.job(input).isolation(Isolation::Thread).run()?;
-///     assert_eq!(sums.iter().collect::<Vec<_>>(), [(&b"apple"[..], 2.5), (b"pear", 1.5)]);
+///     assert_eq!(sums.get(b"apple").unwrap().value().unwrap(), Some(Number::Whole(5)));
+///     assert_eq!(sums.get(b"pear").unwrap().value().unwrap(), Some(Number::Fraction(1.5)));
 /// }
 /// # Ok::<(), gristmill_apps::Error>(())
 /// ```
-pub struct SumBy(Rows<2>);
+pub struct SumBy {
+    rows: Rows<2>,
+    strict: bool,
+}
 
 impl SumBy {
+    /// The key under which the rows that have no number are counted. No row has it: one that does is refused.
+    pub const LEFT_OUT: &'static [u8] = b"\xff\xfe gristmill: rows without a number \xfe\xff";
+
     /// Groups rows of CSV by column `by` and sums column `sum`.
     ///
     /// # Errors
-    /// A column that is not there, files with different first lines, an empty input.
-    pub fn csv(input: &mut Input, by: Column, sum: Column) -> Result<SumBy> {
-        Rows::csv(input, &[by, sum]).map(SumBy)
+    /// A column that is not there, files in which it is called differently, an empty input.
+    pub fn csv(input: &mut Input, dialect: &Dialect, by: Column, sum: Column) -> Result<SumBy> {
+        let rows = Rows::csv(input, dialect, &[by, sum], [false, true])?;
+        Ok(SumBy { rows, strict: false })
     }
 
     /// Groups objects, one in each line, by field `by` and sums field `sum`.
     pub fn json_lines(by: String, sum: String) -> SumBy {
-        SumBy(Rows::Json(Fields { names: [by, sum] }))
+        SumBy { rows: Rows::Json(Fields { names: [by, sum], nulls: [false, true] }), strict: false }
     }
 
-    /// The job over the rows of `input`. A row without the field, or whose number is no finite number, ends it with an error that
-    /// names file, line, and field.
+    /// Refuses rows without a number, as it refuses those that have something else there.
+    pub fn strict(mut self, strict: bool) -> SumBy {
+        self.strict = strict;
+        if let Rows::Json(fields) = &mut self.rows {
+            fields.nulls[1] = !strict;
+        }
+        self
+    }
+
+    /// What was taken for granted about the input: sentences for whoever asked.
+    pub fn notes(&self) -> &[String] {
+        self.rows.notes()
+    }
+
+    /// The job over the rows of `input`. A row without the field, or with something there that is no finite number, ends it with an
+    /// error that names file, line, and field.
     pub fn job(&self, input: Input) -> Job<'_, SumBy> {
-        Job::new(self, input).records(self.0.records())
+        Job::new(self, input).records(self.rows.records())
     }
 }
 
 impl MapReduce for SumBy {
     type Key = Bytes;
-    type Value = f64;
-    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
+    type Value = Sum;
+    const COMBINE: Option<Combine<Sum>> = Some(sum::ADD);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, f64>) {
-        self.0.for_each(split, |[key, field]| {
-            out.emit(key, finite(field).map_err(|why| (1, why))?);
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, Sum>) {
+        let mut left_out = 0;
+        self.rows.for_each(split, |[key, field]| {
+            if key == SumBy::LEFT_OUT {
+                return Err((0, "this key is kept for the count of rows without a number".to_owned()));
+            }
+            match Number::of(field) {
+                Ok(number) => out.emit(key, number.into()),
+                Err(_) if !self.strict && field.trim_ascii().is_empty() => {
+                    left_out += 1;
+                    out.emit(key, Sum::default());
+                }
+                Err(why) => return Err((1, why)),
+            }
             Ok(())
         });
+        if left_out > 0 {
+            out.emit(SumBy::LEFT_OUT, Sum::rows(left_out));
+        }
     }
 }
 
@@ -127,13 +175,18 @@ impl CountBy {
     ///
     /// # Errors
     /// As [`SumBy::csv`].
-    pub fn csv(input: &mut Input, by: Column) -> Result<CountBy> {
-        Rows::csv(input, &[by]).map(CountBy)
+    pub fn csv(input: &mut Input, dialect: &Dialect, by: Column) -> Result<CountBy> {
+        Rows::csv(input, dialect, &[by], [false]).map(CountBy)
     }
 
     /// Counts objects, one in each line, by field `by`.
     pub fn json_lines(by: String) -> CountBy {
-        CountBy(Rows::Json(Fields { names: [by] }))
+        CountBy(Rows::Json(Fields { names: [by], nulls: [false] }))
+    }
+
+    /// What was taken for granted about the input: sentences for whoever asked.
+    pub fn notes(&self) -> &[String] {
+        self.0.notes()
     }
 
     /// The job over the rows of `input`. A row without the field ends it with an error that names file and line.

@@ -1,7 +1,8 @@
 //! K-means: `k` centres such that each point is near one, by Lloyd's iteration.
 //!
 //! Each of Lloyd's steps is a step of one job, whose state is the centres. Map finds the nearest centre of every point and
-//! adds the points of a block up per centre; what remains for the engine is k sums per block. Workers see the points through
+//! adds the points of a block up per centre; what remains for the engine is k sums per block, which are the same in whatever order
+//! ([`Sum`]). So are the centres: a block is the same points for any number of workers. Workers see the points through
 //! the memory that they share with the process that started them: in groups of sixteen, coordinate by coordinate, so that
 //! sixteen distances are computed at once.
 
@@ -10,6 +11,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::sum::{self, Sum};
 
 /// Points in a group.
 const LANES: usize = 16;
@@ -39,8 +41,7 @@ pub struct KMeans {
     pub start: Start,
     /// Steps at most; there is always one.
     pub iterations_max: usize,
-    /// The iteration ends when no centre moves by more than this part of the largest coordinate. Sums of different order
-    /// differ in the last digits, so 0 may never be reached.
+    /// The iteration ends when no centre moves by more than this part of the largest coordinate.
     pub tolerance: f64,
 }
 
@@ -89,8 +90,12 @@ impl KMeans {
         let state = bytes_of(&first.values);
         let mut clusters = Clusters { centres: first, sizes: vec![0; k], inertia: 0.0, iterations: 0, settled: false };
         let program = Points::new(points, k);
+        let mut overflows = false;
         let mut control = |step: &mut Step<'_, Points>| {
-            let moved = clusters.take(step);
+            let Some(moved) = clusters.take(step) else {
+                overflows = true;
+                return Next::Stop;
+            };
             clusters.iterations += 1;
             clusters.settled = moved <= self.tolerance * largest;
             step.set_state(&bytes_of(&clusters.centres.values));
@@ -98,6 +103,10 @@ impl KMeans {
             if over { Next::Stop } else { Next::Input }
         };
         let summary = run(program.job()?, &state, &mut control)?;
+        if overflows {
+            let what = "the points are so far from each other that their squared distances overflow: scale them";
+            return Err(Error::Question(what.into()).into());
+        }
         Ok((clusters, summary))
     }
 }
@@ -109,11 +118,14 @@ fn bytes_of(numbers: &[f64]) -> Vec<u8> {
 
 impl Clusters {
     /// Moves every centre to the mean of its points; returns the longest way along one dimension. A centre that lost all
-    /// its points stays where it is.
-    fn take(&mut self, step: &Step<'_, Points>) -> f64 {
+    /// its points stays where it is. `None` if a sum overflows.
+    fn take(&mut self, step: &Step<'_, Points>) -> Option<f64> {
         let d = self.centres.columns;
         let mut table = vec![0.0; self.sizes.len() * (d + 2)];
-        step.for_each(|key, sum| table[key as usize] = sum);
+        step.for_each(|key, sum| table[key as usize] = sum.nearest());
+        if table.iter().any(|sum| !sum.is_finite()) {
+            return None;
+        }
         let mut moved: f64 = 0.0;
         self.inertia = 0.0;
         let rows = table.chunks_exact(d + 2).zip(self.centres.values.chunks_exact_mut(d));
@@ -129,7 +141,7 @@ impl Clusters {
                 }
             }
         }
-        moved
+        Some(moved)
     }
 }
 
@@ -172,24 +184,26 @@ impl MapReduce for Points {
     /// Centre * (dimensions + 2) + dimension; then the number of points nearest to it, and the sum of their squared
     /// distances.
     type Key = u32;
-    type Value = f64;
-    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
+    type Value = Sum;
+    const COMBINE: Option<Combine<Sum>> = Some(sum::ADD);
 
     fn keys(&self) -> Option<usize> {
         Some(self.k * self.sums())
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, Sum>) {
         let centres: Vec<f64> =
             split.state().as_chunks::<8>().0.iter().map(|place| f64::from_le_bytes(*place)).collect();
         let mut sums = vec![0.0; self.k * self.sums()];
         for block in split.bytes().as_chunks::<8>().0 {
             let first = u64::from_le_bytes(*block) as usize;
+            sums.fill(0.0);
             Arch::new().dispatch(AddPoints { points: self, first, centres: &centres, sums: &mut sums });
-        }
-        for (first, sums) in (0..).step_by(self.sums()).zip(sums.chunks_exact(self.sums())) {
-            if sums[self.dimensions] > 0.0 {
-                (first..).zip(sums).for_each(|(key, sum)| out.emit(key, *sum));
+            // What is rounded within a block is the same in every run; blocks are not added up before they are sums.
+            for (first, sums) in (0..).step_by(self.sums()).zip(sums.chunks_exact(self.sums())) {
+                if sums[self.dimensions] > 0.0 {
+                    (first..).zip(sums).for_each(|(key, sum)| out.emit(key, Sum::fraction(*sum)));
+                }
             }
         }
     }

@@ -8,7 +8,8 @@ use pulp::Arch;
 
 use crate::columns::{Column, Table};
 use crate::error::{Error, Result, whole_records};
-use crate::matrix::{finite, number};
+use crate::heading::Dialect;
+use crate::sum::{self, Sum, finite};
 
 /// A fitted line, `y = slope * x + intercept`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,64 +118,108 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     sums
 }
 
-/// Sums over two columns of CSV files, which all have the same columns. Numbers are summed about the first pair, so that
-/// columns far from zero lose no digits.
+/// Sums over two columns of CSV files. Numbers are summed about the first pair, so that columns far from zero lose no digits; the
+/// sums are the same in whatever order ([`Sum`]), and so is the line.
+///
+/// As in SQL, pairs of which one number is empty are left out.
 pub struct Columns {
     /// Where x and y are.
     table: Table<2>,
     /// The first pair.
     origin: [f64; 2],
+    strict: bool,
+}
+
+/// What a fit through columns gives.
+pub struct Fit {
+    /// The line.
+    pub line: Line,
+    /// Rows that have no number in one of the columns.
+    pub left_out: u64,
+    /// What was taken for granted about the input: sentences for whoever asked.
+    pub notes: Vec<String>,
 }
 
 impl Columns {
-    /// Fits a line through two columns, x and y, of the CSV files of `input`, with the job that `run` runs.
+    /// Fits a line through two columns, x and y, of the CSV files of `input`, with the job that `run` runs. If it is `strict`, a
+    /// row without a number is refused.
     ///
     /// # Errors
     /// A column that is not there, a field that is not a finite number (with file, line, and column), fewer than two pairs,
     /// the same x in all pairs; or what `run` gives.
     pub fn fit<E: From<Error>>(
         mut input: Input,
+        dialect: &Dialect,
         columns: [Column; 2],
+        strict: bool,
         run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<Outcome<Columns>, E>,
-    ) -> std::result::Result<(Line, Summary), E> {
-        let Some(table) = Table::look(input.sources().map_err(Error::from)?, &columns)? else {
+    ) -> std::result::Result<(Fit, Summary), E> {
+        let sources = input.sources().map_err(Error::from)?;
+        let Some(mut table) = Table::look(sources, dialect, &columns, [true; 2])? else {
             return Err(Error::Question("a line needs two pairs or more, and the input is empty".into()).into());
         };
+        let notes = std::mem::take(&mut table.notes);
         // Whatever stands there that is no number will be found again, and named, by the job.
-        let first = |place| table.first.as_ref().and_then(|row| number(row.get(place)?)).unwrap_or(0.0);
-        let columns = Columns { origin: table.places.map(first), table };
-        let (pairs, summary) = run(Job::new(&columns, input).records(Records::Csv(b',')))?;
+        let origin =
+            table.first.as_ref().map_or([0.0; 2], |row| row.each_ref().map(|field| finite(field).unwrap_or(0.0)));
+        let columns = Columns { origin, table, strict };
+        let (pairs, summary) = run(Job::new(&columns, input).records(columns.table.records()))?;
         let mut sums = [0.0; SUMS];
-        pairs.iter().for_each(|(key, sum)| sums[usize::from(key)] = sum);
+        let mut left_out = 0;
+        pairs.iter().for_each(|(key, sum)| match sum.rows_left_out() {
+            Some(rows) => left_out = rows,
+            None => sums[usize::from(key)] = sum.nearest(),
+        });
         let [n, x, y, xx, yy, xy] = sums;
         let [x0, y0] = columns.origin;
-        let spread = (n * xx - x * x, n * yy - y * y, n * xy - x * y);
-        Ok((line(n as u64, spread.0, spread.1, spread.2, x + n * x0, y + n * y0)?, summary))
+        let spread = [n * xx - x * x, n * yy - y * y, n * xy - x * y];
+        if spread.iter().any(|spread| !spread.is_finite()) {
+            let what = "the numbers are so large that the sums of their squares overflow: scale the columns";
+            return Err(Error::Question(what.into()).into());
+        }
+        let line = line(n as u64, spread[0], spread[1], spread[2], x + n * x0, y + n * y0)?;
+        Ok((Fit { line, left_out, notes }, summary))
     }
 }
 
+/// The key of rows without a number.
+const LEFT_OUT: u8 = SUMS as u8;
+
 impl MapReduce for Columns {
     type Key = u8;
-    type Value = f64;
-    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
+    type Value = Sum;
+    const COMBINE: Option<Combine<Sum>> = Some(sum::ADD);
 
     fn keys(&self) -> Option<usize> {
-        Some(SUMS)
+        Some(SUMS + 1)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, f64>) {
-        let mut sums = [0.0; SUMS];
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, Sum>) {
+        let mut sums = [Sum::default(); SUMS - 1];
+        let (mut pairs, mut left_out) = (0u64, 0);
         self.table.for_each_row(split, |fields| {
+            if !self.strict && fields.iter().any(|field| field.trim_ascii().is_empty()) {
+                left_out += 1;
+                return Ok(());
+            }
             let mut pair = [0.0; 2];
             for (column, ((value, field), origin)) in pair.iter_mut().zip(fields).zip(self.origin).enumerate() {
                 *value = finite(field).map_err(|why| (column, why))? - origin;
+                if !(*value * *value).is_finite() {
+                    return Err((column, "it is so large that its square overflows".to_owned()));
+                }
             }
             let [x, y] = pair;
-            for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, y * y, x * y]) {
-                *sum += term;
+            for (sum, term) in sums.iter_mut().zip([x, y, x * x, y * y, x * y]) {
+                *sum += Sum::fraction(term);
             }
+            pairs += 1;
             Ok(())
         });
-        (0..).zip(sums).for_each(|(key, sum)| out.emit(key, sum));
+        out.emit(N, Sum::fraction(pairs as f64));
+        (X..).zip(sums).for_each(|(key, sum)| out.emit(key, sum));
+        if left_out > 0 {
+            out.emit(LEFT_OUT, Sum::rows(left_out));
+        }
     }
 }

@@ -3,9 +3,13 @@
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use gristmill::Input;
+use csv::ByteRecord;
+use gristmill::{Input, Source};
 
 use crate::error::{Error, Result};
+use crate::heading::{Dialect, Guesses, Header, Heading, shown};
+use crate::kind::Kind;
+use crate::sum::finite;
 
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -22,12 +26,16 @@ pub struct Matrix {
 
 impl Matrix {
     /// Reads every file of `input`, one below the other: `.npy` of version 1 with little-endian float64 in C order and
-    /// two dimensions, else CSV, whose first line may be a header.
+    /// two dimensions, else CSV, written as `dialect` says. Where files name their columns, columns of one name are one
+    /// column, in the order of the first file. Also returns what was taken for granted: sentences for whoever asked.
     ///
     /// # Errors
-    /// A file that is neither, rows of different lengths, a field that is not a finite number; with file, line, and column.
-    pub fn read(input: &mut Input) -> Result<Matrix> {
+    /// A file that is neither, rows of different lengths, columns with other names than those of the files before, a field
+    /// that is not a finite number; with file, line, and column.
+    pub fn read(input: &mut Input, dialect: &Dialect) -> Result<(Matrix, Vec<String>)> {
         let mut all = Matrix::default();
+        let mut guesses = Guesses::default();
+        let mut names = None;
         for source in input.sources()? {
             let failed = |error: std::io::Error| Error::file(&source.name, error);
             let mut file = source.open().map_err(failed)?;
@@ -36,9 +44,12 @@ impl Matrix {
             let matrix = if start == NPY_MAGIC {
                 read_npy(&source.name, file)?
             } else {
-                read_csv(&source.name, start.chain(BufReader::with_capacity(256 << 10, file)))?
+                read_csv(source, dialect, &mut names, &mut guesses)?
             };
-            if all.rows == 0 {
+            if matrix.columns == 0 {
+                continue;
+            }
+            if all.columns == 0 {
                 all = matrix;
             } else if all.columns != matrix.columns {
                 let what = format!("{} columns, where the files before have {}", matrix.columns, all.columns);
@@ -48,7 +59,7 @@ impl Matrix {
                 all.values.extend_from_slice(&matrix.values);
             }
         }
-        Ok(all)
+        Ok((all, guesses.notes()))
     }
 
     /// The numbers of one row.
@@ -131,55 +142,75 @@ pub fn npy_header(rows: usize, columns: usize) -> Vec<u8> {
     header
 }
 
-fn read_csv(path: &Path, text: impl Read) -> Result<Matrix> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
-    let mut record = csv::ByteRecord::new();
-    let (mut values, mut columns, mut first_line) = (Vec::new(), 0, 0);
-    let mut first = true;
-    while reader.read_byte_record(&mut record).map_err(|error| Error::file(path, error))? {
+/// Reads a file of CSV, whose columns are in the order of `names`, those of the first file that has any.
+fn read_csv(
+    source: &Source,
+    dialect: &Dialect,
+    names: &mut Option<ByteRecord>,
+    guesses: &mut Guesses,
+) -> Result<Matrix> {
+    let wrong = |what: String| Error::file(&source.name, what);
+    match Kind::of(source)?.kind {
+        Kind::Utf16 => {
+            return Err(wrong("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does".into()));
+        }
+        Kind::Binary => return Err(wrong("is neither a .npy file nor text".into())),
+        _ => {}
+    }
+    let is_header = match dialect.header {
+        Header::Yes => Some(true),
+        Header::No => Some(false),
+        Header::Auto => None,
+    };
+    let Some(heading) = Heading::look(source, dialect, |_| is_header, None)? else { return Ok(Matrix::default()) };
+    if is_header.is_none() {
+        guesses.add(source, &heading);
+    }
+    let columns = heading.line.len();
+    let mut order: Vec<usize> = (0..columns).collect();
+    if heading.is_header {
+        let names = names.get_or_insert_with(|| heading.line.clone());
+        if let Some(found) = order_of(&heading.line, names) {
+            order = found;
+        } else {
+            let (here, before) = (shown(&heading.line), shown(names));
+            return Err(wrong(format!("its columns are called {here}, and those of the files before {before}")));
+        }
+    }
+    let file = source.open().map_err(|error| Error::file(&source.name, error))?;
+    let mut reader = dialect.reader(dialect.delimiter_of(source), BufReader::with_capacity(256 << 10, file));
+    let mut record = ByteRecord::new();
+    let (mut values, mut first_line) = (Vec::new(), None);
+    let mut header = heading.is_header;
+    while reader.read_byte_record(&mut record).map_err(|error| Error::file(&source.name, error))? {
         let line = record.position().map_or(0, csv::Position::line);
-        let is_header = std::mem::take(&mut first) && record.iter().all(|field| number(field).is_none());
-        if is_header {
-            (columns, first_line) = (record.len(), line);
+        let first_line = *first_line.get_or_insert(line);
+        if std::mem::take(&mut header) {
             continue;
         }
-        if columns == 0 {
-            (columns, first_line) = (record.len(), line);
-        } else if record.len() != columns {
-            let what = format!("line {line}: {} columns, where line {first_line} has {columns}", record.len());
-            return Err(Error::file(path, what));
+        if record.len() != columns {
+            return Err(wrong(format!("line {line}: {} columns, where line {first_line} has {columns}", record.len())));
         }
-        for (column, field) in record.iter().enumerate() {
-            let failed = |why| Error::file(path, format!("line {line}, column {}: {why}", column + 1));
-            values.push(finite(field).map_err(failed)?);
+        for column in &order {
+            let failed = |why| wrong(format!("line {line}, column {}: {why}", column + 1));
+            values.push(finite(&record[*column]).map_err(failed)?);
         }
     }
-    let rows = values.len().checked_div(columns).unwrap_or(0);
-    Ok(Matrix { rows, columns, values })
+    Ok(Matrix { rows: values.len().checked_div(columns).unwrap_or(0), columns, values })
 }
 
-/// The finite number that a CSV field says, spaces around it left out.
-pub(crate) fn number(field: &[u8]) -> Option<f64> {
-    let field = field.trim_ascii();
-    // Most fields are whole numbers of few digits.
-    if let [b'0'..=b'9', ..] = field
-        && field.len() <= 15
-        && field.iter().all(u8::is_ascii_digit)
-    {
-        return Some(field.iter().fold(0u64, |number, digit| number * 10 + u64::from(digit - b'0')) as f64);
+/// Where each of `names` is in `line`, if it has the same names, each once or all in the same order.
+fn order_of(line: &ByteRecord, names: &ByteRecord) -> Option<Vec<usize>> {
+    if line.iter().map(<[u8]>::trim_ascii).eq(names.iter().map(<[u8]>::trim_ascii)) {
+        return Some((0..line.len()).collect());
     }
-    std::str::from_utf8(field).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
-}
-
-/// The same, or why there is none.
-pub(crate) fn finite(field: &[u8]) -> std::result::Result<f64, String> {
-    number(field).ok_or_else(|| format!("{} is not a finite number", quoted(field)))
-}
-
-/// A field as a message shows it.
-fn quoted(field: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&field[..field.len().min(40)]);
-    format!("{shown:?}{}", if field.len() > 40 { "..." } else { "" })
+    let place = |name: &[u8]| {
+        let mut places = (0..line.len()).filter(|place| line[*place].trim_ascii() == name.trim_ascii());
+        places.next().filter(|_| places.next().is_none())
+    };
+    let order: Vec<_> = names.iter().map(place).collect::<Option<_>>()?;
+    let distinct = order.iter().collect::<std::collections::HashSet<_>>().len();
+    (distinct == order.len() && order.len() == line.len()).then_some(order)
 }
 
 #[cfg(test)]
@@ -188,7 +219,7 @@ mod tests {
 
     fn read(content: &[u8]) -> std::result::Result<Matrix, String> {
         let mut input = Input::bytes("numbers", content).expect("in memory");
-        Matrix::read(&mut input).map_err(|error| error.to_string())
+        Matrix::read(&mut input, &Dialect::default()).map(|(matrix, _)| matrix).map_err(|error| error.to_string())
     }
 
     fn npy(header: &str, values: &[f64]) -> Vec<u8> {
@@ -252,7 +283,7 @@ mod fuzz {
             let mut file = if random.bool() { npy.clone() } else { csv.clone() };
             mutate(random, &mut file);
             let mut input = Input::bytes("numbers", &file).expect("in memory");
-            if let Ok(matrix) = Matrix::read(&mut input) {
+            if let Ok((matrix, _)) = Matrix::read(&mut input, &Dialect::default()) {
                 assert_eq!(matrix.values.len(), matrix.rows * matrix.columns);
                 assert!(matrix.values.iter().all(|value| value.is_finite()));
             }

@@ -6,14 +6,16 @@
 use std::path::PathBuf;
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome};
-use gristmill_apps::{BytePairs, Column, Columns, Error, Histogram, KMeans, Line, Matrix, Pca, Product, Start, Way};
+use gristmill_apps::{
+    BytePairs, Column, Columns, Dialect, Error, Histogram, KMeans, Line, Matrix, Pca, Product, Start, Way,
+};
 
 fn golden(name: &str) -> Input {
     Input::paths([PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")).join(name)])
 }
 
 fn table(name: &str) -> Matrix {
-    Matrix::read(&mut golden(name)).unwrap_or_else(|error| panic!("{error}"))
+    Matrix::read(&mut golden(name), &Dialect::default()).unwrap_or_else(|error| panic!("{error}")).0
 }
 
 /// The tests of this file share a process, so workers are threads.
@@ -77,7 +79,7 @@ fn a_line_is_that_of_scikit_learn() {
     let columns = [Column::Number(1), Column::Number(2)];
     for line in [
         BytePairs::fit(golden("regression.bin"), run).expect("a line").0,
-        Columns::fit(golden("regression-pairs.csv"), columns, run).expect("a line").0,
+        Columns::fit(golden("regression-pairs.csv"), &Dialect::default(), columns, false, run).expect("a line").0.line,
     ] {
         let Line { n, slope, intercept, r, .. } = line;
         assert_eq!(n, 500);

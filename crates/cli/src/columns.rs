@@ -6,6 +6,8 @@
 //!  bytes     NAME: utf8, and NAME_bytes: binary; one of them has the field, the other is null
 //!  integer   NAME: uint64
 //!  number    NAME: float64
+//!  sum       NAME: float64, and NAME_whole: decimal128(38, 0), the same exactly, null where not all that was added was whole;
+//!            both are null where nothing was added
 //! ```
 //!
 //! What a file says of its columns stands in it before the first row, and a key may be any bytes. So one that is not UTF-8 has
@@ -18,7 +20,7 @@
 use std::io;
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, Float64Builder, StringBuilder, UInt64Builder};
+use arrow_array::builder::{BinaryBuilder, Decimal128Builder, Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
@@ -34,6 +36,9 @@ const BATCH_ROWS: usize = 16 << 10;
 const BATCH_BYTES: usize = 1 << 20;
 /// Groups of some MiB are read nearly as fast as larger ones.
 const GROUP_BYTES: usize = 16 << 20;
+/// Sums of whole numbers.
+const WHOLE: DataType = DataType::Decimal128(38, 0);
+const WHOLE_MAX: u128 = 10u128.pow(38);
 
 /// Writes rows as columns.
 pub struct Columns {
@@ -50,6 +55,7 @@ enum Gathered {
     Bytes(StringBuilder, BinaryBuilder),
     Integer(UInt64Builder),
     Number(Float64Builder),
+    Sum(Float64Builder, Decimal128Builder),
 }
 
 enum ColumnFile {
@@ -77,7 +83,7 @@ impl Columns {
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
         assert_eq!(fields.len(), self.gathered.len(), "a field per column");
         for (column, field) in self.gathered.iter_mut().zip(fields) {
-            self.bytes += column.push(*field);
+            self.bytes += column.push(*field)?;
         }
         self.rows += 1;
         if self.rows == BATCH_ROWS || self.bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
@@ -116,12 +122,13 @@ impl Gathered {
             Kind::Bytes => Gathered::Bytes(StringBuilder::new(), BinaryBuilder::new()),
             Kind::Integer => Gathered::Integer(UInt64Builder::new()),
             Kind::Number => Gathered::Number(Float64Builder::new()),
+            Kind::Sum => Gathered::Sum(Float64Builder::new(), Decimal128Builder::new().with_data_type(WHOLE)),
         }
     }
 
     /// Adds a field; returns of how many bytes, if it has any number of them.
-    fn push(&mut self, field: Field<'_>) -> usize {
-        match (self, field) {
+    fn push(&mut self, field: Field<'_>) -> io::Result<usize> {
+        Ok(match (self, field) {
             (Gathered::Text(column), Field::Bytes(text)) => {
                 column.append_value(str::from_utf8(text).expect("such columns are UTF-8"));
                 text.len()
@@ -140,8 +147,23 @@ impl Gathered {
                 column.append_value(number);
                 0
             }
+            (Gathered::Sum(nearest, whole), field) => {
+                let (number, exact) = match field {
+                    Field::Number(number) => (Some(number), None),
+                    Field::Whole(number) if number.unsigned_abs() >= WHOLE_MAX => {
+                        return Err(io::Error::other(format!(
+                            "{number} has more than the 38 digits of a decimal: write it as tsv, csv or jsonl"
+                        )));
+                    }
+                    Field::Whole(number) => (Some(number as f64), Some(number)),
+                    _ => (None, None),
+                };
+                nearest.append_option(number);
+                whole.append_option(exact);
+                0
+            }
             (_, field) => unreachable!("{field:?} is not of the kind of its column"),
-        }
+        })
     }
 
     /// What was gathered, as the arrays of a batch.
@@ -151,6 +173,7 @@ impl Gathered {
             Gathered::Bytes(texts, others) => vec![Arc::new(texts.finish()), Arc::new(others.finish())],
             Gathered::Integer(column) => vec![Arc::new(column.finish())],
             Gathered::Number(column) => vec![Arc::new(column.finish())],
+            Gathered::Sum(nearest, whole) => vec![Arc::new(nearest.finish()), Arc::new(whole.finish())],
         }
     }
 }
@@ -166,6 +189,7 @@ fn fields_of(column: &Column) -> Vec<arrow_schema::Field> {
         }
         Kind::Integer => vec![field(name, DataType::UInt64, false)],
         Kind::Number => vec![field(name, DataType::Float64, false)],
+        Kind::Sum => vec![field(name, DataType::Float64, true), field(&format!("{name}_whole"), WHOLE, true)],
     }
 }
 

@@ -1,32 +1,49 @@
 //! `gristmill group-by`: sums and counts by key.
 
+use std::ops::ControlFlow;
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
-use gristmill::Input;
-use gristmill_apps::{CountBy, NumberPairs, SumBy};
+use gristmill::{Input, Summary};
+use gristmill_apps::{Column, CountBy, Number, NumberPairs, Sum, SumBy};
 
 use crate::common::Common;
 use crate::failure::Failure;
-use crate::inputs::{INPUT, column};
-use crate::output::{Ranking, extension};
-use crate::rows::Kind;
+use crate::inputs::INPUT;
+use crate::output::{Output, Ranking};
+use crate::rows::{Field, Kind};
 use crate::runs::Runs;
+use crate::tables::{Contents, Tables, tell_left_out, tell_notes};
 
 /// Sum a number, or count, over all records that have the same key
+///
+/// Sums of whole numbers are exact, up to 128 bits; those of other numbers are as if added without rounding and rounded once, and the same
+/// for any number of workers. A sum that is too large is an error that names the key. In Arrow and Parquet files the column sum is a
+/// float64, and sum_whole, a decimal of 38 digits, has the exact sum where all numbers were whole.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct GroupBy {
-    /// The key: in CSV a column, by its number, from 1, or its name in the first line; in JSON lines a field, by its name
-    /// [default: the input is binary, a key and a value in turn, 32-bit numbers, little end first]
+    /// The key: in CSV a column, by its number, from 1, or its name in the first line; in JSON lines a field. Digits are the
+    /// name of a column if the first line has it, else a number; name:2019 and number:2 say which
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     by: Option<String>,
 
-    /// The number to sum: a column or field [default: count rows]
+    /// The number to sum: a column or field. Rows where it is empty or null are left out, and counted on standard error; a key
+    /// that has no others has no sum [default: count rows]
     #[arg(long, value_name = "COLUMN", requires = "by", help_heading = INPUT)]
     sum: Option<String>,
 
-    /// What the rows are [default: by the names of the files: jsonl for .jsonl and .ndjson, else csv]
-    #[arg(long, value_enum, requires = "by", help_heading = INPUT)]
+    /// What the input is [default: jsonl if its files are named .jsonl or .ndjson or begin with {, else csv if they are text;
+    /// without --by, pairs if they are not]
+    #[arg(long, value_enum, help_heading = INPUT)]
     input_format: Option<Rows>,
+
+    /// Refuse a row whose number is empty or null
+    #[arg(long, requires = "sum", help_heading = INPUT)]
+    strict: bool,
+
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     ranking: Ranking,
@@ -41,44 +58,51 @@ enum Rows {
     Csv,
     /// One JSON object per line; its fields are asked for by name, and those of objects in it cannot be
     Jsonl,
+    /// Binary: a key and a value in turn, 32-bit numbers, little end first, which are summed
+    Pairs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   gristmill group-by --by country --sum population cities.csv
   gristmill group-by --by 3 --top 10 'logs/*.csv.gz'    the ten most frequent values of the third column
+  gristmill group-by --by country --sum name:2019 --delimiter ';' years.csv
   gristmill group-by --by user --sum bytes requests.jsonl.zst
-  gristmill group-by pairs.bin";
+  gristmill group-by --input-format pairs pairs.bin";
 
 impl GroupBy {
     pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = Runs::new(&self.common)?;
         let columns = match (&self.by, &self.sum) {
             (None, _) => [Kind::Integer.named("key"), Kind::Integer.named("sum")],
             (Some(_), None) => [Kind::Bytes.named("key"), Kind::Integer.named("count")],
-            (Some(_), Some(_)) => [Kind::Bytes.named("key"), Kind::Number.named("sum")],
+            (Some(_), Some(_)) => [Kind::Bytes.named("key"), Kind::Sum.named("sum")],
         };
         let output = self.common.destination.open(columns)?;
         let mut input = runs.input()?;
-        let Some(by) = &self.by else {
-            let summary = runs.write(NumberPairs.job(input)?, &self.ranking, output)?;
-            return runs.finish(&summary, "keys", "distinct");
-        };
-        let column = |text: &str| column(text).map_err(Failure::Usage);
-        let summary = match (self.rows(&mut input)?, &self.sum) {
-            (Rows::Csv, Some(sum)) => {
-                let program = SumBy::csv(&mut input, column(by)?, column(sum)?)?;
+        let quiet = self.common.job.quiet;
+        let column = |text: &str| text.parse::<Column>().map_err(Failure::Usage);
+        let summary = match (self.rows(&mut input)?, &self.by, &self.sum) {
+            (Rows::Pairs, None, _) => runs.write(NumberPairs.job(input)?, &self.ranking, output)?,
+            (Rows::Pairs, Some(_), _) => {
+                return Err(Failure::Usage("pairs of numbers have no columns: leave out --by".into()));
+            }
+            (_, None, _) => return Err(Failure::Usage("say with --by which column or field is the key".into())),
+            (Rows::Csv, Some(by), Some(sum)) => {
+                let program = SumBy::csv(&mut input, &dialect, column(by)?, column(sum)?)?;
+                self.write_sums(&program.strict(self.strict), input, &runs, sum, output)?
+            }
+            (Rows::Csv, Some(by), None) => {
+                let program = CountBy::csv(&mut input, &dialect, column(by)?)?;
+                tell_notes(program.notes(), quiet);
                 runs.write(program.job(input), &self.ranking, output)?
             }
-            (Rows::Csv, None) => {
-                let program = CountBy::csv(&mut input, column(by)?)?;
-                runs.write(program.job(input), &self.ranking, output)?
-            }
-            (Rows::Jsonl, Some(sum)) => {
+            (Rows::Jsonl, Some(by), Some(sum)) => {
                 let program = SumBy::json_lines(by.clone(), sum.clone());
-                runs.write(program.job(input), &self.ranking, output)?
+                self.write_sums(&program.strict(self.strict), input, &runs, sum, output)?
             }
-            (Rows::Jsonl, None) => {
+            (Rows::Jsonl, Some(by), None) => {
                 let program = CountBy::json_lines(by.clone());
                 runs.write(program.job(input), &self.ranking, output)?
             }
@@ -86,26 +110,98 @@ impl GroupBy {
         runs.finish(&summary, "keys", "distinct")
     }
 
-    /// What the rows of the input are, by option or by the names of the files.
+    /// Writes the sum of each key, and says how many rows had no number.
+    fn write_sums(
+        &self,
+        program: &SumBy,
+        input: Input,
+        runs: &Runs<'_>,
+        column: &str,
+        mut output: Output,
+    ) -> Result<Summary, Failure> {
+        let quiet = self.common.job.quiet;
+        tell_notes(program.notes(), quiet);
+        let mut written = Ok(());
+        let mut overflow = None;
+        let mut left_out = 0;
+        let summary = runs.visit(
+            program.job(input),
+            &self.ranking,
+            |sum: Sum| sum.rows_left_out().is_none(),
+            |key: &[u8], sum: Sum| {
+                if let Some(rows) = sum.rows_left_out() {
+                    left_out = rows;
+                    return ControlFlow::Continue(());
+                }
+                let field = match sum.value() {
+                    Ok(None) => Field::Nothing,
+                    Ok(Some(Number::Whole(value))) => Field::Whole(value),
+                    Ok(Some(Number::Fraction(value))) => Field::Number(value),
+                    Err(why) => {
+                        overflow = Some(format!("key {:?}: {why}", String::from_utf8_lossy(key)));
+                        return ControlFlow::Break(());
+                    }
+                };
+                written = output.row(&[Field::Bytes(key), field]);
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        )?;
+        if let Some(overflow) = overflow {
+            return Err(gristmill_apps::Error::Question(overflow).into());
+        }
+        output.finish(written)?;
+        tell_left_out(left_out, column, quiet);
+        Ok(summary)
+    }
+
+    /// What the input is, by option or by what names and first bytes of the files say.
     fn rows(&self, input: &mut Input) -> Result<Rows, Failure> {
         if let Some(rows) = self.input_format {
             return Ok(rows);
         }
-        let (mut csv, mut json) = (None, None);
-        for source in input.sources()? {
-            match extension(&source.name).as_deref() {
-                Some("jsonl" | "ndjson") => json.get_or_insert(&source.name),
-                _ => csv.get_or_insert(&source.name),
-            };
-        }
-        match (csv, json) {
-            (Some(csv), Some(json)) => Err(Failure::Usage(format!(
-                "{} has JSON lines by its name, and {} has not: say with --input-format what they all are",
-                json.display(),
-                csv.display()
+        let found = Contents::of(input)?;
+        let shown = |path: &Path| path.display().to_string();
+        match (&found.csv, &found.json, &found.binary) {
+            (Some(csv), Some((json, _)), _) => Err(Failure::Usage(format!(
+                "{} has JSON lines, and {} has not, as it seems: say with --input-format what they all are",
+                shown(json),
+                shown(csv)
             ))),
-            (None, Some(_)) => Ok(Rows::Jsonl),
-            _ => Ok(Rows::Csv),
+            (Some(text), None, Some(binary)) | (None, Some((text, _)), Some(binary)) => Err(Failure::Usage(format!(
+                "{} is text, and {} is not: say with --input-format what they all are",
+                shown(text),
+                shown(binary)
+            ))),
+            (None, None, Some(binary)) if self.by.is_some() => Err(Failure::Usage(format!(
+                "{} is no text, and --by asks for a column: say --input-format csv or jsonl if it is such a file, or leave out --by \
+                 if it is pairs of numbers",
+                shown(binary)
+            ))),
+            (None, None, Some(binary)) => {
+                let note = format!(
+                    "{} was taken for pairs of 32-bit numbers; if not, name the key with --by, or the kind with --input-format",
+                    shown(binary)
+                );
+                tell_notes(&[note], self.common.job.quiet);
+                Ok(Rows::Pairs)
+            }
+            (Some(text), None, None) | (None, Some((text, _)), None) if self.by.is_none() => {
+                Err(Failure::Usage(format!(
+                    "{} is text: say with --by which column or field is the key, or with --input-format pairs that it is pairs of \
+                 numbers all the same",
+                    shown(text)
+                )))
+            }
+            (None, Some((json, by_name)), None) => {
+                if !by_name {
+                    let note = format!("{} was taken for JSON lines; if not, say --input-format csv", shown(json));
+                    tell_notes(&[note], self.common.job.quiet);
+                }
+                Ok(Rows::Jsonl)
+            }
+            (Some(_), None, None) => Ok(Rows::Csv),
+            (None, None, None) if self.by.is_some() => Ok(Rows::Csv),
+            (None, None, None) => Ok(Rows::Pairs),
         }
     }
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gristmill::{Error, Input};
-use gristmill_apps::Column;
 
 use crate::failure::Failure;
 use crate::{patterns, units};
@@ -53,15 +52,6 @@ pub const INPUT: &str = "Input";
 
 /// Keys are at most this long.
 const RECORD_BYTES_MAX: usize = u32::MAX as usize;
-
-/// A column of CSV files, by number or by name.
-pub fn column(text: &str) -> Result<Column, String> {
-    match text.parse() {
-        Ok(0) => Err("columns are numbered from 1".to_owned()),
-        Ok(number) => Ok(Column::Number(number)),
-        Err(_) => Ok(Column::Name(text.to_owned())),
-    }
-}
 
 fn record_bytes(text: &str) -> Result<usize, String> {
     match units::bytes(text)? {

@@ -109,8 +109,8 @@ pub struct JobOptions {
     #[arg(long = "spill-dir", value_name = "DIR", help_heading = MEMORY)]
     pub spill_dirs: Vec<PathBuf>,
 
-    /// The same bytes for any number of workers and any schedule, sums of floating-point numbers included: those
-    /// are then combined within a task, and once more at the end, which takes time; whole numbers take none
+    /// Cut the input into the same tasks for any number of workers. Results are the same bytes without it: sums of fractions, too,
+    /// do not depend on the order of their numbers
     #[arg(long, help_heading = DATA_FLOW)]
     deterministic: bool,
 

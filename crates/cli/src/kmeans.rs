@@ -11,10 +11,12 @@ use crate::messages::tell;
 use crate::progress::Unit;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
+use crate::tables::{Tables, tell_notes};
 
 /// Find k centres among points, each the mean of the points nearest to it
 ///
-/// Points are the rows of CSV files (a header is left out) or of .npy files of float64. Prints for each centre its number,
+/// Points are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
+/// Prints for each centre its number,
 /// the number of its points, and its coordinates.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -34,6 +36,9 @@ pub struct KMeans {
     /// Stop after so many steps, if the centres do not stand still before
     #[arg(long, value_name = "N", default_value = "1000", help_heading = CENTRES)]
     iterations: NonZeroUsize,
+
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     common: Common,
@@ -57,8 +62,10 @@ Examples:
 
 impl KMeans {
     pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = Runs::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
-        let points = Matrix::read(&mut runs.input()?)?;
+        let (points, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
         let integers = ["centre", "points"].map(|name| Kind::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
         let mut output = self.common.destination.open(columns)?;

@@ -8,6 +8,7 @@
 //!    patterns     names with stars
 //!    output       where the result goes
 //!  outputs      all files that are written: no two are one, and none is read
+//!  tables       how CSV is read, for those that read it
 //!  runs         the job itself         progress     what a terminal sees meanwhile
 //!  rows         the rows of a result:  aside        a file that appears whole or not at all
 //!    text         row by row           columns      column by column (feature columnar)
@@ -50,6 +51,7 @@ mod runs;
 mod sort;
 mod stats;
 mod string_match;
+mod tables;
 mod terasort;
 mod text;
 mod tile_search;

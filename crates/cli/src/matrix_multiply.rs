@@ -15,10 +15,11 @@ use crate::inputs::INPUT;
 use crate::progress::Unit;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
+use crate::tables::{Tables, tell_notes};
 
 /// Multiply two matrices
 ///
-/// The first factor is given with --left, the second as INPUT: CSV files (a header is left out) or .npy files of float64;
+/// The first factor is given with --left, the second as INPUT: CSV files or .npy files of float64;
 /// several files of the second lie one below the other.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -38,6 +39,9 @@ pub struct MatrixMultiply {
     /// Multiply by the second factor so many times
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "way")]
     power: NonZeroU32,
+
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     common: Common,
@@ -70,14 +74,17 @@ Examples:
 
 impl MatrixMultiply {
     pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let unit = match self.power.get() {
             1 => Unit::Share,
             times => Unit::Steps(Some(times as usize)),
         };
         let runs = Runs::new(&self.common)?.counted_in(unit);
         runs.reads(&self.left)?;
-        let a = Matrix::read(&mut Input::paths([&self.left]))?;
-        let b = Matrix::read(&mut runs.input()?)?;
+        let (a, notes) = Matrix::read(&mut Input::paths([&self.left]), &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
+        let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
         let way = match self.way {
             Way::SharedOutput => gristmill_apps::Way::SharedOutput,
             Way::Pairs => gristmill_apps::Way::Pairs,

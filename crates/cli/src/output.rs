@@ -57,14 +57,19 @@ enum Sort {
 }
 
 impl Ranking {
-    /// The job, told what of its result is wanted.
+    /// The job, told what of its result is wanted; of the greatest, one more, which may be no row.
     pub fn apply<'j, J: MapReduce>(&self, job: Job<'j, J>) -> Job<'j, J> {
         match (self.top, self.sort) {
-            (Some(top), _) => job.top(top.get()),
+            (Some(top), _) => job.top(top.get().saturating_add(1)),
             (None, None | Some(Sort::Key)) => job.order(gristmill::Order::ByKey),
             (None, Some(Sort::Count)) => job.order(gristmill::Order::ByValueDescending),
             (None, Some(Sort::None)) => job.order(gristmill::Order::Unordered),
         }
+    }
+
+    /// How many rows are wanted, if not all.
+    pub fn rows_max(&self) -> usize {
+        self.top.map_or(usize::MAX, NonZeroUsize::get)
     }
 
     /// The greatest rows are wanted, but in the order of their keys.

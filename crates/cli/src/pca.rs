@@ -8,10 +8,11 @@ use crate::failure::Failure;
 use crate::progress::Unit;
 use crate::rows::{Field, Kind, matrix_columns};
 use crate::runs::Runs;
+use crate::tables::{Tables, tell_notes};
 
 /// Find the directions in which data varies most, and how its variables vary together
 ///
-/// Observations are the rows of CSV files (a header is left out) or of .npy files of float64.
+/// Observations are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Pca {
@@ -22,6 +23,9 @@ pub struct Pca {
     /// Number of components; all that there are, if there are fewer
     #[arg(long, short, value_name = "N", default_value_t = 3)]
     components: usize,
+
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     common: Common,
@@ -46,8 +50,10 @@ Examples:
 
 impl Pca {
     pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = Runs::new(&self.common)?.counted_in(Unit::Share);
-        let data = Matrix::read(&mut runs.input()?)?;
+        let (data, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
         let mut columns = match self.print {
             Print::Components => {
                 vec![Kind::Integer.named("component"), Kind::Number.named("variance"), Kind::Number.named("share")]

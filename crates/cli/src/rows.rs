@@ -37,6 +37,8 @@ pub enum Kind {
     Bytes,
     Integer,
     Number,
+    /// A whole number, a number, or nothing.
+    Sum,
 }
 
 /// A column of the result.
@@ -66,6 +68,10 @@ pub enum Field<'r> {
     Integer(u64),
     /// As few digits as tell it from every other number.
     Number(f64),
+    /// The sum of whole numbers.
+    Whole(i128),
+    /// No sum: an empty field, in JSON `null`.
+    Nothing,
 }
 
 impl<'r> From<&'r [u8]> for Field<'r> {

@@ -186,24 +186,51 @@ impl<'o> Runs<'o> {
         for<'r> <J::Key as Datum>::Ref<'r>: Into<Field<'r>>,
         for<'r> <J::Value as Datum>::Ref<'r>: Into<Field<'r>>,
     {
-        let job = ranking.apply(self.prepared(job));
         let mut written = Ok(());
-        let mut row = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
-            self.terminal.clear();
-            written = output.row(&[key.into(), value.into()]);
-            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let summary = self.visit(
+            job,
+            ranking,
+            |_| true,
+            |key, value| {
+                written = output.row(&[key.into(), value.into()]);
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        )?;
+        output.finish(written)?;
+        Ok(summary)
+    }
+
+    /// Runs one job and visits the pairs of its result, those and in the order that `ranking` says. One pair may be no row, if it
+    /// is greater than all others: `is_row` tells. It is visited whatever the ranking is.
+    pub fn visit<J: MapReduce>(
+        &self,
+        job: Job<'_, J>,
+        ranking: &Ranking,
+        is_row: impl Fn(<J::Value as Datum>::Ref<'_>) -> bool,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> Result<Summary, Failure> {
+        let job = ranking.apply(self.prepared(job));
+        let mut rows_left = ranking.rows_max();
+        let mut is_wanted = |value: <J::Value as Datum>::Ref<'_>| {
+            let row = is_row(value);
+            let wanted = !row || rows_left > 0;
+            rows_left -= usize::from(row && wanted);
+            wanted
         };
         let summary = if ranking.is_top_by_key() {
             let (greatest, summary) = job.run()?;
-            let mut pairs: Vec<_> = greatest.iter().collect();
+            let mut pairs: Vec<_> = greatest.iter().filter(|(_, value)| is_wanted(*value)).collect();
             pairs.sort_by(|a, b| J::Key::compare(a.0, b.0));
-            // A break has left its reason in `written`.
-            let _ = pairs.into_iter().try_for_each(|(key, value)| row(key, value));
+            self.terminal.clear();
+            // Whoever breaks has a reason of his own.
+            let _ = pairs.into_iter().try_for_each(|(key, value)| visit(key, value));
             summary
         } else {
-            job.run_while(row)?
+            job.run_while(|key, value| {
+                self.terminal.clear();
+                if is_wanted(value) { visit(key, value) } else { ControlFlow::Continue(()) }
+            })?
         };
-        output.finish(written)?;
         self.note(&summary);
         Ok(summary)
     }

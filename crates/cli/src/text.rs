@@ -69,6 +69,8 @@ impl<W: Write> Text<W> {
                 Field::Bytes(bytes) => write(bytes, &mut self.to)?,
                 Field::Integer(integer) => write!(self.to, "{integer}")?,
                 Field::Number(number) => write!(self.to, "{number}")?,
+                Field::Whole(number) => write!(self.to, "{number}")?,
+                Field::Nothing => {}
             }
         }
         self.to.write_all(b"\n")
@@ -89,7 +91,8 @@ impl<W: Write> Text<W> {
                 },
                 Field::Integer(integer) => write!(to, "\":{integer}")?,
                 Field::Number(number) if number.is_finite() => write!(to, "\":{number}")?,
-                Field::Number(_) => write!(to, "\":null")?,
+                Field::Whole(number) => write!(to, "\":{number}")?,
+                Field::Number(_) | Field::Nothing => write!(to, "\":null")?,
             }
             before = ',';
         }

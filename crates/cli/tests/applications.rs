@@ -44,7 +44,7 @@ fn a_histogram_has_a_row_for_each_value_of_each_channel() {
 fn a_line_is_four_rows() {
     let dir = files(&[("pairs", &[0, 1, 1, 3, 2, 5]), ("rows.csv", b"t,h\n0,1\n1,3\n2,5\n")]);
     let expected = ["n\t3", "slope\t2", "intercept\t1", "r\t1"];
-    assert_eq!(rows(&["linear-regression"], &[&dir.path().join("pairs")]), expected);
+    assert_eq!(rows(&["linear-regression", "--input-format", "pairs"], &[&dir.path().join("pairs")]), expected);
     assert_eq!(rows(&["linear-regression", "--x", "t", "--y", "2"], &[&dir.path().join("rows.csv")]), expected);
 }
 
@@ -54,9 +54,9 @@ fn groups_have_their_sum_or_their_count() {
     let table = b"day,fruit,kg\nmon,\"pear, green\",1.5\ntue,fig,2\nwed,fig,0.25\n";
     let dir = files(&[("pairs", &numbers), ("fruit.csv", table)]);
     let table = dir.path().join("fruit.csv");
-    assert_eq!(rows(&["group-by"], &[&dir.path().join("pairs")]), ["5\t2", "7\t4294967296"]);
+    assert_eq!(rows(&["group-by", "--input-format", "pairs"], &[&dir.path().join("pairs")]), ["5\t2", "7\t4294967296"]);
     assert_eq!(rows(&["group-by", "--by", "fruit", "--sum", "3"], &[&table]), ["fig\t2.25", "pear, green\t1.5"]);
-    assert_eq!(rows(&["group-by", "--by", "2", "--top", "1"], &[&table]), ["fig\t2"]);
+    assert_eq!(rows(&["group-by", "--header", "yes", "--by", "2", "--top", "1"], &[&table]), ["fig\t2"]);
 }
 
 #[test]
@@ -87,8 +87,11 @@ fn matches_come_in_the_order_of_the_keys() {
 fn centres_have_their_size_and_their_place() {
     let dir = files(&[("points.csv", b"0,0\n10,10\n0,1\n10,11\n")]);
     let points = dir.path().join("points.csv");
-    assert_eq!(rows(&["kmeans", "-k", "2", "--start", "first"], &[&points]), ["1\t2\t0\t0.5", "2\t2\t10\t10.5"]);
-    let csv = rows(&["kmeans", "-k", "1", "--format", "csv"], &[&points]);
+    assert_eq!(
+        rows(&["kmeans", "--header", "no", "-k", "2", "--start", "first"], &[&points]),
+        ["1\t2\t0\t0.5", "2\t2\t10\t10.5"]
+    );
+    let csv = rows(&["kmeans", "--header", "no", "-k", "1", "--format", "csv"], &[&points]);
     assert_eq!(csv, ["centre,points,x1,x2", "1,4,5,5.5"]);
 }
 
@@ -96,9 +99,9 @@ fn centres_have_their_size_and_their_place() {
 fn components_covariances_and_means_are_printed() {
     let dir = files(&[("data.csv", b"a,b\n0,0\n2,0\n4,0\n")]);
     let data = dir.path().join("data.csv");
-    assert_eq!(rows(&["pca", "-c", "1"], &[&data]), ["1\t4\t1\t1\t0"]);
-    assert_eq!(rows(&["pca", "--print", "covariances"], &[&data]), ["4\t0", "0\t0"]);
-    assert_eq!(rows(&["pca", "--print", "means"], &[&data]), ["1\t2", "2\t0"]);
+    assert_eq!(rows(&["pca", "--header", "yes", "-c", "1"], &[&data]), ["1\t4\t1\t1\t0"]);
+    assert_eq!(rows(&["pca", "--header", "yes", "--print", "covariances"], &[&data]), ["4\t0", "0\t0"]);
+    assert_eq!(rows(&["pca", "--header", "yes", "--print", "means"], &[&data]), ["1\t2", "2\t0"]);
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
     let [a, b, product] = ["a.csv", "b.csv", "product.npy"].map(|name| dir.path().join(name));
     let left = |more: &[&'static str]| {
         let a = a.to_str().expect("text");
-        rows(&[&["matrix-multiply", "--left", a], more].concat(), &[&b])
+        rows(&[&["matrix-multiply", "-q", "--left", a], more].concat(), &[&b])
     };
     let expected = ["-1\t4.5", "-1\t9.5", "-1\t14.5"];
     assert_eq!(left(&[]), expected);
@@ -143,12 +146,12 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
     assert_eq!(left(&["--power", "3"]), ["-14\t14.25", "-29\t31.75", "-44\t49.25"]);
     // What is written for numpy can be read again; times the identity it is itself.
     fs::write(dir.path().join("one.csv"), "1,0\n0,1\n").expect("written");
-    let mut write = gristmill(["matrix-multiply", "--left"]);
+    let mut write = gristmill(["matrix-multiply", "-q", "--left"]);
     assert!(answer(write.args([&a, &b]).arg("--output").arg(&product)).is_empty());
-    let mut again = gristmill(["matrix-multiply", "--left"]);
+    let mut again = gristmill(["matrix-multiply", "-q", "--left"]);
     let again = answer(again.args([&product, &dir.path().join("one.csv")]));
     assert_eq!(String::from_utf8(again).expect("text"), expected.join("\n") + "\n");
-    let complaint = complaint(gristmill(["matrix-multiply", "--left"]).args([&b, &a]), 1);
+    let complaint = complaint(gristmill(["matrix-multiply", "-q", "--left"]).args([&b, &a]), 1);
     assert!(complaint.starts_with("gristmill: 2 x 2 times 3 x 2 is no product"), "{complaint}");
 }
 
@@ -157,7 +160,7 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
 fn the_trace_of_a_product_ends_with_its_last_row_or_column() {
     let dir = files(&[("tall", b"1\n2\n3\n4\n5\n"), ("wide", b"1,2.5\n"), ("one", b"1\n"), ("flat", b"1,2,3,4,5\n")]);
     let trace = |left: &str, right: &str, way: &str| {
-        let mut command = gristmill(["matrix-multiply", "--print", "summary", "--way", way, "--left"]);
+        let mut command = gristmill(["matrix-multiply", "-q", "--print", "summary", "--way", way, "--left"]);
         let text = answer(command.arg(dir.path().join(left)).arg(dir.path().join(right)));
         String::from_utf8(text).expect("text").lines().next().expect("three rows").to_owned()
     };
@@ -204,13 +207,17 @@ fn bad_input_is_one_error_that_names_it() {
     let cases: [(&[&str], &str, &str); 16] = [
         (&["histogram"], "gif", "no BMP, PNG or JPEG image: it begins with the bytes 47 49 46 38"),
         (&["histogram"], "short.bmp", "is truncated: 4 x 1 pixels end at byte 66, and the file at byte 60"),
-        (&["linear-regression"], "odd", "has 3 bytes; byte pairs need an even number"),
+        (&["linear-regression", "--input-format", "pairs"], "odd", "has 3 bytes; byte pairs need an even number"),
         (
             &["linear-regression", "--x", "1", "--y", "2"],
             "words.csv",
             "line 2: column 2: \"four\" is not a finite number",
         ),
-        (&["group-by"], "odd", "has 3 bytes; pairs of two 32-bit numbers need a multiple of 8"),
+        (
+            &["group-by", "--input-format", "pairs"],
+            "odd",
+            "has 3 bytes; pairs of two 32-bit numbers need a multiple of 8",
+        ),
         (&["group-by", "--by", "1", "--sum", "2"], "words.csv", "line 2: column 2: \"four\" is not a finite number"),
         (&["group-by", "--by", "k", "--sum", "v"], "cut.jsonl", "line 2: this is no JSON object: EOF while parsing"),
         (&["group-by", "--by", "k", "--sum", "w"], "cut.jsonl", "line 1: there is no field \"w\""),
@@ -225,7 +232,7 @@ fn bad_input_is_one_error_that_names_it() {
     ];
     for (arguments, file, expected) in cases {
         let path: PathBuf = dir.path().join(file);
-        let complaint = complaint(gristmill(arguments).arg(&path), 1);
+        let complaint = complaint(gristmill(arguments).arg("-q").arg(&path), 1);
         assert!(complaint.starts_with("gristmill: ") && complaint.contains(expected), "{complaint}");
         assert_eq!(complaint.lines().count(), 1, "{complaint}");
     }
@@ -238,4 +245,271 @@ fn a_command_that_makes_no_sense_is_refused() {
     assert!(refused.contains("declares no domain of keys"), "{refused}");
     assert!(complaint(&mut gristmill(["kmeans", "-k", "0", "x"]), 2).contains("'0'"));
     assert!(complaint(&mut gristmill(["linear-regression", "--x", "1", "x"]), 2).contains("--y"));
+}
+
+/// Standard output and standard error of a run that succeeds.
+fn told(arguments: &[&str], paths: &[&Path]) -> (String, String) {
+    let output = gristmill(arguments).args(paths).args(["--workers", "2"]).output().expect("it starts");
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    (stdout, stderr)
+}
+
+/// `printf 'apple,red\npear,green\napple,red\n' | gristmill group-by --by 1` lost the first row; `country,2019` was summed.
+#[test]
+fn no_row_is_lost_to_a_header_that_was_guessed_and_every_guess_is_told() {
+    let dir = files(&[
+        ("fruit.csv", b"apple,red\npear,green\napple,red\n"),
+        ("years.csv", b"country,2019\nfr,5\nde,7\nfr,1\n"),
+        ("named.csv", b"country,people\nfr,5\nde,7\n"),
+        ("points.csv", b"1,2\n3,4\n"),
+    ]);
+    let [fruit, years, named, points] =
+        ["fruit.csv", "years.csv", "named.csv", "points.csv"].map(|name| dir.path().join(name));
+    let (rows, note) = told(&["group-by", "--by", "1"], &[&fruit]);
+    assert_eq!(rows, "apple\t2\npear\t1\n");
+    assert!(note.contains("the first line (apple,red) was taken for data; if not, say --header yes"), "{note}");
+    assert_eq!(
+        told(&["group-by", "--by", "1", "--header", "yes"], &[&fruit]),
+        ("apple\t1\npear\t1\n".into(), "".into())
+    );
+    let (rows, note) = told(&["group-by", "--by", "1"], &[&named]);
+    assert_eq!(rows, "de\t1\nfr\t1\n");
+    assert!(note.contains("(country,people) was taken for the names of columns; if not, say --header no"), "{note}");
+    // A header that is a number can be asked for.
+    let expected = ("de\t7\nfr\t6\n".to_owned(), String::new());
+    for (by, sum, header) in [
+        ("country", "2019", "auto"),
+        ("country", "name:2019", "auto"),
+        ("1", "2019", "yes"),
+        ("1", "2", "yes"),
+        ("1", "2019", "auto"),
+    ] {
+        assert_eq!(
+            told(&["group-by", "--by", by, "--sum", sum, "--header", header], &[&years]),
+            expected,
+            "{by} {sum}"
+        );
+    }
+    let (_, note) = told(&["kmeans", "-k", "1"], &[&points]);
+    assert!(note.contains("(1,2) was taken for data"), "{note}");
+    assert_eq!(told(&["kmeans", "-k", "1", "--header", "yes"], &[&points]).0, "1\t1\t3\t4\n");
+    assert_eq!(
+        told(&["pca", "-q", "--print", "means", "--header", "no"], &[&points]),
+        ("1\t2\n2\t3\n".into(), "".into())
+    );
+    let refused = complaint(gristmill(["group-by", "--by", "country", "--header", "no"]).arg(&named), 1);
+    assert!(refused.contains("\"country\" is asked for by its name"), "{refused}");
+}
+
+/// Files whose columns stand in another order were refused, or, asked for by number, summed by the wrong column.
+#[test]
+fn a_column_is_found_by_its_name_in_every_file() {
+    let long = format!("\u{feff}{},k,v\r\n,b,4\r\n", "x".repeat(300_000));
+    let gz = command_line_gzip(b"v,k\n8,a\n");
+    let dir = files(&[
+        ("a.csv", b"k,v\na,1\nb,2\n"),
+        ("b.csv", b"\n\nv,extra,k\n10,,a\n"),
+        ("c.csv", long.as_bytes()),
+        ("d.csv.gz", &gz),
+        ("e.csv", b"k,w\na,1\n"),
+        ("f.tsv", b"v\tk\n1\ta,b\n"),
+        ("g.csv", b"v;k\n1;'a;b'\n"),
+        ("p.csv", b"y,x\n1,2\n"),
+        ("q.csv", b"x,y\n4,3\n"),
+    ]);
+    let path = |name: &str| dir.path().join(name);
+    let by_name = ["group-by", "--by", "k", "--sum", "v", "--chunk-bytes", "4KiB"];
+    let paths = ["a.csv", "b.csv", "c.csv", "d.csv.gz"].map(path);
+    assert_eq!(told(&by_name, &paths.each_ref().map(PathBuf::as_path)), ("a\t19\nb\t6\n".into(), "".into()));
+    let lacks = complaint(gristmill(by_name).args([path("a.csv"), path("e.csv")]), 1);
+    assert!(lacks.contains("e.csv: there is no column \"v\"; the first line says k,w"), "{lacks}");
+    let doubt = complaint(
+        gristmill(["group-by", "--by", "1", "--sum", "2", "--header", "yes"]).args([path("a.csv"), path("e.csv")]),
+        1,
+    );
+    assert!(doubt.contains("column 2 is called \"w\" here and \"v\" in"), "{doubt}");
+    assert_eq!(told(&by_name, &[&path("f.tsv")]).0, "a,b\t1\n");
+    let other = [&by_name[..], &["--delimiter", ";", "--quote", "'"]].concat();
+    assert_eq!(told(&other, &[&path("g.csv")]).0, "a;b\t1\n");
+    let plain = [&by_name[..], &["--delimiter", ";", "--quote", "none", "--header", "yes"]].concat();
+    assert_eq!(told(&plain, &[&path("g.csv")]).0, "'a\t1\n");
+    // Points, too: the columns are those of the first file.
+    let (rows, _) = told(&["pca", "--print", "means"], &[&path("p.csv"), &path("q.csv")]);
+    assert_eq!(rows, "1\t2\n2\t3\n");
+}
+
+/// `content` as a gzip file of one stored block.
+fn command_line_gzip(content: &[u8]) -> Vec<u8> {
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    let bytes = content.len() as u16;
+    file.extend(bytes.to_le_bytes());
+    file.extend((!bytes).to_le_bytes());
+    file.extend(content);
+    file.extend(crc32fast::hash(content).to_le_bytes());
+    file.extend(u32::from(bytes).to_le_bytes());
+    file
+}
+
+/// 9007199254740993 became ...992, and 1e308 + 1e308 `inf`, in JSON lines `null`.
+#[test]
+fn sums_of_whole_numbers_are_exact_and_those_that_overflow_name_their_key() {
+    let most = i128::MAX;
+    let csv = format!("k,v\na,9007199254740993\nb,{most}\nc,0.1\nc,0.2\nc,3\n");
+    let json = "{\"k\":\"a\",\"v\":9007199254740992}\n{\"k\":\"a\",\"v\":\"1\"}\n{\"k\":\"b\",\"v\":-1e-1}\n";
+    let dir = files(&[
+        ("a.csv", csv.as_bytes()),
+        ("a.jsonl", json.as_bytes()),
+        ("whole.csv", format!("k,v\nx,1\ny,{most}\ny,1\n").as_bytes()),
+        ("large.csv", b"k,v\nx,1\ny,1e308\ny,1e308\n"),
+        ("back.csv", format!("k,v\ny,1e308\ny,1e308\ny,-1e308\nx,{most}\nx,1\nx,-2\n").as_bytes()),
+    ]);
+    let by = ["group-by", "--by", "k", "--sum", "v"];
+    let sums = |more: &[&str], name: &str| told(&[&by[..], more].concat(), &[&dir.path().join(name)]).0;
+    assert_eq!(sums(&[], "a.csv"), format!("a\t9007199254740993\nb\t{most}\nc\t3.3\n"));
+    assert_eq!(sums(&["--top", "1"], "a.csv"), format!("b\t{most}\n"));
+    let lines = "{\"key\":\"a\",\"sum\":9007199254740993}\n{\"key\":\"b\",\"sum\":-0.1}\n";
+    assert_eq!(sums(&["--format", "jsonl"], "a.jsonl"), lines);
+    assert_eq!(sums(&[], "back.csv"), format!("x\t{}\ny\t1{}\n", most - 1, "0".repeat(308)));
+    for (name, expected) in
+        [("whole.csv", "is beyond 128 bits"), ("large.csv", "is beyond the largest floating-point number")]
+    {
+        let output = dir.path().join("r.csv");
+        let refused = complaint(gristmill(by).args([dir.path().join(name)]).arg("-o").arg(&output), 1);
+        assert!(refused.starts_with("gristmill: key \"y\": the sum") && refused.contains(expected), "{refused}");
+        assert!(!output.exists(), "{name}");
+    }
+}
+
+/// `group-by x.csv` read pairs of 32-bit numbers from text, `linear-regression x.csv` pairs of bytes, both without a word.
+#[test]
+fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
+    let numbers: Vec<u8> = [7u32, 1, 5, 2].into_iter().flat_map(u32::to_le_bytes).collect();
+    let dir = files(&[
+        ("x.csv", b"k,v\na,1\n"),
+        ("lines.log", b"{\"k\":\"a\"}\n"),
+        ("text", b"abcdefgh"),
+        ("array.json", b"[{\"k\":1}]"),
+        ("wide.csv", b"\xff\xfek\0,\0v\0\n\0"),
+        ("pairs.bin", &numbers),
+    ]);
+    let path = |name: &str| dir.path().join(name);
+    let cases: [(&[&str], &str, i32, &str); 9] = [
+        (&["group-by"], "x.csv", 2, "x.csv is text: say with --by which column or field is the key"),
+        (&["group-by"], "text", 2, "--input-format pairs"),
+        (&["group-by", "--by", "1"], "pairs.bin", 2, "pairs.bin is no text, and --by asks for a column"),
+        (&["group-by", "--by", "1", "--input-format", "pairs"], "pairs.bin", 2, "leave out --by"),
+        (&["group-by", "--by", "k"], "array.json", 1, "array.json: is one array of JSON"),
+        (&["group-by", "--by", "k"], "wide.csv", 1, "wide.csv: is text in UTF-16"),
+        (&["linear-regression"], "x.csv", 2, "x.csv is text: name its columns with --x and --y"),
+        (&["linear-regression", "--x", "1", "--y", "2"], "pairs.bin", 2, "pairs.bin is no text"),
+        (&["kmeans", "-k", "1"], "pairs.bin", 1, "pairs.bin: is neither a .npy file nor text"),
+    ];
+    for (arguments, name, status, expected) in cases {
+        let refused = complaint(gristmill(arguments).arg(path(name)), status);
+        assert!(refused.contains(expected), "{arguments:?} {name}: {refused}");
+    }
+    let (rows, note) = told(&["group-by"], &[&path("pairs.bin")]);
+    assert_eq!(rows, "5\t2\n7\t1\n");
+    assert!(note.contains("pairs.bin was taken for pairs of 32-bit numbers; if not,"), "{note}");
+    let (_, note) = told(&["linear-regression"], &[&path("pairs.bin")]);
+    assert!(note.contains("was taken for pairs of bytes"), "{note}");
+    let (rows, note) = told(&["group-by", "--by", "k"], &[&path("lines.log")]);
+    assert!(rows == "a\t1\n" && note.contains("was taken for JSON lines"), "{rows} {note}");
+}
+
+/// One empty field or null ended the whole sum; SQL leaves it out.
+#[test]
+fn empty_numbers_are_left_out_of_sums_counted_and_refused_when_strict() {
+    let dir = files(&[
+        ("a.csv", b"fruit,kg\nfig,1\nfig,\npear,\npear, \nkiwi,2\nfig,3\n"),
+        ("a.jsonl", b"{\"fruit\":\"fig\",\"kg\":1}\n{\"fruit\":\"pear\",\"kg\":null}\n"),
+        ("xy.csv", b"x,y\n,9\n0,1\n1,3\n7,\n2,5\n"),
+    ]);
+    let path = |name: &str| dir.path().join(name);
+    let by = ["group-by", "--by", "fruit", "--sum", "kg"];
+    let note = "gristmill: 3 rows without a number in kg were left out of the sums\n";
+    for (more, expected) in [
+        (&[][..], "fig\t4\nkiwi\t2\npear\t\n"),
+        (&["--format", "csv"], "key,sum\nfig,4\nkiwi,2\npear,\n"),
+        (
+            &["--format", "jsonl", "--sort", "count"],
+            "{\"key\":\"fig\",\"sum\":4}\n{\"key\":\"kiwi\",\"sum\":2}\n{\"key\":\"pear\",\"sum\":null}\n",
+        ),
+        (&["--top", "1"], "fig\t4\n"),
+        (&["--top", "2", "--sort", "key"], "fig\t4\nkiwi\t2\n"),
+        (&["--top", "9"], "fig\t4\nkiwi\t2\npear\t\n"),
+        (&["--combine", "off"], "fig\t4\nkiwi\t2\npear\t\n"),
+    ] {
+        let found = told(&[&by[..], more].concat(), &[&path("a.csv")]);
+        assert_eq!(found, (expected.to_owned(), note.to_owned()), "{more:?}");
+    }
+    let found = told(&by, &[&path("a.jsonl")]);
+    let note = "gristmill: 1 row without a number in kg was left out of the sums\n";
+    assert_eq!(found, ("fig\t1\npear\t\n".to_owned(), note.to_owned()));
+    let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&path("xy.csv")]);
+    assert_eq!(rows, "n\t3\nslope\t2\nintercept\t1\nr\t1\n");
+    assert!(note.contains("2 rows without a number in x or y were left out"), "{note}");
+    let strict = [&by[..], &["--strict"]].concat();
+    for (arguments, name, expected) in [
+        (&strict[..], "a.csv", "a.csv line 3: column 2: \"\" is not a finite number"),
+        (&strict, "a.jsonl", "a.jsonl line 2: field \"kg\": null is neither a text nor a number"),
+        (
+            &["linear-regression", "--x", "x", "--y", "y", "--strict"],
+            "xy.csv",
+            "line 2: column 1: \"\" is not a finite number",
+        ),
+    ] {
+        let refused = complaint(gristmill(arguments).arg(path(name)), 1);
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+/// Sums of fractions differed in their last digits from run to run, and between numbers of workers.
+#[test]
+fn sums_of_fractions_are_the_same_bytes_however_the_job_runs() {
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let rows: String = (0..30_000)
+        .map(|_| {
+            let [key, place] = [random() % 3000, random() % 12];
+            format!("k{key},{}\n", (random() as f64 - 1e9) / 10f64.powi(place as i32) / 3.0)
+        })
+        .collect();
+    let points: String = (0..9000).map(|_| format!("{},{}\n", random() as f64 / 3.0, random() as f64 / 7.0)).collect();
+    let checkpoint = tempfile::tempdir().expect("a directory");
+    let dir = files(&[("rows.csv", rows.as_bytes()), ("points.csv", points.as_bytes())]);
+    let keep = checkpoint.path().join("kept");
+    let ways: [&[&str]; 9] = [
+        &["--workers", "1", "--split-bytes", "1GiB"],
+        &["--workers", "3", "--split-bytes", "7001"],
+        &["--workers", "2", "--split-bytes", "20000", "--buffer", "array"],
+        &["--workers", "2", "--split-bytes", "9000", "--combine", "off"],
+        &["--workers", "4", "--split-bytes", "3000", "--combine", "reduce", "--exchange", "barrier"],
+        &["--map-workers", "2", "--reduce-workers", "1", "--chunk-bytes", "4KiB"],
+        &["--workers", "2", "--deterministic", "--split-bytes", "5000"],
+        &["--isolation", "thread", "--workers", "3"],
+        &["--workers", "2", "--checkpoint", keep.to_str().expect("text"), "--split-bytes", "30000"],
+    ];
+    let programs: [(&[&str], &str); 4] = [
+        (&["group-by", "--header", "no", "--by", "1", "--sum", "2"], "rows.csv"),
+        (&["linear-regression", "--header", "no", "--x", "1", "--y", "2"], "points.csv"),
+        (&["kmeans", "--header", "no", "-k", "5", "--iterations", "4", "-q"], "points.csv"),
+        (&["pca", "--header", "no"], "points.csv"),
+    ];
+    for (program, name) in programs {
+        let path = dir.path().join(name);
+        let mut first = None;
+        for way in ways {
+            // What a program makes of its input before the job begins has no checkpoint.
+            if ["kmeans", "pca"].contains(&program[0]) && way.contains(&"--checkpoint") {
+                continue;
+            }
+            let found = answer(gristmill(program).args(way).arg(&path));
+            assert!(*first.get_or_insert_with(|| found.clone()) == found, "{program:?} {way:?}");
+        }
+    }
 }

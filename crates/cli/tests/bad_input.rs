@@ -496,7 +496,8 @@ fn rows_that_cannot_be_read_are_set_aside_and_listed() {
     rows.extend_from_slice(b"2000,six thousand\n\xff,1\n");
     fs::write(&path, &rows).expect("written");
     let fit = |skip: &str| {
-        let mut command = gristmill(["linear-regression", "--workers", "2", "--x", "1", "--y", "2", "--output"]);
+        let mut command =
+            gristmill(["linear-regression", "--workers", "2", "--header", "no", "--x", "1", "--y", "2", "--output"]);
         command.arg(dir.path().join("line.tsv")).args(["--skip-bad-records", skip]).arg(&path);
         command
     };

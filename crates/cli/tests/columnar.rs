@@ -8,7 +8,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, UInt64Type};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::DataType;
 use command::{answer, complaint, gristmill, oracle, word_count};
@@ -88,12 +88,17 @@ fn numbers_are_numbers() {
     fs::write(&pairs, [7u32, 1, 5, 2, 7, u32::MAX].map(u32::to_le_bytes).concat()).expect("written");
     for format in FORMATS {
         let result = dir.path().join("result").with_extension(format);
-        answer(gristmill(["group-by", "--workers", "2", "--output"]).args([&result, &pairs]));
+        answer(
+            gristmill(["group-by", "--input-format", "pairs", "--workers", "2", "--output"]).args([&result, &pairs]),
+        );
         let [batch] = &batches(&result)[..] else { panic!("one batch") };
         assert_eq!(batch.column_by_name("key").expect("there").as_primitive::<UInt64Type>().values(), &[5, 7]);
         assert_eq!(batch.column_by_name("sum").expect("there").as_primitive::<UInt64Type>().values(), &[2, 1 << 32]);
 
-        answer(gristmill(["pca", "--print", "means", "--workers", "2", "--output"]).args([&result, &table]));
+        answer(
+            gristmill(["pca", "--header", "yes", "--print", "means", "--workers", "2", "--output"])
+                .args([&result, &table]),
+        );
         let [batch] = &batches(&result)[..] else { panic!("one batch") };
         assert_eq!(batch.column_by_name("variable").expect("there").as_primitive::<UInt64Type>().values(), &[1, 2]);
         let means = batch.column_by_name("mean").expect("there").as_primitive::<Float64Type>().values();
@@ -106,6 +111,28 @@ fn numbers_are_numbers() {
         let rows = batch.column(0).as_string::<i32>().iter().flatten().collect::<Vec<_>>();
         assert_eq!((rows, batch.num_columns()), (vec!["n", "slope", "intercept", "r"], 2));
         assert_eq!(batch.column(1).as_primitive::<Float64Type>().values()[..2], [3.0, 2.25]);
+    }
+}
+
+/// Sums were float64, so that 9007199254740993 became ...992; and a key without a number was an error.
+#[test]
+fn sums_of_whole_numbers_are_exact_decimals_beside_the_nearest_number() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let table = dir.path().join("table.csv");
+    fs::write(&table, "k,v\na,9007199254740993\nb,0.5\nb,2\nc,\n").expect("written");
+    for format in FORMATS {
+        let result = dir.path().join("result").with_extension(format);
+        answer(gristmill(["group-by", "-q", "--by", "k", "--sum", "v", "--output"]).args([&result, &table]));
+        let [batch] = &batches(&result)[..] else { panic!("one batch") };
+        let sums = batch.column_by_name("sum").expect("there").as_primitive::<Float64Type>();
+        assert_eq!(sums.iter().collect::<Vec<_>>(), [Some(9_007_199_254_740_992.0), Some(2.5), None]);
+        let whole = batch.column_by_name("sum_whole").expect("there").as_primitive::<Decimal128Type>();
+        assert_eq!(whole.iter().collect::<Vec<_>>(), [Some(9_007_199_254_740_993), None, None]);
+        fs::write(&table, "k,v\na,100000000000000000000000000000000000000\n").expect("written");
+        let refused =
+            complaint(gristmill(["group-by", "--by", "k", "--sum", "v", "--output"]).args([&result, &table]), 1);
+        assert!(refused.contains("has more than the 38 digits of a decimal"), "{refused}");
+        fs::write(&table, "k,v\na,9007199254740993\nb,0.5\nb,2\nc,\n").expect("written");
     }
 }
 

@@ -98,7 +98,8 @@ fn what_was_generated_can_be_counted() {
         String::from_utf8(names).expect("text").lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let pairs = made("linear-regression");
-    let line = String::from_utf8(answer(gristmill(["linear-regression"]).args(&pairs))).expect("text");
+    let line = String::from_utf8(answer(gristmill(["linear-regression", "--input-format", "pairs"]).args(&pairs)))
+        .expect("text");
     let value = |name: &str| -> f64 {
         let row = line.lines().find_map(|row| row.strip_prefix(name)?.strip_prefix('\t'));
         row.unwrap_or_else(|| panic!("no {name} in {line}")).parse().expect("a number")

@@ -123,10 +123,13 @@ fn the_applications_read_compressed_input_too() {
     for packing in COMPRESSED {
         let line = rows(&["linear-regression", "--x", "x", "--y", "y"], &packing.pack(table, 5));
         assert_eq!(line, b"n\t3\nslope\t2\nintercept\t1\nr\t1\n");
-        assert_eq!(rows(&["linear-regression"], &packing.pack(&[0, 1, 1, 3, 2, 5], 5)), line);
-        let centres = rows(&["kmeans", "-k", "1"], &packing.pack(table, 5));
+        assert_eq!(
+            rows(&["linear-regression", "--input-format", "pairs"], &packing.pack(&[0, 1, 1, 3, 2, 5], 5)),
+            line
+        );
+        let centres = rows(&["kmeans", "-k", "1", "--header", "yes"], &packing.pack(table, 5));
         assert_eq!(centres, b"1\t3\t1\t3\n");
-        let means = rows(&["pca", "--print", "means"], &packing.pack(table, 5));
+        let means = rows(&["pca", "--print", "means", "--header", "yes"], &packing.pack(table, 5));
         assert_eq!(means, b"1\t1\n2\t3\n");
     }
     let mut bmp = vec![0; 54];

@@ -367,7 +367,7 @@ impl Opened {
     /// The states of CSV before all places where a job with these settings and splits of `split_bytes` cuts a file;
     /// nothing for other records.
     pub fn quotes(&self, settings: &Settings, split_bytes: u64) -> Result<HashMap<(usize, u64), State>> {
-        let Records::Csv(delimiter) = settings.records else { return Ok(HashMap::new()) };
+        let Records::Csv(syntax) = settings.records else { return Ok(HashMap::new()) };
         let is_cut = |source: &Source| source.is_plain() && source.bytes > split_bytes;
         if !self.sources.iter().any(is_cut) {
             return Ok(HashMap::new());
@@ -377,7 +377,7 @@ impl Opened {
         let sources = self.sources.iter();
         let sources = sources.map(|source| Source::plain(source.name.clone(), source.path.clone(), bytes(source)));
         let opened = Opened { sources: sources.collect(), kept: Arc::default(), bad: Vec::new() };
-        quotes::states(Input::of(opened), settings, split_bytes, delimiter)
+        quotes::states(Input::of(opened), settings, split_bytes, syntax)
     }
 }
 

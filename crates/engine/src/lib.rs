@@ -76,7 +76,7 @@ pub use iterate::{Control, Next, Pairs, Step};
 pub use job::{Job, Progress};
 pub use map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use output::{BadRecord, Outcome, Output, Summary, Worker};
-pub use records::Records;
+pub use records::{Records, Syntax};
 pub use settings::{Buffer, Combining, Exchange, Isolation, Order, PagePolicy};
 pub use shared_output::{Plain, SharedOutput};
 pub use source::Source;

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::input::Input;
 use crate::job::Job;
 use crate::map_reduce::{Emit, MapReduce};
-use crate::records::Records;
+use crate::records::{Records, Syntax};
 use crate::settings::Settings;
 use crate::split::Split;
 
@@ -37,44 +37,45 @@ pub(crate) enum State {
 
 impl State {
     /// The state behind one more byte.
-    fn next(self, byte: u8, delimiter: u8) -> State {
+    fn next(self, byte: u8, syntax: Syntax) -> State {
         match (self, byte) {
-            (State::Quoted, b'"') => State::Quote,
-            (State::Quoted, _) | (State::Record | State::Field | State::Quote, b'"') => State::Quoted,
+            (State::Quoted, byte) if byte == syntax.quote => State::Quote,
+            (State::Quoted, _) => State::Quoted,
+            (State::Record | State::Field | State::Quote, byte) if byte == syntax.quote => State::Quoted,
             (_, b'\n') => State::Record,
             (_, b'\r') => State::Field,
-            (_, byte) if byte == delimiter => State::Field,
+            (_, byte) if byte == syntax.delimiter => State::Field,
             _ => State::Plain,
         }
     }
 
     /// Goes on over `bytes`, and calls `visit` with the place of each stretch without quotes, in which every line end
     /// ends a record, until it breaks.
-    fn run(&mut self, bytes: &[u8], delimiter: u8, mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>) {
+    fn run(&mut self, bytes: &[u8], syntax: Syntax, mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>) {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
-            let stretch = &rest[..memchr::memchr(b'"', rest).unwrap_or(rest.len())];
+            let stretch = &rest[..memchr::memchr(syntax.quote, rest).unwrap_or(rest.len())];
             if *self != State::Quoted
                 && let Some(last) = stretch.last()
             {
                 // Whatever the state was, only the last byte counts now.
-                *self = State::Plain.next(*last, delimiter);
+                *self = State::Plain.next(*last, syntax);
                 if visit(at, stretch).is_break() {
                     return;
                 }
             }
             if stretch.len() < rest.len() {
-                *self = self.next(b'"', delimiter);
+                *self = self.next(syntax.quote, syntax);
             }
             at += stretch.len() + 1;
         }
     }
 
     /// Goes on to the end of the record; returns where that is, if it is in `bytes`.
-    pub fn first_end(&mut self, bytes: &[u8], delimiter: u8) -> Option<usize> {
+    pub fn first_end(&mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
         let mut end = None;
-        self.run(bytes, delimiter, |at, stretch| {
+        self.run(bytes, syntax, |at, stretch| {
             end = memchr::memchr(b'\n', stretch).map(|found| at + found + 1);
             if end.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -85,9 +86,9 @@ impl State {
     }
 
     /// Goes on to the end of `bytes`; returns where the last record in it ends.
-    pub fn last_end(&mut self, bytes: &[u8], delimiter: u8) -> Option<usize> {
+    pub fn last_end(&mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
         let mut end = None;
-        self.run(bytes, delimiter, |at, stretch| {
+        self.run(bytes, syntax, |at, stretch| {
             end = memchr::memrchr(b'\n', stretch).map(|found| at + found + 1).or(end);
             ControlFlow::Continue(())
         });
@@ -106,7 +107,7 @@ const STATES: [State; 5] = [State::Record, State::Field, State::Plain, State::Qu
 const STATE_BITS: u32 = 3;
 
 impl Transition {
-    fn of(bytes: &[u8], delimiter: u8) -> Transition {
+    fn of(bytes: &[u8], syntax: Syntax) -> Transition {
         let mut states = STATES;
         let differ = |states: &[State; STATES.len()]| {
             (0..states.len()).filter(|at| !states[..*at].contains(&states[*at])).count()
@@ -116,14 +117,14 @@ impl Transition {
         while differ(&states) > 2
             && let Some(byte) = bytes.next()
         {
-            states = states.map(|state| state.next(*byte, delimiter));
+            states = states.map(|state| state.next(*byte, syntax));
         }
         // 2. Each that is left goes its own way.
         let before = states;
         for at in 0..states.len() {
             match before[..at].iter().position(|state| *state == before[at]) {
                 Some(same) => states[at] = states[same],
-                None => states[at].run(bytes.as_slice(), delimiter, |_, _| ControlFlow::Continue(())),
+                None => states[at].run(bytes.as_slice(), syntax, |_, _| ControlFlow::Continue(())),
             }
         }
         Transition(states)
@@ -144,7 +145,7 @@ impl Transition {
 
 /// Says for each piece of each file what it makes of each state.
 struct Pieces {
-    delimiter: u8,
+    syntax: Syntax,
 }
 
 impl MapReduce for Pieces {
@@ -154,7 +155,7 @@ impl MapReduce for Pieces {
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u64), u64>) {
         let marked = split.bytes().strip_prefix(MARK).filter(|_| split.offset() == 0);
-        let mut transition = Transition::of(marked.unwrap_or(split.bytes()), self.delimiter);
+        let mut transition = Transition::of(marked.unwrap_or(split.bytes()), self.syntax);
         if marked.is_some() {
             // The mark has begun the first record.
             transition.0[State::Record as usize] = transition.after(State::Field);
@@ -169,9 +170,9 @@ pub(crate) fn states(
     input: Input,
     settings: &Settings,
     split_bytes: u64,
-    delimiter: u8,
+    syntax: Syntax,
 ) -> Result<HashMap<(usize, u64), State>> {
-    let pieces = Pieces { delimiter };
+    let pieces = Pieces { syntax };
     let mut job = Job::new(&pieces, input);
     job.settings = Settings {
         workers: settings.workers,
@@ -204,14 +205,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn csv_like(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
-        prop::collection::vec(prop::sample::select(b"a\",\n\r".to_vec()), bytes)
+        prop::collection::vec(prop::sample::select(b"a\",;\n\r".to_vec()), bytes)
     }
 
     proptest! {
         #[test]
-        fn records_end_where_those_of_the_csv_crate_end(content in csv_like(0..60)) {
+        fn records_end_where_those_of_the_csv_crate_end(content in csv_like(0..60), others: bool) {
             // The csv crate also ends a record at a lone carriage return, and says nothing of empty lines.
-            let mut reader = csv_core::ReaderBuilder::new().terminator(csv_core::Terminator::Any(b'\n')).build();
+            let syntax = if others { Syntax { delimiter: b';', quote: b'a' } } else { Syntax::default() };
+            let mut reader = csv_core::ReaderBuilder::new();
+            reader.delimiter(syntax.delimiter).quote(syntax.quote).terminator(csv_core::Terminator::Any(b'\n'));
+            let mut reader = reader.build();
             let content: Vec<u8> = content.into_iter().filter(|byte| *byte != b'\r').collect();
             let (mut theirs, mut at) = (Vec::new(), 0);
             loop {
@@ -224,7 +228,7 @@ mod tests {
                 }
             }
             let (mut ours, mut at, mut state) = (Vec::new(), 0, State::default());
-            while let Some(end) = state.first_end(&content[at..], b',') {
+            while let Some(end) = state.first_end(&content[at..], syntax) {
                 // Empty lines are no records.
                 if content[at..at + end] != *b"\n" {
                     ours.push(at + end);
@@ -241,12 +245,12 @@ mod tests {
         fn transitions_chain(content in csv_like(0..60), cut in 0usize..60) {
             let (first, second) = content.split_at(cut.min(content.len()));
             let [whole, first, second] = [&content, first, second].map(|bytes| {
-                let transition = Transition::of(bytes, b',');
+                let transition = Transition::of(bytes, Syntax::default());
                 assert_eq!(Transition::decode(transition.encode()), transition);
                 transition
             });
             for state in STATES {
-                let by_byte = content.iter().fold(state, |state, byte| state.next(*byte, b','));
+                let by_byte = content.iter().fold(state, |state, byte| state.next(*byte, Syntax::default()));
                 prop_assert_eq!(whole.after(state), by_byte);
                 prop_assert_eq!(second.after(first.after(state)), by_byte);
             }
@@ -255,10 +259,10 @@ mod tests {
         #[test]
         fn the_last_end_is_that_of_looking_for_one_after_the_other(content in csv_like(0..60)) {
             let (mut last, mut state) = (None, State::default());
-            while let Some(end) = state.first_end(&content[last.unwrap_or(0)..], b',') {
+            while let Some(end) = state.first_end(&content[last.unwrap_or(0)..], Syntax::default()) {
                 last = Some(last.unwrap_or(0) + end);
             }
-            prop_assert_eq!(State::default().last_end(&content, b','), last);
+            prop_assert_eq!(State::default().last_end(&content, Syntax::default()), last);
         }
     }
 }

@@ -2,6 +2,22 @@
 
 use crate::quotes::{MARK, State};
 
+/// How the fields of CSV are separated and enclosed: by single bytes, which differ and are no line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Syntax {
+    /// What stands between two fields.
+    pub delimiter: u8,
+    /// What encloses a field that holds delimiters or line ends; two of them inside are one.
+    pub quote: u8,
+}
+
+impl Default for Syntax {
+    /// Commas and double quotes, as in RFC 4180.
+    fn default() -> Syntax {
+        Syntax { delimiter: b',', quote: b'"' }
+    }
+}
+
 /// Where one record ends and the next begins.
 #[derive(Clone, Copy, Debug)]
 pub enum Records {
@@ -15,9 +31,8 @@ pub enum Records {
     Fixed(usize),
     /// Each file is one record; an empty file is none.
     WholeFile,
-    /// Rows of CSV whose fields are separated by this byte. A quoted field may hold line ends: rows are those of the
-    /// csv crate.
-    Csv(u8),
+    /// Rows of CSV. A quoted field may hold line ends: rows are those of the csv crate.
+    Csv(Syntax),
 }
 
 impl Records {
@@ -60,9 +75,9 @@ impl Scan {
             Records::EndedBy(end) => memchr::memchr(end, bytes).map(|at| at + 1),
             Records::Separated(separates) => bytes.iter().position(|byte| separates(*byte)).map(|at| at + 1),
             Records::Fixed(_) | Records::WholeFile => None,
-            Records::Csv(delimiter) => {
+            Records::Csv(syntax) => {
                 let mark = self.mark(bytes);
-                self.state.first_end(&bytes[mark..], delimiter).map(|end| mark + end)
+                self.state.first_end(&bytes[mark..], syntax).map(|end| mark + end)
             }
         }
     }
@@ -77,9 +92,9 @@ impl Scan {
             Records::Separated(separates) => bytes.iter().rposition(|byte| separates(*byte))? + 1,
             Records::Fixed(width) => return Some(buffer.len() / width * width).filter(|end| *end > 0),
             Records::WholeFile => return None,
-            Records::Csv(delimiter) => {
+            Records::Csv(syntax) => {
                 let mark = self.mark(bytes);
-                mark + self.state.last_end(&bytes[mark..], delimiter)?
+                mark + self.state.last_end(&bytes[mark..], syntax)?
             }
         };
         Some(searched + end)

@@ -105,7 +105,7 @@ impl Source {
     }
 
     /// It is read as it comes, once.
-    pub(crate) fn is_stream(&self) -> bool {
+    pub fn is_stream(&self) -> bool {
         self.packing.as_ref().is_some_and(|packing| packing.stream.is_some())
     }
 

@@ -92,6 +92,11 @@ impl Split<'_> {
         self.source
     }
 
+    /// The number of that file among [`Input::sources`](crate::Input::sources), from 0.
+    pub fn source_number(&self) -> usize {
+        self.index
+    }
+
     /// Where they begin in the content of the file (which is what it decompresses to, if it is compressed), in bytes.
     pub fn offset(&self) -> u64 {
         self.offset

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Answer, Case, Random, input_of};
 use gristmill::{
     BadRecord, Bytes, Combine, Combining, Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Records,
-    Result, Split, Summary,
+    Result, Split, Summary, Syntax,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -241,7 +241,8 @@ fn csv() {
     let mut text: String = (0..500).map(|row| format!("{row},\"said, {row}\"\n")).collect();
     text.insert_str(text.find("300,").expect("there"), "bad,\"two\nlines\"\n");
     let (_dir, input) = input_of(text.as_bytes());
-    let job = Job::new(&Rows, Input::paths([&input])).records(Records::Csv(b',')).workers(2).split_bytes(1000);
+    let job =
+        Job::new(&Rows, Input::paths([&input])).records(Records::Csv(Syntax::default())).workers(2).split_bytes(1000);
     let (rows, summary) = job.skip_bad_records(1).run().expect("it is set aside");
     assert_eq!((rows.len(), rows.get(b"bad")), (500, None));
     let bad = &summary.bad_records[0];

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use common::{Case, Count, Random, oracle, random_text};
-use gristmill::{Bytes, Combine, Emit, Error, Input, Job, MapReduce, Moment, Order, Records, Split};
+use gristmill::{Bytes, Combine, Emit, Error, Input, Job, MapReduce, Moment, Order, Records, Split, Syntax};
 use pack::{COMPRESSED, Packing};
 
 fn main() {
@@ -143,7 +143,7 @@ fn rows_of_csv_are_never_cut() {
         rows.byte_records().for_each(|row| *expected.entry(row.expect("a row")[0].to_vec()).or_default() += 1);
         for packing in [Packing::Plain, random.pick(&COMPRESSED)] {
             let (_dir, path) = packed(packing, &text);
-            let job = Job::new(&FirstFields, Input::paths([&path])).records(Records::Csv(b','));
+            let job = Job::new(&FirstFields, Input::paths([&path])).records(Records::Csv(Syntax::default()));
             let job = job.workers(1 + random.below(3) as usize).split_bytes(1 + random.below(3000));
             let (counts, summary) = job.run().expect("it runs");
             let found: BTreeMap<_, _> = counts.iter().map(|(first, count)| (first.to_vec(), count)).collect();
@@ -173,8 +173,10 @@ fn a_message_names_the_line_of_compressed_csv() {
     text.extend_from_slice(b"\"two\nlines\",wrong\r\n");
     for packing in [Packing::Plain, Packing::Gzip, Packing::Bgzip, Packing::Xz] {
         let (_dir, path) = packed(packing, &text);
-        let job =
-            Job::new(&Complains, Input::paths([&path])).records(Records::Csv(b',')).workers(2).split_bytes(50_000);
+        let job = Job::new(&Complains, Input::paths([&path]))
+            .records(Records::Csv(Syntax::default()))
+            .workers(2)
+            .split_bytes(50_000);
         let error = job.run().map(|_| ()).expect_err("rejected").to_string();
         assert_eq!(error, format!("{} line 60001: this is wrong", path.display()));
     }

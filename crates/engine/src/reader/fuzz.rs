@@ -8,6 +8,7 @@ use super::tests::{KINDS, expected, read, source, states};
 use super::*;
 use crate::nearly::{bytes, fuzz, mutate};
 use crate::pack::{COMPRESSED, Packing};
+use crate::records::Syntax;
 
 #[test]
 fn any_bytes_are_cut_into_the_sequential_records() {
@@ -37,9 +38,9 @@ fn any_csv_has_the_rows_that_the_csv_crate_finds_in_one_piece() {
         content.extend(bytes(random, b"ab\"\"\n\r,", 100));
         let (mut sequential, mut found) = (Vec::new(), Vec::new());
         rows(&content, &mut sequential);
-        let states = states(&content, Records::Csv(b','));
+        let states = states(&content, Records::Csv(Syntax::default()));
         let (source, _file) = source(Packing::Plain, &content).expect("plain");
-        let tasks = Tasks::cut([source].into(), Records::Csv(b','), random.u64(3..60), 1 << 20, &states);
+        let tasks = Tasks::cut([source].into(), Records::Csv(Syntax::default()), random.u64(3..60), 1 << 20, &states);
         // The mark in front of the text is looked for in one piece; no split and no chunk is as small as that.
         let mut reader = Reader::new(random.usize(3..60));
         for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {

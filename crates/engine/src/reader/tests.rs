@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::pack::{COMPRESSED, Packing};
 use crate::quotes::MARK;
+use crate::records::Syntax;
 use crate::source::Source;
 
 /// A file in memory, which is there as long as the second part of the answer is.
@@ -60,9 +61,9 @@ pub(super) fn expected(content: &[u8], records: Records) -> Vec<Vec<u8>> {
         }
         Records::Fixed(width) => content.chunks(width).collect(),
         Records::WholeFile => [content].into_iter().filter(|content| !content.is_empty()).collect(),
-        Records::Csv(delimiter) => {
+        Records::Csv(syntax) => {
             let (mut state, mut rest, mut rows) = (State::default(), content, Vec::new());
-            while let Some(end) = state.first_end(rest, delimiter) {
+            while let Some(end) = state.first_end(rest, syntax) {
                 let (row, after) = rest.split_at(end);
                 rows.push(row);
                 rest = after;
@@ -76,14 +77,14 @@ pub(super) fn expected(content: &[u8], records: Records) -> Vec<Vec<u8>> {
 
 /// The states of CSV wherever a file may be cut.
 pub(super) fn states(content: &[u8], records: Records) -> HashMap<(usize, u64), State> {
-    let Records::Csv(delimiter) = records else { return HashMap::new() };
+    let Records::Csv(syntax) = records else { return HashMap::new() };
     let state_at = |at: usize| {
         let before = &content[..at];
         let (mut state, rest) = match before.strip_prefix(MARK) {
             Some(rest) => (State::Field, rest),
             None => (State::Record, before),
         };
-        state.last_end(rest, delimiter);
+        state.last_end(rest, syntax);
         state
     };
     (0..content.len()).map(|at| ((0, at as u64), state_at(at))).collect()
@@ -95,7 +96,7 @@ pub(super) const KINDS: [Records; 6] = [
     Records::Separated(|byte| byte == b',' || byte == b'\n'),
     Records::Fixed(3),
     Records::WholeFile,
-    Records::Csv(b','),
+    Records::Csv(Syntax { delimiter: b',', quote: b'"' }),
 ];
 const PACKINGS: [Packing; 7] =
     [Packing::Plain, Packing::Gzip, Packing::Bgzip, Packing::Zstd, Packing::SeekableZstd, Packing::Bzip2, Packing::Xz];
