@@ -159,7 +159,8 @@ public final class Coordinator {
   /**
    * Whether an attempt may win. It may if it has written what its map wrote before. If not:
    * <ol>
-   * <li>Where nothing is lost of the first attempt, that one stands. This one, which ran beside it or too late, is refused.
+   * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too late, stands for it:
+   *     readers of either read what the first one wrote.
    * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
    *     more, for all.
    * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
@@ -171,13 +172,16 @@ public final class Coordinator {
     if (difference == null) {
       return true;
     }
-    if (!difference.stands()) {
-      outputsReplaced += difference.partial() ? 0 : 1;
-      cluster.log(difference.sentence() + "; all that it wrote before is replaced");
-      revoke(s, difference.first());
-      undo(s.readers().replaced(), difference.sentence());
+    if (difference.stands()) {
+      cluster.log(difference.sentence() + "; what it wrote before is whole, and stays");
+      s.standFor(difference.first(), attempt);
+      return true;
     }
-    return !difference.stands() && !difference.partial();
+    outputsReplaced += difference.partial() ? 0 : 1;
+    cluster.log(difference.sentence() + "; all that it wrote before is replaced");
+    revoke(s, difference.first());
+    undo(s.readers().replaced(), difference.sentence());
+    return !difference.partial();
   }
 
   /** True if the attempt is one of the shuffle's. */

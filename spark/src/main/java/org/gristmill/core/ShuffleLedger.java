@@ -28,7 +28,7 @@ final class ShuffleLedger {
     final long id;
     final int mapIndex;
     final String executor;
-    final Emission emission;
+    Emission emission;
     final BitSet lost = new BitSet();
     boolean lostAll;
     boolean flushed;
@@ -160,6 +160,11 @@ final class ShuffleLedger {
     return new Difference(first.id, isWhole(first), !a.emission.all(), "map " + a.mapIndex + " of shuffle " + id
         + " has run again and has not written what it wrote before (" + first.digest + " as task " + first.id + ", " + digest
         + " as task " + attempt + ")");
+  }
+
+  /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
+  void standFor(long first, long attempt) {
+    attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
   }
 
   /**
