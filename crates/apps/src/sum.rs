@@ -324,15 +324,10 @@ impl Number {
     /// The number that a field says, spaces around it left out; or why it says none.
     #[inline]
     pub fn of(field: &[u8]) -> Result<Number, String> {
-        let field = field.trim_ascii();
-        // Most fields are whole numbers of few digits.
-        if let [b'0'..=b'9', ..] = field
-            && field.len() <= 18
-            && field.iter().all(u8::is_ascii_digit)
-        {
-            let number = field.iter().fold(0u64, |number, digit| number * 10 + u64::from(digit - b'0'));
-            return Ok(Number::Whole(number.into()));
+        if let Some(number) = of_few_digits(field) {
+            return Ok(number);
         }
+        let field = field.trim_ascii();
         Number::of_text(field).ok_or_else(|| {
             if is_whole(field) {
                 format!("{} is beyond 128 bits, about 1.7e38", quoted(field))
@@ -371,6 +366,37 @@ pub(crate) fn finite(field: &[u8]) -> Result<f64, String> {
             .filter(|value: &f64| value.is_finite())
             .ok_or(why),
     }
+}
+
+/// The number that most fields say: at most 15 digits, with a point among them or not.
+#[inline(always)]
+fn of_few_digits(field: &[u8]) -> Option<Number> {
+    const TENS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (negative, digits) = match field {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    let (mut number, mut point) = (0u64, None);
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => number = number * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(digits.len() - 1 - at),
+            _ => return None,
+        }
+    }
+    Some(match point {
+        _ if digits.len() == 16 && point.is_none() => return None,
+        None => Number::Whole(if negative { -i128::from(number) } else { number.into() }),
+        Some(_) if digits.len() == 1 => return None,
+        Some(places) => {
+            // Both are exact, so their quotient is the nearest number to the decimal one.
+            let size = number as f64 / TENS[places];
+            Number::Fraction(if negative { -size } else { size })
+        }
+    })
 }
 
 /// Digits, and a sign perhaps.
@@ -473,6 +499,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_field_of_few_digits_says_what_any_other_way_of_reading_it_says(field in "-?[0-9]{0,9}[.]?[0-9]{0,9}|[-0-9.]{0,5}") {
+            let expected = Number::of_text(field.as_bytes());
+            prop_assert_eq!(of_few_digits(field.as_bytes()).or(expected), expected);
+            prop_assert_eq!(Number::of(field.as_bytes()).ok(), expected);
+        }
+
         #[test]
         fn no_order_and_no_grouping_changes_a_bit(
             numbers in prop::collection::vec(any_number(), 0..40),
