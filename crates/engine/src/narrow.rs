@@ -20,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 
+use crate::contract::Contract;
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::exchange::JobIsOver;
@@ -216,12 +217,14 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 /// Pairs that do not count yet.
 struct Apart<K, V> {
     pairs: Vec<u8>,
+    /// A buffer sees only what was written here and read again, so what that changes is noticed before.
+    contract: Contract,
     kind: PhantomData<(K, V)>,
 }
 
 impl<K: Key, V: Datum> Apart<K, V> {
     fn new() -> Apart<K, V> {
-        Apart { pairs: Vec::new(), kind: PhantomData }
+        Apart { pairs: Vec::new(), contract: Contract::default(), kind: PhantomData }
     }
 
     fn clear(&mut self) {
@@ -239,6 +242,7 @@ impl<K: Key, V: Datum> Apart<K, V> {
 
 impl<K: Key, V: Datum> Emit<K, V> for Apart<K, V> {
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
+        self.contract.look::<K, V>(key, value);
         entry::append::<K, V>(0, key, value, &mut self.pairs);
     }
 }

@@ -243,12 +243,11 @@ fn sentence<K: Makes>(wrong: Wrong, change: impl Fn(Job<'_, Counted<K>>) -> Job<
     WRONG.set(wrong);
     let program = counted::<K>();
     let outcome = change(job(&program, &random_bytes()).workers(2)).run();
-    outcome.map(|_| ()).expect_err("a broken contract is an error").to_string()
+    outcome.map_or_else(|why| why.to_string(), |_| "it gave an answer".to_owned())
 }
 
 pub fn broken_contracts() {
     // Types that could not be read back, or whose order was none, gave wrong answers or panics from somewhere.
-    std::panic::set_hook(Box::new(|_| ()));
     for (wrong, method) in [
         (Wrong::Equal, "equal"),
         (Wrong::Compare, "compare"),
@@ -258,8 +257,12 @@ pub fn broken_contracts() {
         (Wrong::Read, "read"),
         (Wrong::Own, "own"),
     ] {
-        for why in [sentence::<Odd<8>>(wrong, |job| job), sentence::<Odd<24>>(wrong, |job| job.combine(Combining::Off))]
-        {
+        // Workers that panic say so on standard error, which nobody needs to read.
+        std::panic::set_hook(Box::new(|_| ()));
+        let said =
+            [sentence::<Odd<8>>(wrong, |job| job), sentence::<Odd<24>>(wrong, |job| job.combine(Combining::Off))];
+        drop(std::panic::take_hook());
+        for why in said {
             let expected = format!("breaks the contract of Datum: its {method} ");
             assert!(why.contains(&expected), "{method}: {why}");
         }
