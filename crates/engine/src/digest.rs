@@ -28,10 +28,11 @@ impl Digest {
     }
 }
 
-/// By how much the hash of a key is multiplied that has this value: an odd number, so that nothing of the hash is lost.
+/// By how much the hash of a key is multiplied that has this value: an odd number, so that nothing of the hash is lost. Its bits
+/// are moved, so that a key and a value of one type may not change places.
 #[inline(always)]
 pub(crate) fn weight<V: Datum>(value: V::Ref<'_>) -> u64 {
-    V::digest(value) | 1
+    V::digest(value).rotate_left(29) | 1
 }
 
 #[cfg(test)]
@@ -70,6 +71,9 @@ mod tests {
         assert_ne!(sums(3, 5), sums(4, 4));
         let wide = |a: u64, b: f64| of::<u32, (u64, (f64, f64))>(&[(1, (a, (b, 0.5)))]);
         assert_ne!(wide(1, 2.0), wide(1, 2.5));
+        for (a, b) in (0..30).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            assert_ne!(of::<u64, u64>(&[(a, b)]), of::<u64, u64>(&[(b, a)]), "an edge of a graph and its reverse");
+        }
         let text = |a: &str, b: &str| {
             of::<Bytes, Bytes>(&[(b"a long key that is no short one", a.as_bytes()), (b"k", b.as_bytes())])
         };
