@@ -102,7 +102,7 @@ pub(crate) struct Table<const N: usize> {
     files: Vec<Places<N>>,
     /// Their fields in the first row that has something in all of them, among those that were looked at.
     pub first: Option<[Vec<u8>; N]>,
-    /// What was taken for granted.
+    /// Guesses about the files, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -150,7 +150,7 @@ impl<const N: usize> Table<N> {
                     None
                 }
             };
-            // Where they are if they are numbered: what is only named needs no guess.
+            // The places of columns asked for by number; a column asked for by name needs no guess.
             let numbers: Vec<_> = { wanted.iter().zip(numbers) }
                 .filter_map(|(column, is_number)| match column {
                     Column::Number(number) if is_number => number.checked_sub(1),

@@ -128,7 +128,7 @@ impl SumBy {
         self
     }
 
-    /// What was taken for granted about the input: sentences for whoever asked.
+    /// Guesses about the input, a sentence each for the caller to show.
     pub fn notes(&self) -> &[String] {
         self.rows.notes()
     }
@@ -184,7 +184,7 @@ impl CountBy {
         CountBy(Rows::Json(Fields { names: [by], nulls: [false] }))
     }
 
-    /// What was taken for granted about the input: sentences for whoever asked.
+    /// Guesses about the input, a sentence each for the caller to show.
     pub fn notes(&self) -> &[String] {
         self.0.notes()
     }

@@ -1,7 +1,7 @@
 //! The first line of a table: the names of its columns, or its first row.
 //!
-//! Nothing in a file of CSV says which. Whoever knows says so ([`Header`]); else the first rows are looked at, and what the line was
-//! taken for is a note for the caller to show. It is taken for names where that is certain (a column is asked for by a name) or
+//! A CSV file does not say which. The caller may say it ([`Header`]); otherwise the first rows decide, and a note for the caller
+//! to show says what the line was taken for. It is taken for names where that is certain (a column is asked for by a name) or
 //! where one of its fields is no number and all fields below it are. Without such a sign it is a row: to count a header as a row can
 //! be seen in the answer, a row that is lost cannot.
 
@@ -29,9 +29,9 @@ pub enum Header {
 pub struct Dialect {
     /// What the first line of each file is.
     pub header: Header,
-    /// What stands between two fields: a comma, or a tab in files whose names end with .tsv or .tab, unless it is said here.
+    /// The delimiter: a comma, or a tab in files whose names end with .tsv or .tab, unless it is said here.
     pub delimiter: Option<u8>,
-    /// What encloses fields with delimiters or line ends in them, if anything does.
+    /// The quote character, if fields with delimiters or line ends are quoted.
     pub quote: Option<u8>,
 }
 
@@ -42,7 +42,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// What stands between two fields of a file with this name.
+    /// The delimiter of a file with this name.
     pub(crate) fn delimiter_of(&self, source: &Source) -> u8 {
         self.delimiter.unwrap_or_else(|| match extension(&source.name).as_deref() {
             Some("tsv" | "tab") => b'\t',

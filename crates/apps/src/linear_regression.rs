@@ -136,7 +136,7 @@ pub struct Fit {
     pub line: Line,
     /// Rows that have no number in one of the columns.
     pub left_out: u64,
-    /// What was taken for granted about the input: sentences for whoever asked.
+    /// Guesses about the input, a sentence each for the caller to show.
     pub notes: Vec<String>,
 }
 

@@ -27,7 +27,7 @@ pub struct Matrix {
 impl Matrix {
     /// Reads every file of `input`, one below the other: `.npy` of version 1 with little-endian float64 in C order and
     /// two dimensions, else CSV, written as `dialect` says. Where files name their columns, columns of one name are one
-    /// column, in the order of the first file. Also returns what was taken for granted: sentences for whoever asked.
+    /// column, in the order of the first file. Also returns guesses about the files, a sentence each.
     ///
     /// # Errors
     /// A file that is neither, rows of different lengths, columns with other names than those of the files before, a field
