@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use common::arrays::{BOTH, Team, numbers, numbers_of, output, scramble};
@@ -39,45 +40,50 @@ fn main() {
 fn failed_starts() {
     // Under a limit of file sizes an array of 7 and 9 became one of zeros, because the job reverted what it had not kept yet. With
     // too few descriptors the caller panicked, and the array was "in use" for ever.
-    std::panic::set_hook(Box::new(|_| ()));
-    let (mut before, mut array) = (output::<u64>("before", 600), output::<u64>("array", 2000));
+    const LARGE: usize = 1 << 23; // Larger than everything else of the job.
+    let (mut before, mut array) = (output::<u64>("before", 600), output::<u64>("array", LARGE));
     let check = |before: &mut SharedOutput<u64>, array: &mut SharedOutput<u64>, what: &str| {
         assert!(before.values().iter().all(|value| *value == 5), "{what}");
-        assert_eq!((array.values()[0], array.values()[1999]), (7, 9), "{what}");
+        assert_eq!((array.values()[0], array.values()[LARGE - 1]), (7, 9), "{what}");
     };
     before.values_mut().fill(5);
-    (array.values_mut()[0], array.values_mut()[1999]) = (7, 9);
-    let attempt = |before: &SharedOutput<u64>, array: &SharedOutput<u64>, isolation| {
+    (array.values_mut()[0], array.values_mut()[LARGE - 1]) = (7, 9);
+    // The limit holds for the job alone, not for the input that is made here.
+    let attempt = |before: &SharedOutput<u64>, array: &SharedOutput<u64>, isolation, limited: Resource, to: u64| {
         let program = Each(|numbers: &[u64]| {
             array.write(|array| numbers.iter().for_each(|number| array[*number as usize + 100] = 1));
         });
-        run(numbers(&program, 100, 50).writes(before).writes(array), isolation)
+        let job = numbers(&program, 100, 50).writes(before).writes(array);
+        let maximum = getrlimit(limited).maximum;
+        let limit = |current| setrlimit(limited, Rlimit { current, maximum }).expect("it is below the maximum");
+        std::panic::set_hook(Box::new(|_| ())); // Workers without descriptors panic.
+        limit(Some(to));
+        let outcome = run(job, isolation).map_err(|why| why.to_string()); // It names the limit of this moment.
+        limit(maximum);
+        drop(std::panic::take_hook());
+        outcome
     };
     for isolation in BOTH {
         // 1. The first array can be kept, the second is too large; and the signal that says so has not been asked for.
-        let limit = |resource: Resource, current: Option<u64>| {
-            let maximum = getrlimit(resource).maximum;
-            setrlimit(resource, Rlimit { current: current.or(maximum), maximum }).expect("it is below the maximum");
-        };
-        limit(Resource::Fsize, Some(8192));
-        let why = attempt(&before, &array, isolation).expect_err("too large").to_string();
-        assert!(why.contains("File too large") && why.contains("a file may have 8192 bytes (ulimit -f)"), "{why}");
-        limit(Resource::Fsize, None);
-        check(&mut before, &mut array, "a limit of file sizes");
-        // 2. A few descriptors, and one more each time, until there are enough.
-        let open = fs::read_dir("/proc/self/fd").expect("listed").count() as u64;
-        let (mut failed, mut descriptors) = (0, open - 1);
-        loop {
-            limit(Resource::Nofile, Some(descriptors));
-            let outcome = attempt(&before, &array, isolation);
-            limit(Resource::Nofile, None);
-            match outcome {
-                Err(_) => check(&mut before, &mut array, "few descriptors"),
-                Ok(_) => break,
-            }
-            (failed, descriptors) = (failed + 1, descriptors + 1);
-            assert!(failed < 60, "it never starts");
+        let mut limited = 0;
+        for bytes in (12..).map(|bits| 1 << bits) {
+            let Err(why) = attempt(&before, &array, isolation, Resource::Fsize, bytes) else { break };
+            assert!(why.contains(&format!("File too large (os error 27): a file may have {bytes} bytes")), "{why}");
+            limited += u32::from(why.starts_with("keeping what a shared output held before the job"));
+            check(&mut before, &mut array, "a limit of file sizes");
         }
+        assert!(limited > 0, "the array was never too large");
+        array.values_mut()[100..200].fill(0);
+        // 2. No descriptor is free, then one more each time, until there are enough.
+        let free = fs::File::open("/dev/null").expect("opened").as_raw_fd() as u64;
+        let enough = (free..free + 60).find(|descriptors| {
+            let outcome = attempt(&before, &array, isolation, Resource::Nofile, *descriptors);
+            if outcome.is_err() {
+                check(&mut before, &mut array, "few descriptors");
+            }
+            outcome.is_ok()
+        });
+        let failed = enough.expect("with 60 descriptors it starts") - free;
         assert!(failed > 3, "it failed {failed} times only");
         assert_eq!(array.values()[100..200], [1; 100]);
         array.values_mut()[100..200].fill(0);
