@@ -2,7 +2,8 @@
 # Does the answer stay right when things break? The fault tests of the Spark plugin, many seeds:
 #   ci/spark-faults.sh [RUNS] [SEED] [Recompute|Resend|Replicate|Attempt]
 # Among them is the matrix of maps that do not write the same again (rowsOfMapsThatDrawAnew...): random and salted keys, round robin, samples,
-# time, by Kryo and by Java's serialiser, an executor killed in maps, in maps of a second shuffle, in reducers, or before the next job;
+# time, by Kryo and by Java's serialiser, an executor killed in maps, in maps of a second shuffle, in reducers, or before the next job; and
+# the same in SQL, with a UDF that is not deterministic and each setting of Spark's checksums of rows (rowsOfSql...);
 # GRISTMILL_TEST=rowsOf* runs only this.
 # RUNS (200) seeds of each fault, from SEED (1) on, for one way to recover, for those that cost no home, or for all. About 15 seconds
 # a seed and way on two cores.

@@ -1,7 +1,5 @@
 package org.apache.spark.shuffle.gristmill;
 
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -22,14 +20,15 @@ import org.junit.jupiter.api.Test;
  * for each way to recover runs these.
  */
 abstract class RedoFaults extends HomeFaults {
-  private static final int PARTITIONS = 6;
+  static final int PARTITIONS = 6;
+  static final String OURS = "has run again and has not written what it wrote before";
 
   RedoFaults(Recovery recovery) {
     super(recovery);
   }
 
   /** When an executor is killed: when so many tasks of a stage have ended. */
-  private enum Moment { MAPS, SECOND_MAPS, REDUCERS, NEXT_JOB }
+  enum Moment { MAPS, SECOND_MAPS, REDUCERS, NEXT_JOB }
 
   @Test
   void rowsOfMapsThatDrawAnewAreNeverMixed() throws Exception {
@@ -47,22 +46,31 @@ abstract class RedoFaults extends HomeFaults {
     System.out.println(recovery + ": of " + jobs + " jobs " + failed + " ended with an error");
   }
 
-  /** True if there is an answer; it is right. False if there is the error that may be. */
   private boolean struck(Redrawn kind, Moment moment, Random random, String of) throws Exception {
     cluster.awaitExecutors(EXECUTORS);
     boolean kryo = random.nextBoolean();
     JavaPairRDD<Long, Redrawn.Row> first = kind.shuffled(cluster, MAPS, PARTITIONS, kryo, 50);
     JavaPairRDD<Long, Redrawn.Row> rows = moment == Moment.SECOND_MAPS ? Redrawn.again(cluster, first, PARTITIONS, kryo, 50) : first;
+    return struck(moment, random, of, List.of(OURS), () -> kind.check(rows.values().map(row -> {
+      Thread.sleep(1 + row.rows % 2); // a reducer takes a while
+      return row;
+    }).collect(), MAPS, of));
+  }
+
+  /**
+   * Kills an executor during a job that checks its answer or, with NEXT_JOB, before it runs a second time.
+   *
+   * @param reasons a job that fails where it may must say one of these
+   * @return true if there is an answer, false if there was the error that may be, and an answer when the job was run again
+   */
+  static boolean struck(Moment moment, Random random, String of, List<String> reasons, Runnable checkedJob) throws Exception {
     if (moment == Moment.NEXT_JOB) {
-      kind.check(rows.values().collect(), MAPS, of);
+      checkedJob.run();
       kill(random);
     }
     Ended ended = new Ended(moment == Moment.MAPS ? 0 : 1, moment == Moment.MAPS ? 1 + random.nextInt(MAPS) : 1 + random.nextInt(3));
     cluster.context.sc().addSparkListener(ended);
-    CompletableFuture<List<Redrawn.Row>> job = CompletableFuture.supplyAsync(() -> rows.values().map(row -> {
-      Thread.sleep(1 + row.rows % 2); // a reducer takes a while
-      return row;
-    }).collect());
+    CompletableFuture<Void> job = CompletableFuture.runAsync(checkedJob);
     if (moment != Moment.NEXT_JOB) {
       while (!ended.enough.await(100, TimeUnit.MILLISECONDS) && !job.isDone()) {
         // the job goes on
@@ -70,21 +78,20 @@ abstract class RedoFaults extends HomeFaults {
       kill(random);
     }
     try {
-      kind.check(job.get(), MAPS, of);
+      job.get();
       return true;
     } catch (ExecutionException e) {
-      String error = String.valueOf(e.getCause().getMessage());
       boolean mayFail = moment == Moment.REDUCERS || moment == Moment.NEXT_JOB;
-      boolean saysWhy = e.getCause() instanceof SparkException
-          && error.contains("has run again and has not written what it wrote before");
-      assertTrue(mayFail && saysWhy, of + ": " + error);
-      kind.check(rows.values().collect(), MAPS, of + ", run again");
+      String error = String.valueOf(e.getCause().getMessage());
+      if (!mayFail || !(e.getCause() instanceof SparkException) || reasons.stream().noneMatch(error::contains)) {
+        throw new AssertionError(of, e.getCause());
+      }
+      checkedJob.run();
       return false;
     } finally {
       cluster.context.sc().removeSparkListener(ended);
     }
   }
-
   private static void kill(Random random) throws InterruptedException {
     List<ProcessHandle> executors = TestCluster.executors();
     executors.get(random.nextInt(executors.size())).destroyForcibly();
