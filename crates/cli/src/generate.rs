@@ -201,7 +201,7 @@ impl Generator<'_> {
 }
 
 /// The word for a value on the command line.
-fn name(value: impl ValueEnum) -> String {
+pub fn name(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 

@@ -1,6 +1,7 @@
 //! What the comparisons run: a subcommand and its input.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -110,15 +111,21 @@ pub struct Application {
     /// What it reads.
     pub input: String,
     /// The subcommand with its input.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<OsString>,
+    /// The same for the report, with the input where a user has it.
+    pub shown: Vec<OsString>,
     pub pairs: Pairs,
 }
 
 impl Entry {
-    /// With these input files, as [`Generator::make`](crate::generate::Generator::make) made them, or none.
-    pub fn on(self, paths: &[PathBuf]) -> Application {
+    /// With these input files, as [`Generator::make`](crate::generate::Generator::make) made them, or none. The report
+    /// shows them below `shown`.
+    pub fn on(self, paths: &[PathBuf], shown: &Path) -> Application {
         let Entry { subject, name, input, command, pairs, .. } = self;
-        let words = command.split(' ').map(str::to_owned);
+        let with = |paths: Vec<PathBuf>| -> Vec<OsString> {
+            command.split(' ').map(OsString::from).chain(paths.into_iter().map(OsString::from)).collect()
+        };
+        let names = paths.iter().map(|path| shown.join(path.file_name().expect("a generated file has a name")));
         Application {
             subject,
             name,
@@ -126,7 +133,8 @@ impl Entry {
                 [] => input.to_owned(),
                 _ => format!("{input}, {}", indicatif::DecimalBytes(paths.iter().map(bytes).sum())),
             },
-            arguments: words.chain(paths.iter().map(|path| path.display().to_string())).collect(),
+            arguments: with(paths.to_vec()),
+            shown: with(names.collect()),
             pairs,
         }
     }

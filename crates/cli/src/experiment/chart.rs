@@ -12,11 +12,81 @@ pub struct Bar<'b> {
     pub is_first: bool,
 }
 
-const WIDTH: f64 = 520.0;
-/// Where bars begin and end; names stand before, times behind.
-const LEFT: f64 = 120.0;
-const RIGHT: f64 = 400.0;
+const WIDTH: f64 = 560.0;
+/// Where bars begin and end; names stand on the left of them, times on the right.
+const LEFT: f64 = 146.0;
+const RIGHT: f64 = 424.0;
 const ROW: f64 = 26.0;
+/// The size of letters, and at most the width of one: the page takes the reader's fonts, of which some are wide.
+const LETTER_HEIGHT: f64 = 12.5;
+const LETTER_WIDTH: f64 = 0.64 * LETTER_HEIGHT;
+
+/// A text in a chart.
+struct Label {
+    text: String,
+    anchor: Anchor,
+    x: f64,
+    /// Its middle.
+    y: f64,
+}
+
+/// Which part of a text is at its x; each is a class in `report.css`.
+#[derive(Clone, Copy, PartialEq)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Label {
+    fn new(anchor: Anchor, x: f64, y: f64, text: impl Into<String>) -> Label {
+        Label { text: text.into(), anchor, x, y }
+    }
+
+    /// Where it begins and ends, from left to right and from top to bottom.
+    fn bounds(&self) -> ([f64; 2], [f64; 2]) {
+        let width = self.text.chars().count() as f64 * LETTER_WIDTH;
+        let left = match self.anchor {
+            Anchor::Start => self.x,
+            Anchor::Middle => self.x - width / 2.0,
+            Anchor::End => self.x - width,
+        };
+        ([left, left + width], [self.y - LETTER_HEIGHT / 2.0, self.y + LETTER_HEIGHT / 2.0])
+    }
+
+    fn overlaps(&self, other: &Label) -> bool {
+        let (a, b) = (self.bounds(), other.bounds());
+        let meet = |a: [f64; 2], b: [f64; 2]| a[0] < b[1] && b[0] < a[1];
+        meet(a.0, b.0) && meet(a.1, b.1)
+    }
+
+    fn svg(&self) -> String {
+        let class = match self.anchor {
+            Anchor::Start => "time",
+            Anchor::Middle => "tick",
+            Anchor::End => "name",
+        };
+        format!("<text class='{class}' x='{:.1}' y='{:.1}'>{}</text>", self.x, self.y, escape(&self.text))
+    }
+}
+
+/// Labels of a chart, no two of which overlap.
+#[derive(Default)]
+struct Labels(Vec<Label>);
+
+impl Labels {
+    /// Adds the first of `places` that is free. A label without a free place is left out: the tables have all numbers.
+    fn add(&mut self, places: impl IntoIterator<Item = Label>) {
+        let free = |place: &Label| !self.0.iter().any(|there| there.overlaps(place));
+        if let Some(label) = places.into_iter().find(free) {
+            self.0.push(label);
+        }
+    }
+
+    fn svg(&self) -> String {
+        self.0.iter().map(Label::svg).collect()
+    }
+}
 
 /// A bar for each strategy, from zero to the median; a line over the quartiles, a thin one from the least to the most.
 pub fn bars(bars: &[Bar<'_>]) -> String {
@@ -24,52 +94,55 @@ pub fn bars(bars: &[Bar<'_>]) -> String {
     let least = bars.iter().map(|bar| bar.tally.median).fold(f64::INFINITY, f64::min);
     let x = |value: f64| LEFT + (RIGHT - LEFT) * (value / most).min(1.0);
     let mut svg = begin(bars.len() as f64 * ROW + 4.0, &format!("{} strategies", bars.len()));
+    let mut labels = Labels::default();
     for (row, Bar { name, tally, is_first }) in bars.iter().enumerate() {
         let (top, middle) = (row as f64 * ROW + 4.0, row as f64 * ROW + ROW / 2.0 + 2.0);
         let class = if *is_first { "bar first" } else { "bar" };
         let (from, to) = (x(tally.least), x(tally.most));
         let (lower, upper) = (x(tally.lower_quartile), x(tally.upper_quartile));
-        let ratio = tally.median / least;
-        let times = if ratio < 1.005 { String::new() } else { format!(" · {ratio:.2}×") };
         write!(
             svg,
-            "<text class='name' x='{:.1}' y='{middle:.1}'>{}</text>\
-             <rect class='{class}' x='{LEFT}' y='{top:.1}' width='{:.1}' height='{:.1}' rx='2'/>\
+            "<rect class='{class}' x='{LEFT}' y='{top:.1}' width='{:.1}' height='{:.1}' rx='2'/>\
              <path class='range' d='M{from:.1} {middle:.1}H{to:.1}'/>\
-             <path class='quartiles' d='M{lower:.1} {middle:.1}H{upper:.1}'/>\
-             <text class='time' x='{:.1}' y='{middle:.1}'>{}{times}</text>",
-            LEFT - 8.0,
-            escape(name),
+             <path class='quartiles' d='M{lower:.1} {middle:.1}H{upper:.1}'/>",
             x(tally.median) - LEFT,
             ROW - 7.0,
-            RIGHT + 8.0,
-            milliseconds(tally.median),
         )
         .expect("a string takes everything");
+        let time = match tally.median / least {
+            ..1.005 => milliseconds(tally.median),
+            ratio @ ..100.0 => format!("{} · {ratio:.2}×", milliseconds(tally.median)),
+            ratio => format!("{} · {ratio:.0}×", milliseconds(tally.median)),
+        };
+        labels.add([Label::new(Anchor::End, LEFT - 8.0, middle, *name)]);
+        labels.add([Label::new(Anchor::Start, RIGHT + 8.0, middle, time)]);
     }
-    svg + "</svg>"
+    svg + &labels.svg() + "</svg>"
 }
 
 /// Times over numbers of workers, which double from point to point; dashed, what `processors` could reach at best.
 pub fn curve(points: &[(f64, Tally)], processors: usize) -> String {
     const HEIGHT: f64 = 210.0;
-    const TOP: f64 = 22.0;
+    const TOP: f64 = 28.0;
     const BOTTOM: f64 = HEIGHT - 34.0;
-    const START: f64 = 60.0;
+    /// Of the axis; the first point stands far enough from it for a time.
+    const START: f64 = 72.0;
+    const FIRST: f64 = START + 36.0;
+    const LAST: f64 = WIDTH - 36.0;
     let most = points.iter().map(|(_, tally)| tally.upper_quartile).fold(f64::MIN_POSITIVE, f64::max) * 1.05;
-    let step = (WIDTH - START - 40.0) / (points.len().max(2) - 1) as f64;
-    let x = |at: usize| START + step * at as f64;
+    let step = (LAST - FIRST) / (points.len().max(2) - 1) as f64;
+    let x = |at: usize| FIRST + step * at as f64;
     let y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value / most).min(1.0);
     let path = |values: &[f64]| -> String {
         let places = values.iter().enumerate().map(|(at, value)| format!("{:.1} {:.1}", x(at), y(*value)));
         format!("M{}", places.collect::<Vec<_>>().join("L"))
     };
-    let mut svg = begin(HEIGHT, "time over workers");
+    let (mut svg, mut labels) = (begin(HEIGHT, "time over workers"), Labels::default());
     let mut put = |text: String| svg.push_str(&text);
     for mark in [0.0, most / 1.05] {
         let at = y(mark);
-        put(format!("<path class='grid' d='M{START} {at:.1}H{:.1}'/>", WIDTH - 20.0));
-        put(format!("<text class='name' x='{:.1}' y='{at:.1}'>{}</text>", START - 8.0, milliseconds(mark)));
+        put(format!("<path class='grid' d='M{START} {at:.1}H{WIDTH}'/>"));
+        labels.add([Label::new(Anchor::End, START - 8.0, at, milliseconds(mark))]);
     }
     let first = points.first().map_or(0.0, |(_, tally)| tally.median);
     let ideal: Vec<f64> = points.iter().map(|(workers, _)| first / workers.min(processors as f64)).collect();
@@ -78,19 +151,18 @@ pub fn curve(points: &[(f64, Tally)], processors: usize) -> String {
         "<path class='curve' d='{}'/>",
         path(&points.iter().map(|(_, tally)| tally.median).collect::<Vec<_>>())
     ));
-    for (at, (workers, tally)) in points.iter().enumerate() {
+    for (at, (workers, _)) in points.iter().enumerate() {
+        labels.add([Label::new(Anchor::Middle, x(at), BOTTOM + 18.0, workers.to_string())]);
+    }
+    for (at, (_, tally)) in points.iter().enumerate() {
         let (x, middle) = (x(at), y(tally.median));
         let (upper, lower) = (y(tally.upper_quartile), y(tally.lower_quartile));
         put(format!("<path class='quartiles' d='M{x:.1} {upper:.1}V{lower:.1}'/>"));
         put(format!("<circle class='point' cx='{x:.1}' cy='{middle:.1}' r='3.5'/>"));
-        put(format!(
-            "<text class='tick' x='{x:.1}' y='{:.1}'>{}</text>",
-            middle.min(upper) - 11.0,
-            milliseconds(tally.median)
-        ));
-        put(format!("<text class='tick' x='{x:.1}' y='{:.1}'>{workers}</text>", BOTTOM + 16.0));
+        let places = [middle.min(upper) - 13.0, middle.max(lower) + 13.0];
+        labels.add(places.map(|y| Label::new(Anchor::Middle, x, y, milliseconds(tally.median))));
     }
-    svg + "</svg>"
+    svg + &labels.svg() + "</svg>"
 }
 
 fn begin(height: f64, label: &str) -> String {
@@ -105,7 +177,8 @@ pub fn milliseconds(value: f64) -> String {
         ..10.0 => format!("{value:.2} ms"),
         ..100.0 => format!("{value:.1} ms"),
         ..1000.0 => format!("{value:.0} ms"),
-        _ => format!("{:.2} s", value / 1e3),
+        ..100e3 => format!("{:.2} s", value / 1e3),
+        _ => format!("{:.0} s", value / 1e3),
     }
 }
 
@@ -136,5 +209,61 @@ mod tests {
             .collect();
         assert!((widths[0] - 2.0 * widths[1]).abs() < 0.2, "{widths:?}");
         assert!(svg.contains("a&lt;b") && svg.contains("2.00×"));
+    }
+
+    /// Times of one worker stood over the axis' own, and with sixty-four processors over each other.
+    #[test]
+    fn labels_do_not_overlap() {
+        for (most, fall) in [(812.6, 1.9), (9.99, 1.0), (81.26, 1.05), (8126.0, 0.9), (0.9, 2.0)] {
+            for count in 2..=12 {
+                let times: Vec<f64> = (0..count).map(|at| most / f64::powi(fall, at)).collect();
+                let points: Vec<(f64, Tally)> = times
+                    .iter()
+                    .enumerate()
+                    .map(|(at, time)| (f64::powi(2.0, at as i32), Tally::of(&[*time, time * 0.9, time * 1.2])))
+                    .collect();
+                let labels = labels(&curve(&points, 64));
+                assert!(labels.len() > 2 + count as usize, "points without a time: {count} of {most}");
+                is_clear(&labels);
+            }
+        }
+        let names = ["shared by threads", "pages of 128 KiB"];
+        let times = [(12.34, 1e4), (999.4, 999.4 * 12.34), (99_990.0, 99_990.0), (0.123, 99.9)];
+        for (fast, slow) in times.map(|(fast, slow)| (Tally::of(&[fast]), Tally::of(&[slow]))) {
+            let drawn = bars(&[
+                Bar { name: names[0], tally: slow, is_first: false },
+                Bar { name: names[1], tally: fast, is_first: true },
+            ]);
+            let labels = labels(&drawn);
+            assert_eq!(labels.len(), 4);
+            is_clear(&labels);
+        }
+    }
+
+    /// The texts of a chart, as its reader sees them.
+    fn labels(svg: &str) -> Vec<Label> {
+        let of = |text: &str| {
+            let value = |name: &str| text.split(name).nth(1).and_then(|rest| rest.split('\'').next()).expect("quoted");
+            let anchor = match value("class='") {
+                "time" => Anchor::Start,
+                "tick" => Anchor::Middle,
+                "name" => Anchor::End,
+                other => panic!("an unknown class {other}"),
+            };
+            let [x, y] = ["x='", "y='"].map(|name| value(name).parse().expect("a number"));
+            let said = text.split('>').nth(1).and_then(|rest| rest.split('<').next()).expect("a text");
+            Label::new(anchor, x, y, said)
+        };
+        svg.split("<text ").skip(1).map(of).collect()
+    }
+
+    fn is_clear(labels: &[Label]) {
+        for (at, label) in labels.iter().enumerate() {
+            let ([left, right], _) = label.bounds();
+            assert!(left >= 0.0 && right <= WIDTH, "{} leaves the chart: {left} to {right}", label.text);
+            for other in &labels[at + 1..] {
+                assert!(!label.overlaps(other), "{} and {} overlap", label.text, other.text);
+            }
+        }
     }
 }

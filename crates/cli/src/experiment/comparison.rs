@@ -1,11 +1,13 @@
 //! What is compared: the strategies of one choice, each a few arguments.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 
 use super::allocator::ALLOCATORS;
 use super::application::{Application, Pairs, Subject};
+use super::shell;
 
 /// A choice of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -223,15 +225,26 @@ impl Comparison {
         }
     }
 
-    /// The command for `application`, which this comparison may replace by one of its own on the same input.
-    pub fn command(&self, application: &Application) -> Vec<String> {
+    /// The arguments for an application whose own are `arguments`; this comparison may ask for another subcommand on the
+    /// same input.
+    pub fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
         match self.topic {
             Topic::HandOver => {
-                let input = application.arguments.last().expect("an application reads something");
-                vec!["hand-over".to_owned(), input.clone()]
+                let input = arguments.last().expect("an application reads something");
+                vec!["hand-over".into(), input.clone()]
             }
-            _ => [&application.arguments[..], &["--quiet".to_owned()]].concat(),
+            _ => [arguments, &["--quiet".into()]].concat(),
         }
+    }
+
+    /// The command of a strategy as a user types it.
+    pub fn line(&self, application: &Application, variant: &Variant) -> String {
+        let words = shell::line(self.command(&application.shown));
+        let more =
+            variant.arguments.iter().map(|word| format!(" {}", shell::quoted(word.as_ref()))).collect::<String>();
+        let preload = variant.preload.as_ref();
+        let preload = preload.map(|library| format!("LD_PRELOAD={} ", shell::quoted(library.as_ref())));
+        format!("{}gristmill {words}{more}", preload.unwrap_or_default())
     }
 
     /// True when the runs leave statistics of the engine.

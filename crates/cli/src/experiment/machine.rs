@@ -4,6 +4,8 @@ use std::fs;
 
 use gristmill_os::machine::{cpus_allowed, l2_cache_bytes};
 
+use super::load::pressure;
+
 /// A machine, in words.
 pub struct Machine {
     pub processors: usize,
@@ -38,6 +40,7 @@ impl Machine {
                 "Load before",
                 line("/proc/loadavg", "").map_or_else(unknown, |text| text.split(' ').next().unwrap_or("").to_owned()),
             ),
+            ("Pressure before", pressure().unwrap_or_else(unknown)),
         ];
         Machine { processors, facts }
     }

@@ -4,29 +4,35 @@
 //!  comparison   what is compared: strategies of one choice, each a few arguments
 //!  application  on what: a subcommand and its input
 //!  trial        runs them as processes of this same program, in turn, round after round
-//!  tally        medians, quartiles, and who wins
+//!  load         what other programs took of the processors meanwhile; such rounds are repeated
+//!  tally        medians, quartiles, and which is fastest
 //!  report       a page to read, with a chart for each application and each comparison; rows of all runs as CSV
+//!    conclusion   one sentence per comparison
+//!    chart        bars and curves    shell        commands to copy and run
 //! ```
 //!
-//! One comparison is a program of its own: [`HandOver`], shared pages beside a pipe and a socket.
+//! One comparison is a program of its own: [`HandOver`], which compares shared pages with a pipe and a socket.
 
 mod allocator;
 mod application;
 mod chart;
 mod comparison;
+mod conclusion;
 mod hand_over;
+mod load;
 mod machine;
 mod report;
+mod shell;
 mod tally;
 mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::generate::{Generator, Present, Size};
+use crate::generate::{Generator, Present, Size, name};
 use crate::messages::tell;
 use crate::output::print;
 use application::Subject;
@@ -36,8 +42,8 @@ use trial::Trial;
 
 /// Compare the strategies of the engine on this machine, and write a report about it
 ///
-/// Runs the applications with each strategy in turn, round after round, and writes report.html, which needs no help to
-/// read, and runs.csv with a row for each run.
+/// Runs the applications with each strategy in turn, round after round. Writes report.html, a page that explains itself,
+/// and runs.csv with a row for each run.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Experiment {
@@ -61,11 +67,16 @@ pub struct Experiment {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
 
+    /// How many rounds of a comparison to repeat at most because other programs used more than a tenth of the processors
+    /// [default: as many as --rounds]
+    #[arg(long, value_name = "N")]
+    repeats: Option<u32>,
+
     /// The time that decides
     #[arg(long, value_enum, default_value_t)]
     by: Time,
 
-    /// Keep the input in this directory, and use what is there already [default: made anew and removed]
+    /// Keep the input in this directory, and use the files that are there already [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -80,7 +91,7 @@ pub enum Time {
     /// From start to exit: what a user waits for
     #[default]
     Wall,
-    /// Of all its processes on a processor: what a busy machine can still measure
+    /// Processor time of all its processes: a busy machine disturbs it less
     Processor,
 }
 
@@ -90,7 +101,8 @@ Examples:
   gristmill experiment --only buffer,combiner --apps word-count,histogram --rounds 21
   gristmill experiment --size large --data /data/gristmill --output report
 
-Other programs that run at the same time disturb the measurement; the report says how busy the machine was.";
+Other programs that run at the same time disturb the measurement. Rounds in which they used more than a tenth of the
+processors are repeated; where that did not help, the conclusion says that the machine was under load.";
 
 /// Seed of the input.
 const SEED: u64 = 1;
@@ -100,6 +112,7 @@ impl Experiment {
         // 1. What is compared, and on what.
         let size = self.size.unwrap_or(if self.quick { Size::Small } else { Size::Medium });
         let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 11 });
+        let repeats = self.repeats.unwrap_or(rounds);
         let machine = machine::Machine::here();
         let comparisons: Vec<Comparison> = comparison::TOPICS
             .into_iter()
@@ -115,7 +128,12 @@ impl Experiment {
         let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));
         let directory = directory.expect("one of the two was chosen above");
         let generator = Generator { size, seed: SEED, directory, present: Present::Keep };
-        let mut applications = Vec::new();
+        // Input that is removed can be made again: the report says how, and where it takes it to be.
+        let shown = match &self.data {
+            Some(kept) => std::path::absolute(kept).map_err(|source| Failure::output(kept, source))?,
+            None => PathBuf::from("data"),
+        };
+        let (mut applications, mut preparation) = (Vec::new(), Vec::new());
         for &subject in Subject::value_variants() {
             if !self.apps.is_empty() && !self.apps.contains(&subject) {
                 continue;
@@ -124,11 +142,17 @@ impl Experiment {
             let paths = match entry.kind {
                 Some(kind) => {
                     tell(format_args!("input of {}", entry.name));
-                    generator.make(kind)?
+                    let made = generator.make(kind)?;
+                    let line =
+                        format!("gristmill generate {} --size {} --seed {SEED} --output data", name(kind), name(size));
+                    if self.data.is_none() && !preparation.contains(&line) {
+                        preparation.push(line);
+                    }
+                    made
                 }
                 None => Vec::new(),
             };
-            applications.push(entry.on(&paths));
+            applications.push(entry.on(&paths, &shown));
         }
         // 3. The runs.
         let mut trials: Vec<Trial> = comparisons
@@ -148,11 +172,22 @@ impl Experiment {
             };
             let (comparison, application) = (&trial.comparison.name, trial.application.name);
             tell(format_args!("{} of {all}: {comparison}, {application}{left}", done + 1));
-            runner.run(trial, rounds)?;
+            runner.run(trial, rounds, repeats)?;
+            if let Some(load) = trial.load() {
+                tell(format_args!("{comparison}, {application}: measured under load, {}", conclusion::taken(&[load])));
+            }
         }
         // 4. The report.
-        let about =
-            report::About { machine, size, rounds, by: self.by, took: began.elapsed(), applications: &applications };
+        let about = report::About {
+            machine,
+            size,
+            rounds,
+            by: self.by,
+            took: began.elapsed(),
+            applications: &applications,
+            preparation: &preparation,
+            kept: self.data.as_ref().map(|_| &shown as &Path),
+        };
         for (name, content) in
             [("runs.csv", trial::csv(&trials)), ("report.html", report::html(&about, &comparisons, &trials))]
         {

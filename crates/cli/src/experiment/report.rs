@@ -1,13 +1,15 @@
 //! The page that a person reads: what was compared, where, how often, the spread, the winner.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::Time;
 use super::application::Application;
-use super::chart::{self, Bar, escape, milliseconds};
+use super::chart::{escape, milliseconds};
 use super::comparison::{Comparison, Topic};
+use super::conclusion::{Judged, conclusion, of_start_up, taken};
+use super::load::{Load, SHARE_MAX};
 use super::machine::Machine;
-use super::tally::{Tally, Verdict};
 use super::trial::{Measure, Trial};
 use crate::generate::Size;
 
@@ -19,20 +21,22 @@ pub struct About<'e> {
     pub by: Time,
     pub took: Duration,
     pub applications: &'e [Application],
+    /// Commands that make the input again, if it is not kept.
+    pub preparation: &'e [String],
+    /// Where the input is kept.
+    pub kept: Option<&'e Path>,
 }
-
-/// The plan shall be at most this much slower than the best fixed strategy.
-const PLAN_TOLERANCE: f64 = 0.03;
 
 /// The whole page; it needs nothing from elsewhere.
 pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Trial<'_>]) -> String {
     let judged: Vec<Judged<'_>> = trials.iter().filter_map(|trial| Judged::new(trial, about.by)).collect();
-    let mut body = introduction(about);
+    let mut body = introduction(about, trials);
     body += &overview(about, comparisons, &judged);
     for comparison in comparisons {
         let of_this = |trial: &&Judged<'_>| trial.trial.comparison.topic == comparison.topic;
         let here: Vec<&Judged<'_>> = judged.iter().filter(of_this).collect();
-        body += &section(about, comparison, &here);
+        let tried: Vec<&Trial<'_>> = trials.iter().filter(|trial| trial.comparison.topic == comparison.topic).collect();
+        body += &section(about, comparison, &here, &tried);
         if comparison.topic == Topic::Workers {
             body += &start_up(&here);
         }
@@ -48,101 +52,25 @@ pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Trial<'_>])
     )
 }
 
-/// A trial that has runs of two strategies at least, and what they say.
-struct Judged<'e> {
-    trial: &'e Trial<'e>,
-    /// Places of the strategies that ran, among those of the trial, with their times.
-    ran: Vec<(usize, Tally)>,
-    /// Its places are those in `ran`.
-    verdict: Verdict,
-}
-
-impl<'e> Judged<'e> {
-    fn new(trial: &'e Trial<'e>, by: Time) -> Option<Judged<'e>> {
-        let measure = match by {
-            Time::Wall => Measure::WallMs,
-            Time::Processor => Measure::CpuMs,
-        };
-        let ran: Vec<(usize, Tally)> =
-            (0..trial.variants.len()).filter_map(|variant| Some((variant, trial.tally(variant, measure)?))).collect();
-        if ran.len() < 2 {
-            return None;
-        }
-        let tallies: Vec<Tally> = ran.iter().map(|(_, tally)| *tally).collect();
-        Some(Judged { trial, verdict: Verdict::of(&tallies), ran })
-    }
-
-    fn name(&self, place: usize) -> &str {
-        &self.trial.variants[self.ran[place].0].name
-    }
-
-    fn bars(&self) -> String {
-        let bars: Vec<Bar<'_>> = (0..self.ran.len())
-            .map(|place| Bar {
-                name: self.name(place),
-                tally: self.ran[place].1,
-                is_first: self.verdict.first.contains(&place),
-            })
-            .collect();
-        chart::bars(&bars)
-    }
-
-    fn curve(&self, processors: usize) -> String {
-        let points: Vec<(f64, Tally)> = (0..self.ran.len())
-            .map(|place| (self.name(place).parse().expect("a number of workers"), self.ran[place].1))
-            .collect();
-        chart::curve(&points, processors)
-    }
-
-    /// `hash is first; the next takes 1.80 times as long`
-    fn sentence(&self) -> String {
-        let names: Vec<&str> = self.verdict.first.iter().map(|place| self.name(*place)).collect();
-        let names = match &names[..] {
-            [one] => format!("{one} is fastest"),
-            all if all.len() == self.ran.len() => return "No difference: the spreads overlap.".to_owned(),
-            [before @ .., last] => format!("no difference between {} and {last}", before.join(", ")),
-            [] => unreachable!("one of two or more is fastest"),
-        };
-        let ahead =
-            self.verdict.ahead.map_or(String::new(), |ahead| format!("; the next takes {:.2}× as long", 1.0 + ahead));
-        let mut sentence = format!("{names}{ahead}.");
-        sentence[..1].make_ascii_uppercase();
-        sentence
-    }
-
-    /// How much more time the plan (the first strategy) takes than the best of the others, and whether that is good enough.
-    fn plan(&self) -> Option<(f64, &str, bool)> {
-        let (0, plan) = self.ran[0] else { return None };
-        let fixed = (1..self.ran.len()).min_by(|a, b| self.ran[*a].1.median.total_cmp(&self.ran[*b].1.median))?;
-        let more = plan.median / self.ran[fixed].1.median - 1.0;
-        Some((more, self.name(fixed), more <= PLAN_TOLERANCE || self.verdict.first.contains(&0)))
-    }
-
-    fn caption(&self) -> String {
-        match (self.trial.comparison.topic, self.plan()) {
-            (Topic::Plan, Some((more, best, enough))) => format!(
-                "The plan takes {:+.1} % against the best fixed strategy, {best}: {}.",
-                more * 100.0,
-                match enough {
-                    true if more <= PLAN_TOLERANCE => "good enough",
-                    true => "the spreads overlap",
-                    false => "too slow",
-                }
-            ),
-            _ => self.sentence(),
-        }
-    }
-}
-
-fn introduction(about: &About<'_>) -> String {
+fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
     let size = match about.size {
         Size::Small => "small input: the times are short, and start-up is a large part of them",
         Size::Medium => "medium input",
         Size::Large => "input of the papers' size",
     };
+    let all = || trials.iter().flat_map(|trial| &trial.loads);
+    let repeated: usize = trials.iter().map(Trial::repeated).sum();
     let mut facts = about.machine.facts.clone();
     facts.push(("Input", format!("generated, {size}")));
-    facts.push(("Rounds", format!("{}, and one before that does not count", about.rounds)));
+    facts.push(("Rounds", format!("{}, after one that does not count", about.rounds)));
+    facts.push((
+        "Others meanwhile",
+        match Load::mean(all().flatten().copied()) {
+            Some(load) => taken(&[load]),
+            None => "unknown: /proc/stat does not tell".to_owned(),
+        },
+    ));
+    facts.push(("Repeated rounds", format!("{repeated} of {}, because of other programs", all().count())));
     facts.push(("Took", format!("{} s", about.took.as_secs())));
     let time = match about.by {
         Time::Wall => "time from start to exit",
@@ -153,26 +81,43 @@ fn introduction(about: &About<'_>) -> String {
     let applications: String = about
         .applications
         .iter()
-        .map(|application| {
-            let command = application.arguments.join(" ");
-            format!(
-                "<dt>{}</dt><dd>{} <span class='soft'>gristmill {}</span></dd>",
-                application.name,
-                escape(&application.input),
-                escape(&command)
-            )
-        })
+        .map(|application| format!("<dt>{}</dt><dd>{}</dd>", application.name, escape(&application.input)))
         .collect();
+    let under_load: Vec<Load> = trials.iter().filter_map(Trial::load).collect();
+    let warning = match &under_load[..] {
+        [] => String::new(),
+        loads => format!(
+            "<p class='warning'>The machine was under load in {} of {} measurements: {}. They are marked below; \
+             measure again on a quiet machine before you rely on them.</p>",
+            loads.len(),
+            trials.len(),
+            taken(loads)
+        ),
+    };
+    let input = match about.kept {
+        Some(directory) => format!("<p>The input is kept in {}.</p>", escape(&directory.display().to_string())),
+        None if about.preparation.is_empty() => String::new(),
+        None => {
+            format!("<p>The input was removed. These commands make the same again:</p>{}", commands(about.preparation))
+        }
+    };
     format!(
-        "<h1>Strategies compared</h1>\
-         <p>Each application ran with each strategy as a program of its own, from start to exit, with its input in memory. The \
-         strategies of one comparison ran in turn, round after round, so that a disturbance meets all of them. Their answers were \
-         compared and were the same.</p><dl>{facts}</dl>\
+        "<h1>Strategies compared</h1>{warning}\
+         <p>Each application ran with each strategy as a program of its own, with its input in memory. The strategies of one \
+         comparison ran in turn, round after round, so that a disturbance meets all of them. A round in which other programs \
+         used more than {:.0} % of the processors was repeated. The answers were compared and were the same.</p><dl>{facts}</dl>\
          <p><b>How to read the charts.</b> A bar is the median {time}: shorter is better. The thick line over its end spans the \
          middle half of the runs, the thin one all of them. Green is the fastest strategy, and every other whose middle half \
-         overlaps with its own, or whose median is within 1 %: between those the runs show no difference.</p>\
-         <h2>Applications</h2><dl>{applications}</dl>"
+         overlaps with its own, or whose median is within 1 %: between those the runs show no difference. A dashed frame means \
+         that the machine was under load.</p>\
+         <h2>Applications</h2><dl>{applications}</dl>{input}",
+        SHARE_MAX * 100.0
     )
+}
+
+/// Commands to copy, one per line.
+fn commands(lines: &[String]) -> String {
+    format!("<pre class='commands'>{}</pre>", escape(&lines.join("\n")))
 }
 
 /// A table of winners.
@@ -189,19 +134,23 @@ fn overview(about: &About<'_>, comparisons: &[Comparison], judged: &[Judged<'_>]
                         judged.trial.comparison.topic == comparison.topic
                             && judged.trial.application.subject == application.subject
                     });
+                    let load =
+                        here.and_then(|judged| judged.load).map_or("", |_| " <span class='soft'>under load</span>");
                     match here {
                         None => "<td></td>".to_owned(),
                         Some(judged) if comparison.topic == Topic::Plan => match judged.plan() {
-                            Some((more, _, true)) => format!("<td class='first'>{:+.1} %</td>", more * 100.0),
-                            Some((more, _, false)) => format!("<td>{:+.1} %</td>", more * 100.0),
+                            Some((more, _, true)) => format!("<td class='first'>{:+.1} %{load}</td>", more * 100.0),
+                            Some((more, _, false)) => format!("<td>{:+.1} %{load}</td>", more * 100.0),
                             None => "<td>failed</td>".to_owned(),
                         },
                         Some(judged) => match &judged.verdict.first[..] {
-                            [one] => format!("<td class='first'>{}</td>", escape(judged.name(*one))),
-                            all if all.len() == judged.ran.len() => "<td class='soft'>no difference</td>".to_owned(),
+                            [one] => format!("<td class='first'>{}{load}</td>", escape(judged.name(*one))),
+                            all if all.len() == judged.ran.len() => {
+                                format!("<td class='soft'>no difference{load}</td>")
+                            }
                             some => {
                                 let names: Vec<&str> = some.iter().map(|place| judged.name(*place)).collect();
-                                format!("<td>{}</td>", escape(&names.join(", ")))
+                                format!("<td>{}{load}</td>", escape(&names.join(", ")))
                             }
                         },
                     }
@@ -217,7 +166,7 @@ fn overview(about: &About<'_>, comparisons: &[Comparison], judged: &[Judged<'_>]
     )
 }
 
-fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
+fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], tried: &[&Trial<'_>]) -> String {
     let charts: String = trials
         .iter()
         .map(|judged| {
@@ -225,11 +174,21 @@ fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>]) -
                 Topic::Workers => judged.curve(about.machine.processors),
                 _ => judged.bars(),
             };
-            let name = judged.trial.application.name;
-            format!("<figure><h3>{name}</h3>{chart}<figcaption>{}</figcaption></figure>", escape(&judged.caption()))
+            let (name, class) = (judged.trial.application.name, judged.load.map_or("", |_| " class='loaded'"));
+            format!(
+                "<figure{class}><h3>{name}</h3>{chart}<figcaption>{}</figcaption></figure>",
+                escape(&judged.caption())
+            )
         })
         .collect();
-    let charts = if charts.is_empty() { "<p>Nothing ran.</p>".to_owned() } else { charts };
+    let lines: Vec<String> = tried
+        .iter()
+        .flat_map(|trial| trial.variants.iter().map(|variant| comparison.line(trial.application, variant)))
+        .collect();
+    let lines = match &lines[..] {
+        [] => String::new(),
+        lines => format!("<details><summary>Commands</summary>{}</details>", commands(lines)),
+    };
     let absent: String =
         comparison.absent.iter().map(|absent| format!("<p class='note'>{}.</p>", escape(absent))).collect();
     let legend = match comparison.topic {
@@ -240,70 +199,21 @@ fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>]) -
         _ => "",
     };
     format!(
-        "<section id='{}'><h2>{}</h2><p>{}</p>{legend}<p class='result'>{}</p>{absent}<div class='charts'>{charts}</div>{}</section>",
+        "<section id='{}'><h2>{}</h2><p>{}</p>{legend}<p class='result'>{}</p>{absent}<div class='charts'>{charts}</div>{}{lines}</section>",
         comparison.name,
         comparison.title,
         comparison.question,
-        escape(&result(about, comparison, trials)),
+        escape(&conclusion(comparison, trials, tried.len(), about.machine.processors)),
         numbers(comparison, trials)
     )
 }
 
-/// One sentence about all applications.
-fn result(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
-    let all = trials.len();
-    match comparison.topic {
-        Topic::Plan => {
-            let enough = trials.iter().filter(|judged| judged.plan().is_some_and(|(_, _, enough)| enough)).count();
-            format!(
-                "In {enough} of {all} applications the plan is within {:.0} % of the best fixed strategy, or their spreads overlap.",
-                PLAN_TOLERANCE * 100.0
-            )
-        }
-        Topic::Workers => {
-            // Efficiency, as the papers define it: E = (T1 / Tk) / k.
-            let efficiencies = trials.iter().filter_map(|judged| {
-                let median = |workers: &str| {
-                    let place = (0..judged.ran.len()).find(|place| judged.name(*place) == workers)?;
-                    Some(judged.ran[place].1.median)
-                };
-                let at = about.machine.processors;
-                Some(median("1")? / median(&at.to_string())? / at as f64)
-            });
-            let mut efficiencies: Vec<f64> = efficiencies.collect();
-            efficiencies.sort_by(f64::total_cmp);
-            match (efficiencies.first(), efficiencies.last()) {
-                (Some(least), Some(most)) => format!(
-                    "With {} workers, one per processor, efficiency (the time of one worker, divided by workers and time) is {:.0} to \
-                     {:.0} %.",
-                    about.machine.processors,
-                    least * 100.0,
-                    most * 100.0
-                ),
-                _ => String::new(),
-            }
-        }
-        _ => {
-            let alone = |variant: &str| {
-                let first =
-                    |judged: &&&Judged<'_>| matches!(judged.verdict.first[..], [one] if judged.name(one) == variant);
-                trials.iter().filter(first).count()
-            };
-            let mut wins: Vec<(usize, &str)> =
-                comparison.variants.iter().map(|variant| (alone(&variant.name), &variant.name[..])).collect();
-            wins.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-            let undecided = all - wins.iter().map(|(count, _)| count).sum::<usize>();
-            let mut parts: Vec<String> = wins
-                .iter()
-                .filter(|(count, _)| *count > 0)
-                .map(|(count, name)| format!("{name} is fastest alone in {count} of {all}"))
-                .collect();
-            if undecided > 0 {
-                parts.push(format!("in {undecided} of {all} several are level"));
-            }
-            parts.join("; ") + "."
-        }
-    }
+/// The share of the processors that other programs took during the runs that count.
+fn others(trial: &Trial<'_>) -> Option<String> {
+    let counted = trial.loads.iter().zip(&trial.counts).filter(|(_, counts)| **counts);
+    let load = Load::mean(counted.filter_map(|(load, _)| *load))?;
+    let mark = if trial.load().is_some() { " (load)" } else { "" };
+    Some(format!("{:.0} %{mark}", load.foreign * 100.0))
 }
 
 /// Every number of a comparison.
@@ -318,7 +228,7 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
                 let cpu = median(Measure::UserMs).zip(median(Measure::SystemMs));
                 let first = if judged.verdict.first.contains(&place) { " class='first'" } else { "" };
                 format!(
-                    "<tr data-trial='{}/{}/{}' data-median='{:.3}'><td>{}</td><td{first}>{}</td>{}{}{}{}{}{}{}{}{}{}{}</tr>",
+                    "<tr data-trial='{}/{}/{}' data-median='{:.3}'><td>{}</td><td{first}>{}</td>{}{}{}{}{}{}{}{}{}{}{}{}{}</tr>",
                     comparison.name,
                     judged.trial.application.name,
                     escape(judged.name(place)),
@@ -336,6 +246,8 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
                     number(median(Measure::AllocatedBytes).map(|bytes| indicatif::DecimalBytes(bytes as u64).to_string())),
                     count(Measure::PagesFresh),
                     count(Measure::PagesReused),
+                    number(others(judged.trial)),
+                    number(Some(judged.trial.repeated().to_string())),
                 )
             })
         })
@@ -352,6 +264,8 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
         "Bytes allocated",
         "Pages from the kernel",
         "Pages used again",
+        "Used by others",
+        "Repeated rounds",
     ]
     .map(|head| format!("<th class='number'>{head}</th>"))
     .concat();
@@ -366,6 +280,7 @@ fn start_up(trials: &[&Judged<'_>]) -> String {
     let Some(widest) = trials.iter().max_by_key(|judged| judged.ran.len()) else { return String::new() };
     let heads: String =
         (0..widest.ran.len()).map(|place| format!("<th class='number'>{}</th>", widest.name(place))).collect();
+    let mut shares = Vec::new();
     let rows: String = trials
         .iter()
         .map(|judged| {
@@ -375,8 +290,9 @@ fn start_up(trials: &[&Judged<'_>]) -> String {
                 .map(|(variant, _)| {
                     match [Measure::StartMs, Measure::WallMs].map(|measure| judged.trial.tally(*variant, measure)) {
                         [Some(start), Some(wall)] => {
-                            let share = start.median / wall.median * 100.0;
-                            format!("<td class='number'>{} · {share:.1} %</td>", milliseconds(start.median))
+                            let share = start.median / wall.median;
+                            shares.push(share);
+                            format!("<td class='number'>{} · {:.1} %</td>", milliseconds(start.median), share * 100.0)
                         }
                         _ => "<td></td>".to_owned(),
                     }
@@ -385,10 +301,13 @@ fn start_up(trials: &[&Judged<'_>]) -> String {
             format!("<tr><td>{}</td>{cells}</tr>", judged.trial.application.name)
         })
         .collect();
+    let loads: Vec<Load> = trials.iter().filter_map(|judged| judged.load).collect();
     format!(
-        "<section id='start-up'><h2>Share of start-up</h2><p>How long until every worker has been started, and which part of the \
-         whole program that is, by the number of workers. (Of an application that runs several jobs: the last one.)</p>\
-         <div class='scroll'><table><tr><th>Workers</th>{heads}</tr>{rows}</table></div></section>"
+        "<section id='start-up'><h2>Share of start-up</h2><p>How long it takes until every worker has been started, and which part \
+         of the whole time that is, by the number of workers. (Of an application that runs several jobs: the last one.)</p>\
+         <p class='result'>{}</p>\
+         <div class='scroll'><table><tr><th>Workers</th>{heads}</tr>{rows}</table></div></section>",
+        escape(&of_start_up(&shares, &loads))
     )
 }
 

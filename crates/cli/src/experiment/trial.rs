@@ -4,13 +4,14 @@ use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gristmill_os::usage::Usage;
 use serde_json::Value;
 
 use super::application::Application;
 use super::comparison::{Comparison, Variant};
+use super::load::{Load, Watch};
 use super::tally::Tally;
 use crate::failure::Failure;
 
@@ -21,6 +22,10 @@ pub struct Trial<'e> {
     pub variants: Vec<&'e Variant>,
     /// For each variant, its runs, one per round; fewer when it failed.
     pub runs: Vec<Vec<Run>>,
+    /// For each round, what other programs took of the processors meanwhile, if the machine tells.
+    pub loads: Vec<Option<Load>>,
+    /// For each round, whether it counts. The others were repeated.
+    pub counts: Vec<bool>,
     /// For each variant, why it has none, or too few.
     pub failures: Vec<Option<String>>,
 }
@@ -109,15 +114,49 @@ impl<'e> Trial<'e> {
     pub fn new(comparison: &'e Comparison, application: &'e Application) -> Trial<'e> {
         let variants: Vec<_> = comparison.variants.iter().filter(|variant| variant.suits(application)).collect();
         let (runs, failures) = (vec![Vec::new(); variants.len()], vec![None; variants.len()]);
-        Trial { comparison, application, variants, runs, failures }
+        Trial { comparison, application, variants, runs, loads: Vec::new(), counts: Vec::new(), failures }
     }
 
-    /// What the runs of a variant say about a measure; `None` when there is no run.
+    /// What the runs of a variant that count say about a measure; `None` when there is no run.
     pub fn tally(&self, variant: usize, measure: Measure) -> Option<Tally> {
-        let values: Vec<f64> = self.runs[variant].iter().filter_map(|run| run.get(measure)).collect();
+        let counted = self.runs[variant].iter().zip(&self.counts).filter(|(_, counts)| **counts);
+        let values: Vec<f64> = counted.filter_map(|(run, _)| run.get(measure)).collect();
         (!values.is_empty()).then(|| Tally::of(&values))
     }
+
+    /// What other programs took during the rounds that count, if one of these was disturbed.
+    pub fn load(&self) -> Option<Load> {
+        let counted =
+            || self.loads.iter().zip(&self.counts).filter(|(_, counts)| **counts).filter_map(|(load, _)| *load);
+        match counted().any(|load| load.disturbs()) {
+            true => Load::mean(counted()),
+            false => None,
+        }
+    }
+
+    /// How many rounds were repeated.
+    pub fn repeated(&self) -> usize {
+        self.counts.iter().filter(|counts| !**counts).count()
+    }
 }
+
+/// A load that disturbs; one that is unknown does not.
+fn disturbs(load: Option<Load>) -> bool {
+    load.is_some_and(|load| load.disturbs())
+}
+
+/// Which rounds count: those that nothing disturbed, and if they are fewer than `rounds`, the least disturbed, too.
+fn counted(loads: &[Option<Load>], rounds: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    let key = |round: usize| loads[round].filter(Load::disturbs).map_or(0.0, |load| load.foreign);
+    order.sort_by(|a, b| key(*a).total_cmp(&key(*b)));
+    let mut counts = vec![false; loads.len()];
+    order.iter().take(rounds).for_each(|round| counts[*round] = true);
+    counts
+}
+
+/// The load is measured over at least this time, or the rest of the rounds: the kernel counts in ticks of 10 ms.
+const STRETCH: Duration = Duration::from_millis(300);
 
 /// Runs this program as a child, again and again.
 pub struct Runner {
@@ -136,26 +175,47 @@ impl Runner {
         Ok(Runner { program, directory })
     }
 
-    /// Runs every variant once for warmth, then `rounds` times in turn; each round begins with another variant.
-    pub fn run(&self, trial: &mut Trial<'_>, rounds: u32) -> Result<(), Failure> {
-        let count = trial.variants.len();
+    /// Runs every variant once for warmth, then `rounds` times in turn; each round begins with another variant. Rounds
+    /// that other programs disturbed are repeated, `repeats` at most.
+    pub fn run(&self, trial: &mut Trial<'_>, rounds: u32, repeats: u32) -> Result<(), Failure> {
+        let (rounds, all) = (rounds as usize, rounds as usize + repeats as usize);
         let mut answer: Option<Vec<u8>> = None;
-        for round in 0..=rounds as usize {
-            for variant in (0..count).map(|at| (at + round) % count) {
-                if trial.failures[variant].is_some() {
-                    continue;
-                }
-                let (run, output) = self.once(trial, variant)?;
-                let expected = answer.get_or_insert_with(|| output.stdout.clone());
-                if !output.status.success() {
-                    let words = String::from_utf8_lossy(&output.stderr);
-                    let first = words.lines().next().unwrap_or("it said nothing").to_owned();
-                    trial.failures[variant] = Some(format!("{}: {first}", output.status));
-                } else if *expected != output.stdout {
-                    trial.failures[variant] = Some("its answer differs from that of the first run".to_owned());
-                } else if round > 0 {
-                    trial.runs[variant].push(run);
-                }
+        self.round(trial, 0, &mut answer)?;
+        loop {
+            let (done, quiet) = (trial.loads.len(), trial.loads.iter().filter(|load| !disturbs(**load)).count());
+            let wanted = (rounds - quiet).min(all - done);
+            if wanted == 0 {
+                break;
+            }
+            let (watch, mut now) = (Watch::start(), 0);
+            while now < wanted && (now == 0 || watch.elapsed() < STRETCH) {
+                now += 1;
+                self.round(trial, done + now, &mut answer)?;
+            }
+            let load = watch.load();
+            trial.loads.extend(std::iter::repeat_n(load, now));
+        }
+        trial.counts = counted(&trial.loads, rounds);
+        Ok(())
+    }
+
+    /// Runs every variant once. Round 0 does not count; the first answer is what all others must be.
+    fn round(&self, trial: &mut Trial<'_>, round: usize, answer: &mut Option<Vec<u8>>) -> Result<(), Failure> {
+        let count = trial.variants.len();
+        for variant in (0..count).map(|at| (at + round) % count) {
+            if trial.failures[variant].is_some() {
+                continue;
+            }
+            let (run, output) = self.once(trial, variant)?;
+            let expected = answer.get_or_insert_with(|| output.stdout.clone());
+            if !output.status.success() {
+                let words = String::from_utf8_lossy(&output.stderr);
+                let first = words.lines().next().unwrap_or("it said nothing").to_owned();
+                trial.failures[variant] = Some(format!("{}: {first}", output.status));
+            } else if *expected != output.stdout {
+                trial.failures[variant] = Some("its answer differs from that of the first run".to_owned());
+            } else if round > 0 {
+                trial.runs[variant].push(run);
             }
         }
         Ok(())
@@ -166,7 +226,10 @@ impl Runner {
         let [answer, statistics] = ["answer", "stats.json"].map(|name| self.directory.path().join(name));
         let to_answer = File::create(&answer).map_err(|source| Failure::output(&answer, source))?;
         let mut command = Command::new(&self.program);
-        command.args(comparison.command(application)).args(&variants[variant].arguments).stdin(Stdio::null());
+        command
+            .args(comparison.command(&application.arguments))
+            .args(&variants[variant].arguments)
+            .stdin(Stdio::null());
         command.stdout(to_answer);
         if comparison.has_statistics() {
             command.arg("--stats").arg(&statistics);
@@ -199,7 +262,7 @@ impl Runner {
 /// Every run of every trial, one per line.
 pub fn csv(trials: &[Trial<'_>]) -> String {
     let names: Vec<&str> = MEASURES.iter().map(|(_, name)| *name).collect();
-    let mut text = format!("comparison,application,variant,round,{}\n", names.join(","));
+    let mut text = format!("comparison,application,variant,round,{},foreign_percent,counts\n", names.join(","));
     for trial in trials {
         for (variant, runs) in trial.variants.iter().zip(&trial.runs) {
             for (round, run) in runs.iter().enumerate() {
@@ -208,11 +271,31 @@ pub fn csv(trials: &[Trial<'_>]) -> String {
                     .map(|(measure, _)| run.get(*measure).map_or(String::new(), |value| format!("{value:.3}")))
                     .collect();
                 let (comparison, application) = (&trial.comparison.name, trial.application.name);
+                let foreign = trial.loads[round].map_or(String::new(), |load| format!("{:.1}", load.foreign * 100.0));
+                let counts = if trial.counts[round] { "yes" } else { "no" };
                 // None of the names has a comma or a quote.
-                writeln!(text, "{comparison},{application},{},{},{}", variant.name, round + 1, fields.join(","))
+                let (name, round, fields) = (&variant.name, round + 1, fields.join(","));
+                writeln!(text, "{comparison},{application},{name},{round},{fields},{foreign},{counts}")
                     .expect("a string takes everything");
             }
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the runs were made beside a build, and the median was taken over all of them.
+    #[test]
+    fn rounds_that_others_disturbed_count_only_where_there_are_no_others() {
+        let load = |foreign| Some(Load { foreign, stolen: 0.0, foreign_least: foreign });
+        let loads = [load(0.5), load(0.01), None, load(0.09), load(0.3)];
+        assert_eq!(counted(&loads, 3), [false, true, true, true, false]);
+        // The first of those that are equally good.
+        assert_eq!(counted(&loads, 2), [false, true, true, false, false]);
+        assert_eq!(counted(&loads, 4), [false, true, true, true, true]);
+        assert_eq!(counted(&loads[..1], 1), [true]);
+    }
 }
