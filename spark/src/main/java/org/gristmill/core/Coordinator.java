@@ -134,11 +134,22 @@ public final class Coordinator {
   }
 
   public synchronized Emission start(int shuffle, int mapIndex, long attempt, String executor) {
-    return ledger(shuffle).start(mapIndex, attempt, executor);
+    ShuffleLedger s = ledger(shuffle);
+    require(mapIndex >= 0 && mapIndex < s.maps, "map " + mapIndex, s);
+    return s.start(mapIndex, attempt, executor);
+  }
+
+  /** What comes in a message is looked at before anything is made of its size. */
+  private static void require(boolean holds, String what, ShuffleLedger s) {
+    if (!holds) {
+      throw new IllegalArgumentException("a message names " + what + " of shuffle " + s.id + ", which has " + s.maps + " maps and "
+          + s.partitions + " partitions");
+    }
   }
 
   public synchronized Commit commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
     ShuffleLedger s = ledger(shuffle);
+    require(sizes.length == s.partitions && Arrays.stream(sizes).allMatch(size -> size >= 0), sizes.length + " sizes", s);
     if (!s.isWhole(attempt) || !proves(s, attempt, digest)) {
       attemptsRefused++;
       return new Commit(false, false, null, sizes, 0);
@@ -235,6 +246,7 @@ public final class Coordinator {
    */
   public synchronized Location locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
     ShuffleLedger s = ledger(shuffle);
+    require(start >= 0 && start <= end && end <= s.partitions, "partitions " + start + " to " + end, s);
     if (!s.replaced().isEmpty() && cluster.unregister(shuffle, s.replaced())) { // a map status of one came late
       s.statusesFrom(cluster.trackerEpoch());
     }
@@ -272,6 +284,7 @@ public final class Coordinator {
    */
   public synchronized boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
+    require(partition >= 0 && partition < s.partitions, "partition " + partition, s);
     incompleteReads++;
     boolean moved = home != null && s.plan() != null
         && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));

@@ -177,6 +177,8 @@ public sealed interface Message {
       };
     } catch (IOException e) {
       throw new UncheckedIOException("a message of " + bytes.length + " bytes cannot be read", e);
+    } catch (IndexOutOfBoundsException e) { // an executor by its place in a list that has no such place
+      throw new UncheckedIOException("a message of " + bytes.length + " bytes cannot be read", new IOException(e));
     }
   }
 
@@ -184,8 +186,8 @@ public sealed interface Message {
     int shuffle = in.readInt();
     int partition = in.readInt();
     Map<Integer, Long> winners = new LinkedHashMap<>();
-    for (long n = readCount(in); n > 0; n--) {
-      winners.put((int) readCount(in), in.readLong());
+    for (int n = readLength(in); n > 0; n--) {
+      winners.put(readInt(in), in.readLong());
     }
     return new Missing(shuffle, partition, winners, in.readUTF(), in.readUTF());
   }
@@ -207,7 +209,7 @@ public sealed interface Message {
   }
 
   private static BitSet readBits(DataInputStream in) throws IOException {
-    return BitSet.valueOf(in.readNBytes((int) readCount(in)));
+    return BitSet.valueOf(in.readNBytes(readLength(in)));
   }
 
   private static void writePlaced(Coordinator.Placed placed, DataOutputStream out) throws IOException {
@@ -230,13 +232,13 @@ public sealed interface Message {
     int shuffle = in.readInt();
     int epoch = in.readInt();
     List<Coordinator.Executor> executors = readExecutors(in);
-    String[] homes = new String[(int) readCount(in)];
+    String[] homes = new String[readLength(in)];
     for (int p = 0; p < homes.length; p++) {
-      homes[p] = executors.get((int) readCount(in)).id();
+      homes[p] = executors.get(readInt(in)).id();
     }
     String[] replicas = new String[homes.length];
     for (int p = 0; p < replicas.length; p++) {
-      int executor = (int) readCount(in);
+      int executor = readInt(in);
       replicas[p] = executor == 0 ? "" : executors.get(executor - 1).id();
     }
     return new Coordinator.Placed(new Plan(shuffle, epoch, homes, replicas), executors, readBits(in));
@@ -254,7 +256,7 @@ public sealed interface Message {
 
   private static List<Coordinator.Executor> readExecutors(DataInputStream in) throws IOException {
     List<Coordinator.Executor> executors = new ArrayList<>();
-    for (long n = readCount(in); n > 0; n--) {
+    for (int n = readLength(in); n > 0; n--) {
       executors.add(new Coordinator.Executor(in.readUTF(), in.readUTF(), in.readInt()));
     }
     return executors;
@@ -279,11 +281,11 @@ public sealed interface Message {
     int epoch = in.readInt();
     List<Coordinator.Executor> executors = readExecutors(in);
     List<Coordinator.Executor> homes = new ArrayList<>();
-    for (long n = readCount(in); n > 0; n--) {
-      homes.add(executors.get((int) readCount(in)));
+    for (int n = readLength(in); n > 0; n--) {
+      homes.add(executors.get(readInt(in)));
     }
     Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (long n = readCount(in); n > 0; n--) {
+    for (int n = readLength(in); n > 0; n--) {
       partial.put(in.readLong(), readEmission(in));
     }
     return new Coordinator.Location(epoch, homes, new Lineage(partial));
@@ -297,7 +299,7 @@ public sealed interface Message {
   }
 
   private static long[] readSizes(DataInputStream in) throws IOException {
-    long[] sizes = new long[(int) readCount(in)];
+    long[] sizes = new long[readLength(in)];
     for (int i = 0; i < sizes.length; i++) {
       sizes[i] = readCount(in);
     }
@@ -313,14 +315,32 @@ public sealed interface Message {
     out.writeByte((int) rest);
   }
 
+  /** How many of something follow. Each takes a byte at least, so more than there are bytes is refused before room is made for them. */
+  private static int readLength(DataInputStream in) throws IOException {
+    long length = readCount(in);
+    if (length > in.available()) {
+      throw new IOException("it declares " + length + " of something in " + in.available() + " bytes");
+    }
+    return (int) length;
+  }
+
+  private static int readInt(DataInputStream in) throws IOException {
+    long value = readCount(in);
+    if (value > Integer.MAX_VALUE) {
+      throw new IOException(value + " where a number of 31 bits is expected");
+    }
+    return (int) value;
+  }
+
   private static long readCount(DataInputStream in) throws IOException {
     long value = 0;
-    for (int shift = 0; ; shift += 7) {
+    for (int shift = 0; shift < Long.SIZE - 1; shift += 7) {
       int b = in.readUnsignedByte();
       value |= (long) (b & 0x7f) << shift;
       if (b < 0x80) {
         return value;
       }
     }
+    throw new IOException("a number of more than 63 bits");
   }
 }

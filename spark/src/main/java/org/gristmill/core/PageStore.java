@@ -72,6 +72,11 @@ public final class PageStore implements AutoCloseable {
     return lane(partition).file(shuffle, offset, length);
   }
 
+  /** The length of the largest segment on the partition's disk: nobody has to read more at a time for the sake of one. */
+  public int largestSegment(int shuffle, int partition) throws IOException {
+    return lane(partition).largestSegment(shuffle);
+  }
+
   public void remove(int shuffle) throws IOException {
     for (StoreLane lane : lanes) {
       lane.remove(shuffle);

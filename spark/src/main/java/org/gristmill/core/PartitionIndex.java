@@ -16,12 +16,14 @@ public record PartitionIndex(List<Entry> entries) {
   public static final int MAGIC = 0x474d4931; // "GMI1"
   private static final int HEAD_BYTES = 8;
   private static final int ENTRY_BYTES = 33;
+  /** No store file is longer: an offset must fit into the name of a block. */
+  public static final long OFFSET_MAX = (1L << 40) - 1;
 
   /** One segment: who wrote it, and the {@code bytes} (header included) at {@code offset} of the store file. */
   public record Entry(int mapIndex, long attempt, int sequence, boolean last, int records, long offset, int bytes) {}
 
   public byte[] encode() {
-    ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + ENTRY_BYTES * entries.size());
+    ByteBuffer out = ByteBuffer.allocate(Math.toIntExact(HEAD_BYTES + (long) ENTRY_BYTES * entries.size()));
     out.putInt(MAGIC).putInt(entries.size());
     for (Entry e : entries) {
       out.putInt(e.mapIndex).putLong(e.attempt).putInt(e.sequence).put((byte) (e.last ? 1 : 0)).putInt(e.records);
@@ -40,7 +42,12 @@ public record PartitionIndex(List<Entry> entries) {
     }
     List<Entry> entries = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
-      entries.add(new Entry(in.getInt(), in.getLong(), in.getInt(), in.get() != 0, in.getInt(), in.getLong(), in.getInt()));
+      Entry e = new Entry(in.getInt(), in.getLong(), in.getInt(), in.get() != 0, in.getInt(), in.getLong(), in.getInt());
+      if ((e.mapIndex | e.sequence | e.records) < 0 || e.attempt < 0 || e.bytes < Segment.HEADER_BYTES || e.offset < 0
+          || e.offset > OFFSET_MAX - e.bytes) {
+        throw new IOException("a partition index names a segment that cannot be: " + e);
+      }
+      entries.add(e);
     }
     return new PartitionIndex(entries);
   }

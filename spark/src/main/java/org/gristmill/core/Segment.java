@@ -43,7 +43,7 @@ public final class Segment {
     header.putInt(crc(bytes, 0, length));
   }
 
-  /** Reads the header at {@code offset}; the body must lie within {@code limit}. */
+  /** Reads the header at {@code offset}; the body must lie within {@code limit}, and no number may be negative. */
   public static Header header(byte[] bytes, int offset, int limit) throws IOException {
     if (limit - offset < HEADER_BYTES) {
       throw new IOException("segment header cut off: " + (limit - offset) + " bytes left, " + HEADER_BYTES + " needed");
@@ -57,6 +57,9 @@ public final class Segment {
         (in.getInt() & FLAG_LAST) != 0, in.getInt(), in.getInt(), in.getInt());
     if (header.bodyBytes < 0 || header.bodyBytes > limit - offset - HEADER_BYTES) {
       throw new IOException("segment body cut off at byte " + offset + ": " + header);
+    }
+    if ((header.shuffle | header.partition | header.mapIndex | header.sequence | header.records) < 0 || header.attempt < 0) {
+      throw new IOException("a segment with a negative number at byte " + offset + ": " + header);
     }
     return header;
   }

@@ -8,16 +8,26 @@ import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
-/** The file of one shuffle on one disk of a home. One thread writes; any thread reads. */
+/** The file of one shuffle on one disk of a home. One thread writes; any thread reads; no other user of the machine does. */
 final class StoreFile implements Closeable {
   private final File file;
   private final FileChannel channel;
 
   StoreFile(File file) throws IOException {
     this.file = file;
-    channel = FileChannel.open(file.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+    channel = FileChannel.open(file.toPath(), Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), ownerOnly(file.toPath()));
+  }
+
+  private static FileAttribute<?>[] ownerOnly(Path path) {
+    return path.getFileSystem().supportedFileAttributeViews().contains("posix")
+        ? new FileAttribute<?>[] {PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))}
+        : new FileAttribute<?>[0];
   }
 
   /** @param piece what is written at a time; outside of the heap, from where the kernel takes it without another copy */

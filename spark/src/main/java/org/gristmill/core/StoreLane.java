@@ -125,6 +125,9 @@ final class StoreLane implements AutoCloseable {
   }
 
   byte[] read(int id, long offset, int length) throws IOException {
+    synchronized (this) {
+      stored(id, offset, length); // first: what is asked for may come from anywhere
+    }
     byte[] bytes = new byte[length];
     for (int at = 0, count; at < length; at += count) {
       long from = offset + at;
@@ -137,7 +140,7 @@ final class StoreLane implements AutoCloseable {
       }
       count = (int) Math.min(length - at, piece.end() - from);
       if (piece.tail() != null) {
-        piece.tail().copy((int) (from - piece.start()), bytes, at, count);
+        piece.tail().copy(from - piece.start(), bytes, at, count);
       } else if (file != null) {
         file.read(from, bytes, at, count);
       } else {
@@ -149,9 +152,22 @@ final class StoreLane implements AutoCloseable {
 
   /** The file of a shuffle, if these bytes are in it; null while some are in memory. */
   synchronized File file(int id, long offset, int length) throws IOException {
-    Shuffle shuffle = stored(id);
+    Shuffle shuffle = stored(id, offset, length);
     StoreLog.Piece piece = shuffle.log.at(offset);
     return piece.tail() == null && piece.end() >= offset + length && shuffle.file != null ? shuffle.file.file() : null;
+  }
+
+  /** The largest segment of a shuffle here. */
+  synchronized int largestSegment(int id) throws IOException {
+    return stored(id).log.largestBytes();
+  }
+
+  private Shuffle stored(int id, long offset, int length) throws IOException {
+    Shuffle shuffle = stored(id);
+    if (!shuffle.log.has(offset, length)) {
+      throw new IOException("of shuffle " + id + " there are no " + length + " bytes at byte " + offset + " here");
+    }
+    return shuffle;
   }
 
   private Shuffle stored(int id) throws IOException {

@@ -31,12 +31,14 @@ final class StoreLog {
   private long growingBytes;
   private long placedBytes;
   private long end;
+  private int largestBytes;
 
   /** @param placeBytes size at which a tail gets its place */
   void add(byte[] segment, Segment.Header header, int placeBytes) {
     Tail tail = growing.computeIfAbsent(header.partition(), k -> new Tail());
     tail.add(segment, header);
     growingBytes += segment.length;
+    largestBytes = Math.max(largestBytes, segment.length);
     if (tail.length() >= placeBytes) {
       place(header.partition());
     }
@@ -60,6 +62,16 @@ final class StoreLog {
       entries.add(new PartitionIndex.Entry(h.mapIndex(), h.attempt(), h.sequence(), h.last(), h.records(), end, h.segmentBytes()));
       end += h.segmentBytes();
     }
+  }
+
+  /** The largest segment so far. */
+  int largestBytes() {
+    return largestBytes;
+  }
+
+  /** Whether all of these bytes have been placed. */
+  boolean has(long offset, int length) {
+    return offset >= 0 && length >= 0 && offset <= end - length;
   }
 
   Piece at(long offset) {
@@ -109,7 +121,7 @@ final class StoreLog {
   }
 
   private List<Integer> largestFirst() {
-    return growing.entrySet().stream().sorted(Comparator.comparingInt(e -> -e.getValue().length())).map(Map.Entry::getKey).toList();
+    return growing.entrySet().stream().sorted(Comparator.comparingLong(e -> -e.getValue().length())).map(Map.Entry::getKey).toList();
   }
 
   /** A batch is in the file now. */

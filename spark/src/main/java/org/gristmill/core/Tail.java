@@ -7,7 +7,7 @@ import java.util.List;
 final class Tail {
   private final List<byte[]> segments = new ArrayList<>();
   private final List<Segment.Header> headers = new ArrayList<>();
-  private int length;
+  private long length;
 
   void add(byte[] segment, Segment.Header header) {
     segments.add(segment);
@@ -15,7 +15,7 @@ final class Tail {
     length += segment.length;
   }
 
-  int length() {
+  long length() {
     return length;
   }
 
@@ -28,13 +28,13 @@ final class Tail {
   }
 
   /** Copies {@code count} bytes from byte {@code from} on. */
-  void copy(int from, byte[] into, int at, int count) {
-    int skip = from;
+  void copy(long from, byte[] into, int at, int count) {
+    long skip = from;
     int copied = 0;
     for (byte[] segment : segments) {
-      int here = Math.min(segment.length - skip, count - copied);
+      int here = (int) Math.min(segment.length - skip, count - copied);
       if (here > 0) {
-        System.arraycopy(segment, skip, into, at + copied, here);
+        System.arraycopy(segment, (int) skip, into, at + copied, here);
         copied += here;
       }
       skip = Math.max(0, skip - segment.length);

@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
+import org.gristmill.core.PartitionIndex;
 
 /**
  * How what we move is named in Spark's block transfer, which only knows shuffle blocks by (shuffle, map id, reduce id). Bit 62
@@ -17,7 +18,7 @@ final class BlockNames {
   static final int PARTITIONS_MAX = 1 << 22;
   private static final long MARK = 1L << 62;
   private static final int OFFSET_BITS = 40;
-  private static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
+  private static final long OFFSET_MASK = PartitionIndex.OFFSET_MAX;
 
   private BlockNames() {}
 

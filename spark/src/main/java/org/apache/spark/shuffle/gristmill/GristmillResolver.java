@@ -23,6 +23,7 @@ import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleMergedBlockId;
 import org.gristmill.core.ArrivingParcel;
 import org.gristmill.core.PageStore;
+import org.gristmill.core.Settings;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.List;
@@ -35,11 +36,13 @@ import scala.collection.immutable.Seq;
 final class GristmillResolver implements ShuffleBlockResolver, MigratableResolver {
   private final Supplier<ExecutorNode> node;
   private final IndexShuffleBlockResolver sort;
+  private final int readBytes;
   private final TransportConf transport;
 
-  GristmillResolver(SparkConf conf, Supplier<ExecutorNode> node, IndexShuffleBlockResolver sort) {
+  GristmillResolver(SparkConf conf, Settings settings, Supplier<ExecutorNode> node, IndexShuffleBlockResolver sort) {
     this.node = node;
     this.sort = sort;
+    readBytes = settings.size(Settings.READ_BYTES);
     transport = SparkTransportConf.fromSparkConf(conf, "shuffle", 0, Option.empty(), Option.empty());
   }
 
@@ -58,6 +61,11 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
         return new NioManagedBuffer(ByteBuffer.wrap(store.index(shuffle, partition).encode()));
       }
       long offset = BlockNames.offset(range);
+      int bytesMax = Math.max(readBytes, store.largestSegment(shuffle, partition));
+      if (bytes < 0 || bytes > bytesMax) {
+        throw new IOException("a reader asks for " + bytes + " bytes at a time, at most " + bytesMax + " are given ("
+            + Settings.READ_BYTES.key() + ")");
+      }
       File file = store.file(shuffle, partition, offset, bytes);
       return file != null ? new FileSegmentManagedBuffer(transport, file, offset, bytes)
           : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));

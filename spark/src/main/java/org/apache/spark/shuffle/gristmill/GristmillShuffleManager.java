@@ -70,7 +70,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     codec = new SegmentCodec(conf, env.serializerManager());
     inFlightBytes = conf.getSizeAsMb("spark.reducer.maxSizeInFlight", "48m") << 20;
     sort = new SortShuffleManager(conf);
-    resolver = new GristmillResolver(conf, this::node, sort.shuffleBlockResolver());
+    resolver = new GristmillResolver(conf, settings, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
       Recovery recovery = Recovery.valueOf(settings.word(Settings.RECOVERY).toUpperCase(Locale.ROOT));
       driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, timeoutMs);

@@ -55,15 +55,17 @@ interface PartitionSource {
 
   record Remote(BlockTransferService service, Patience patience, Coordinator.Executor home, int shuffle, int partition)
       implements PartitionSource {
+    private static final int ANY = -1;
+
     @Override
     public PartitionIndex index() throws IOException {
-      byte[] bytes = patience.await(fetch(BlockNames.index(shuffle, partition)), home.id(), "the index of partition " + partition);
+      byte[] bytes = patience.await(fetch(BlockNames.index(shuffle, partition), ANY), home.id(), "the index of partition " + partition);
       return PartitionIndex.decode(ByteBuffer.wrap(bytes));
     }
 
     @Override
     public CompletableFuture<byte[]> read(long offset, int length) {
-      return fetch(BlockNames.range(shuffle, partition, offset, length));
+      return fetch(BlockNames.range(shuffle, partition, offset, length), length);
     }
 
     @Override
@@ -76,13 +78,17 @@ interface PartitionSource {
       return false;
     }
 
-    private CompletableFuture<byte[]> fetch(String block) {
+    /** @param length that the block must have, or ANY */
+    private CompletableFuture<byte[]> fetch(String block, int length) {
       CompletableFuture<byte[]> result = new CompletableFuture<>();
       BlockFetchingListener listener = new BlockFetchingListener() {
         @Override
         public void onBlockFetchSuccess(String id, ManagedBuffer data) {
           patience.heard(home.id());
           try {
+            if (length != ANY && data.size() != length) {
+              throw new IOException("asked for " + length + " bytes, got " + data.size());
+            }
             ByteBuffer from = data.nioByteBuffer();
             byte[] bytes = new byte[from.remaining()];
             from.get(bytes);

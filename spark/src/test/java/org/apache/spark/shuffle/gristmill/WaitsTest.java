@@ -152,7 +152,7 @@ class WaitsTest {
   /** Spark answers exceptions of whoever takes a parcel, not errors: the sender's pages were never free again. */
   @Test
   void anErrorWhileAParcelIsTakenInReachesItsSender() {
-    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), () -> sneak(new StackOverflowError("too deep")), null);
+    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(entry -> null), () -> sneak(new StackOverflowError("too deep")), null);
     StreamCallbackWithID parcel = resolver.putShuffleBlockAsStream(BlockNames.parcel(1, 1, 0), null);
     assertTrue(assertThrows(IOException.class, () -> parcel.onComplete("")).getMessage().contains("too deep"));
   }
