@@ -89,15 +89,29 @@ final class TestCluster implements AutoCloseable {
     return Files.readString(Path.of("/proc/" + process.pid() + "/cmdline"), StandardCharsets.ISO_8859_1);
   }
 
-  /** The files that hold partitions. Spark may delete others while we look. */
+  /** The files that hold partitions. */
   List<Path> storeFiles() throws IOException {
+    return files().stream().filter(file -> file.toString().endsWith(".store")).toList();
+  }
+
+  /** The names of all files of executors that have this word in them. */
+  List<String> filesWith(String word) throws IOException {
+    List<String> found = new ArrayList<>();
+    for (Path file : files()) {
+      if (Files.readString(file, StandardCharsets.ISO_8859_1).contains(word)) {
+        found.add(file.getFileName().toString());
+      }
+    }
+    return found;
+  }
+
+  /** All files below Spark's local folders. Spark may delete others while we look. */
+  private List<Path> files() throws IOException {
     List<Path> found = new ArrayList<>();
     Files.walkFileTree(folder, new SimpleFileVisitor<>() {
       @Override
       public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-        if (file.toString().endsWith(".store")) {
-          found.add(file);
-        }
+        found.add(file);
         return FileVisitResult.CONTINUE;
       }
 
