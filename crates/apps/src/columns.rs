@@ -7,6 +7,7 @@ use gristmill::{Records, Source, Split};
 
 use crate::error::{Error, Result};
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
+use crate::row::Parsers;
 
 /// A column of a CSV file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +99,7 @@ fn named(line: &ByteRecord, name: &str) -> Vec<usize> {
 pub(crate) struct Table<const N: usize> {
     dialect: Dialect,
     delimiter: u8,
+    parsers: Parsers,
     /// Where they are in each file of the input.
     files: Vec<Places<N>>,
     /// Their fields in the first row that has something in all of them, among those that were looked at.
@@ -184,6 +186,7 @@ impl<const N: usize> Table<N> {
             let table = table.get_or_insert_with(|| Table {
                 dialect: *dialect,
                 delimiter,
+                parsers: Parsers::new(delimiter, dialect.quote),
                 files: vec![Places { places: [0; N], start: 0 }; sources.len()],
                 first: None,
                 notes: Vec::new(),
@@ -251,14 +254,8 @@ impl<const N: usize> Table<N> {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
             if !line.is_empty() {
-                let mut fields: [&[u8]; N] = [&[]; N];
-                for (field, place) in fields.iter_mut().zip(places) {
-                    *field = nth(line, place, self.delimiter).ok_or_else(|| {
-                        let count = memchr::memchr_iter(self.delimiter, line).count() + 1;
-                        (at, format!("there is no column {}, only {count}", place + 1))
-                    })?;
-                }
-                take(fields).map_err(|(column, why)| (at, format!("column {}: {why}", places[column] + 1)))?;
+                let count = || memchr::memchr_iter(self.delimiter, line).count() + 1;
+                take_row(places, |place| nth(line, place, self.delimiter), count, take).map_err(|why| (at, why))?;
             }
             at += end + 1;
         }
@@ -273,23 +270,30 @@ impl<const N: usize> Table<N> {
         skip: usize,
         take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
     ) -> std::result::Result<(), (usize, String)> {
-        let mut reader = self.dialect.reader(self.delimiter, &text[skip..]);
-        let mut row = ByteRecord::new();
-        loop {
-            let before = skip + reader.position().byte() as usize;
-            if !reader.read_byte_record(&mut row).map_err(|error| (before, error.to_string()))? {
-                return Ok(());
+        let wanted = places.into_iter().max().map_or(0, |last| last + 1);
+        self.parsers.with_rows(text, skip, wanted, |rows| {
+            while rows.read() {
+                take_row(places, |place| rows.field(place), || rows.fields(), take)
+                    .map_err(|why| (rows.start(), why))?;
             }
-            let at = || skip + row.position().map_or(0, |position| position.byte() as usize);
-            let mut fields: [&[u8]; N] = [&[]; N];
-            for (field, place) in fields.iter_mut().zip(places) {
-                *field = row
-                    .get(place)
-                    .ok_or_else(|| (at(), format!("there is no column {}, only {}", place + 1, row.len())))?;
-            }
-            take(fields).map_err(|(column, why)| (at(), format!("column {}: {why}", places[column] + 1)))?;
-        }
+            Ok(())
+        })
     }
+}
+
+/// Calls `take` with the fields of a row at these places; says what is wrong with it.
+#[inline(always)]
+fn take_row<'r, const N: usize>(
+    places: [usize; N],
+    field_at: impl Fn(usize) -> Option<&'r [u8]>,
+    count: impl Fn() -> usize,
+    take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
+) -> std::result::Result<(), String> {
+    let mut fields: [&[u8]; N] = [&[]; N];
+    for (field, place) in fields.iter_mut().zip(places) {
+        *field = field_at(place).ok_or_else(|| format!("there is no column {}, only {}", place + 1, count()))?;
+    }
+    take(fields).map_err(|(column, why)| format!("column {}: {why}", places[column] + 1))
 }
 
 /// With which some files of UTF-8 begin; it belongs to no field.

@@ -32,6 +32,7 @@ mod palindromes;
 mod pca;
 #[cfg(feature = "images")]
 mod pictures;
+mod row;
 mod sort;
 mod string_match;
 mod sum;
