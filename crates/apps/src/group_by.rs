@@ -6,12 +6,21 @@ use crate::columns::{Column, Fault, Table};
 use crate::error::{Error, Result, whole_records};
 use crate::fields::Fields;
 use crate::heading::Dialect;
-use crate::sum::{self, Number, Sum};
+use crate::sum::{self, Number, Overflow, Sum, whole};
 
-/// Sums over pairs of 32-bit numbers, key and value, little end first. Exact: 64 bits hold the sum of 2^32 values.
+/// Sums over pairs of 32-bit numbers, key and value, little end first. Exact: 64 bits hold the sum of any 2^32 values, and of
+/// more of them [`NumberPairs::sum`] tells whether they did.
 pub struct NumberPairs;
 
 impl NumberPairs {
+    /// The value of a sum of the result.
+    ///
+    /// # Errors
+    /// The sum is 2^64 - 1 or more.
+    pub fn sum(sum: u64) -> std::result::Result<u64, Overflow> {
+        whole(sum)
+    }
+
     /// The job over the pairs of `input`.
     ///
     /// # Errors
@@ -25,7 +34,7 @@ impl NumberPairs {
 impl MapReduce for NumberPairs {
     type Key = u32;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+    const COMBINE: Option<Combine<u64>> = Some(sum::ADD_WHOLE);
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
         for pair in split.bytes().as_chunks::<8>().0 {
@@ -205,5 +214,30 @@ impl MapReduce for CountBy {
             out.emit(key, 1);
             Ok(())
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The sum of more than 2^32 pairs with one key began again at 0, and nothing was said.
+        #[test]
+        fn a_sum_of_pairs_is_right_or_too_large_in_whatever_order(
+            parts in prop::collection::vec(prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from)], 1..6),
+        ) {
+            let add = NumberPairs::COMBINE.expect("pairs combine");
+            let exact: u128 = parts.iter().copied().map(u128::from).sum();
+            let expected = u64::try_from(exact).ok().filter(|sum| *sum < u64::MAX).ok_or(Overflow::Word);
+            for first in 0..parts.len() {
+                let (later, sooner) = parts.split_at(first);
+                let sum = sooner.iter().chain(later).copied().reduce(add).expect("there is one");
+                prop_assert_eq!(NumberPairs::sum(sum), expected);
+                prop_assert_eq!(crate::Palindromes::total(parts.iter().copied()), expected);
+            }
+        }
     }
 }

@@ -55,7 +55,7 @@ pub use palindromes::{Algorithm, Palindromes};
 pub use pca::{Component, Covariances, Pca};
 pub use sort::{SortLines, SortLinesBy, SortTera, TERA_KEY_BYTES, TERA_RECORD_BYTES, TERA_RECORDS};
 pub use string_match::{Counts as Matches, Keys};
-pub use sum::{Number, Overflow, Sum};
+pub use sum::{Number, Overflow, RowsLeftOut, Sum};
 pub use terasort::{Validated, tera_generate, tera_validate};
 pub use tile_search::{Board, Found, TileSearch};
 pub use word_count::{Words, alpha_words, space_words};

@@ -167,7 +167,7 @@ impl Columns {
         let mut sums = [0.0; SUMS];
         let mut left_out = 0;
         pairs.iter().for_each(|(key, sum)| match sum.rows_left_out() {
-            Some(rows) => left_out = rows,
+            Some(counted) => left_out = counted.rows,
             None => sums[usize::from(key)] = sum.nearest(),
         });
         let [n, x, y, xx, yy, xy] = sums;

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
 
+use crate::sum::{self, Overflow, whole};
+
 /// How palindromes are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
@@ -35,7 +37,15 @@ impl Palindromes {
         Palindromes { algorithm }
     }
 
-    /// The job: the name of each file that has a line, and its number of palindromes.
+    /// The number of palindromes of one file of the result, or of several: lines of some GiB have 2^60 of them.
+    ///
+    /// # Errors
+    /// There are 2^64 - 1 or more.
+    pub fn total(counts: impl IntoIterator<Item = u64>) -> Result<u64, Overflow> {
+        whole(counts.into_iter().fold(0, sum::ADD_WHOLE))
+    }
+
+    /// The job: the name of each file that has a line, and its number of palindromes, as [`Palindromes::total`] takes them.
     pub fn job(&self, input: Input) -> Job<'_, Palindromes> {
         Job::new(self, input).records(Records::Lines)
     }
@@ -59,7 +69,7 @@ impl Palindromes {
 impl MapReduce for Palindromes {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+    const COMBINE: Option<Combine<u64>> = Some(sum::ADD_WHOLE);
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
         let count = self.in_lines(split.lines());

@@ -67,6 +67,18 @@ enum Content {
     Rows,
 }
 
+/// Rows without a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowsLeftOut {
+    /// How many they are.
+    pub rows: u64,
+    /// How many pairs the map function has emitted to count them.
+    pub pairs: u64,
+}
+
+/// One pair that counts rows; below it are the rows.
+const COUNT: i128 = 1 << BIN_BITS;
+
 /// A number as it was written, or the value of a sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
@@ -85,6 +97,18 @@ pub enum Overflow {
     /// Of fractions.
     #[error("the sum of its numbers is beyond the largest floating-point number, about 1.8e308")]
     Fraction,
+    /// Of whole numbers whose sum is kept in 64 bits.
+    #[error("the sum is beyond 64 bits, about 1.8e19")]
+    Word,
+}
+
+/// Adds two sums that nearly always fit into 64 bits. One that does not stays the largest number, in whatever order its numbers
+/// come.
+pub(crate) const ADD_WHOLE: Combine<u64> = u64::saturating_add;
+
+/// The value of a sum by [`ADD_WHOLE`]. The largest number counts as too large.
+pub(crate) fn whole(sum: u64) -> Result<u64, Overflow> {
+    if sum == u64::MAX { Err(Overflow::Word) } else { Ok(sum) }
 }
 
 fn words(bin: i128) -> [u64; 2] {
@@ -157,12 +181,14 @@ impl Sum {
 
     /// So many rows without a number, to be added up under a key of their own.
     pub(crate) fn rows(count: u64) -> Sum {
-        Sum { content: Content::Rows, ..Sum::whole(count.into()) }
+        Sum { content: Content::Rows, ..Sum::whole(i128::from(count) + COUNT) }
     }
 
-    /// How many rows had no number, if it is that which was counted, under the key [`SumBy::LEFT_OUT`](crate::SumBy::LEFT_OUT).
-    pub fn rows_left_out(&self) -> Option<u64> {
-        (self.content == Content::Rows).then(|| self.exact().map_or(u64::MAX, |count| count as u64))
+    /// What was counted, if this is a count of rows without a number, under the key
+    /// [`SumBy::LEFT_OUT`](crate::SumBy::LEFT_OUT).
+    pub fn rows_left_out(&self) -> Option<RowsLeftOut> {
+        let counts = (self.content == Content::Rows).then(|| self.exact().unwrap_or(i128::MAX))?;
+        Some(RowsLeftOut { rows: (counts % COUNT) as u64, pairs: (counts / COUNT) as u64 })
     }
 
     /// Its value: whole if all that was added is, else the nearest `f64`; `None` if nothing was added.

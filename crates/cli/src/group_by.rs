@@ -1,6 +1,5 @@
 //! `gristmill group-by`: sums and counts by key.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
@@ -11,8 +10,9 @@ use crate::common::Common;
 use crate::failure::Failure;
 use crate::inputs::INPUT;
 use crate::output::{Output, Ranking};
+use crate::progress::Besides;
 use crate::rows::{Field, Kind};
-use crate::runs::Runs;
+use crate::runs::{Runs, too_large};
 use crate::tables::{Contents, Tables, tell_left_out, tell_notes};
 
 /// Sum a number, or count, over all records that have the same key
@@ -84,7 +84,7 @@ impl GroupBy {
         let quiet = self.common.job.quiet;
         let column = |text: &str| text.parse::<Column>().map_err(Failure::Usage);
         let summary = match (self.rows(&mut input)?, &self.by, &self.sum) {
-            (Rows::Pairs, None, _) => runs.write(NumberPairs.job(input)?, &self.ranking, output)?,
+            (Rows::Pairs, None, _) => self.write_pairs(input, &runs, output)?,
             (Rows::Pairs, Some(_), _) => {
                 return Err(Failure::Usage("pairs of numbers have no columns: leave out --by".into()));
             }
@@ -117,41 +117,46 @@ impl GroupBy {
         input: Input,
         runs: &Runs<'_>,
         column: &str,
-        mut output: Output,
+        output: Output,
     ) -> Result<Summary, Failure> {
         let quiet = self.common.job.quiet;
         tell_notes(program.notes(), quiet);
-        let mut written = Ok(());
-        let mut overflow = None;
         let mut left_out = 0;
-        let summary = runs.visit(
-            program.job(input),
-            &self.ranking,
-            |sum: Sum| sum.rows_left_out().is_none(),
-            |key: &[u8], sum: Sum| {
-                if let Some(rows) = sum.rows_left_out() {
-                    left_out = rows;
-                    return ControlFlow::Continue(());
-                }
-                let field = match sum.value() {
-                    Ok(None) => Field::Nothing,
-                    Ok(Some(Number::Whole(value))) => Field::Whole(value),
-                    Ok(Some(Number::Fraction(value))) => Field::Number(value),
-                    Err(why) => {
-                        overflow = Some(format!("key {:?}: {why}", String::from_utf8_lossy(key)));
-                        return ControlFlow::Break(());
-                    }
-                };
-                written = output.row(&[Field::Bytes(key), field]);
-                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            },
-        )?;
-        if let Some(overflow) = overflow {
-            return Err(gristmill_apps::Error::Question(overflow).into());
-        }
-        output.finish(written)?;
+        let is_row = |sum: Sum| sum.rows_left_out().is_none();
+        let job = program.job(input);
+        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], sum: Sum| {
+            if let Some(counted) = sum.rows_left_out() {
+                left_out = counted.rows;
+                runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });
+                return Ok(None);
+            }
+            let field = match sum
+                .value()
+                .map_err(|why| too_large(format_args!("key {:?}", String::from_utf8_lossy(key)), why))?
+            {
+                None => Field::Nothing,
+                Some(Number::Whole(value)) => Field::Whole(value),
+                Some(Number::Fraction(value)) => Field::Number(value),
+            };
+            Ok(Some(field))
+        })?;
         tell_left_out(left_out, column, quiet);
         Ok(summary)
+    }
+
+    /// Writes the sum of each key of pairs of numbers.
+    fn write_pairs(&self, input: Input, runs: &Runs<'_>, output: Output) -> Result<Summary, Failure> {
+        runs.write_fields(
+            NumberPairs.job(input)?,
+            &self.ranking,
+            |_| true,
+            output,
+            |key, sum| {
+                NumberPairs::sum(sum)
+                    .map(|sum| Some(Field::Integer(sum)))
+                    .map_err(|why| too_large(format_args!("key {key}"), why))
+            },
+        )
     }
 
     /// What the input is, by option or by what names and first bytes of the files say.

@@ -6,7 +6,7 @@ use crate::common::Common;
 use crate::failure::Failure;
 use crate::output::Ranking;
 use crate::rows::{Field, Kind};
-use crate::runs::Runs;
+use crate::runs::{Runs, too_large};
 
 /// Count the palindromic substrings of every line, by file
 ///
@@ -66,13 +66,25 @@ impl Palindromes {
             Print::Files => {
                 let output =
                     self.common.destination.open([Kind::Bytes.named("file"), Kind::Integer.named("palindromes")])?;
-                runs.write(job, &self.ranking, output)?
+                runs.write_fields(
+                    job,
+                    &self.ranking,
+                    |_| true,
+                    output,
+                    |file, count| {
+                        let failed = |why| too_large(String::from_utf8_lossy(file), why);
+                        gristmill_apps::Palindromes::total([count])
+                            .map(|count| Some(Field::Integer(count)))
+                            .map_err(failed)
+                    },
+                )?
             }
             Print::Total => {
                 let mut output =
                     self.common.destination.open([Kind::Text.named("name"), Kind::Integer.named("palindromes")])?;
                 let (files, summary) = runs.run(job)?;
-                let total = files.iter().map(|(_, count)| count).sum();
+                let counts = files.iter().map(|(_, count)| count);
+                let total = gristmill_apps::Palindromes::total(counts).map_err(|why| too_large("total", why))?;
                 let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
                 output.finish(written)?;
                 summary

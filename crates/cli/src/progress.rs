@@ -154,7 +154,7 @@ impl Terminal {
     }
 
     /// Tells how many workers were replaced, and, on a terminal, what was done in which time.
-    pub fn sum_up(&self, summary: &Summary, pairs: &str, keys: &str) {
+    pub fn sum_up(&self, summary: &Summary, besides: Besides, pairs: &str, keys: &str) {
         self.clear();
         if self.quiet {
             return;
@@ -163,9 +163,16 @@ impl Terminal {
             tell(format_args!("{} workers died in all; the result is complete", summary.deaths.len()));
         }
         if self.is_watched() {
-            messages::line(line(summary, self.unit.get(), pairs, keys));
+            messages::line(line(summary, self.unit.get(), besides, pairs, keys));
         }
     }
+}
+
+/// Pairs and keys of a job that are no part of its answer: they count what was left out of it.
+#[derive(Clone, Copy, Default)]
+pub struct Besides {
+    pub pairs: u64,
+    pub keys: u64,
 }
 
 /// Parts of a whole bar.
@@ -226,15 +233,15 @@ fn message(progress: Progress, unit: Unit, rate: Option<f64>) -> String {
 }
 
 /// `16,337,462 words (1,734,022 distinct) in 95.4 MiB, 0.31 s, 307.7 MiB/s, 2 workers`
-fn line(summary: &Summary, unit: Unit, pairs: &str, keys: &str) -> String {
+fn line(summary: &Summary, unit: Unit, besides: Besides, pairs: &str, keys: &str) -> String {
     let counted = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
     let seconds = summary.wall_ns as f64 / 1e9;
     // What a dead worker had emitted is counted with what its successor emitted.
     let about = if summary.deaths.is_empty() { "" } else { "about " };
     let mut line = format!(
         "{about}{} {pairs} ({about}{} {keys})",
-        HumanCount(counted.get(Count::PairsEmitted)),
-        HumanCount(counted.get(Count::Keys)),
+        HumanCount(counted.get(Count::PairsEmitted).saturating_sub(besides.pairs)),
+        HumanCount(counted.get(Count::Keys).saturating_sub(besides.keys)),
     );
     let took = match unit {
         Unit::Bytes => {
@@ -284,5 +291,24 @@ mod tests {
         assert_eq!(message(Unit::Share, Some(1e9)), "50 %, 2 workers");
         assert_eq!(message(Unit::Steps(Some(100)), None), "step 5 of at most 100, 2 workers");
         assert_eq!(message(Unit::Steps(None), None), "step 5, 2 workers");
+    }
+
+    /// A sum of three rows by three keys, one of them without a number, said "4 keys (4 distinct)".
+    #[test]
+    fn what_counts_rows_that_were_left_out_is_no_key() {
+        let mut rows = gristmill::Input::bytes("rows", b"fig,1\npear,\nkiwi,2\n").expect("in memory");
+        let [by, sum] = [1, 2].map(gristmill_apps::Column::Number);
+        let program = gristmill_apps::SumBy::csv(&mut rows, &Default::default(), by, sum).expect("rows");
+        let mut besides = Besides::default();
+        let job = program.job(rows).isolation(gristmill::Isolation::Thread).workers(1);
+        let summary = job.run_while(|_, sum| {
+            if let Some(rows) = sum.rows_left_out() {
+                besides = Besides { pairs: rows.pairs, keys: 1 };
+                assert_eq!(rows.rows, 1);
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+        let line = line(&summary.expect("summed"), Unit::Bytes, besides, "keys", "distinct");
+        assert!(line.starts_with("3 keys (3 distinct)"), "{line}");
     }
 }

@@ -1,6 +1,7 @@
 //! The jobs of a subcommand, with the options, progress and statistics that all subcommands share.
 
 use std::cell;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill::{
     BadFile, Choice, Datum, Error, Input, InputNews, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target,
 };
+use gristmill_apps::Overflow;
 
 use crate::bad_records::BadRecords;
 use crate::common::Common;
@@ -17,7 +19,7 @@ use crate::job_options::JobOptions;
 use crate::messages::line;
 use crate::output::{Destination, Output, Ranking};
 use crate::outputs::Outputs;
-use crate::progress::{Terminal, Unit};
+use crate::progress::{Besides, Terminal, Unit};
 use crate::rows::Field;
 use crate::stats::Stats;
 
@@ -37,6 +39,7 @@ pub struct Runs<'o> {
     jobs: cell::Cell<u32>,
     /// The plan has been told: jobs that follow have a similar one.
     explained: cell::Cell<bool>,
+    besides: cell::Cell<Besides>,
 }
 
 impl<'o> Runs<'o> {
@@ -95,7 +98,13 @@ impl<'o> Runs<'o> {
             bad_files: Arc::default(),
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
+            besides: cell::Cell::default(),
         })
+    }
+
+    /// So much of a job is no part of its answer.
+    pub fn leave_out(&self, besides: Besides) {
+        self.besides.set(besides);
     }
 
     /// Shows the work of the jobs in another unit than bytes of the input.
@@ -200,6 +209,37 @@ impl<'o> Runs<'o> {
         Ok(summary)
     }
 
+    /// The same, where `field` makes the second field of each row: `None` is no row. It fails where no field can hold the value.
+    pub fn write_fields<J: MapReduce>(
+        &self,
+        job: Job<'_, J>,
+        ranking: &Ranking,
+        is_row: impl Fn(<J::Value as Datum>::Ref<'_>) -> bool,
+        mut output: Output,
+        mut field: impl FnMut(
+            <J::Key as Datum>::Ref<'_>,
+            <J::Value as Datum>::Ref<'_>,
+        ) -> Result<Option<Field<'static>>, Failure>,
+    ) -> Result<Summary, Failure>
+    where
+        for<'r> <J::Key as Datum>::Ref<'r>: Into<Field<'r>>,
+    {
+        let (mut written, mut failed) = (Ok(()), None);
+        let summary = self.visit(job, ranking, is_row, |key, value| {
+            match field(key, value) {
+                Ok(Some(field)) => written = output.row(&[key.into(), field]),
+                Ok(None) => {}
+                Err(failure) => failed = Some(failure),
+            }
+            if written.is_ok() && failed.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        output.finish(written)?;
+        Ok(summary)
+    }
+
     /// Runs one job and visits the pairs of its result, those and in the order that `ranking` says. One pair may be no row, if it
     /// is greater than all others: `is_row` tells. It is visited whatever the ranking is.
     pub fn visit<J: MapReduce>(
@@ -240,7 +280,7 @@ impl<'o> Runs<'o> {
         if let Some(stats) = self.stats {
             stats.finish(summary)?;
         }
-        self.terminal.sum_up(summary, pairs, keys);
+        self.terminal.sum_up(summary, self.besides.get(), pairs, keys);
         let files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner);
         self.bad_records.map_or(Ok(()), |bad| bad.finish(&files, self.options.quiet))?;
         // The result is where it belongs.
@@ -287,4 +327,9 @@ fn explain(choices: &[Choice]) {
     for Choice { what, chosen, why } in choices {
         line(format_args!("plan: {what}: {chosen} ({why})"));
     }
+}
+
+/// The error of a number that no field can hold; `of` says what it is of.
+pub fn too_large(of: impl Display, why: Overflow) -> Failure {
+    gristmill_apps::Error::Question(format!("{of}: {why}")).into()
 }
