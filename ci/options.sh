@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every subcommand with random options on random input, compared with a few lines of Python.
 #
-#     ci/options.sh [runs of each subcommand] [more options of ci/options.py]
+#     ci/options.sh [runs of each subcommand] [more options of ci/options/run.py]
 set -eu
 cd "$(dirname "$0")/.."
 # The build of `make test`, which has the command, too.
@@ -10,4 +10,4 @@ cargo test --no-run --quiet --workspace --locked --features gristmill-cli/column
 [ $# -gt 0 ] || set -- 4 --seed 1
 runs=$1
 shift
-exec python3 ci/options.py --program "${CARGO_TARGET_DIR:-target}/debug/gristmill" --runs "$runs" "$@"
+exec python3 -B ci/options/run.py --program "${CARGO_TARGET_DIR:-target}/debug/gristmill" --runs "$runs" "$@"
