@@ -6,7 +6,7 @@ use csv::ByteRecord;
 use gristmill::{Records, Source, Split};
 
 use crate::error::{Error, Result};
-use crate::heading::{Dialect, Guesses, Header, Heading, shown};
+use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
 use crate::row::Parsers;
 
 /// A column of a CSV file.
@@ -295,9 +295,6 @@ fn take_row<'r, const N: usize>(
     }
     take(fields).map_err(|(column, why)| format!("column {}: {why}", places[column] + 1))
 }
-
-/// With which some files of UTF-8 begin; it belongs to no field.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The field of a line at a place.
 #[inline(always)]

@@ -5,11 +5,14 @@
 //! where one of its fields is no number and all fields below it are. Without such a sign it is a row: to count a header as a row can
 //! be seen in the answer, a row that is lost cannot.
 
+use std::io::Read;
+
 use csv::ByteRecord;
 use gristmill::{Source, Syntax};
 
 use crate::error::{Error, Result, open_to_look};
 use crate::kind::extension;
+use crate::row::Parsers;
 use crate::sum::Number;
 
 /// What the first line of a table is.
@@ -70,6 +73,16 @@ impl Dialect {
 /// Rows that are looked at.
 const ROWS: usize = 100;
 
+/// The longest first line, and the most fields in it. It is kept in memory whole, with where each field ends.
+const LINE_BYTES_MAX: usize = 4 << 20;
+const FIELDS_MAX: usize = 1 << 20;
+
+/// Bytes behind the first line that are looked at.
+const BELOW_BYTES: usize = 64 << 10;
+
+/// With which some files of UTF-8 begin; it belongs to no field.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The first rows of a file that has any.
 pub(crate) struct Heading {
     /// The first line, whatever it is.
@@ -91,20 +104,24 @@ impl Heading {
         is_header: impl FnOnce(&ByteRecord) -> Option<bool>,
         numbers: Option<&[usize]>,
     ) -> Result<Option<Heading>> {
-        let failed = |error: csv::Error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => Error::file(&source.name, error),
-            other => Error::file(&source.name, format!("{other:?}")),
-        };
-        let file = open_to_look(source)?;
-        let mut reader = dialect.reader(dialect.delimiter_of(source), file);
+        let failed = |why: String| Error::file(&source.name, why);
+        let delimiter = dialect.delimiter_of(source);
+        let start = Start::read(open_to_look(source)?, delimiter, dialect.quote).map_err(failed)?;
+        let mut rows = dialect.reader(delimiter, &start.text[..]);
         let mut line = ByteRecord::new();
-        if !reader.read_byte_record(&mut line).map_err(failed)? {
+        let wrong = |error: csv::Error| failed(error.to_string());
+        if !rows.read_byte_record(&mut line).map_err(wrong)? {
             return Ok(None);
         }
-        let line_bytes = reader.position().byte();
+        let line_bytes = rows.position().byte();
         let known = is_header(&line);
-        let below =
-            reader.into_byte_records().take(ROWS).collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
+        let (mut below, mut row) = (Vec::new(), ByteRecord::new());
+        while below.len() < ROWS && rows.read_byte_record(&mut row).map_err(wrong)? {
+            // A row that goes on where the text ends is not looked at.
+            if start.is_whole || rows.position().byte() < start.text.len() as u64 {
+                below.push(std::mem::take(&mut row));
+            }
+        }
         let is_header = known.unwrap_or_else(|| looks_like_names(&line, &below, numbers));
         let above = (!is_header).then(|| line.clone());
         let rows = above.into_iter().chain(below).collect();
@@ -114,6 +131,62 @@ impl Heading {
     /// Bytes before the first row of data.
     pub fn bytes(&self) -> u64 {
         if self.is_header { self.line_bytes } else { 0 }
+    }
+}
+
+/// The text at the start of a file: the first line, and some that follow.
+struct Start {
+    text: Vec<u8>,
+    /// That is all of the file.
+    is_whole: bool,
+}
+
+impl Start {
+    /// Reads it; says why that is not possible, or what is wrong with it.
+    fn read(mut file: impl Read, delimiter: u8, quote: Option<u8>) -> std::result::Result<Start, String> {
+        let parsers = Parsers::new(delimiter, quote);
+        let mut start = Start { text: Vec::new(), is_whole: false };
+        let mut bytes = BELOW_BYTES;
+        loop {
+            start.extend(&mut file, bytes)?;
+            let at = if start.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+            let (fields, end) = parsers.with_rows(&start.text, at, 0, |rows| {
+                rows.read();
+                (rows.fields(), rows.end())
+            });
+            let names_limit = |what: String| {
+                format!(
+                    "{what}. If it has no lines with fields in them, it is no table; if it has quotes that are none, say --quote none"
+                )
+            };
+            if fields > FIELDS_MAX {
+                return Err(names_limit(format!(
+                    "its first line has more than {FIELDS_MAX} fields, which is the limit"
+                )));
+            }
+            if start.is_whole || end < start.text.len() {
+                start.extend(&mut file, end + BELOW_BYTES)?;
+                return Ok(start);
+            }
+            if bytes >= LINE_BYTES_MAX {
+                return Err(names_limit(format!(
+                    "its first line is longer than {} MiB, which is the limit",
+                    LINE_BYTES_MAX >> 20
+                )));
+            }
+            bytes *= 2;
+        }
+    }
+
+    /// Reads on until there are so many bytes, or no more.
+    fn extend(&mut self, file: &mut impl Read, bytes: usize) -> std::result::Result<(), String> {
+        let more = bytes.saturating_sub(self.text.len());
+        if !self.is_whole && more > 0 {
+            self.text.reserve_exact(more);
+            let read = file.take(more as u64).read_to_end(&mut self.text).map_err(|error| error.to_string())?;
+            self.is_whole = read < more;
+        }
+        Ok(())
     }
 }
 
@@ -177,5 +250,61 @@ pub(crate) fn shown(line: &ByteRecord) -> String {
     match text.char_indices().nth(CHARACTERS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// Counts what is read of a file without an end.
+    struct Counted<R>(R, usize);
+
+    impl<R: Read> Read for Counted<R> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(to)?;
+            self.1 += read;
+            Ok(read)
+        }
+    }
+
+    /// To look at the first rows of a table took as much memory as its first hundred lines have bytes, and several times: a line
+    /// of 100 MB took 486 MB, before the job began.
+    #[test]
+    fn a_look_at_a_file_reads_little_of_it_however_long_its_lines_are() {
+        for (begin, again, read_max, expected) in [
+            (&b""[..], b'a', LINE_BYTES_MAX, Some("its first line is longer than 4 MiB, which is the limit")),
+            (b"k,v\n\"", b'\n', 2 * BELOW_BYTES, None),
+            (b"\"", b'\n', LINE_BYTES_MAX, Some("say --quote none")),
+            (b"", b',', LINE_BYTES_MAX, Some("its first line has more than 1048576 fields, which is the limit")),
+            (b"k,v\n1,", b'2', 2 * BELOW_BYTES, None),
+            (b"", b'\n', LINE_BYTES_MAX, Some("no table")),
+        ] {
+            let mut file = Counted(begin.chain(io::repeat(again)), 0);
+            let found = Start::read(&mut file, b',', Some(b'"'));
+            assert!(file.1 <= read_max, "{} bytes of {begin:?}", file.1);
+            match (found, expected) {
+                (Ok(start), None) => assert!(!start.is_whole && start.text.starts_with(begin)),
+                (Err(why), Some(expected)) => assert!(why.contains(expected), "{why}"),
+                (found, _) => panic!("{begin:?} {again}: {}", found.is_ok()),
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_cut_off_by_the_end_of_the_look_are_left_out() {
+        let text = [&b"k,v\n1,2\n3,"[..], &[b'4'; 2 * BELOW_BYTES], b"\n"].concat();
+        let mut input = gristmill::Input::bytes("t", &text).expect("in memory");
+        let sources = input.sources().expect("there");
+        let heading = Heading::look(&sources[0], &Dialect::default(), |_| None, None).expect("read").expect("rows");
+        assert_eq!((heading.is_header, heading.rows.len(), heading.bytes()), (true, 1, 4));
+        let long = [&[b'n'; 2 * BELOW_BYTES][..], b",v\n1,2\n"].concat();
+        let mut input = gristmill::Input::bytes("t", &long).expect("in memory");
+        let sources = input.sources().expect("there");
+        let heading =
+            Heading::look(&sources[0], &Dialect::default(), |_| Some(true), None).expect("read").expect("rows");
+        assert_eq!((heading.line.len(), heading.rows.len()), (2, 1));
     }
 }

@@ -110,6 +110,11 @@ impl RowReader<'_> {
         self.start
     }
 
+    /// Where the row, with its end of line, ends in the text.
+    pub fn end(&self) -> usize {
+        self.at
+    }
+
     /// How many fields it has.
     pub fn fields(&self) -> usize {
         self.count

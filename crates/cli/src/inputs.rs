@@ -42,9 +42,10 @@ pub struct Inputs {
     no_retry: bool,
 
     /// The longest record (for words: the longest word), less than 4GiB; a longer one is an error that names
-    /// its place. Each worker needs memory for the longest that it meets, beyond --memory
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = record_bytes, help_heading = INPUT)]
-    pub record_bytes_max: usize,
+    /// its place. A worker holds the longest that it meets several times, so that with --memory it is at most a quarter of that
+    /// [default: 16MiB, or a thirty-second of --memory if that is less]
+    #[arg(long, value_name = "SIZE", value_parser = record_bytes, help_heading = INPUT)]
+    record_bytes_max: Option<usize>,
 }
 
 /// The heading of options about the input.
@@ -69,7 +70,25 @@ fn files(text: &str) -> Result<u32, String> {
     }
 }
 
+/// The longest record unless the user says otherwise, and the least that becomes of it with little memory.
+const RECORD_BYTES_DEFAULT: usize = 16 << 20;
+const RECORD_BYTES_LEAST: usize = 64 << 10;
+
 impl Inputs {
+    /// The longest record of a job that may take so much memory, if the user says how much.
+    pub fn record_bytes_max(&self, memory_bytes: Option<usize>) -> Result<usize, Failure> {
+        let part = |part: usize| memory_bytes.map_or(usize::MAX, |bytes| bytes / part);
+        match self.record_bytes_max {
+            None => Ok(RECORD_BYTES_DEFAULT.min(part(32).max(RECORD_BYTES_LEAST))),
+            Some(bytes) if bytes <= part(4).max(RECORD_BYTES_LEAST) => Ok(bytes),
+            Some(bytes) => Err(Failure::Usage(format!(
+                "records of {bytes} bytes (--record-bytes-max) need four times as much memory, and --memory is {} bytes: raise \
+                 one or lower the other",
+                memory_bytes.unwrap_or(usize::MAX)
+            ))),
+        }
+    }
+
     /// The files and directories that the command names, patterns left out.
     pub fn named(&self) -> impl Iterator<Item = &Path> {
         let named = self.paths.iter().chain(&self.files_from).map(PathBuf::as_path);

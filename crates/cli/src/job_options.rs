@@ -102,7 +102,7 @@ pub struct JobOptions {
     /// Memory of all processes of the job together, e.g. 2GiB; what does not fit is spilled to disk [default: half of
     /// what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = MEMORY)]
-    memory: Option<usize>,
+    pub memory: Option<usize>,
 
     /// A folder to spill to; give several, best on different disks, and they are used in turns. The first also takes the
     /// copy of what comes through a pipe, as large as that is [default: that for temporary files]

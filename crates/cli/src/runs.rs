@@ -28,6 +28,7 @@ pub struct Runs<'o> {
     options: &'o JobOptions,
     /// Where there is input from outside.
     inputs: Option<&'o Inputs>,
+    record_bytes_max: usize,
     outputs: Outputs,
     terminal: Terminal,
     stats: Option<Stats>,
@@ -87,10 +88,12 @@ impl<'o> Runs<'o> {
         }
         outputs.check()?;
         outputs.check_named(inputs.into_iter().flat_map(Inputs::named))?;
+        let record_bytes_max = inputs.map_or(Ok(usize::MAX), |inputs| inputs.record_bytes_max(options.memory))?;
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
         Ok(Runs {
             options,
             inputs,
+            record_bytes_max,
             outputs,
             terminal: Terminal::new(options.quiet),
             stats,
@@ -301,8 +304,8 @@ impl<'o> Runs<'o> {
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
         let mut job = self.options.apply(job).on_news(|news| self.terminal.tell(news));
-        if let Some(inputs) = self.inputs {
-            job = job.record_bytes_max(inputs.record_bytes_max);
+        if self.inputs.is_some() {
+            job = job.record_bytes_max(self.record_bytes_max);
         }
         if self.options.explain && !self.explained.replace(true) {
             job = job.on_plan(explain);

@@ -656,3 +656,45 @@ fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory()
         }
     }
 }
+
+/// With `--memory 64MiB` a CSV field of 100 MB took 486 MB, most of them before the job began: records had a limit of their
+/// own.
+#[test]
+fn a_long_record_is_refused_before_it_takes_more_than_the_memory_of_the_job() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, begin: &[u8], again: &[u8], end: &[u8]| {
+        let path = dir.path().join(name);
+        fs::write(&path, [begin, &again.repeat((6 << 20) / again.len()), end].concat()).expect("written");
+        path
+    };
+    let by = ["group-by", "--by", "1", "--header", "no", "--memory", "64MiB", "--workers", "2"];
+    let json = ["group-by", "--by", "k", "--memory", "64MiB", "--workers", "2"];
+    let lines = ["sort", "--memory", "64MiB", "--workers", "2"];
+    let limit = "is longer than 2097152 bytes. Raise the limit with --record-bytes-max";
+    for (arguments, path, expected) in [
+        (&by[..], file("first.csv", b"", b"x", b"\n"), "its first line is longer than 4 MiB, which is the limit"),
+        (&by, file("fields.csv", b"", b",", b"\n"), "its first line has more than 1048576 fields, which is the limit"),
+        (&by, file("second.csv", b"a,1\n", b"x", b",1\n"), limit),
+        (&by, file("quoted.csv", b"a,1\n\"", b"x\n", b"\",1\n"), limit),
+        (&json, file("deep.jsonl", b"{\"k\":1}\n{\"x\":", b"[", b"\n"), limit),
+        (&lines, file("line.txt", b"a\n", b"x", b"\n"), limit),
+        (&["word-count", "--memory", "64MiB", "--workers", "2"], dir.path().join("line.txt"), limit),
+    ] {
+        let refused = complaint(gristmill(arguments).arg(&path), 1);
+        let name = path.file_name().expect("named").to_string_lossy().into_owned();
+        assert!(refused.contains(expected) && refused.contains(&name), "{refused}");
+    }
+    let deep = dir.path().join("less_deep.jsonl");
+    fs::write(&deep, ["{\"k\":1,\"x\":", &"[".repeat(1 << 20), "\n"].concat()).expect("written");
+    let refused = complaint(gristmill(json).arg(&deep), 1);
+    assert!(refused.contains("line 1: this is no JSON object: EOF while parsing a list"), "{refused}");
+    // Who allows longer records has to allow the memory that they need.
+    let longer = [&lines[..], &["--record-bytes-max", "17MiB"]].concat();
+    let refused = complaint(gristmill(&longer).arg(dir.path().join("line.txt")), 2);
+    assert!(
+        refused.contains("records of 17825792 bytes (--record-bytes-max) need four times as much memory"),
+        "{refused}"
+    );
+    let longer = [&lines[..], &["--record-bytes-max", "8MiB"]].concat();
+    assert_eq!(answer(gristmill(&longer).arg(dir.path().join("line.txt"))).len(), (6 << 20) + 3);
+}
