@@ -1,35 +1,50 @@
 //! A file that appears under its name whole, or not at all.
 //!
-//! It is written without a name in the directory where it will appear, synced, and only then given its
-//! name. What has no name vanishes with this process, however that ends. A file system that cannot do so
-//! gets a hidden name instead, removed on failure. Devices and pipes have nothing to protect: they are written
-//! as they are.
+//! It is written without a name in the folder where it will appear, synced, and only then given its name. What has no name vanishes
+//! with this process, however that ends. A file system that cannot do so gets a hidden name instead, removed on failure. Devices
+//! and pipes have nothing to protect: they are written as they are.
+//!
+//! The folder is opened once, at the beginning: what its path leads to later does not matter. [`gristmill_os::folder`] says which
+//! links are followed. What takes the place of another file gets its owner and permissions, or the job does not begin.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use gristmill_os::folder::{Entry, Folder, hidden_name};
 use rustix::io::Errno;
-use tempfile::TempPath;
 
 use crate::output::standard_output;
 
 /// A file being written.
 pub struct Aside {
     pub file: File,
-    target: PathBuf,
-    place: Place,
+    /// `None` for a device or a pipe, which is written as it is.
+    place: Option<Place>,
 }
 
-/// Where the bytes are until they get their name.
-enum Place {
-    Unnamed,
-    Hidden(TempPath),
-    /// The target is a device or a pipe.
-    Target,
+/// What the name will be.
+struct Place {
+    target: Rc<Entry>,
+    /// What it is called meanwhile, if it must have a name.
+    hidden: Option<Hidden>,
+}
+
+/// A name in the folder of an entry, removed when it is dropped.
+struct Hidden {
+    beside: Rc<Entry>,
+    name: OsString,
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // Gone is what is wanted.
+        let _ = self.beside.folder.remove(&self.name);
+    }
 }
 
 impl Aside {
@@ -42,83 +57,84 @@ impl Aside {
             None => None,
         };
         if let Some(file) = stream {
-            return Ok(Aside { file, target: path.to_owned(), place: Place::Target });
+            return Ok(Aside { file, place: None });
         }
-        // A link keeps pointing where it points: what it points at is replaced.
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let present = match fs::metadata(&target) {
-            Ok(facts) => Some(facts),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        if let Some(facts) = &present
-            && !facts.is_file()
-        {
-            let file = OpenOptions::new().write(true).open(&target)?; // A directory is refused here.
-            return Ok(Aside { file, target, place: Place::Target });
+        // A link keeps leading where it leads: what it leads to is replaced.
+        let entry = Entry::find(path)?;
+        if entry.is_folder() || path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(Errno::ISDIR.into());
         }
-        if target.file_name().is_none() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name for a file"));
+        if entry.is_there() && !entry.is_file() {
+            return Ok(Aside { file: entry.open_special()?, place: None });
         }
-        let (file, place) = begin(&target)?;
-        if let Some(facts) = present {
-            file.set_permissions(facts.permissions())?;
-        }
-        Ok(Aside { file, target, place })
+        let mode = if entry.is_there() { 0o600 } else { 0o666 };
+        let aside = Aside::begin(Rc::new(entry), mode)?;
+        aside.target().hand_down(&aside.file)?;
+        Ok(aside)
     }
 
-    /// Begins a file in the directory of `beside` that gets its name, and that elsewhere in the same file system, from
+    /// Begins a file in the folder of `beside` that gets its name, and that elsewhere in the same file system, from
     /// [`Aside::name`].
-    pub fn create_beside(beside: &Path) -> io::Result<Aside> {
-        let (file, place) = begin(beside)?;
-        Ok(Aside { file, target: beside.to_owned(), place })
+    pub fn create_beside(beside: &Rc<Entry>) -> io::Result<Aside> {
+        Aside::begin(beside.clone(), 0o666)
     }
 
-    /// Gives the file this name, once the disk has what was written. That the disk has the name too is the caller's business.
-    pub fn name(self, target: PathBuf) -> io::Result<()> {
-        Aside { target, ..self }.place()
+    fn begin(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
+        match target.folder.make_unnamed(mode) {
+            Ok(file) => Ok(Aside { file, place: Some(Place { target, hidden: None }) }),
+            // The file system has no files without a name, or the kernel does not know of them.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Aside::begin_hidden(target, mode),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn begin_hidden(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
+        let name = hidden_name(&target.name)?;
+        let file = target.folder.make_file(&name, mode)?;
+        let hidden = Some(Hidden { beside: target.clone(), name });
+        Ok(Aside { file, place: Some(Place { target, hidden }) })
+    }
+
+    fn target(&self) -> &Entry {
+        &self.place.as_ref().expect("it is begun beside a name").target
+    }
+
+    /// Gives the file this name, which is free, once the disk has what was written. That the disk has the name too is the
+    /// caller's business.
+    pub fn name(self, folder: &Folder, name: &OsStr) -> io::Result<()> {
+        self.file.sync_all()?;
+        match &self.place.as_ref().expect("it is begun beside a name").hidden {
+            None => Ok(folder.name(&self.file, name)?),
+            Some(hidden) => hidden.beside.folder.rename(&hidden.name, folder, name),
+        }
     }
 
     /// Gives the file its name, once everything has been written and the disk has it.
     pub fn publish(self) -> io::Result<()> {
-        if let Place::Target = self.place {
-            return Ok(());
-        }
-        let directory = directory(&self.target).to_owned();
-        self.place()?;
-        sync_directory(&directory)
-    }
-
-    fn place(self) -> io::Result<()> {
-        let Aside { file, target, place } = self;
-        match place {
-            Place::Target => {}
-            Place::Unnamed => {
-                file.sync_all()?;
-                let from = format!("/proc/self/fd/{}", file.as_raw_fd());
-                let link = |to: &Path| linkat(CWD, &from, CWD, to, AtFlags::SYMLINK_FOLLOW);
-                match link(&target) {
-                    Err(Errno::EXIST) => {
-                        // A link does not replace; a rename does. The process id keeps runs apart, and whatever
-                        // an earlier process of the same id left is of no use to anyone.
-                        let name = hidden_name(&target, &std::process::id().to_string());
-                        match fs::remove_file(&name) {
-                            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                                return Err(error);
-                            }
-                            _ => link(&name)?,
-                        }
-                        TempPath::try_from_path(name)?.persist(&target)?;
-                    }
-                    linked => linked?,
+        let Aside { file, place } = self;
+        let Some(Place { target, hidden }) = place else { return Ok(()) };
+        file.sync_all()?;
+        target.check_before_replacing(&file)?;
+        let Entry { folder, name, .. } = &*target;
+        let hidden = match hidden {
+            Some(hidden) => Some(hidden),
+            None => match folder.name(&file, name) {
+                // A link does not replace; a rename does.
+                Err(Errno::EXIST) => {
+                    let hidden = Hidden { beside: target.clone(), name: hidden_name(name)? };
+                    folder.name(&file, &hidden.name)?;
+                    Some(hidden)
                 }
-            }
-            Place::Hidden(path) => {
-                file.sync_all()?;
-                path.persist(&target)?;
-            }
+                named => {
+                    named?;
+                    None
+                }
+            },
+        };
+        if let Some(hidden) = hidden {
+            folder.rename(&hidden.name, folder, name)?;
         }
-        Ok(())
+        folder.sync()
     }
 }
 
@@ -138,45 +154,7 @@ pub fn standard(path: &Path) -> Option<Standard> {
     }
 }
 
-/// The disk has the names in a directory.
-pub fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Begins a file in the directory of `target`.
-fn begin(target: &Path) -> io::Result<(File, Place)> {
-    unnamed(directory(target)).or_else(|error| match error {
-        // The file system has no files without a name, or the kernel does not know of them.
-        Errno::OPNOTSUPP | Errno::ISDIR => hidden(target),
-        error => Err(error.into()),
-    })
-}
-
-fn unnamed(directory: &Path) -> Result<(File, Place), Errno> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = open(directory, flags, Mode::from_raw_mode(0o666))?;
-    Ok((file.into(), Place::Unnamed))
-}
-
-fn hidden(target: &Path) -> io::Result<(File, Place)> {
-    use std::os::unix::fs::PermissionsExt;
-    let file = tempfile::Builder::new()
-        .prefix(&hidden_name(target, "").file_name().unwrap_or_default().to_owned())
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory(target))?;
-    let (file, path) = file.into_parts();
-    Ok((file, Place::Hidden(path)))
-}
-
-/// `counts.tsv` is `.counts.tsv.partial-17` until it is whole.
-fn hidden_name(target: &Path, end: &str) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(".partial-");
-    name.push(end);
-    target.with_file_name(name)
-}
-
+/// The folder in which a path names something.
 pub fn directory(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -187,7 +165,9 @@ pub fn directory(target: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).expect("a directory");
@@ -212,19 +192,17 @@ mod tests {
     #[test]
     fn a_hidden_file_is_published_or_removed() {
         let dir = tempfile::tempdir().expect("a directory");
-        let target = dir.path().join("counts.tsv");
-        let (file, place) = hidden(&target).expect("created");
+        let target = Rc::new(Entry::find(&dir.path().join("counts.tsv")).expect("free"));
+        let aside = Aside::begin_hidden(target.clone(), 0o666).expect("created");
         assert!(names(dir.path())[0].starts_with(".counts.tsv.partial-"));
-        drop((file, place));
+        drop(aside);
         assert!(names(dir.path()).is_empty());
-        let (file, place) = hidden(&target).expect("created");
-        Aside { file, target, place }.publish().expect("published");
+        Aside::begin_hidden(target, 0o666).expect("created").publish().expect("published");
         assert_eq!(names(dir.path()), ["counts.tsv"]);
     }
 
     #[test]
     fn what_a_link_points_at_is_replaced_and_keeps_its_permissions() {
-        use std::os::unix::fs::{PermissionsExt, symlink};
         let dir = tempfile::tempdir().expect("a directory");
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         fs::write(&file, "old").expect("written");
@@ -234,5 +212,38 @@ mod tests {
         assert!(link.is_symlink());
         let facts = fs::metadata(&file).expect("there");
         assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (0, 0o640));
+    }
+
+    #[test]
+    fn a_folder_that_is_replaced_meanwhile_changes_nothing() {
+        // Whoever may rename a folder on the way to the result could redirect it while the job ran.
+        let dir = tempfile::tempdir().expect("a directory");
+        let [folder, moved, victim] = ["folder", "moved", "victim"].map(|name| dir.path().join(name));
+        [&folder, &victim].iter().for_each(|dir| fs::create_dir(dir).expect("made"));
+        let aside = Aside::create(&folder.join("out")).expect("created");
+        fs::rename(&folder, &moved).and_then(|()| symlink(&victim, &folder)).expect("replaced");
+        aside.publish().expect("published");
+        assert_eq!((names(&moved), names(&victim)), (vec!["out".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn what_somebody_else_puts_there_meanwhile_is_not_taken_over() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("out");
+        let aside = Aside::create(&path).expect("created");
+        fs::write(&path, "ours, and new").expect("written");
+        aside.publish().expect("ours is replaced");
+        if rustix::process::geteuid().is_root() {
+            let aside = Aside::create(&path).expect("created");
+            fs::remove_file(&path).and_then(|()| fs::write(&path, "theirs")).expect("written");
+            std::os::unix::fs::chown(&path, Some(1000), Some(1000)).expect("given away");
+            let why = aside.publish().expect_err("refused").to_string();
+            assert_eq!(why, "it belongs to user 1000, and was put there meanwhile");
+            assert_eq!(
+                (fs::read(&path).expect("there"), fs::metadata(&path).expect("there").uid()),
+                (b"theirs".into(), 1000)
+            );
+        }
+        assert_eq!(names(dir.path()), ["out"]);
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use fastrand::Rng;
 use gristmill_apps::{npy_header, tera_generate};
+use gristmill_os::folder::Folder;
 
 use crate::aside::Aside;
 use crate::failure::Failure;
@@ -116,7 +117,7 @@ pub enum Present {
 impl Generator<'_> {
     /// Makes the input for `kind`; returns its files, the keys of string-match first.
     pub fn make(&self, kind: Kind) -> Result<Vec<PathBuf>, Failure> {
-        std::fs::create_dir_all(self.directory).map_err(|source| Failure::output(self.directory, source))?;
+        Folder::make(self.directory).map_err(|source| Failure::output(self.directory, source))?;
         let path = |end: &str| self.directory.join(format!("{}-{}{end}", name(kind), name(self.size)));
         let ends: &[&str] = match kind {
             Kind::WordCount => &[".txt"],
@@ -165,16 +166,18 @@ impl Generator<'_> {
                 vec![self.file(path(""), |to| tera_generate(self.seed, 0..records, to))?]
             }
             Kind::SmallFiles => {
-                let folder = path("");
-                std::fs::create_dir_all(&folder).map_err(|source| Failure::output(&folder, source))?;
+                let path = path("");
+                let failed = |source| Failure::output(&path, source);
+                let folder = Folder::make(&path).map_err(failed)?;
                 for number in 0..of_size([1_000, 10_000, 50_000]) {
                     // Not aside: a thousand files are not worth a sync each.
-                    let path = folder.join(format!("{number:05}.txt"));
+                    let name = format!("{number:05}.txt");
                     let mut bytes = Vec::with_capacity(2048);
-                    let written = text(&mut bytes, rng, 1024).and_then(|()| std::fs::write(&path, &bytes[..1024]));
-                    written.map_err(|source| Failure::output(&path, source))?;
+                    text(&mut bytes, rng, 1024).map_err(failed)?;
+                    let made = folder.remove(&name).and_then(|()| Ok(folder.make_file(&name, 0o666)?));
+                    made.and_then(|mut file| file.write_all(&bytes[..1024])).map_err(failed)?;
                 }
-                vec![folder]
+                vec![path]
             }
         })
     }

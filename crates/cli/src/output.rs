@@ -35,7 +35,8 @@ pub struct Ranking {
 #[derive(Args)]
 pub struct Destination {
     /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2 or .xz. It
-    /// appears when it is whole: on any failure what was there before stays
+    /// appears when it is whole: on any failure what was there before stays. It gets the owner and the permissions of a
+    /// file that it replaces
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
     output: Option<PathBuf>,
 

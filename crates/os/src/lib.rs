@@ -10,6 +10,7 @@
 //! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`file_size`]: the limit of a file's size, as an error;
+//! - [`folder`]: folders that stay the ones that were opened, and files that nobody else has put there;
 //! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
 //! - [`memory`]: huge pages for what belongs to one process alone;
 //! - [`standard`]: which of the three standard streams were open at the start;
@@ -26,6 +27,7 @@ mod cgroup;
 pub mod clock;
 pub mod ended;
 pub mod file_size;
+pub mod folder;
 pub mod futex;
 pub mod machine;
 pub mod memory;

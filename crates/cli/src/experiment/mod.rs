@@ -26,11 +26,14 @@ mod shell;
 mod tally;
 mod trial;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use gristmill_os::folder::Folder;
 
+use crate::aside::Aside;
 use crate::failure::Failure;
 use crate::generate::{Generator, Present, Size, name};
 use crate::messages::tell;
@@ -119,7 +122,7 @@ impl Experiment {
             .filter(|topic| self.only.is_empty() || self.only.contains(topic))
             .map(|topic| topic.comparison(machine.processors))
             .collect();
-        std::fs::create_dir_all(&self.output).map_err(|source| Failure::output(&self.output, source))?;
+        Folder::make(&self.output).map_err(|source| Failure::output(&self.output, source))?;
         // 2. The input.
         let temporary = match self.data {
             Some(_) => None,
@@ -192,7 +195,11 @@ impl Experiment {
             [("runs.csv", trial::csv(&trials)), ("report.html", report::html(&about, &comparisons, &trials))]
         {
             let path = self.output.join(name);
-            std::fs::write(&path, content).map_err(|source| Failure::output(&path, source))?;
+            let written = Aside::create(&path).and_then(|mut aside| {
+                aside.file.write_all(content.as_bytes())?;
+                aside.publish()
+            });
+            written.map_err(|source| Failure::output(&path, source))?;
             print(path)?;
         }
         Ok(())

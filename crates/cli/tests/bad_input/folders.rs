@@ -1,0 +1,196 @@
+//! Folders into which others may write, and files that others have put there: nothing of theirs is overwritten, and nothing of
+//! ours is given to them.
+//!
+//! To be somebody else takes root. What does not is tested for every user.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::command::{answer, complaint, gristmill, names, word_count};
+use crate::make_fifo;
+
+const OTHER: u32 = 65534;
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+}
+
+/// Owner and mode.
+fn facts(path: &Path) -> (u32, u32) {
+    let facts = fs::metadata(path).expect("there");
+    (facts.uid(), facts.mode() & 0o7777)
+}
+
+/// `word-count` of two words, one of them bad, and the options that name its outputs.
+fn outputs(dir: &Path, names: [&Path; 3]) -> Command {
+    let text = dir.join("text");
+    fs::write(&text, "apple,1\npear,x\n").expect("written");
+    let mut command =
+        gristmill(["group-by", "--by", "1", "--sum", "2", "--skip-bad-records", "1", "--quiet", "--header", "no"]);
+    let [output, stats, bad] = names;
+    command.arg("-o").arg(output).arg("--stats").arg(stats).arg("--bad-records").arg(bad).arg(&text);
+    command
+}
+
+/// Root wrote a result to a user's file of mode 6777, and the user had a program of root's with bytes of his own choice.
+#[test]
+fn what_replaces_a_file_never_runs_as_its_owner() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let files = ["out.csv", "stats.json", "bad.jsonl"].map(|name| dir.path().join(name));
+    for mode in [0o6777, 0o2755, 0o1640, 0o600] {
+        for file in &files {
+            fs::write(file, "old").expect("written");
+            set_mode(file, mode);
+        }
+        answer(&mut outputs(dir.path(), files.each_ref().map(|file| file.as_path())));
+        for file in &files {
+            assert_eq!(facts(file).1, mode & 0o777, "{}", file.display());
+            assert_ne!(fs::read(file).expect("there"), b"old");
+        }
+    }
+}
+
+/// Another user's file of mode 0600 became the caller's, who could read it no more than before, and its owner neither.
+#[test]
+fn a_file_of_somebody_else_stays_theirs_or_the_job_does_not_begin() {
+    if !is_root() {
+        // The half that takes no root: a result is not put where somebody else has a file.
+        let why = complaint(&mut word_count(["-o", "/etc/passwd", "/dev/null"]), 1);
+        return assert!(why.contains("cannot write /etc/passwd: "), "{why}");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let files = ["out.csv", "stats.json", "bad.jsonl"].map(|name| dir.path().join(name));
+    for file in &files {
+        fs::write(file, "old").expect("written");
+        set_mode(file, 0o4600);
+        chown(file, Some(OTHER), Some(OTHER)).expect("given away");
+    }
+    answer(&mut outputs(dir.path(), files.each_ref().map(|file| file.as_path())));
+    for file in &files {
+        assert_eq!(facts(file), (OTHER, 0o600), "{}", file.display());
+        assert_ne!(fs::read(file).expect("there"), b"old");
+    }
+    // Whoever is not root cannot give a file away.
+    let program = dir.path().join("gristmill");
+    fs::copy(env!("CARGO_BIN_EXE_gristmill"), &program).expect("copied");
+    let out = &files[0];
+    fs::write(out, "old").and_then(|()| chown(out, Some(0), Some(0))).expect("taken back");
+    chown(dir.path(), Some(OTHER), Some(OTHER)).expect("given away");
+    let mut command = Command::new(&program);
+    let why = complaint(command.args(["word-count", "/dev/null", "-o"]).arg(out).uid(OTHER).gid(OTHER), 1);
+    assert!(why.contains("it belongs to user 0, and what replaces it would not"), "{why}");
+    assert_eq!((fs::read(out).expect("there"), facts(out).0), (b"old".to_vec(), 0));
+}
+
+/// A link that another user had put into /tmp led a result to a file of the caller's, which was overwritten.
+#[test]
+fn what_others_put_into_a_folder_of_all_is_refused_and_what_is_ours_is_followed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    set_mode(dir.path(), 0o755);
+    let (shared, victims) = (dir.path().join("shared"), dir.path().join("victims"));
+    fs::create_dir(&shared).and_then(|()| fs::create_dir(&victims)).expect("made");
+    set_mode(&shared, 0o1777);
+    let victim = victims.join("victim.csv");
+    let (link, fifo) = (shared.join("link.csv"), shared.join("fifo"));
+    let (around, theirs) = (shared.join("around"), shared.join("theirs.json"));
+    symlink(&victim, &link).and_then(|()| symlink(&victims, &around)).expect("linked");
+    make_fifo(&fifo);
+    let count = |output: &Path| {
+        let mut command = word_count(["--workers", "1", "--format", "csv", "/dev/null", "-o"]);
+        command.arg(output);
+        command
+    };
+    // Ours: as the shell has it.
+    fs::write(&victim, "old").expect("written");
+    answer(&mut count(&link));
+    assert!(link.is_symlink() && fs::read(&victim).expect("there") == b"word,count\n");
+    answer(&mut count(&around.join("new.csv")));
+    assert_eq!(names(&victims), ["new.csv", "victim.csv"]);
+    // Without an owner of its own: another link, the last name of which is free.
+    fs::remove_file(victims.join("new.csv")).and_then(|()| fs::write(&victim, "old")).expect("as before");
+    if !is_root() {
+        return;
+    }
+    fs::write(&theirs, "old").expect("written");
+    for path in [&link, &fifo, &around, &theirs] {
+        lchown(path, Some(OTHER), Some(OTHER)).expect("given away");
+    }
+    let free = dir.path().join("free.json");
+    let refused = |why: String, what: &str| {
+        assert!(why.contains(what) && why.contains("of user 65534 in a folder that others may write to"), "{why}");
+    };
+    refused(complaint(&mut count(&link), 1), "link.csv is a symbolic link");
+    refused(complaint(&mut count(&fifo), 1), "fifo is a FIFO");
+    refused(complaint(&mut count(&theirs), 1), "theirs.json is a file");
+    refused(complaint(&mut count(&around.join("new.csv")), 1), "around is a symbolic link");
+    refused(complaint(&mut outputs(dir.path(), [&free, &theirs, &victim]), 1), "theirs.json is a file");
+    refused(
+        complaint(&mut outputs(dir.path(), [&free, &dir.path().join("s.json"), &link]), 1),
+        "link.csv is a symbolic link",
+    );
+    refused(
+        complaint(gristmill(["sort", "/dev/null", "--parts"]).arg(around.join("parts")), 1),
+        "around is a symbolic link",
+    );
+    refused(complaint(gristmill(["generate", "pca", "-o"]).arg(&around), 1), "around is a symbolic link");
+    refused(
+        complaint(word_count(["--checkpoint"]).arg(around.join("checkpoint")).arg(dir.path().join("text")), 1),
+        "around is a symbolic link",
+    );
+    assert_eq!((names(&victims), fs::read(&victim).expect("there")), (vec!["victim.csv".to_owned()], b"old".to_vec()));
+}
+
+/// A folder that only a group could enter was replaced by one that everybody could; a link failed after hours of work.
+#[test]
+fn a_folder_of_parts_keeps_its_mode_and_owner_and_a_link_is_refused_at_once() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (text, parts, link) = (dir.path().join("text"), dir.path().join("parts"), dir.path().join("link"));
+    fs::write(&text, "b\na\n")
+        .and_then(|()| fs::create_dir(&parts))
+        .and_then(|()| symlink("parts", &link))
+        .expect("made");
+    set_mode(&parts, 0o2710);
+    if is_root() {
+        chown(&parts, Some(OTHER), Some(OTHER)).expect("given away");
+        set_mode(&parts, 0o2710);
+    }
+    let before = (facts(&parts), fs::metadata(&parts).expect("there").gid());
+    let why = complaint(gristmill(["sort", "/no/such/input", "--parts"]).arg(&link), 2);
+    assert!(why.contains("link is a symbolic link, and --parts replaces"), "{why}");
+    answer(gristmill(["sort", "--parts"]).args([&parts, &text]));
+    assert_eq!((facts(&parts), fs::metadata(&parts).expect("there").gid()), before);
+    assert!(names(&parts).contains(&"manifest.json".to_owned()));
+    assert_eq!(names(dir.path()), ["link", "parts", "text"]);
+}
+
+/// The name of the file that becomes the result was that of the process, which others could take before.
+#[test]
+fn a_name_that_was_taken_before_does_not_matter() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let long = dir.path().join("x".repeat(255));
+    for _ in 0..2 {
+        answer(word_count(["--workers", "1", "/dev/null", "-o"]).arg(&long));
+    }
+    assert_eq!(names(dir.path()).len(), 1);
+    let why = complaint(word_count(["/dev/null", "-o"]).arg(dir.path().join("new/")), 1);
+    assert!(why.contains("Is a directory"), "{why}");
+}
+
+/// A link in a folder of made texts was written through.
+#[test]
+fn generate_replaces_links_and_does_not_follow_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (folder, victim) = (dir.path().join("small-files-small"), dir.path().join("victim"));
+    fs::write(&victim, "old").and_then(|()| fs::create_dir(&folder)).expect("made");
+    symlink(&victim, folder.join("00007.txt")).expect("linked");
+    answer(gristmill(["generate", "small-files", "--force", "-o"]).arg(dir.path()).stdout(std::process::Stdio::null()));
+    assert_eq!(fs::read(&victim).expect("there"), b"old");
+    assert!(folder.join("00007.txt").symlink_metadata().expect("there").is_file());
+}

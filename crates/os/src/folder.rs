@@ -1,0 +1,662 @@
+//! Folders that stay the ones that were opened, and the names in them.
+//!
+//! A path is followed here name by name, each in a folder that is open already, and what is made, replaced or removed is named in an
+//! open folder. So whoever changes a folder on the way meanwhile changes nothing.
+//!
+//! Symbolic links are followed, but for one rule, that of the kernel's `fs.protected_symlinks`, `protected_fifos` and
+//! `protected_regular` for every name of a path and whatever the kernel is set to: **in a folder that everybody may write to
+//! (such as `/tmp`), the link, file or FIFO of somebody else is not used**, unless it belongs to the owner of that folder.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, PROC_SUPER_MAGIC, Stat, Uid, XattrFlags, fchmod, fchown, fremovexattr,
+    fsetxattr, fstat, fstatfs, fsync, lgetxattr, linkat, mkdirat, openat, readlinkat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// An open folder. Names that are given to it are names in it, without a `/`.
+#[derive(Debug)]
+pub struct Folder {
+    /// Opened with `O_PATH`: a folder may be one that can be entered and not listed.
+    fd: OwnedFd,
+}
+
+/// A name in an open folder, and what it was the name of.
+#[derive(Debug)]
+pub struct Entry {
+    /// Where it lies.
+    pub folder: Folder,
+    /// The name; `.` for the folder itself.
+    pub name: OsString,
+    /// `None` if there is nothing of that name.
+    facts: Option<Stat>,
+    /// It is one of the links of `/proc` to what has no path, as `/proc/self/fd/63` is to a pipe.
+    is_open_file: bool,
+}
+
+/// Links in one path, as many as the kernel follows.
+const LINKS_MAX: u32 = 40;
+/// What may be the permissions of a file; not that it changes the user of whoever runs it.
+const PERMISSIONS: u32 = 0o777;
+
+impl Entry {
+    /// Where `path` leads, its last name included.
+    ///
+    /// # Errors
+    /// What the system says, and that something on the way was put there by somebody else.
+    pub fn find(path: &Path) -> io::Result<Entry> {
+        walk(path, true, false)
+    }
+
+    /// The same, but the last name is not followed if it is a link.
+    ///
+    /// # Errors
+    /// As [`Entry::find`].
+    pub fn find_itself(path: &Path) -> io::Result<Entry> {
+        walk(path, false, false)
+    }
+
+    /// True if there is something of that name.
+    pub fn is_there(&self) -> bool {
+        self.facts.is_some()
+    }
+
+    /// True if it is a file with bytes of its own: no folder, link, device, FIFO or socket.
+    pub fn is_file(&self) -> bool {
+        self.is(FileType::RegularFile)
+    }
+
+    /// True if it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.is(FileType::Directory)
+    }
+
+    /// True if it is a symbolic link, as only [`Entry::find_itself`] finds them.
+    pub fn is_link(&self) -> bool {
+        self.is(FileType::Symlink)
+    }
+
+    /// True if it lies in another file system than its folder.
+    pub fn is_mount_point(&self) -> io::Result<bool> {
+        let folder = fstat(&self.folder.fd)?;
+        Ok(self.facts.is_some_and(|facts| facts.st_dev != folder.st_dev))
+    }
+
+    fn is(&self, kind: FileType) -> bool {
+        self.facts.is_some_and(|facts| kind_of(&facts) == kind)
+    }
+
+    /// Opens the device, FIFO or socket that it is, to write to it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open_special(&self) -> io::Result<File> {
+        let follow = if self.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC | follow;
+        let file = openat(&self.folder.fd, &self.name, flags, Mode::empty())?;
+        let (opened, found) = (fstat(&file)?, self.facts);
+        match found.is_some_and(|found| is_same(&found, &opened)) {
+            true => Ok(file.into()),
+            false => Err(io::Error::other("it was replaced while it was opened")),
+        }
+    }
+
+    /// Gives `new`, which is to take the place of this, its owner, group, permissions and access control list. The owner who runs
+    /// it or its group are never changed by that: a file has neither the setuid nor the setgid bit then; a folder keeps what these
+    /// bits mean for it.
+    ///
+    /// # Errors
+    /// What the system says; and that it belongs to somebody else, and this process may make nothing that does.
+    pub fn hand_down(&self, new: impl AsFd) -> io::Result<()> {
+        let Some(old) = self.facts else { return Ok(()) };
+        let made = fstat(&new)?;
+        let mode = |of_group: u32| {
+            let kept = if kind_of(&old) == FileType::Directory { 0o7777 } else { PERMISSIONS };
+            Mode::from_raw_mode(old.st_mode & kept & (of_group | !0o070))
+        };
+        // A group that is not the right one may do what everybody may.
+        let others = (old.st_mode & 0o007) << 3;
+        fchmod(&new, mode(others))?;
+        let is_of_its_group = if made.st_uid != old.st_uid {
+            let kept = fchown(&new, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
+            kept.map_err(|_| belongs_to(old.st_uid, "what replaces it would not. Remove it first, or name another"))?;
+            true
+        } else {
+            made.st_gid == old.st_gid || fchown(&new, None, Some(Gid::from_raw(old.st_gid))).is_ok()
+        };
+        // A list changes the permissions of the group.
+        let has_its_lists = self.hand_down_lists(&new);
+        Ok(fchmod(&new, mode(if is_of_its_group && has_its_lists { 0o070 } else { others }))?)
+    }
+
+    /// Copies the access control lists; false if there is one that cannot be copied.
+    fn hand_down_lists(&self, new: impl AsFd) -> bool {
+        let mut path = OsString::from(format!("/proc/self/fd/{}/", self.folder.fd.as_raw_fd()));
+        path.push(&self.name);
+        let mut all = true;
+        for list in ["system.posix_acl_access", "system.posix_acl_default"] {
+            // Longer than any that a file system takes.
+            let mut bytes = vec![0; 64 << 10];
+            match lgetxattr(&path, list, &mut bytes[..]) {
+                Ok(length) => all &= fsetxattr(&new, list, &bytes[..length], XattrFlags::empty()).is_ok(),
+                // It may have one from its folder, which the old one had not.
+                Err(_) => drop(fremovexattr(&new, list)),
+            }
+        }
+        all
+    }
+
+    /// An error if the name is that of something else now, which belongs to somebody else than `new`, that is to replace it.
+    ///
+    /// # Errors
+    /// Besides that, what the system says.
+    pub fn check_before_replacing(&self, new: impl AsFd) -> io::Result<()> {
+        let (new, now) = (fstat(new)?, facts_of(&self.folder.fd, &self.name)?);
+        match now {
+            // What was there before belongs to the owner of `new`.
+            Some(now) if now.st_uid != new.st_uid => Err(belongs_to(now.st_uid, "was put there meanwhile")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Folder {
+    /// Opens the folder that `path` leads to.
+    ///
+    /// # Errors
+    /// What the system says, and that something on the way was put there by somebody else.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        Folder::of(walk(path, true, false)?)
+    }
+
+    /// The same, and makes the folders that are not there.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn make(path: &Path) -> io::Result<Folder> {
+        let entry = walk(path, true, true)?;
+        if !entry.is_there() {
+            entry.folder.make_folder(&entry.name, 0o777)?;
+        }
+        Folder::of(entry)
+    }
+
+    /// Opens a folder for this user alone, or makes it, and what it lies in.
+    ///
+    /// # Errors
+    /// What the system says; that it is a symbolic link, belongs to somebody else, or that others may write to it.
+    pub fn private(path: &Path) -> io::Result<Folder> {
+        let entry = walk(path, false, true)?;
+        if entry.is_link() {
+            return Err(io::Error::other(
+                "it is a symbolic link, which somebody may change. Name the folder that it leads to",
+            ));
+        }
+        if !entry.is_there() {
+            match mkdirat(&entry.folder.fd, &entry.name, Mode::RWXU) {
+                // Another run has made it.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Folder::of(entry)?.ours_alone()
+    }
+
+    /// The folder of [`Folder::private`], if it is there.
+    ///
+    /// # Errors
+    /// As there, and that it is not.
+    pub fn open_private(path: &Path) -> io::Result<Folder> {
+        let entry = walk(path, false, false)?;
+        match entry.is_there() {
+            true => Folder::of(entry)?.ours_alone(),
+            false => Err(Errno::NOENT.into()),
+        }
+    }
+
+    fn ours_alone(self) -> io::Result<Folder> {
+        let facts = fstat(&self.fd)?;
+        if facts.st_uid != geteuid().as_raw() {
+            return Err(belongs_to(facts.st_uid, "could change what is in it"));
+        }
+        if facts.st_mode & 0o022 != 0 {
+            let mode = facts.st_mode & 0o7777;
+            return Err(io::Error::other(format!(
+                "others may write to it (its mode is {mode:04o}): take that right from them with chmod go-w"
+            )));
+        }
+        Ok(self)
+    }
+
+    fn of(entry: Entry) -> io::Result<Folder> {
+        Ok(Folder { fd: open_folder(&entry.folder.fd, &entry.name)? })
+    }
+
+    /// Begins a file without a name, to be written, with these permissions as far as the process's mask grants them.
+    ///
+    /// # Errors
+    /// What the system says: `EOPNOTSUPP` or `EISDIR` if the file system has no such files.
+    pub fn make_unnamed(&self, mode: u32) -> Result<File, Errno> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(openat(&self.fd, ".", flags, Mode::from_raw_mode(mode))?.into())
+    }
+
+    /// Gives a file without a name a name, which must be free.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn name(&self, file: impl AsFd, name: impl AsRef<OsStr>) -> Result<(), Errno> {
+        let from = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+        linkat(CWD, from, &self.fd, name.as_ref(), AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Makes a file to be written, of a name that must be free.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make_file(&self, name: impl AsRef<OsStr>, mode: u32) -> Result<File, Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(&self.fd, name.as_ref(), flags, Mode::from_raw_mode(mode))?.into())
+    }
+
+    /// Opens a file of this user's to read and write, and makes it, for this user alone, if it is not there. What is written with
+    /// `appends` goes to its end.
+    ///
+    /// # Errors
+    /// What the system says; and that it is no file, belongs to somebody else, or has a second name elsewhere.
+    pub fn open_file(&self, name: impl AsRef<OsStr>, makes: bool, appends: bool) -> io::Result<File> {
+        let name = name.as_ref();
+        // A FIFO would be waited for otherwise.
+        let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        flags.set(OFlags::CREATE, makes);
+        flags.set(OFlags::APPEND, appends);
+        let is_not = |what: &str| io::Error::other(format!("{} in it {what}", name.display()));
+        let file = openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+            Errno::LOOP => is_not("is a symbolic link, and a file is expected"),
+            Errno::ISDIR => is_not("is a folder, and a file is expected"),
+            // A socket, or a device that has no driver.
+            Errno::NXIO | Errno::NODEV => is_not("is no file"),
+            error => error.into(),
+        })?;
+        let facts = fstat(&file)?;
+        if kind_of(&facts) != FileType::RegularFile {
+            return Err(is_not("is no file"));
+        } else if facts.st_uid != geteuid().as_raw() {
+            return Err(is_not(&format!("belongs to user {}", facts.st_uid)));
+        } else if facts.st_nlink > 1 {
+            return Err(is_not("has another name elsewhere (it is a hard link)"));
+        }
+        Ok(file.into())
+    }
+
+    /// Makes a folder of a name that must be free, and opens it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make_folder(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<Folder> {
+        mkdirat(&self.fd, name.as_ref(), Mode::from_raw_mode(mode))?;
+        Ok(Folder { fd: open_folder(&self.fd, name.as_ref())? })
+    }
+
+    /// Gives what has one name in this folder another one in another; what has that name is replaced.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn rename(&self, from: impl AsRef<OsStr>, folder: &Folder, to: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(renameat(&self.fd, from.as_ref(), &folder.fd, to.as_ref())?)
+    }
+
+    /// Removes a file, a link, or whatever else is no folder; it may be gone.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(unlinkat(&self.fd, name.as_ref(), AtFlags::REMOVEDIR)?)
+    }
+
+    /// True if `file` is what has this name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn has(&self, name: impl AsRef<OsStr>, file: impl AsFd) -> io::Result<bool> {
+        let (named, file) = (facts_of(&self.fd, name.as_ref())?, fstat(file)?);
+        Ok(named.is_some_and(|named| is_same(&named, &file)))
+    }
+
+    /// The names in it, in no order, without `.` and `..`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(self.opened()?)? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns when the disk has the names in it. Who may not list a folder cannot ask for that, and need not.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn sync(&self) -> io::Result<()> {
+        match self.opened() {
+            Ok(fd) => Ok(fsync(fd)?),
+            Err(Errno::ACCESS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opened for what needs more than its place: to list it, or to change its permissions.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn opened(&self) -> Result<OwnedFd, Errno> {
+        openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A name that nobody can guess, for what is to be called `name` when it is whole: `.counts.tsv.partial-8c2f6a1be09d4437`.
+///
+/// # Errors
+/// That the system has no random numbers.
+pub fn hidden_name(name: &OsStr) -> io::Result<OsString> {
+    let mut random = [0; 8];
+    getrandom(&mut random[..], GetRandomFlags::empty())?;
+    // It must fit into the 255 bytes that a name may have.
+    let name = &name.as_bytes()[..name.len().min(200)];
+    let mut hidden = OsString::from(".");
+    hidden.push(OsStr::from_bytes(name));
+    hidden.push(format!(".partial-{:016x}", u64::from_ne_bytes(random)));
+    Ok(hidden)
+}
+
+/// Goes along `path`. A last name that is a link is followed if `to_end`; folders that are not there are made if `makes`, but for the
+/// last one.
+fn walk(path: &Path, to_end: bool, makes: bool) -> io::Result<Entry> {
+    if path.as_os_str().is_empty() {
+        return Err(Errno::NOENT.into());
+    }
+    let root = || open_folder(CWD, OsStr::new("/"));
+    let mut at = if path.is_absolute() { root()? } else { open_folder(CWD, OsStr::new("."))? };
+    // What messages call the way so far; and the names that are left, the next one last.
+    let mut shown = PathBuf::from(if path.is_absolute() { "/" } else { "" });
+    let mut left: Vec<OsString> = names_of(path).rev().collect();
+    let mut links = 0;
+    let mut expected: Option<Stat> = None;
+    let entry = |at, name, facts, is_open_file| Entry { folder: Folder { fd: at }, name, facts, is_open_file };
+    loop {
+        let Some(name) = left.pop() else {
+            let facts = fstat(&at)?;
+            return Ok(entry(at, ".".into(), Some(facts), false));
+        };
+        let is_last = left.is_empty();
+        let Some(mut facts) = facts_of(&at, &name)? else {
+            match (is_last, makes) {
+                _ if expected.is_some() => return Err(io::Error::other("the open file has no name any more")),
+                (true, _) => return Ok(entry(at, name, None, false)),
+                (false, false) => return Err(Errno::NOENT.into()),
+                (false, true) => match mkdirat(&at, &name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {
+                        left.push(name);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                },
+            }
+        };
+        shown.push(&name);
+        if kind_of(&facts) == FileType::Symlink && (to_end || !is_last) {
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(Errno::LOOP.into());
+            }
+            let link = openat(&at, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+            refuse_planted(&at, &fstat(&link)?, &shown)?;
+            if fstatfs(&at)?.f_type == PROC_SUPER_MAGIC {
+                // The kernel knows where it leads; its text need not be a path.
+                facts = statat(&at, &name, AtFlags::empty())?;
+                match kind_of(&facts) {
+                    FileType::Directory => {
+                        at = openat(&at, &name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+                        continue;
+                    }
+                    FileType::RegularFile => expected = Some(facts),
+                    _ if is_last => return Ok(entry(at, name, Some(facts), true)),
+                    _ => return Err(Errno::NOTDIR.into()),
+                }
+            }
+            let to = PathBuf::from(OsString::from_vec(readlinkat(&link, "", Vec::new())?.into_bytes()));
+            shown.pop();
+            if to.is_absolute() {
+                (at, shown) = (root()?, PathBuf::from("/"));
+            }
+            left.extend(names_of(&to).rev());
+        } else if is_last {
+            if expected.is_some_and(|expected| !is_same(&expected, &facts)) {
+                return Err(io::Error::other("the open file has no name any more"));
+            }
+            if !to_end || kind_of(&facts) != FileType::Directory {
+                refuse_planted(&at, &facts, &shown)?;
+            }
+            return Ok(entry(at, name, Some(facts), false));
+        } else {
+            at = open_folder(&at, &name)?;
+        }
+    }
+}
+
+/// The names that a path consists of, `..` among them.
+fn names_of(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+/// Opens the folder of that name, which is no link to one.
+fn open_folder(at: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty())
+}
+
+/// What has that name, if anything has; a link itself.
+fn facts_of(at: impl AsFd, name: &OsStr) -> Result<Option<Stat>, Errno> {
+    match statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(facts) => Ok(Some(facts)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn kind_of(facts: &Stat) -> FileType {
+    FileType::from_raw_mode(facts.st_mode)
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// An error if somebody may have put this into the folder for others to fall over.
+fn refuse_planted(folder: impl AsFd, facts: &Stat, shown: &Path) -> io::Result<()> {
+    let folder = fstat(folder)?;
+    if !is_planted(folder.st_mode, folder.st_uid, facts.st_uid, geteuid().as_raw()) {
+        return Ok(());
+    }
+    let (what, is_not) = match kind_of(facts) {
+        FileType::Symlink => ("a symbolic link", "is not followed. Name what it leads to"),
+        FileType::Fifo => ("a FIFO", "is not written to. Name another"),
+        FileType::Directory => ("a folder", "is not used. Name another"),
+        _ => ("a file", "is not replaced. Name another"),
+    };
+    let (shown, owner) = (shown.display(), facts.st_uid);
+    let why = format!("{shown} is {what} of user {owner} in a folder that others may write to, and {is_not}");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// Whether what belongs to `owner` may have been put into a folder, of this mode and owner, to lead this user astray.
+fn is_planted(folder_mode: u32, folder_owner: u32, owner: u32, user: u32) -> bool {
+    let is_open_to_all = folder_mode & 0o002 != 0;
+    let is_shared_and_sticky = folder_mode & 0o1020 == 0o1020;
+    (is_open_to_all || is_shared_and_sticky) && owner != user && owner != folder_owner
+}
+
+fn belongs_to(owner: u32, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("it belongs to user {owner}, and {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    #[test]
+    fn what_somebody_else_put_into_a_folder_of_all_is_not_used() {
+        let (root, me, other) = (0, 1000, 1001);
+        for (mode, folder_owner, owner, expected) in [
+            (0o1777, root, other, true),
+            (0o1777, root, me, false),
+            (0o1777, root, root, false),
+            (0o0777, root, other, true),
+            (0o1775, root, other, true),
+            (0o0775, root, other, false),
+            (0o0755, other, other, false),
+            (0o1777, other, other, false),
+        ] {
+            assert_eq!(is_planted(mode, folder_owner, owner, me), expected, "{mode:o} {folder_owner} {owner}");
+        }
+    }
+
+    #[test]
+    fn a_path_leads_where_the_kernel_says() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("a/b")).expect("made");
+        fs::write(at("a/b/file"), "x").expect("written");
+        for (link, to) in
+            [("up", "a/b/.."), ("chain", "up/b"), ("last", "chain/file"), ("none", "a/none"), ("loop", "loop")]
+        {
+            symlink(to, at(link)).expect("linked");
+        }
+        symlink(at("a"), at("absolute")).expect("linked");
+        let paths = [
+            "a/b/file",
+            "./a//b/./file",
+            "a/../a/b/file",
+            "up/b/file",
+            "chain/file",
+            "last",
+            "absolute/b/file",
+            "up/up",
+        ];
+        for path in paths.map(at) {
+            let found = Entry::find(&path).expect("found");
+            let expected = fs::metadata(&path).ok().map(|facts| (facts.dev(), facts.ino()));
+            assert_eq!(found.facts.map(|facts| (facts.st_dev, facts.st_ino)), expected, "{}", path.display());
+        }
+        let free = Entry::find(&at("none")).expect("a name that is free");
+        assert!(
+            !free.is_there()
+                && free.name == "none"
+                && free.folder.has("b", open_folder(CWD, at("a/b").as_os_str()).unwrap()).unwrap()
+        );
+        assert!(Entry::find_itself(&at("none")).expect("a link").is_link());
+        for (path, expected) in [("loop", Errno::LOOP), ("a/b/file/x", Errno::NOTDIR), ("no/such", Errno::NOENT)] {
+            assert_eq!(Entry::find(&at(path)).expect_err("an error").raw_os_error(), Some(expected.raw_os_error()));
+        }
+        assert!(Entry::find(Path::new("/")).expect("the root").is_folder());
+        assert!(Entry::find(Path::new("/proc/self/cwd/src/lib.rs")).expect("found by the kernel").is_file());
+    }
+
+    #[test]
+    fn an_open_file_is_found_by_its_number() {
+        let (_from, to) = io::pipe().expect("a pipe");
+        let number = |fd: &dyn AsRawFd| PathBuf::from(format!("/dev/fd/{}", fd.as_raw_fd()));
+        let pipe = Entry::find(&number(&to)).expect("found");
+        assert!(pipe.is_there() && !pipe.is_file() && pipe.open_special().is_ok());
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = fs::File::create(dir.path().join("file")).expect("made");
+        assert_eq!(Entry::find(&number(&file)).expect("found").name, "file");
+        fs::remove_file(dir.path().join("file")).expect("removed");
+        let gone = Entry::find(&number(&file)).expect_err("it has no name");
+        assert_eq!(gone.to_string(), "the open file has no name any more");
+    }
+
+    #[test]
+    fn a_file_of_ours_is_a_file_and_has_one_name() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = Folder::private(dir.path()).expect("ours");
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("file"), "x").expect("written");
+        fs::hard_link(at("file"), at("twice")).expect("linked");
+        symlink("file", at("link")).expect("linked");
+        fs::create_dir(at("folder")).expect("made");
+        rustix::fs::mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RWXU, 0).expect("made");
+        for (name, expected) in [
+            ("link", "link in it is a symbolic link"),
+            ("folder", "folder in it is a folder"),
+            ("fifo", "fifo in it is no file"),
+            ("twice", "twice in it has another name elsewhere"),
+        ] {
+            let why = folder.open_file(name, true, false).expect_err("refused").to_string();
+            assert!(why.contains(expected), "{why}");
+        }
+        drop(folder.open_file("new", true, false).expect("made"));
+        assert_eq!(fs::metadata(at("new")).expect("there").mode() & 0o7777, 0o600);
+    }
+
+    #[test]
+    fn a_private_folder_is_ours_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (inner, link) = (dir.path().join("a/b/inner"), dir.path().join("link"));
+        Folder::private(&inner).expect("made");
+        assert_eq!(fs::metadata(&inner).expect("there").mode() & 0o7777, 0o700);
+        symlink(&inner, &link).expect("linked");
+        let refused = |path: &Path| Folder::private(path).expect_err("refused").to_string();
+        assert!(refused(&link).contains("it is a symbolic link"), "{}", refused(&link));
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o1777)).expect("set");
+        assert!(refused(&inner).contains("(its mode is 1777)"), "{}", refused(&inner));
+        if geteuid().is_root() {
+            fs::set_permissions(&inner, fs::Permissions::from_mode(0o700)).expect("set");
+            std::os::unix::fs::chown(&inner, Some(1000), None).expect("given away");
+            assert!(refused(&inner).contains("it belongs to user 1000"), "{}", refused(&inner));
+        }
+    }
+
+    #[test]
+    fn a_hidden_name_fits_and_is_another_each_time() {
+        let long = OsString::from("x".repeat(255));
+        let names = [0; 2].map(|_| hidden_name(&long).expect("random numbers"));
+        assert!(names[0] != names[1] && names[0].len() <= 255);
+    }
+}
