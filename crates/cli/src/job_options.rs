@@ -49,8 +49,8 @@ pub struct JobOptions {
     #[arg(long, value_name = "FILE", help_heading = WORKERS)]
     pub bad_records: Option<PathBuf>,
 
-    /// Keep what is done in this folder: the same command, run again, continues where this one ended. It is removed when
-    /// the result is complete
+    /// Keep what is done in this folder: the same command, run again, continues where this one ended. It is made for this
+    /// user alone, and removed when the result is complete
     #[arg(long, value_name = "DIR", help_heading = WORKERS)]
     pub checkpoint: Option<PathBuf>,
 

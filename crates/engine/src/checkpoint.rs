@@ -15,27 +15,39 @@
 //!
 //! A fact counts when its line is whole, and it is written when what it speaks of is on the disk. What lies behind the last
 //! whole line, and behind the bytes that it speaks of, was being written when the job ended: it is written again.
+//!
+//! The folder is this user's alone, or the job does not begin: whoever writes to it writes the answer. Still no number of the log
+//! is believed before it fits the others, the job and the files, so that a log of anything is one sentence at worst.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gristmill_os::folder::Folder;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::shared::Place;
 use crate::source::Source;
+use crate::tasks::Tasks;
 
 const LOG: &str = "checkpoint.log";
 /// How long the processes of a run that was killed may take to go.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes at the beginning and the end of a file that tell it from another of its size and time.
 const BLOCK_BYTES: u64 = 64 << 10;
+/// The longest line: a command with very many arguments.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+/// No plan has more workers of a kind.
+const WORKERS_MAX: u64 = 1024;
+/// Tasks that only a user asks for: no plan cuts so small.
+const TASKS_MAX: u64 = 1 << 22;
 
 /// What the log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +62,8 @@ pub(crate) struct Facts {
     pub tasks: usize,
     /// For each stage, the bytes of pairs of each reducer.
     stages: Vec<Vec<u64>>,
+    /// For each reducer, the sum of these.
+    saved: Vec<u64>,
     /// For each reducer, the bytes of its result, if it is there.
     results: Vec<Option<u64>>,
 }
@@ -71,60 +85,135 @@ impl Facts {
         self.results.get(reducer).copied().flatten()
     }
 
-    /// Takes one fact in; `None` if it is none.
+    /// Takes one fact in; `None` if it is none that can follow what was taken before.
     fn take(&mut self, line: &str) -> Option<()> {
         let (kind, rest) = line.split_once(' ')?;
         let numbers = || rest.split(' ').map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>();
-        match kind {
-            "job" => self.job.push(rest.to_owned()),
-            "removed" => self.removed = true,
-            "plan" => self.plan = Some(numbers()?.try_into().ok()?),
-            "stage" => {
+        let reducers = self.plan.map(|[_, _, reducers, _]| reducers as usize);
+        if self.removed || (kind == "job" || kind == "plan") == reducers.is_some() && kind != "removed" {
+            return None;
+        }
+        match (kind, reducers) {
+            ("job", _) => self.job.push(rest.to_owned()),
+            ("removed", _) => self.removed = true,
+            ("plan", _) => {
+                let plan: [u64; 4] = numbers()?.try_into().ok()?;
+                let workers = 1..=WORKERS_MAX;
+                let can_be = plan[0] < 2 && workers.contains(&plan[1]) && workers.contains(&plan[2]) && plan[3] > 0;
+                self.plan = Some(can_be.then_some(plan)?);
+            }
+            ("stage", Some(reducers)) => {
                 let numbers = numbers()?;
-                self.tasks += *numbers.first()? as usize;
-                self.stages.push(numbers[1..].to_vec());
+                let (tasks, bytes) = numbers.split_first()?;
+                if *tasks == 0 || bytes.len() != reducers || !self.results.is_empty() {
+                    return None;
+                }
+                self.saved.resize(reducers, 0);
+                for (saved, bytes) in self.saved.iter_mut().zip(bytes) {
+                    *saved = saved.checked_add(*bytes)?;
+                }
+                self.tasks = self.tasks.checked_add(usize::try_from(*tasks).ok()?)?;
+                self.stages.push(bytes.to_vec());
             }
-            "result" => {
+            ("result", Some(reducers)) => {
                 let [reducer, bytes]: [u64; 2] = numbers()?.try_into().ok()?;
-                let reducer = reducer as usize;
-                self.results.resize(self.results.len().max(reducer + 1), None);
-                self.results[reducer] = Some(bytes);
+                let reducer = usize::try_from(reducer).ok().filter(|reducer| *reducer < reducers)?;
+                self.results.resize(reducers, None);
+                if self.results[reducer].replace(bytes).is_some() {
+                    return None;
+                }
             }
-            "bad" => {
+            ("bad", Some(_)) => {
                 let mut words = rest.split(' ');
                 let mut number = || words.next()?.parse::<u64>().ok();
-                let place = Place { source: number()? as usize, offset: number()?, bytes: number()? };
-                let cause = words
-                    .next()?
-                    .as_bytes()
-                    .chunks(2)
-                    .map(|hex| u8::from_str_radix(str::from_utf8(hex).ok()?, 16).ok());
+                let place = Place { source: usize::try_from(number()?).ok()?, offset: number()?, bytes: number()? };
+                let hex = words.next()?.as_bytes();
+                if hex.len() % 2 != 0 || words.next().is_some() {
+                    return None;
+                }
+                let cause = hex.chunks(2).map(|hex| u8::from_str_radix(str::from_utf8(hex).ok()?, 16).ok());
                 self.bad.push((place, String::from_utf8(cause.collect::<Option<Vec<u8>>>()?).ok()?));
             }
             _ => return None,
         }
         Some(())
     }
+
+    /// Whether the log cuts this input into more pieces than any plan does, and the user has not asked for that.
+    pub fn cuts_too_small(&self, input_bytes: u64, asked: Option<u64>) -> bool {
+        self.plan.is_some_and(|[.., split]| asked != Some(split) && input_bytes / split > TASKS_MAX)
+    }
+
+    /// What of the facts cannot be of a job with these tasks and this plan.
+    pub fn misfit(&self, tasks: &Tasks, plan: [u64; 4]) -> Option<&'static str> {
+        let reads = |place: &Place| {
+            let end = place.offset.checked_add(place.bytes);
+            let source = tasks.sources.get(place.source);
+            source.zip(end).is_some_and(|(source, end)| source.compression().is_some() || end <= source.bytes)
+        };
+        let mut places: Vec<&Place> = self.bad.iter().map(|(place, _)| place).collect();
+        places.sort_by_key(|place| (place.source, place.offset));
+        let overlap = |pair: &[&Place]| pair[0].source == pair[1].source && pair[0].range().end > pair[1].offset;
+        match () {
+            () if self.plan.is_some_and(|before| before != plan) => Some("a plan that this job cannot have"),
+            () if self.tasks > tasks.len() => Some("more tasks than the input has"),
+            () if !self.results.is_empty() && self.tasks < tasks.len() => Some("results before all tasks were done"),
+            () if !places.iter().all(|place| reads(place)) => Some("records that the input does not have"),
+            () if places.windows(2).any(overlap) => Some("records that overlap"),
+            () => None,
+        }
+    }
+
+    /// Files of `folder` that are shorter than the log says, or none that a checkpoint has.
+    fn check_files(&self, folder: &Folder) -> io::Result<Option<OsString>> {
+        for name in names_of_files(folder)? {
+            let bytes = folder.open_file(&name, false, false)?.metadata()?.len();
+            let Some((reducer, is_result)) = number_in(&name) else { continue };
+            let expected = match is_result {
+                true => self.result(reducer),
+                false => self.saved.get(reducer).copied(),
+            };
+            if expected.is_some_and(|expected| bytes < expected) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The facts of a log, and the bytes of its whole lines.
-fn parse(log: &[u8]) -> (Facts, u64) {
-    let (mut facts, mut end) = (Facts::default(), 0);
-    for line in log.split_inclusive(|byte| *byte == b'\n') {
+///
+/// # Errors
+/// What the system says, and that a whole line is no fact.
+fn parse(log: impl Read) -> io::Result<(Facts, u64)> {
+    let (mut facts, mut end, mut number, mut line) = (Facts::default(), 0, 0, Vec::new());
+    let mut log = BufReader::new(log);
+    loop {
+        line.clear();
+        (&mut log).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
         let whole = || {
             let line = str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
             let (checksum, fact) = line.split_once(' ')?;
             (u32::from_str_radix(checksum, 16).ok()? == crc32fast::hash(fact.as_bytes())).then_some(fact)
         };
-        let Some(()) = whole().and_then(|fact| facts.take(fact)) else { break };
+        let Some(fact) = whole() else { return Ok((facts, end)) };
+        number += 1;
+        if facts.take(fact).is_none() {
+            let fact: String = fact.chars().take(100).collect();
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("line {number} of its {LOG} says {fact:?}, which no run has written"),
+            ));
+        }
         end += line.len() as u64;
     }
-    (facts, end)
 }
 
 /// The log of a checkpoint, open, and locked against other runs.
 pub(crate) struct Checkpoint {
+    /// What messages call the folder.
     pub dir: PathBuf,
+    pub folder: Arc<Folder>,
     log: File,
 }
 
@@ -135,60 +224,69 @@ impl Checkpoint {
         let failed = |source| Error::Checkpoint { path: dir.to_owned(), source };
         // Workers have this file from their coordinator, so whoever holds the lock knows that none of them is left.
         let began = Instant::now();
-        let mut log = loop {
-            fs::create_dir_all(dir).map_err(failed)?;
-            if let Some(log) = lock(dir, true).map_err(failed)? {
-                break log;
+        let (folder, mut log) = loop {
+            let folder = Folder::private(dir).map_err(failed)?;
+            if let Some(log) = lock(&folder, true).map_err(failed)? {
+                break (folder, log);
             } else if began.elapsed() > PATIENCE {
                 return Err(Error::CheckpointInUse { path: dir.to_owned() });
             }
             std::thread::sleep(Duration::from_millis(10));
         };
-        let mut text = Vec::new();
-        log.read_to_end(&mut text).map_err(failed)?;
-        let (facts, end) = parse(&text);
+        let mut start = Vec::new();
+        (&log).take(13).read_to_end(&mut start).map_err(failed)?;
         // Even if its first line was cut.
-        let (checksum, word) = text.split_at(text.len().min(8));
-        let is_ours = checksum.iter().all(u8::is_ascii_hexdigit) && b" job ".starts_with(&word[..word.len().min(5)]);
+        let (checksum, word) = start.split_at(start.len().min(8));
+        let is_ours = checksum.iter().all(u8::is_ascii_hexdigit) && b" job ".starts_with(word);
         if !is_ours {
             return Err(failed(io::Error::other(format!("the file {LOG} in it is something else"))));
         }
-        if text.is_empty()
-            && let Some(name) = other_files(dir).map_err(failed)?
+        let (facts, end) = read_log(&log).map_err(failed)?;
+        if start.is_empty()
+            && let Some(name) = names_of_files(&folder).map_err(failed)?.pop()
         {
             // The log is not there yet, or it was when its folder was none of ours.
-            drop(fs::remove_file(dir.join(LOG)));
-            let name = name.to_string_lossy();
+            drop(folder.remove(LOG));
+            let name = name.display();
             return Err(failed(io::Error::other(format!(
                 "the file {name} in it is no checkpoint's, and would be overwritten"
             ))));
         }
         let (facts, end) = match facts.removed {
             true => {
-                remove_files(dir, &facts).map_err(failed)?;
+                remove_files(&folder, &facts).map_err(failed)?;
                 (Facts::default(), 0)
             }
             false => (facts, end),
         };
+        if facts.plan.is_some() && facts.job != job {
+            return Err(Error::CheckpointOfAnother { path: dir.to_owned(), why: difference(&facts.job, job) });
+        }
+        if facts.check_files(&folder).map_err(failed)?.is_some() {
+            return Err(Error::CheckpointDamaged { path: dir.to_owned() });
+        }
         log.set_len(end).map_err(failed)?;
         log.seek(SeekFrom::End(0)).map_err(failed)?;
-        let mut checkpoint = Checkpoint { dir: dir.to_owned(), log };
-        match facts.plan {
-            // Its first lines were never whole: nothing was done yet.
-            None => {
-                checkpoint.log.set_len(0).map_err(failed)?;
-                checkpoint.write(job.iter().map(|line| format!("job {line}")))?;
-                checkpoint.sync_names().map_err(failed)?;
-                Ok((checkpoint, Facts::default()))
-            }
-            Some(_) if facts.job == job => Ok((checkpoint, facts)),
-            Some(_) => Err(Error::CheckpointOfAnother { path: dir.to_owned(), why: difference(&facts.job, job) }),
+        let mut checkpoint = Checkpoint { dir: dir.to_owned(), folder: Arc::new(folder), log };
+        if facts.plan.is_some() {
+            return Ok((checkpoint, facts));
         }
+        // Its first lines were never whole: nothing was done yet.
+        checkpoint.log.set_len(0).map_err(failed)?;
+        checkpoint.write(job.iter().map(|line| format!("job {line}")))?;
+        checkpoint.folder.sync().map_err(failed)?;
+        Ok((checkpoint, Facts::default()))
     }
 
     /// The facts as they are on the disk now: for workers.
-    pub fn read(dir: &Path) -> io::Result<Facts> {
-        Ok(parse(&fs::read(dir.join(LOG))?).0)
+    pub fn read(folder: &Folder) -> io::Result<Facts> {
+        Ok(read_log(&folder.open_file(LOG, false, false)?)?.0)
+    }
+
+    /// The error of a checkpoint whose log says what cannot be.
+    pub fn misfit(&self, what: &str) -> Error {
+        let source = io::Error::new(io::ErrorKind::InvalidData, format!("its {LOG} speaks of {what}"));
+        Error::Checkpoint { path: self.dir.clone(), source }
     }
 
     /// Writes down how the job runs.
@@ -220,33 +318,31 @@ impl Checkpoint {
         self.write([format!("result {reducer} {bytes}")])
     }
 
-    /// The disk has the names of all files in the folder.
-    fn sync_names(&self) -> io::Result<()> {
-        File::open(&self.dir)?.sync_all()
-    }
-
     /// Appends facts, and returns when the disk has them; before, it has the names of the files that they speak of.
     fn write(&mut self, facts: impl IntoIterator<Item = String>) -> Result<()> {
         let lines: String = facts.into_iter().map(|fact| line(&fact)).collect();
         let written =
-            self.sync_names().and_then(|()| self.log.write_all(lines.as_bytes())).and_then(|()| self.log.sync_data());
+            self.folder.sync().and_then(|()| self.log.write_all(lines.as_bytes())).and_then(|()| self.log.sync_data());
         written.map_err(|source| Error::Checkpoint { path: self.dir.clone(), source })
     }
 }
 
-/// The log in `dir`, locked; `None` if another run has it, or has just removed it.
-fn lock(dir: &Path, create: bool) -> io::Result<Option<File>> {
-    let path = dir.join(LOG);
-    let log = OpenOptions::new().read(true).append(true).create(create).open(&path)?;
+/// The facts of a log from its beginning.
+fn read_log(mut log: &File) -> io::Result<(Facts, u64)> {
+    log.seek(SeekFrom::Start(0))?;
+    parse(log)
+}
+
+/// The log in a folder, locked; `None` if another run has it, or has just removed it.
+fn lock(folder: &Folder, create: bool) -> io::Result<Option<File>> {
+    let log = folder.open_file(LOG, create, true)?;
     match flock(&log, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
     // Who had it may have removed it after it was opened here: then the lock is one of a file that nobody else will find.
-    let (ours, named) = (log.metadata()?, fs::metadata(&path));
-    let is_named = named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino()));
-    Ok(is_named.then_some(log))
+    Ok(folder.has(LOG, &log)?.then_some(log))
 }
 
 impl Settings {
@@ -319,29 +415,24 @@ fn difference(before: &[String], now: &[String]) -> String {
     }
 }
 
-/// A file in `dir` that has the name of a checkpoint's.
-fn other_files(dir: &Path) -> io::Result<Option<OsString>> {
-    for entry in fs::read_dir(dir)? {
-        let name = entry?.file_name();
-        let text = name.to_string_lossy();
-        let number = text.strip_suffix(".pairs").or(text.strip_suffix(".result"));
-        if number.is_some_and(|number| number.parse::<usize>().is_ok()) {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
+/// The files in a folder that have names of a checkpoint's, but the log.
+fn names_of_files(folder: &Folder) -> io::Result<Vec<OsString>> {
+    Ok(folder.names()?.into_iter().filter(|name| number_in(name).is_some()).collect())
+}
+
+/// The reducer that has a file of this name, and whether it is its result.
+fn number_in(name: &OsStr) -> Option<(usize, bool)> {
+    let name = name.to_str()?;
+    let pairs = || Some((name.strip_suffix(".pairs")?, false));
+    let (number, is_result) = pairs().or_else(|| Some((name.strip_suffix(".result")?, true)))?;
+    Some((number.parse().ok()?, is_result))
 }
 
 /// Removes the files that a checkpoint with this log has, but the log.
-fn remove_files(dir: &Path, facts: &Facts) -> io::Result<()> {
+fn remove_files(folder: &Folder, facts: &Facts) -> io::Result<()> {
     let reducers = facts.plan.map_or(0, |[_, _, reducers, _]| reducers);
-    for name in (0..reducers).flat_map(|reducer| [format!("{reducer}.pairs"), format!("{reducer}.result")]) {
-        match fs::remove_file(dir.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    let mut names = (0..reducers).flat_map(|reducer| [format!("{reducer}.pairs"), format!("{reducer}.result")]);
+    names.try_for_each(|name| folder.remove(name))
 }
 
 /// Removes the checkpoint in `dir`, and the folder if nothing else is in it: when the result is where it belongs, or when it
@@ -349,14 +440,16 @@ fn remove_files(dir: &Path, facts: &Facts) -> io::Result<()> {
 /// the log of the checkpoint speaks of.
 ///
 /// # Errors
-/// What the system says; and that there is no checkpoint in that folder, but other files. Then nothing is removed.
+/// What the system says; that the folder is not this user's alone; and that there is no checkpoint in it, but other files. Then
+/// nothing is removed.
 pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
-    let is_empty = match fs::read_dir(dir) {
+    let folder = match Folder::open_private(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?.next().is_none(),
+        folder => folder?,
     };
+    let is_empty = folder.names()?.is_empty();
     let none = || io::Error::other(format!("there is no checkpoint in {}: nothing was removed", dir.display()));
-    let mut log = match lock(dir, false) {
+    let mut log = match lock(&folder, false) {
         Ok(Some(log)) => log,
         Ok(None) => return Ok(()),
         // Its removal was interrupted before the last step.
@@ -364,10 +457,8 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
         Err(error) => return Err(error),
     };
-    let mut text = Vec::new();
-    log.read_to_end(&mut text)?;
-    let (facts, end) = parse(&text);
-    if facts.job.is_empty() && !text.is_empty() {
+    let (facts, end) = read_log(&log)?;
+    if facts.job.is_empty() && log.metadata()?.len() > 0 {
         return Err(none());
     }
     // That its files do not count comes first: without that the log would speak of what is not there. Its name goes last: until
@@ -376,8 +467,8 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
         log.set_len(end)?;
         log.write_all(line("removed now").as_bytes())?;
     }
-    remove_files(dir, &facts)?;
-    fs::remove_file(dir.join(LOG))?;
+    remove_files(&folder, &facts)?;
+    folder.remove(LOG)?;
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
         removed => removed,
@@ -390,143 +481,4 @@ fn line(fact: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn job() -> Vec<String> {
-        vec!["the program: count".into(), "a.txt: 10 bytes".into()]
-    }
-
-    fn begun(dir: &Path) -> Checkpoint {
-        let (mut checkpoint, _) = Checkpoint::open(dir, &job()).expect("begun");
-        checkpoint.begin([1, 2, 2, 1000]).expect("written");
-        checkpoint
-    }
-
-    #[test]
-    fn a_log_cut_anywhere_says_what_its_whole_lines_say() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let mut checkpoint = begun(dir.path());
-        checkpoint.note_stage(3, &[10, 0]).expect("written");
-        let place = Place { source: 0, offset: 7, bytes: 2 };
-        checkpoint.note_bad(&[(place, "it panicked:\nso".into())]).expect("written");
-        checkpoint.note_stage(4, &[5, 6]).expect("written");
-        checkpoint.note_result(1, 99).expect("written");
-        drop(checkpoint);
-        let whole = fs::read(dir.path().join(LOG)).expect("read");
-        let mut tasks = Vec::new();
-        for cut in 0..=whole.len() {
-            fs::write(dir.path().join(LOG), &whole[..cut]).expect("written");
-            let (_, facts) = Checkpoint::open(dir.path(), &job()).expect("opened");
-            tasks.push(facts.tasks);
-            let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(facts.tasks, [0, 0, 0, 0, 3, 3, 7, 7][lines], "cut at {cut}");
-            assert_eq!(facts.bad.len(), usize::from(lines > 4));
-            if lines > 5 {
-                assert_eq!(facts.runs(0), (vec![(0, 10), (10, 5)], 15));
-                assert_eq!(facts.runs(1), (vec![(0, 6)], 6));
-            }
-            assert_eq!((facts.result(0), facts.result(1)), (None, (lines > 6).then_some(99)));
-        }
-        assert!(tasks.is_sorted());
-    }
-
-    #[test]
-    fn another_job_is_refused_with_the_difference() {
-        let dir = tempfile::tempdir().expect("a folder");
-        drop(begun(dir.path()));
-        let changed = ["the program: count".into(), "a.txt: 11 bytes".into()];
-        let why = Checkpoint::open(dir.path(), &changed).err().expect("refused").to_string();
-        assert!(why.contains("a.txt was \"10 bytes\", and is \"11 bytes\""), "{why}");
-    }
-
-    #[test]
-    fn a_log_of_somebody_else_is_left_alone() {
-        let dir = tempfile::tempdir().expect("a folder");
-        fs::write(dir.path().join(LOG), "dear diary").expect("written");
-        let why = Checkpoint::open(dir.path(), &job()).err().expect("refused").to_string();
-        assert!(why.contains("is something else"), "{why}");
-        assert_eq!(fs::read(dir.path().join(LOG)).expect("read"), b"dear diary");
-    }
-
-    #[test]
-    fn a_checkpoint_in_use_is_left_alone_and_one_that_was_removed_is_begun_anew() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let used = begun(dir.path());
-        remove_checkpoint(dir.path()).expect("left to the run that uses it");
-        assert!(dir.path().join(LOG).exists());
-        // This run waits for the lock, on the file that is then removed or on none yet.
-        let second = std::thread::spawn({
-            let dir = dir.path().to_owned();
-            move || Checkpoint::open(&dir, &job()).map(|(checkpoint, facts)| (checkpoint.log.metadata(), facts))
-        });
-        std::thread::sleep(Duration::from_millis(50));
-        fs::remove_file(dir.path().join(LOG)).expect("removed");
-        drop(used);
-        let (log, facts) = second.join().expect("no panic").expect("opened");
-        assert_eq!(facts, Facts::default());
-        let named = fs::metadata(dir.path().join(LOG)).expect("there");
-        assert_eq!(log.expect("known").ino(), named.ino());
-    }
-
-    #[test]
-    fn what_is_removed_is_gone_and_what_is_not_ours_stays() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let inner = dir.path().join("checkpoint");
-        remove_checkpoint(&inner).expect("there is none");
-        drop(begun(&inner));
-        fs::write(inner.join("0.pairs"), "x").expect("written");
-        remove_checkpoint(&inner).expect("removed");
-        assert!(!inner.exists());
-        drop(begun(&inner));
-        fs::write(inner.join("notes.txt"), "mine").expect("written");
-        remove_checkpoint(&inner).expect("removed");
-        assert_eq!(fs::read_dir(&inner).expect("still there").count(), 1);
-    }
-
-    #[test]
-    fn a_folder_that_never_was_a_checkpoint_keeps_its_files() {
-        // A folder of numbered data files, named by mistake, lost all files called <number>.pairs.
-        let dir = tempfile::tempdir().expect("a folder");
-        let [mine, log] = ["7.pairs", LOG].map(|name| dir.path().join(name));
-        fs::write(&mine, "mine").expect("written");
-        let why = remove_checkpoint(dir.path()).expect_err("no checkpoint").to_string();
-        assert!(why.contains("there is no checkpoint in "), "{why}");
-        fs::write(&log, "dear diary").expect("written");
-        remove_checkpoint(dir.path()).expect_err("the log is another");
-        assert!(log.exists());
-        // And what a checkpoint here would be asked to overwrite is refused.
-        fs::remove_file(&log).expect("removed");
-        let why = Checkpoint::open(dir.path(), &job()).err().expect("refused").to_string();
-        assert!(why.contains("the file 7.pairs in it is no checkpoint's"), "{why}");
-        assert!(!log.exists());
-        // Beside a checkpoint of two reducers it stays, too.
-        fs::remove_file(&mine).expect("removed");
-        drop(begun(dir.path()));
-        fs::write(&mine, "mine").expect("written");
-        fs::write(dir.path().join("1.pairs"), "ours").expect("written");
-        remove_checkpoint(dir.path()).expect("removed");
-        assert_eq!(fs::read(&mine).expect("there"), b"mine");
-        assert_eq!(fs::read_dir(dir.path()).expect("there").count(), 1);
-    }
-
-    #[test]
-    fn a_removal_that_was_interrupted_is_completed_by_whoever_comes_next() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let interrupted = || {
-            let mut checkpoint = begun(dir.path());
-            checkpoint.note_stage(3, &[10, 0]).expect("written");
-            checkpoint.write(["removed now".to_owned()]).expect("written");
-            fs::write(dir.path().join("1.pairs"), "old").expect("written");
-        };
-        interrupted();
-        let (checkpoint, facts) = Checkpoint::open(dir.path(), &job()).expect("begun anew");
-        assert_eq!(facts, Facts::default());
-        assert!(!dir.path().join("1.pairs").exists());
-        drop(checkpoint);
-        remove_checkpoint(dir.path()).expect("removed");
-        interrupted();
-        remove_checkpoint(dir.path()).expect("removed");
-        assert!(!dir.path().exists());
-    }
-}
+mod tests;

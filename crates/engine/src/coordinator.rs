@@ -119,6 +119,7 @@ fn supervise<J: MapReduce>(
     };
     let mut prepared = Prepared::new(program, &input, &mut settings, kind, on_plan)?;
     let checkpoint = prepared.checkpoint.take();
+    let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
     let Prepared { plan, tasks, ranges, .. } = &prepared;
     let written = match (writing, ranges) {
         (Some(writing), Some(ranges)) => {
@@ -148,6 +149,7 @@ fn supervise<J: MapReduce>(
             ranges: ranges.as_ref(),
             written: written.as_ref(),
             outputs: &outputs,
+            checkpoint: folder.as_deref(),
             start_ns,
             iterates,
         };
@@ -371,7 +373,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn keep_checkpoint(&mut self) {
         if let Some(stages) = self.stages.take() {
             let log = stages.into_log();
-            match Checkpoint::read(&log.dir) {
+            match Checkpoint::read(&log.folder) {
                 Ok(facts) => self.kept.checkpoint = Some((log, facts)),
                 Err(_) => self.kept.delivered = true,
             }

@@ -1,6 +1,7 @@
 //! Where pairs go when memory is full: files without a name, one per worker and spill folder.
 //!
-//! What has no name vanishes with its worker, however that ends. Whatever is written goes behind what is there. Runs take
+//! What has no name vanishes with its worker, however that ends, and nobody else can open it: so the folders may be those of all
+//! users, as `/tmp` is. Whatever is written goes behind what is there. Runs take
 //! turns with the folders.
 //!
 //! What has been read for the last time is given back where a file system has little room left, so that merging takes
@@ -9,7 +10,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 
 use gristmill_os::clock::monotonic_ns;
+use gristmill_os::folder;
 
 use crate::shared::{Doing, Failure};
 
@@ -81,13 +83,18 @@ impl Spill {
         }
     }
 
-    /// The same, and beside them the file of `path` that outlives the worker, made if it is not there, and written from byte
+    /// The same, and beside them a file of `folder` that outlives the worker, made if it is not there, and written from byte
     /// `end` on. Returns also the number by which it goes.
-    pub fn with_file(folders: &[PathBuf], path: PathBuf, end: u64) -> Result<(Spill, usize), Failure> {
+    pub fn with_file(
+        folders: &[PathBuf],
+        folder: &folder::Folder,
+        name: &str,
+        end: u64,
+    ) -> Result<(Spill, usize), Failure> {
         let mut spill = Spill::new(folders);
         let number = spill.folders.len();
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        spill.folders.push(Folder::new(path, true, end));
+        let opened = folder.open_file(name, true, false);
+        spill.folders.push(Folder::new(name.into(), true, end));
         let opened = opened.map_err(spill.failed(number, Doing::Open))?;
         drop(spill.folders[number].file.set(opened));
         Ok((spill, number))

@@ -6,8 +6,9 @@
 //! ```
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::rc::Rc;
+
+use gristmill_os::folder::Folder;
 
 use crate::checkpoint::{Checkpoint, Facts};
 use crate::counters::{Count, Phase};
@@ -32,7 +33,7 @@ fn number_of<J: MapReduce>(work: &Work<'_, J>, slot: usize) -> usize {
 pub(crate) fn save<J: MapReduce>(
     work: &Work<'_, J>,
     lane: &mut Lane<'_, J>,
-    dir: &Path,
+    dir: &Folder,
     round: u32,
 ) -> Result<(), Failure> {
     let Work { shared, settings, plan, .. } = *work;
@@ -45,7 +46,7 @@ pub(crate) fn save<J: MapReduce>(
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Spill);
     let end = facts(work, dir)?.runs(number).1;
-    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir.join(format!("{number}.pairs")), end)?;
+    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
     let (order, limit) = run_order::<J>(settings, work.reduce.is_some());
     let run = write::<J>(&spill, folder, plan.room.block_bytes, |push| {
         reduction.sorter.into_merge(order, limit)?.for_each(push)
@@ -58,18 +59,17 @@ pub(crate) fn save<J: MapReduce>(
 }
 
 /// Delivers what this worker makes of all stages; what it has made before, if it has.
-pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Path) -> Result<(), Failure> {
+pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
     let Work { shared, settings, plan, reduce, .. } = *work;
     let number = number_of(work, lane.slot);
     let facts = facts(work, dir)?;
     lane.meter.enter(Phase::Sort);
-    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir.join(format!("{number}.result")), 0)?;
+    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.result"), 0)?;
     let result = match facts.result(number) {
         Some(bytes) => Run::find(&spill, Extent { folder, start: 0, bytes })?,
         None => {
             let (runs, end) = facts.runs(number);
-            let (saved, saved_folder) =
-                Spill::with_file(&settings.spill_dirs, dir.join(format!("{number}.pairs")), end)?;
+            let (saved, saved_folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
             let saved = Rc::new(saved);
             let (order, limit) = run_order::<J>(settings, reduce.is_some());
             let (combines, ranged) = (plan.combine_in_reduce, false);
@@ -101,7 +101,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     Ok(())
 }
 
-fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Path) -> Result<Facts, Failure> {
+fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failure> {
     Checkpoint::read(dir).map_err(|error| Failure::Spill {
         folder: work.settings.spill_dirs.len(),
         doing: Doing::Read,

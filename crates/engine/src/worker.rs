@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use gristmill_os::allocations::Allocations;
 use gristmill_os::clock::monotonic_ns;
+use gristmill_os::folder::Folder;
 use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
 use gristmill_page::{Reuse, Shelver};
@@ -59,6 +60,8 @@ pub(crate) struct Work<'w, J: MapReduce> {
     /// Reducers write the result themselves.
     pub written: Option<&'w Written<'w, J>>,
     pub outputs: &'w Scopes<'w>,
+    /// Where the job goes on, if it keeps that.
+    pub checkpoint: Option<&'w Folder>,
     pub start_ns: u64,
     /// The job runs in steps: its result stays in the region.
     pub iterates: bool,
@@ -219,8 +222,8 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 3. Everything of this round was mapped before the drain that found nothing.
         if role.reduces.is_some() && mapped && drained != Some(round) {
             drained = Some(round);
-            let left = match &work.settings.checkpoint {
-                Some(checkpoint) => stage::save(work, &mut lane, &checkpoint.dir, round),
+            let left = match work.checkpoint {
+                Some(folder) => stage::save(work, &mut lane, folder, round),
                 None if work.iterates => keep(work, &mut lane, &mut keeper, round),
                 None => Ok(()),
             };
@@ -242,8 +245,8 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         // 4. The result.
         if may_finish(round) && !finished {
             finished = true;
-            let delivered = match &work.settings.checkpoint {
-                Some(checkpoint) => stage::finish(work, &mut lane, &checkpoint.dir),
+            let delivered = match work.checkpoint {
+                Some(folder) => stage::finish(work, &mut lane, folder),
                 None => finish(work, &mut lane),
             };
             if let Err(failure) = delivered {

@@ -4,6 +4,8 @@
 //! `ci/resume.sh 1 SEED` repeats it.
 
 mod common;
+#[path = "resume/planted.rs"]
+mod planted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,9 @@ fn main() {
             ("a_full_disk_is_one_clear_error_and_the_job_continues_when_there_is_room", full_disk),
             ("what_cannot_be_continued_is_refused", refused),
             ("of_two_runs_with_one_checkpoint_the_second_is_refused", in_use),
+            ("a_log_with_absurd_facts_is_one_sentence", planted::absurd_logs),
+            ("a_log_with_facts_at_random_ends_in_no_panic", planted::random_logs),
+            ("what_is_planted_in_a_checkpoint_is_neither_written_nor_waited_for", planted::planted_files),
         ],
         &[("waiting_job", waiting_job)],
     );

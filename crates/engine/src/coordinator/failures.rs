@@ -67,7 +67,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let path = self.work.settings.checkpoint.as_ref().map(|checkpoint| checkpoint.dir.clone()).unwrap_or_default();
         match (doing, errno) {
             // What is shorter than the log says was not written as it says.
-            (Doing::Check, _) | (Doing::Read, 0) => Error::CheckpointDamaged { path },
+            (Doing::Check, _) | (Doing::Read, 0) | (Doing::Open, 0) => Error::CheckpointDamaged { path },
             _ => Error::Checkpoint { path, source: std::io::Error::from_raw_os_error(errno) },
         }
     }

@@ -107,12 +107,15 @@ impl<J: MapReduce> Prepared<J> {
             )));
         }
         let mut checkpoint = open_checkpoint::<J>(settings, &opened)?;
-        if let Some((_, facts)) = &checkpoint {
+        let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
+        if let Some((log, facts)) = &checkpoint {
+            if facts.cuts_too_small(input_bytes, settings.split_bytes) {
+                return Err(log.misfit("pieces of the input that are too small"));
+            }
             settings.continue_with(facts);
         }
         let settings: &Settings = settings;
         // 3. The plan. A look at the input must leave no trace in an output.
-        let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
         let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes =
             gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
@@ -146,16 +149,22 @@ impl<J: MapReduce> Prepared<J> {
             let ranges = ranges.as_ref().map(Ranges::len);
             on_plan(&explain(&plan, settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
         }
+        let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
+        let of_log = [u64::from(plan.fused), workers[0], workers[1], plan.split_bytes];
         if let Some((log, facts)) = &mut checkpoint
             && *facts == Facts::default()
         {
-            let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
-            log.begin([u64::from(plan.fused), workers[0], workers[1], plan.split_bytes])?;
+            log.begin(of_log)?;
         }
         // 4. Tasks, and the room that they take.
         let quotes = opened.quotes(settings, plan.split_bytes)?;
         let tasks =
             Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
+        if let Some((log, facts)) = &checkpoint
+            && let Some(what) = facts.misfit(&tasks, of_log)
+        {
+            return Err(log.misfit(what));
+        }
         let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers);
         // A partition has a piece, and one more for each extent that it begins anew in.
         let pieces = kind.state.map_or(0, |_| plan.partitions + shelf.extents);

@@ -115,11 +115,13 @@ impl Pass {
     /// The line in which a record begins, from 1, and its bytes.
     fn record(&mut self, Place { offset, bytes, .. }: Place) -> io::Result<(u64, Vec<u8>)> {
         let before = offset - self.at;
-        let mut record = vec![0; bytes as usize];
-        if io::copy(&mut (&mut self.content).take(before), &mut self.lines)? != before {
+        let mut record = Vec::new();
+        let skipped = io::copy(&mut (&mut self.content).take(before), &mut self.lines)?;
+        // How long it is was told: memory is taken for what is there.
+        (&mut self.content).take(bytes).read_to_end(&mut record)?;
+        if skipped != before || record.len() as u64 != bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.content.read_exact(&mut record)?;
         let line = self.lines.0;
         self.lines.write_all(&record)?;
         self.at = offset + bytes;
