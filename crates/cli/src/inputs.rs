@@ -110,7 +110,14 @@ impl Inputs {
             if is_pattern(path) {
                 let matches = patterns::matches(path);
                 if matches.is_empty() {
-                    let what = format!("no file matches the pattern {}", path.display());
+                    let what = match path.as_os_str().as_bytes().iter().any(|byte| b"*?".contains(byte)) {
+                        true => format!("no file matches the pattern {}", path.display()),
+                        // More likely the name of a file.
+                        false => format!(
+                            "there is no file {}, and none that matches it as a pattern (brackets stand for one of the characters in them)",
+                            path.display()
+                        ),
+                    };
                     return Err(Error::NoInput { what }.into());
                 }
                 input = input.and_matched(matches);

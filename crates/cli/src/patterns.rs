@@ -4,9 +4,11 @@
 //! `**` for any number of directories, none included. A name that begins with a dot is only matched by a pattern that
 //! does. Names are bytes: one that is not UTF-8 matches too, its stray bytes as a character each.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// True if a path has a letter that patterns have.
@@ -18,41 +20,59 @@ pub fn is_pattern(path: &Path) -> bool {
 /// of them: whoever opens it will say why.
 pub fn matches(pattern: &Path) -> Vec<PathBuf> {
     let bytes = pattern.as_os_str().as_bytes();
-    let names: Vec<&[u8]> = bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
-    let mut found = Vec::new();
-    expand(Path::new(if bytes.starts_with(b"/") { "/" } else { "" }), &names, &mut found);
-    found
+    let mut names: Vec<&[u8]> = bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+    if names.last() == Some(&&b"**"[..]) {
+        names.push(b"*"); // As in a shell.
+    }
+    let mut search = Search { found: Vec::new(), seen: HashSet::new() };
+    search.expand(Path::new(if bytes.starts_with(b"/") { "/" } else { "" }), &names);
+    search.found
 }
 
 fn has_letters(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// Adds what lies in `directory` and matches these names of a pattern, one below the other.
-fn expand(directory: &Path, names: &[&[u8]], found: &mut Vec<PathBuf>) {
-    let Some((name, rest)) = names.split_first() else {
-        if directory.symlink_metadata().is_ok() && !directory.is_dir() {
-            found.push(directory.to_owned());
-        }
-        return;
-    };
-    if !has_letters(name) {
-        return expand(&directory.join(OsStr::from_bytes(name)), rest, found);
-    }
-    if *name == b"**" {
-        // No directory, and then one more of any name. The last name is `*`, as in a shell.
-        let rest = if rest.is_empty() { &[&b"*"[..]][..] } else { rest };
-        expand(directory, rest, found);
-        for (path, is_directory) in entries(directory, b"*", found) {
-            if is_directory {
-                expand(&path, names, found);
+/// What was found so far, and where it was looked for.
+struct Search {
+    found: Vec<PathBuf>,
+    /// Folders, by device and inode, and how many names of the pattern were left there: links in a circle, or several `**`, lead to
+    /// the same question again and again.
+    seen: HashSet<(u64, u64, usize)>,
+}
+
+impl Search {
+    /// Adds what lies in `directory` and matches these names of a pattern, one below the other.
+    fn expand(&mut self, directory: &Path, names: &[&[u8]]) {
+        let Some((name, rest)) = names.split_first() else {
+            if directory.symlink_metadata().is_ok() && !directory.is_dir() {
+                self.found.push(directory.to_owned());
             }
+            return;
+        };
+        let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        if let Ok(facts) = here.metadata()
+            && !self.seen.insert((facts.dev(), facts.ino(), names.len()))
+        {
+            return;
         }
-        return;
-    }
-    for (path, is_directory) in entries(directory, name, found) {
-        if rest.is_empty() || is_directory || path.is_dir() {
-            expand(&path, rest, found);
+        if !has_letters(name) {
+            return self.expand(&directory.join(OsStr::from_bytes(name)), rest);
+        }
+        if *name == b"**" {
+            // No directory, and then one more of any name.
+            self.expand(directory, rest);
+            for (path, is_directory) in entries(directory, b"*", &mut self.found) {
+                if is_directory {
+                    self.expand(&path, names);
+                }
+            }
+            return;
+        }
+        for (path, is_directory) in entries(directory, name, &mut self.found) {
+            if rest.is_empty() || is_directory || path.is_dir() {
+                self.expand(&path, rest);
+            }
         }
     }
 }

@@ -411,7 +411,9 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
     let number = (bad - 1).to_string();
     let more = self::complaint(&mut run(&["--skip-bad-files", &number, "d"]), 1);
     assert!(
-        more.contains(&format!("The {number} files that may be set aside (--skip-bad-files) had been found before")),
+        more.contains(&format!(
+            "That is one file more than the {number} that may be set aside (--skip-bad-files): raise"
+        )),
         "{more}"
     );
     // 5. Nothing at all is left of the input.
@@ -602,4 +604,25 @@ fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
         assert_eq!(told.status.code(), Some(2), "{arguments:?}: {complaint}");
         assert!(complaint.contains("leave out --no-retry"), "{complaint}");
     }
+}
+
+/// A pattern with several stars in a folder with links to itself asked for the same folders again and again, more than anybody waits
+/// for; and a file that was missing was called a pattern.
+#[test]
+fn a_pattern_ends_whatever_links_lead_in_a_circle() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir_all(path("a/b")).and_then(|()| fs::write(path("a/b/file.txt"), "word")).expect("written");
+    for number in 0..12 {
+        std::os::unix::fs::symlink(".", path(&format!("loop{number}"))).expect("linked");
+        std::os::unix::fs::symlink("..", path(&format!("a/up{number}"))).expect("linked");
+    }
+    for pattern in ["*/*/*/*/*/*/*/*/*/*/**/*.txt", "**/**/**/**/**/**/**/**/*.txt", "**/*/**/*/**/*/**/*.txt", "**"] {
+        assert_eq!(answer(gristmill(["word-count", "--quiet"]).arg(path(pattern))), b"word\t1\n", "{pattern}");
+    }
+    let why = complaint(gristmill(["word-count"]).arg(path("file[1].txt")), 1);
+    assert!(
+        why.contains("there is no file ") && why.contains("file[1].txt, and none that matches it as a pattern"),
+        "{why}"
+    );
 }

@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// One file more is bad than may be set aside.
     #[error(
-        "{last}. The {limit} files that may be set aside (--skip-bad-files, Input::skip_bad_files) had been found before: raise that number, or say all"
+        "{last}. That is one file more than the {limit} that may be set aside (--skip-bad-files, Input::skip_bad_files): raise that number, or say all"
     )]
     TooManyBadFiles {
         /// How many may be.
@@ -174,7 +174,7 @@ pub enum Error {
     },
     /// One record more failed than may be set aside.
     #[error(
-        "{what}. The {limit} records that may be set aside (--skip-bad-records, Job::skip_bad_records) had been found before: raise that number, or check that this is the right kind of file"
+        "{what}. That is one record more than the {limit} that may be set aside (--skip-bad-records, Job::skip_bad_records): raise that number, or check that this is the right kind of file"
     )]
     TooManyBadRecords {
         /// How many may be.

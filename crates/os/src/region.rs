@@ -15,6 +15,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::ptr::{NonNull, null_mut};
 use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -284,12 +285,13 @@ impl Drop for Region {
 
 /// Maps `bytes` of new shared memory at a multiple of 2 MiB.
 fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
-    // The kernel takes it for a file.
-    let _guard = LimitIsAnError::new();
-    let memory = memfd_create("gristmill", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    ftruncate(&memory, bytes as u64)?;
-    // Nobody can cut the memory short later, which would make an access to it fatal.
-    fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    let memory = match in_memory_file(bytes) {
+        Ok(memory) => Some(memory),
+        // A limit of file sizes (`ulimit -f`) holds for what only looks like a file, too. Shared memory without any is mapped
+        // then; not always, because a kernel that never overcommits would want to have all of it at once.
+        Err(Errno::FBIG) => None,
+        Err(error) => return Err(error.into()),
+    };
 
     // The kernel aligns to OS pages only, so: (1) reserve 2 MiB too much, (2) map the memory over
     // the aligned part, (3) give the rest back.
@@ -304,16 +306,14 @@ fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
         let result = unsafe { munmap(reserved.add(offset), bytes) };
         debug_assert!(bytes == 0 || result == Ok(()));
     };
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
     // SAFETY: the aligned part lies inside the reservation, which nobody else knows.
     let mapped = unsafe {
-        mmap(
-            reserved.add(before),
-            bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE,
-            &memory,
-            0,
-        )
+        match &memory {
+            Some(memory) => mmap(reserved.add(before), bytes, access, flags, memory, 0),
+            None => mmap_anonymous(reserved.add(before), bytes, access, flags),
+        }
     };
     match mapped {
         Ok(base) => {
@@ -326,4 +326,14 @@ fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
             Err(error.into())
         }
     }
+}
+
+/// A file of so many zeros, which has no name and lies in memory.
+fn in_memory_file(bytes: usize) -> rustix::io::Result<OwnedFd> {
+    let _guard = LimitIsAnError::new();
+    let memory = memfd_create("gristmill", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&memory, bytes as u64)?;
+    // Nobody can cut the memory short later, which would make an access to it fatal.
+    fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(memory)
 }
