@@ -58,10 +58,13 @@ mod tile_search;
 mod units;
 mod word_count;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use gristmill_os::allocations::Counting;
+
+use messages::{printable, printable_lines};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -132,7 +135,12 @@ fn main() -> ExitCode {
 
 /// Prints help, or why the command makes no sense.
 fn told(error: &clap::Error) -> ExitCode {
+    // What was typed stands in the message.
+    let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| printable(word) == word);
     let printed = match error.use_stderr() || !gristmill_os::standard::was_closed(1) {
+        true if error.use_stderr() && !std::env::args_os().all(is_plain) => {
+            std::io::stderr().write_all(printable_lines(&error.render().to_string()).as_bytes())
+        }
         true => error.print(),
         false => Err(rustix::io::Errno::BADF.into()),
     };

@@ -131,7 +131,7 @@ impl Terminal {
                 tell(format_args!("{tally}{hint}"));
             }
             InputNews::Copied { name, bytes } if is_watched && began.elapsed() >= PATIENCE => {
-                let bar = copying.get_or_init(|| draw_copying(&name.display().to_string()));
+                let bar = copying.get_or_init(|| draw_copying(&messages::printable(&name.display().to_string())));
                 bar.set_position(*bytes);
             }
             InputNews::Checking { files, bytes } if is_watched => {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::aside::Aside;
 use crate::failure::Failure;
+use crate::messages::printable;
 
 /// The statistics file, to be written when the job has ended.
 pub struct Stats {
@@ -100,7 +101,9 @@ fn csv(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
 fn json(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     let mut job: Map<String, Value> =
         of_job(summary).map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
-    job.insert("deaths".into(), json!(summary.deaths));
+    // They name files, and JSON has escapes for the first 32 control characters only.
+    let deaths: Vec<String> = summary.deaths.iter().map(|death| printable(death)).collect();
+    job.insert("deaths".into(), json!(deaths));
     let workers: Vec<Value> = summary
         .workers
         .iter()

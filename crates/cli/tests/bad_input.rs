@@ -1,6 +1,10 @@
 //! Bad input is handled, or is one clear error that names it; and nothing half-made is left.
 
 mod command;
+#[path = "bad_input/folders.rs"]
+mod folders;
+#[path = "bad_input/terminal.rs"]
+mod terminal;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -233,26 +237,50 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
     }
 }
 
+/// Under `ulimit -f` the command was gone without a word: the kernel had ended it with SIGXFSZ. Then no job could begin, because the
+/// kernel takes shared memory for a file.
 #[test]
-fn a_limit_of_file_sizes_is_an_error_that_names_it() {
-    // Under `ulimit -f` the command was gone without a word: the kernel had ended it with SIGXFSZ.
+fn a_limit_of_file_sizes_is_an_error_that_names_what_would_be_too_large() {
     let dir = tempfile::tempdir().expect("a directory");
-    let text = dir.path().join("text");
-    fs::write(&text, (0..60_000).map(|n| format!("word{n}\n")).collect::<String>()).expect("written");
-    let limited = |arguments: &str| {
-        let script = format!("ulimit -f 64; cd \"$1\" && \"$0\" {arguments}");
+    let text = (0..60_000).map(|n| format!("word{n}\n")).collect::<String>();
+    let rows = (0..2_000).map(|n| format!("\"a \"\"key\"\"\",bad{n}\n")).collect::<String>();
+    fs::write(dir.path().join("text"), &text)
+        .and_then(|()| fs::write(dir.path().join("rows.csv"), rows))
+        .expect("written");
+    let limited = |blocks: u32, arguments: &str| {
+        let script = format!("ulimit -f {blocks}; cd \"$1\" && \"$0\" {arguments}");
         let mut command = Command::new("sh");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_gristmill")]).arg(dir.path()).stdin(Stdio::null());
-        complaint(&mut command, 1)
+        command
     };
-    for (arguments, what) in [
-        ("word-count --output counts.tsv text", "mapping the shared region"),
-        ("word-count --top 1 - < /dev/zero", "cannot copy standard input to the folder "),
+    // What writes little has room for it.
+    assert_eq!(answer(&mut limited(1, "word-count --workers 2 --top 1 text")), b"word0\t1\n");
+    assert_eq!(answer(&mut limited(1, "group-by --workers 2 --header no --by 1 rows.csv")), b"a \"key\"\t2000\n");
+    for (blocks, arguments, what) in [
+        (64, "word-count --output counts.tsv text", "cannot write counts.tsv"),
+        (64, "word-count text > out", "cannot write standard output"),
+        (64, "sort --output sorted text", "cannot write sorted"),
+        (4, "sort --parts sorted text", "cannot write sorted"),
+        (1, "word-count --top 1 --stats s.json -o /dev/null text", "cannot write s.json"),
+        (
+            8,
+            "group-by --by 1 --sum 2 --header no --skip-bad-records 5000 --bad-records b.jsonl -o /dev/null rows.csv",
+            "cannot write b.jsonl",
+        ),
+        (64, "word-count --checkpoint c text", "cannot use the checkpoint in c/job-1"),
+        (64, "generate kmeans", "cannot write ./kmeans-small.csv"),
+        (64, "generate kmeans -o .", "cannot write ./kmeans-small.csv"),
+        (64, "terasort generate 100000 -o tera", "cannot write tera"),
+        (64, "word-count --top 1 - < /dev/zero", "cannot copy standard input to the folder "),
     ] {
-        let why = limited(arguments);
+        let before = names(dir.path());
+        let why = complaint(&mut limited(blocks, arguments), 1);
         let parts = [what, "File too large", " bytes (ulimit -f)"];
         assert!(parts.iter().all(|part| why.contains(part)), "{arguments}: {why}");
         assert_eq!(why.lines().count(), 1, "{arguments}: {why}");
+        // The shell has made one, and a checkpoint stays.
+        let new: Vec<_> = names(dir.path()).into_iter().filter(|name| !before.contains(name)).collect();
+        assert!(new.iter().all(|name| name == "out" || name == "c"), "{arguments}: {new:?}");
     }
 }
 
@@ -502,7 +530,10 @@ fn rows_that_cannot_be_read_are_set_aside_and_listed() {
         command
     };
     let refused = complaint(&mut fit("1"), 1);
-    assert!(refused.contains("The 1 records that may be set aside (--skip-bad-records"), "{refused}");
+    assert!(
+        refused.contains("That is one record more than the 1 that may be set aside (--skip-bad-records): raise"),
+        "{refused}"
+    );
     assert_eq!(names(dir.path()), ["points.csv"]);
 
     let told = fit("2").output().expect("it starts");

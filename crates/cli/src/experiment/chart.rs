@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::tally::Tally;
+use crate::messages::printable;
 
 /// A strategy in a chart of bars.
 pub struct Bar<'b> {
@@ -182,9 +183,14 @@ pub fn milliseconds(value: f64) -> String {
     }
 }
 
-/// Text as it stands in HTML.
+/// Text as it stands in HTML, without what a reader would not see.
 pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\'', "&#39;").replace('"', "&quot;")
+    printable(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('\'', "&#39;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
