@@ -7,7 +7,7 @@
 //! sixteen distances are computed at once.
 
 use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Records, Split, Step, Summary};
-use pulp::{Arch, NullaryFnOnce};
+use gristmill_os::vectors::{Work, with_widest};
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -198,7 +198,7 @@ impl MapReduce for Points {
         for block in split.bytes().as_chunks::<8>().0 {
             let first = u64::from_le_bytes(*block) as usize;
             sums.fill(0.0);
-            Arch::new().dispatch(AddPoints { points: self, first, centres: &centres, sums: &mut sums });
+            with_widest(AddPoints { points: self, first, centres: &centres, sums: &mut sums });
             // What is rounded within a block is the same in every run; blocks are not added up before they are sums.
             for (first, sums) in (0..).step_by(self.sums()).zip(sums.chunks_exact(self.sums())) {
                 if sums[self.dimensions] > 0.0 {
@@ -220,11 +220,11 @@ struct AddPoints<'a> {
     sums: &'a mut [f64],
 }
 
-impl NullaryFnOnce for AddPoints<'_> {
+impl Work for AddPoints<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn run(self) {
         let AddPoints { points, first, centres, sums } = self;
         let Points { count, dimensions: d, .. } = *points;
         let groups = points.groups[first * d..].chunks_exact(d).take(BLOCK);
@@ -315,7 +315,7 @@ fn first_centres(points: &Matrix, k: usize, start: Start) -> Matrix {
     let d = points.columns;
     let values = match start {
         Start::First => points.values[..k * d].to_vec(),
-        Start::PlusPlus { seed } => Arch::new().dispatch(|| plus_plus(points, k, Random(seed))),
+        Start::PlusPlus { seed } => with_widest(|| plus_plus(points, k, Random(seed))),
     };
     Matrix { rows: k, columns: d, values }
 }

@@ -4,7 +4,7 @@
 //! registers; six sums per chunk are emitted.
 
 use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
-use pulp::Arch;
+use gristmill_os::vectors::with_widest;
 
 use crate::columns::{Column, Table};
 use crate::error::{Error, Result, whole_records};
@@ -86,7 +86,7 @@ impl MapReduce for BytePairs {
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, u64>) {
         let bytes = split.bytes();
-        let sums = Arch::new().dispatch(|| sum_pairs(bytes));
+        let sums = with_widest(|| sum_pairs(bytes));
         out.emit(N, bytes.len() as u64 / 2);
         for (key, sum) in [X, Y, XX, YY, XY].into_iter().zip(sums) {
             out.emit(key, sum);

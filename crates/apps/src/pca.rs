@@ -5,8 +5,8 @@
 //! the memory that they share with the process that started them, so only results travel.
 
 use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, Split, Summary};
+use gristmill_os::vectors::with_widest;
 use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricEigen};
-use pulp::Arch;
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -56,7 +56,7 @@ impl Pca {
             let what = format!("{components} components were asked for, and {columns} variables have only as many");
             return Err(Error::Question(what).into());
         }
-        let (centred, means) = Arch::new().dispatch(|| centre(data));
+        let (centred, means) = with_widest(|| centre(data));
         let program = Covariances { centred };
         let (pieces, summary) = run(program.job()?)?;
         let mut covariance = Matrix { rows: columns, columns, values: vec![0.0; columns * columns] };

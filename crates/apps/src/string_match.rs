@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
-use pulp::Arch;
+use gristmill_os::vectors::with_widest;
 use wide::i8x16;
 
 use crate::error::{Error, Result};
@@ -135,7 +135,7 @@ impl MapReduce for Keys {
     }
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
-        Arch::new().dispatch(|| self.search(split.bytes(), out));
+        with_widest(|| self.search(split.bytes(), out));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What Gristmill asks of the kernel.
 //!
-//! This is one of the two crates that may use `unsafe`; its unsafe blocks rest on promises the
-//! kernel makes. The rooms:
+//! This is one of the two crates that may use `unsafe`; its unsafe blocks rest on promises that the
+//! kernel makes, or the processor. The rooms:
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
 //! - [`PrivateView`]: memory that a worker changes for itself alone, and which OS pages of it it has changed;
@@ -16,7 +16,8 @@
 //! - [`standard`]: which of the three standard streams were open at the start;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
 //! - [`allocations`]: what a thread has asked the allocator for;
-//! - [`clock`]: one time for all processes.
+//! - [`clock`]: one time for all processes;
+//! - [`vectors`]: loops compiled for the widest vectors of the processor.
 //!
 //! Linux only.
 
@@ -37,6 +38,7 @@ pub mod process;
 mod region;
 pub mod standard;
 pub mod usage;
+pub mod vectors;
 pub mod wake;
 
 pub use private::{Original, PrivateView};
