@@ -234,9 +234,9 @@ impl Guesses {
                 _ => format!(" and that of {} other files", files - 1),
             };
             let was = if files == 1 { "was" } else { "were" };
-            format!("{what}{more} {was} taken for {taken}; if not, say --header {other}")
+            format!("{what}{more} {was} read as {taken}; if that is wrong, use --header {other}")
         };
-        let names = self.names.map(|guess| say(guess, "the names of columns", "no"));
+        let names = self.names.map(|guess| say(guess, "column names", "no"));
         let rows = self.rows.map(|guess| say(guess, "data", "yes"));
         names.into_iter().chain(rows).collect()
     }

@@ -23,22 +23,22 @@ use crate::tables::{Contents, Tables, tell_left_out, tell_notes};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct GroupBy {
-    /// The key: in CSV a column, by its number, from 1, or its name in the first line; in JSON lines a field. Digits are the
-    /// name of a column if the first line has it, else a number; name:2019 and number:2 say which
+    /// The key: a column of CSV, by its name or its number from 1, or a field of JSON lines. Digits are a name if the first line
+    /// has it, otherwise a number; name:2019 and number:2 say which
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     by: Option<String>,
 
-    /// The number to sum: a column or field. Rows where it is empty or null are left out, and counted on standard error; a key
-    /// that has no others has no sum [default: count rows]
+    /// The number to sum: a column or field. Rows where it is empty or null are skipped, and a message says how many; the sum of
+    /// a key without any number is empty [default: count rows]
     #[arg(long, value_name = "COLUMN", requires = "by", help_heading = INPUT)]
     sum: Option<String>,
 
-    /// What the input is [default: jsonl if its files are named .jsonl or .ndjson or begin with {, else csv if they are text;
-    /// without --by, pairs if they are not]
+    /// The format of the input [default: jsonl if files are named .jsonl or .ndjson or begin with {, csv if they are other
+    /// text; without --by, pairs if they are not text]
     #[arg(long, value_enum, help_heading = INPUT)]
     input_format: Option<Rows>,
 
-    /// Refuse a row whose number is empty or null
+    /// Treat an empty number, or null, as an error
     #[arg(long, requires = "sum", help_heading = INPUT)]
     strict: bool,
 
@@ -54,9 +54,9 @@ pub struct GroupBy {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Rows {
-    /// Rows of fields with commas between them; quotes as in RFC 4180
+    /// Comma-separated rows, quoted as in RFC 4180
     Csv,
-    /// One JSON object per line; its fields are asked for by name, and those of objects in it cannot be
+    /// One JSON object per line; a field is selected by its name, at the top level only
     Jsonl,
     /// Binary: a key and a value in turn, 32-bit numbers, little end first, which are summed
     Pairs,
@@ -178,13 +178,13 @@ impl GroupBy {
                 shown(binary)
             ))),
             (None, None, Some(binary)) if self.by.is_some() => Err(Failure::Usage(format!(
-                "{} is no text, and --by asks for a column: say --input-format csv or jsonl if it is such a file, or leave out --by \
-                 if it is pairs of numbers",
+                "{} is not text, and --by selects a column: use --input-format csv or jsonl to read it all the same, or leave out \
+                 --by if it holds pairs of numbers",
                 shown(binary)
             ))),
             (None, None, Some(binary)) => {
                 let note = format!(
-                    "{} was taken for pairs of 32-bit numbers; if not, name the key with --by, or the kind with --input-format",
+                    "{} was read as pairs of 32-bit numbers; if it is a table, use --by or --input-format",
                     shown(binary)
                 );
                 tell_notes(&[note], self.common.job.quiet);
@@ -192,14 +192,13 @@ impl GroupBy {
             }
             (Some(text), None, None) | (None, Some((text, _)), None) if self.by.is_none() => {
                 Err(Failure::Usage(format!(
-                    "{} is text: say with --by which column or field is the key, or with --input-format pairs that it is pairs of \
-                 numbers all the same",
+                    "{} is text: select the key with --by, or read the file as pairs of numbers with --input-format pairs",
                     shown(text)
                 )))
             }
             (None, Some((json, by_name)), None) => {
                 if !by_name {
-                    let note = format!("{} was taken for JSON lines; if not, say --input-format csv", shown(json));
+                    let note = format!("{} was read as JSON lines; if it is CSV, use --input-format csv", shown(json));
                     tell_notes(&[note], self.common.job.quiet);
                 }
                 Ok(Rows::Jsonl)

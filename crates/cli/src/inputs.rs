@@ -15,35 +15,35 @@ use crate::{patterns, units};
 /// The input.
 #[derive(Args)]
 pub struct Inputs {
-    /// Files, directories (all files below them, but hidden ones and symbolic links), patterns such as 'logs/**/*.txt', or -
-    /// for standard input; plain, or compressed (gzip, zstd, bzip2, xz). What is named twice is read twice; a file that is
-    /// found by a pattern or below a directory is read once, however many names it has. A pipe is first copied to a
-    /// temporary file (see --spill-dir) [default: standard input, when it is not a terminal]
+    /// Files, directories (all files below them except hidden ones and symbolic links), patterns such as 'logs/**/*.txt',
+    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz). A file that is named twice is read twice; a file
+    /// that is found by a pattern or below a directory is read once, even if it has several names. A pipe is first copied to
+    /// a temporary file (see --spill-dir) [default: standard input, unless it is a terminal]
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
 
-    /// Also read the files named in this one, a name per line (or NUL-terminated, as find -print0 writes them); - for
-    /// standard input
+    /// Also read the files that are listed in this file, one name per line, or NUL-terminated as find -print0 writes
+    /// them; - for standard input
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     files_from: Option<PathBuf>,
 
-    /// Follow symbolic links below directories, too. Those that are named are always followed
+    /// Follow symbolic links below directories. Links that are named are always followed
     #[arg(long, help_heading = INPUT)]
     follow: bool,
 
-    /// Set up to N files aside (or all) that cannot be read, are not what their names say, or are damaged, and answer for
-    /// the others. Nothing of a damaged file is counted: all files are read once before, to their ends
+    /// Set aside up to N files (or all) that cannot be read, are damaged, or are not what their names say, and give the
+    /// result of the others. No part of a damaged file is counted: every file is read to its end before the job begins
     #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
     pub skip_bad_files: u32,
 
-    /// Read pipes as they come, each by one worker, without a copy: a worker that dies then ends the job. For subcommands
-    /// that need not look at their input before (word-count, string-match, palindromes, sort)
+    /// Read pipes directly, each by one worker, instead of copying them first. A worker that dies then ends the job. Only for
+    /// subcommands that do not look at their input before the job: word-count, string-match, palindromes, sort
     #[arg(long, help_heading = INPUT)]
     no_retry: bool,
 
-    /// The longest record (for words: the longest word), less than 4GiB; a longer one is an error that names
-    /// its place. A worker holds the longest that it meets several times, so that with --memory it is at most a quarter of that
-    /// [default: 16MiB, or a thirty-second of --memory if that is less]
+    /// The length of the longest record (for words: the longest word), less than 4GiB; a longer record is an error that
+    /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a quarter of
+    /// that [default: 16MiB, or a thirty-second of --memory if that is less]
     #[arg(long, value_name = "SIZE", value_parser = record_bytes, help_heading = INPUT)]
     record_bytes_max: Option<usize>,
 }

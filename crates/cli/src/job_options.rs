@@ -15,11 +15,11 @@ pub struct JobOptions {
     #[arg(long, short = 'j', value_name = "N", value_parser = workers(), help_heading = WORKERS)]
     workers: Option<usize>,
 
-    /// Workers that only map, beside workers that only reduce [default: half the processors]
+    /// Workers that only map, in a job where others only reduce [default: half the processors]
     #[arg(long, value_name = "N", value_parser = workers(), conflicts_with = "workers", help_heading = WORKERS)]
     map_workers: Option<usize>,
 
-    /// Workers that only reduce [default: half the processors]
+    /// Workers that only reduce, in a job where others only map [default: half the processors]
     #[arg(long, value_name = "N", value_parser = workers(), conflicts_with = "workers", help_heading = WORKERS)]
     reduce_workers: Option<usize>,
 
@@ -27,34 +27,34 @@ pub struct JobOptions {
     #[arg(long, value_enum, default_value_t, help_heading = WORKERS)]
     isolation: Isolation,
 
-    /// How often a task whose worker died is tried again before the job fails
+    /// How often to retry a task whose worker died before the job fails
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = WORKERS)]
     retries: u32,
 
-    /// End a worker whose task takes longer, e.g. 30s, or that stands still for as long [default: no limit]
+    /// Kill a worker whose task takes longer than this, e.g. 30s, or that is stopped for as long [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = WORKERS)]
     task_timeout: Option<Duration>,
 
-    /// How many workers may die in the whole job [default: as many as there are spare places for, at least 32]
+    /// How many workers may die before the job fails [default: 32, or the number of workers if that is more]
     #[arg(long, value_name = "N", help_heading = WORKERS)]
     max_failures: Option<u32>,
 
-    /// Set up to N records aside that the map function crashes on, rejects or (with --task-timeout) never returns from,
-    /// and answer for the others
+    /// Set aside up to N records that the map function rejects, crashes on or (with --task-timeout) never returns from, and
+    /// give the result of the others
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = WORKERS)]
     pub skip_bad_records: u32,
 
-    /// Where records and files that were set aside are listed, with place and cause, as JSON lines [default: the name of
-    /// --output with .bad.jsonl behind it, or bad-records.jsonl]
+    /// Where to list records and files that were set aside, with place and cause, as JSON lines [default: the name of
+    /// --output followed by .bad.jsonl, or bad-records.jsonl]
     #[arg(long, value_name = "FILE", help_heading = WORKERS)]
     pub bad_records: Option<PathBuf>,
 
-    /// Keep what is done in this folder: the same command, run again, continues where this one ended. It is made for this
-    /// user alone, and removed when the result is complete
+    /// Keep finished work in this folder: the same command, run again, continues where this one stopped. The folder is made
+    /// for this user alone, and removed when the result is complete
     #[arg(long, value_name = "DIR", help_heading = WORKERS)]
     pub checkpoint: Option<PathBuf>,
 
-    /// How much work may be lost, about
+    /// About how much work a crash may cost
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s", requires = "checkpoint",
         help_heading = WORKERS)]
     pub checkpoint_every: Duration,
@@ -63,7 +63,7 @@ pub struct JobOptions {
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     exchange: Exchange,
 
-    /// What stands between the map function and the pages
+    /// How the map function's pairs are gathered before they go to pages
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     buffer: Buffer,
 
@@ -71,7 +71,7 @@ pub struct JobOptions {
     #[arg(long, value_enum, default_value_t, help_heading = DATA_FLOW)]
     combine: Combine,
 
-    /// With --combine map or off: combine in reduce all the same once one key has gathered more values than this
+    /// With --combine map or off: still combine in reduce once a key has more values than this
     #[arg(long, value_name = "N", help_heading = DATA_FLOW)]
     combine_after: Option<u32>,
 
@@ -83,42 +83,42 @@ pub struct JobOptions {
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
     page_bytes: Option<usize>,
 
-    /// Input bytes of one map task, about [default: by the size of the input and how long a byte takes]
+    /// Approximate input bytes of a map task [default: by the size of the input and the time that a byte takes]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
     split_bytes: Option<usize>,
 
-    /// Input bytes that a map function sees at once, about [default: 256KiB]
+    /// Approximate input bytes of one call of the map function [default: 256KiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = DATA_FLOW)]
     chunk_bytes: Option<usize>,
 
-    /// Plan without a sample: no piece of the input is mapped before the job begins
+    /// Plan without a sample: no part of the input is mapped before the job begins
     #[arg(long, help_heading = DATA_FLOW)]
     no_sample: bool,
 
-    /// Say how the job is planned, and why, on standard error; then run it
+    /// Print to standard error how the job is planned, and why; then run it
     #[arg(long, help_heading = REPORTS)]
     pub explain: bool,
 
-    /// Memory of all processes of the job together, e.g. 2GiB; what does not fit is spilled to disk [default: half of
+    /// Memory for all processes of the job together, e.g. 2GiB; data that does not fit is spilled to disk [default: half of
     /// what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = MEMORY)]
     pub memory: Option<usize>,
 
-    /// A folder to spill to; give several, best on different disks, and they are used in turns. The first also takes the
-    /// copy of what comes through a pipe, as large as that is [default: that for temporary files]
+    /// A folder to spill to. If several are given, best on different disks, they are used in turn. The first also takes
+    /// copies of pipes, in full [default: the folder for temporary files]
     #[arg(long = "spill-dir", value_name = "DIR", help_heading = MEMORY)]
     pub spill_dirs: Vec<PathBuf>,
 
-    /// Cut the input into the same tasks for any number of workers. Results are the same bytes without it: sums of fractions, too,
-    /// do not depend on the order of their numbers
+    /// Cut the input into the same tasks for any number of workers. Results are the same bytes even without this option: sums
+    /// of fractions do not depend on the order of their numbers
     #[arg(long, help_heading = DATA_FLOW)]
     deterministic: bool,
 
-    /// Write time, calls and counts of every worker and phase to a .csv or .json file
+    /// Write times, calls and counts of every worker and phase to a .csv or .json file
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub stats: Option<PathBuf>,
 
-    /// No progress bar, no summary, no word about workers that were replaced; errors are still told
+    /// Print errors only: no progress bar, no summary, no notes
     #[arg(long, short, help_heading = REPORTS)]
     pub quiet: bool,
 }
@@ -135,7 +135,7 @@ fn workers() -> impl clap::builder::TypedValueParser<Value = usize> {
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Isolation {
-    /// A process of its own: a crash is made good
+    /// A process of its own: the job survives its crash
     #[default]
     Process,
     /// A thread of this process
@@ -153,7 +153,7 @@ enum Exchange {
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Buffer {
-    /// Dense or hash where values combine in map, else array
+    /// Dense or hash if values are combined in map, otherwise array
     #[default]
     Auto,
     /// Append only
@@ -179,12 +179,12 @@ enum Combine {
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Pages {
-    /// Back to the kernel after each use
+    /// Returned to the kernel after each use
     Fresh,
-    /// Written again
+    /// Reused
     #[default]
     Reuse,
-    /// Faulted in before the first task, then written again
+    /// Faulted in before the first task, then reused
     Prealloc,
 }
 

@@ -33,7 +33,7 @@ pub struct KMeans {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = CENTRES)]
     seed: u64,
 
-    /// Stop after so many steps, if the centres do not stand still before
+    /// Stop after this many steps, even if the centres still move
     #[arg(long, value_name = "N", default_value = "1000", help_heading = CENTRES)]
     iterations: NonZeroUsize,
 

@@ -31,7 +31,7 @@ pub struct LinearRegression {
     #[arg(long, value_enum, help_heading = INPUT)]
     input_format: Option<Pairs>,
 
-    /// Refuse a row without a number in x or y
+    /// Treat an empty x or y as an error
     #[arg(long, requires = "x", help_heading = INPUT)]
     strict: bool,
 
@@ -44,7 +44,7 @@ pub struct LinearRegression {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Pairs {
-    /// Rows of fields with commas between them; quotes as in RFC 4180
+    /// Comma-separated rows, quoted as in RFC 4180
     Csv,
     /// Binary: a byte of x and a byte of y in turn
     Pairs,
@@ -99,18 +99,17 @@ impl LinearRegression {
                 binary.display()
             ))),
             (Some(text), None, None) => Err(Failure::Usage(format!(
-                "{} is text: name its columns with --x and --y, or say with --input-format pairs that it is pairs of bytes all the \
-                 same",
+                "{} is text: select its columns with --x and --y, or read the file as pairs of bytes with --input-format pairs",
                 text.display()
             ))),
             (None, Some(binary), Some(_)) => Err(Failure::Usage(format!(
-                "{} is no text, and --x asks for a column: say --input-format csv if it is such a file, or leave out --x and --y if it \
-                 is pairs of bytes",
+                "{} is not text, and --x selects a column: use --input-format csv to read it all the same, or leave out --x and --y if \
+                 it holds pairs of bytes",
                 binary.display()
             ))),
             (None, Some(binary), None) => {
                 let note = format!(
-                    "{} was taken for pairs of bytes; if not, say what it is with --input-format",
+                    "{} was read as pairs of bytes; if it is a table, use --input-format csv",
                     binary.display()
                 );
                 tell_notes(&[note], self.common.job.quiet);

@@ -100,8 +100,8 @@ enum Program {
 }
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 when the result is complete (or its reader wanted no more of it), 1 when the job failed, \
-2 when the command makes no sense.";
+Exit status: 0 if the result is complete (or its reader closed the pipe), 1 if the job failed, 2 if the command line \
+is wrong.";
 
 fn main() -> ExitCode {
     // Whatever this command writes, it says which file was too large, and is not ended by a signal.

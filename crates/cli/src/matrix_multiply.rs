@@ -20,7 +20,7 @@ use crate::tables::{Tables, tell_notes};
 /// Multiply two matrices
 ///
 /// The first factor is given with --left, the second as INPUT: CSV files or .npy files of float64;
-/// several files of the second lie one below the other.
+/// several files of the second are stacked.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MatrixMultiply {
@@ -36,7 +36,7 @@ pub struct MatrixMultiply {
     #[arg(long, value_enum, default_value_t)]
     way: Way,
 
-    /// Multiply by the second factor so many times
+    /// How often to multiply by the second factor
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "way")]
     power: NonZeroU32,
 

@@ -48,7 +48,8 @@ fn is_unseen(character: char) -> bool {
 pub fn of_the_command(text: &str) -> String {
     let mut said = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((at, named)) = ["Job::", "Input::"].iter().filter_map(|named| Some((rest.find(named)?, named))).min()
+    while let Some((at, named)) =
+        ["Job::", "Input::", "MapReduce::"].iter().filter_map(|named| Some((rest.find(named)?, named))).min()
     {
         let (before, method) = rest.split_at(at);
         let is_over = |letter: char| !letter.is_ascii_lowercase() && letter != '_';
@@ -87,6 +88,7 @@ mod tests {
             ("aside (--skip-bad-records, Job::skip_bad_records) had", "aside (--skip-bad-records) had"),
             ("--memory (Job::memory) or --keep-bytes (Job::keep_bytes), or", "--memory or --keep-bytes, or"),
             ("folder with --spill-dir (Input::spool_dir)", "folder with --spill-dir"),
+            ("declares no domain of keys (MapReduce::keys); use", "declares no domain of keys; use"),
             ("nothing of it", "nothing of it"),
         ] {
             assert_eq!(of_the_command(text), expected);

@@ -26,7 +26,7 @@ pub struct Ranking {
     #[arg(long, value_enum, help_heading = RESULT)]
     sort: Option<Sort>,
 
-    /// Only the K rows with the greatest counts; equal counts by key
+    /// Only the K rows with the greatest counts; of equal counts, those with the first keys
     #[arg(long, short = 'n', value_name = "K", help_heading = RESULT)]
     top: Option<NonZeroUsize>,
 }
@@ -34,13 +34,13 @@ pub struct Ranking {
 /// Where a result goes, and how its rows are written.
 #[derive(Args)]
 pub struct Destination {
-    /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2 or .xz. It
-    /// appears when it is whole: on any failure what was there before stays. It gets the owner and the permissions of a
-    /// file that it replaces
+    /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2 or .xz. The
+    /// file appears when it is complete; after a failure, a file that was there before is unchanged. A file that is
+    /// replaced passes on its owner and its permissions
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
     output: Option<PathBuf>,
 
-    /// How rows are written [default: by the extension of --output (.tsv, .csv, .jsonl, .arrow, .parquet), else tsv]
+    /// How rows are written [default: the extension of --output (.tsv, .csv, .jsonl, .arrow, .parquet), or tsv]
     #[arg(long, value_enum, help_heading = RESULT)]
     format: Option<Format>,
 }
@@ -49,11 +49,11 @@ pub const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// By key, byte by byte, ascending: the same bytes on every run, ready for join and diff
+    /// By key, in ascending order of bytes: the same on every run, ready for join and diff
     Key,
-    /// By count, greatest first; equal counts by key: also the same on every run
+    /// By count, greatest first, then by key: also the same on every run
     Count,
-    /// As it comes, which is the fastest
+    /// No particular order, which is fastest
     None,
 }
 

@@ -84,7 +84,7 @@ impl Outputs {
             for other in &self.files[..number] {
                 if one.identity.is_some() && one.identity == other.identity {
                     return Err(Failure::Usage(format!(
-                        "{} and {} are one file, {}: one would overwrite the other. Name two",
+                        "{} and {} are the same file, {}: give each a file of its own",
                         other.option,
                         one.option,
                         one.name.display()
@@ -133,7 +133,7 @@ impl Outputs {
         let same = self.files.iter().find(|output| output.identity.as_ref() == Some(&identity));
         match same {
             Some(output) if !(self.in_place && output.option == RESULT) => Err(Failure::Usage(format!(
-                "{} {} is also read, as {}. Name another file",
+                "{} {} is also an input, {}: choose another file",
                 output.option,
                 output.name.display(),
                 name.display()

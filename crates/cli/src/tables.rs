@@ -13,27 +13,27 @@ use crate::messages::tell;
 /// How the rows of CSV files are written.
 #[derive(Args)]
 pub struct Tables {
-    /// What the first line of each CSV file is
+    /// Whether the first line of each CSV file names the columns
     #[arg(long, value_enum, value_name = "WHICH", default_value_t, help_heading = INPUT)]
     header: Header,
 
-    /// What stands between two fields: one character, or tab [default: a tab in files named .tsv or .tab, else a comma]
+    /// The character between two fields, or tab [default: a tab in files named .tsv or .tab, otherwise a comma]
     #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = INPUT)]
     delimiter: Option<u8>,
 
-    /// What encloses fields with delimiters or line ends in them: one character, or none
+    /// The character around fields that contain delimiters or line ends, or none
     #[arg(long, value_name = "CHARACTER", default_value = "\"", value_parser = quote, help_heading = INPUT)]
     quote: Quote,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Header {
-    /// The names of the columns
+    /// It names the columns
     Yes,
-    /// The first row
+    /// It is the first row
     No,
-    /// Names if a column is asked for by its name, or where a field in it is no number and those below it are; else the first
-    /// row. If that was a guess, a line on standard error says so
+    /// It names them if a column is selected by name, or if one of its fields is not a number and those below it are;
+    /// otherwise it is the first row. If that is a guess, a message says so
     #[default]
     Auto,
 }

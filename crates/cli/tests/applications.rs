@@ -268,14 +268,14 @@ fn no_row_is_lost_to_a_header_that_was_guessed_and_every_guess_is_told() {
         ["fruit.csv", "years.csv", "named.csv", "points.csv"].map(|name| dir.path().join(name));
     let (rows, note) = told(&["group-by", "--by", "1"], &[&fruit]);
     assert_eq!(rows, "apple\t2\npear\t1\n");
-    assert!(note.contains("the first line (apple,red) was taken for data; if not, say --header yes"), "{note}");
+    assert!(note.contains("the first line (apple,red) was read as data; if that is wrong, use --header yes"), "{note}");
     assert_eq!(
         told(&["group-by", "--by", "1", "--header", "yes"], &[&fruit]),
         ("apple\t1\npear\t1\n".into(), "".into())
     );
     let (rows, note) = told(&["group-by", "--by", "1"], &[&named]);
     assert_eq!(rows, "de\t1\nfr\t1\n");
-    assert!(note.contains("(country,people) was taken for the names of columns; if not, say --header no"), "{note}");
+    assert!(note.contains("(country,people) was read as column names; if that is wrong, use --header no"), "{note}");
     // A header that is a number can be asked for.
     let expected = ("de\t7\nfr\t6\n".to_owned(), String::new());
     for (by, sum, header) in [
@@ -292,7 +292,7 @@ fn no_row_is_lost_to_a_header_that_was_guessed_and_every_guess_is_told() {
         );
     }
     let (_, note) = told(&["kmeans", "-k", "1"], &[&points]);
-    assert!(note.contains("(1,2) was taken for data"), "{note}");
+    assert!(note.contains("(1,2) was read as data"), "{note}");
     assert_eq!(told(&["kmeans", "-k", "1", "--header", "yes"], &[&points]).0, "1\t1\t3\t4\n");
     assert_eq!(
         told(&["pca", "-q", "--print", "means", "--header", "no"], &[&points]),
@@ -395,14 +395,14 @@ fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
     ]);
     let path = |name: &str| dir.path().join(name);
     let cases: [(&[&str], &str, i32, &str); 9] = [
-        (&["group-by"], "x.csv", 2, "x.csv is text: say with --by which column or field is the key"),
+        (&["group-by"], "x.csv", 2, "x.csv is text: select the key with --by"),
         (&["group-by"], "text", 2, "--input-format pairs"),
-        (&["group-by", "--by", "1"], "pairs.bin", 2, "pairs.bin is no text, and --by asks for a column"),
+        (&["group-by", "--by", "1"], "pairs.bin", 2, "pairs.bin is not text, and --by selects a column"),
         (&["group-by", "--by", "1", "--input-format", "pairs"], "pairs.bin", 2, "leave out --by"),
         (&["group-by", "--by", "k"], "array.json", 1, "array.json: is one array of JSON"),
         (&["group-by", "--by", "k"], "wide.csv", 1, "wide.csv: is text in UTF-16"),
-        (&["linear-regression"], "x.csv", 2, "x.csv is text: name its columns with --x and --y"),
-        (&["linear-regression", "--x", "1", "--y", "2"], "pairs.bin", 2, "pairs.bin is no text"),
+        (&["linear-regression"], "x.csv", 2, "x.csv is text: select its columns with --x and --y"),
+        (&["linear-regression", "--x", "1", "--y", "2"], "pairs.bin", 2, "pairs.bin is not text"),
         (&["kmeans", "-k", "1"], "pairs.bin", 1, "pairs.bin: is neither a .npy file nor text"),
     ];
     for (arguments, name, status, expected) in cases {
@@ -411,11 +411,11 @@ fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
     }
     let (rows, note) = told(&["group-by"], &[&path("pairs.bin")]);
     assert_eq!(rows, "5\t2\n7\t1\n");
-    assert!(note.contains("pairs.bin was taken for pairs of 32-bit numbers; if not,"), "{note}");
+    assert!(note.contains("pairs.bin was read as pairs of 32-bit numbers; if it is a table,"), "{note}");
     let (_, note) = told(&["linear-regression"], &[&path("pairs.bin")]);
-    assert!(note.contains("was taken for pairs of bytes"), "{note}");
+    assert!(note.contains("was read as pairs of bytes"), "{note}");
     let (rows, note) = told(&["group-by", "--by", "k"], &[&path("lines.log")]);
-    assert!(rows == "a\t1\n" && note.contains("was taken for JSON lines"), "{rows} {note}");
+    assert!(rows == "a\t1\n" && note.contains("was read as JSON lines"), "{rows} {note}");
 }
 
 /// One empty field or null ended the whole sum; SQL leaves it out.

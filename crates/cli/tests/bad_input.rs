@@ -368,7 +368,7 @@ fn two_outputs_are_never_one_file() {
         ("folder/r.csv", "way/r.csv"),
     ] {
         let refused = refused(&["word-count", "-o", &path(output), "--stats", &path(stats), "/dev/zero"]);
-        assert!(refused.starts_with("error: --output and --stats are one file, "), "{refused}");
+        assert!(refused.starts_with("error: --output and --stats are the same file, "), "{refused}");
         assert!(refused.contains("Usage: gristmill word-count "), "{refused}");
     }
     let skip = ["--skip-bad-records", "1"];
@@ -378,7 +378,7 @@ fn two_outputs_are_never_one_file() {
         &["-o", &path("r.csv"), "--checkpoint", &path("r.csv")],
     ] {
         let refused = refused(&[&["word-count", "/dev/zero"], &skip[..], arguments].concat());
-        assert!(refused.contains(" are one file, "), "{refused}");
+        assert!(refused.contains(" are the same file, "), "{refused}");
     }
     for arguments in [
         &["sort", "--parts", &path("empty"), "--stats", &path("empty/s.json"), "/dev/zero"][..],
@@ -406,7 +406,7 @@ fn an_output_is_never_read() {
     let counts = ["word-count", "-o", &path("logs/counts.tsv"), &path("logs")];
     answer(&mut gristmill(counts));
     let again = complaint(&mut gristmill(counts), 2);
-    assert!(again.contains("counts.tsv is also read, as "), "{again}");
+    assert!(again.contains("counts.tsv is also an input, "), "{again}");
     assert_eq!(fs::read_to_string(path("logs/counts.tsv")).expect("there"), "a\t1\nb\t1\n");
     for arguments in [
         &["word-count", "-o", &path("hard"), &path("logs/text")][..],
@@ -424,13 +424,13 @@ fn an_output_is_never_read() {
         &["sort", "--bad-records", &path("logs/text"), "--skip-bad-records", "1", &path("logs/text")],
     ] {
         let refused = complaint(&mut gristmill(arguments), 2);
-        assert!(refused.contains(" is also read, as "), "{refused}");
+        assert!(refused.contains(" is also an input, "), "{refused}");
     }
     let refused = complaint(&mut gristmill(["word-count", "--checkpoint", &path("logs/c"), &path("logs")]), 2);
     assert!(refused.contains("begin with a dot"), "{refused}");
     let appended = fs::OpenOptions::new().append(true).open(path("logs/text")).expect("opened");
     let refused = complaint(gristmill(["sort", &path("logs/text")]).stdout(appended), 2);
-    assert!(refused.contains("the result standard output is also read"), "{refused}");
+    assert!(refused.contains("the result standard output is also an input"), "{refused}");
     // What is sorted has been read by the time the result gets its name.
     answer(&mut gristmill(["sort", "-o", &path("logs/text"), &path("logs/text")]));
     assert_eq!(fs::read_to_string(path("logs/text")).expect("there"), "a\nb\n");

@@ -263,7 +263,7 @@ fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once(
     }
     let run = |arguments: &[&str]| told(word_count(["--workers", "2"]).args(arguments).current_dir(dir.path()));
     let once = b"one\t1\ntwo\t1\n".to_vec();
-    let again = "gristmill: 1 path leads to what was read before and was not read again: lib/also\n";
+    let again = "gristmill: 1 path was skipped because its file had been found before: lib/also\n";
     let not_followed =
         "gristmill: 4 symbolic links were not followed, the first of them lib/5.36 (--follow follows them)\n";
     let (counted, complaint) = run(&["lib"]);
@@ -282,7 +282,7 @@ fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once(
     ] {
         let (counted, complaint) = run(arguments);
         assert_eq!(counted, once, "{arguments:?}: {complaint}");
-        assert!(complaint.contains("read before"), "{complaint}");
+        assert!(complaint.contains("found before"), "{complaint}");
     }
     // What is named twice is read twice, as cat does.
     assert_eq!(run(&["elsewhere/b", "elsewhere/b"]), (b"two\t2\n".to_vec(), String::new()));

@@ -81,7 +81,7 @@ impl Compression {
             _ => {
                 let shown: Vec<_> = start.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
                 format!(
-                    "it is no {} file, as its name says: it begins with the bytes {}",
+                    "it is not a {} file, although its name says so: it begins with the bytes {}",
                     claimed.name(),
                     shown.join(" ")
                 )
@@ -105,7 +105,11 @@ mod tests {
             ("a.gz", &b""[..], "it is empty, and a gzip file never is"),
             ("a.XZ", b"\xfd7z", "it is truncated: it ends after 3 bytes"),
             ("a.bz2", b"BZh9\x31\x41", "it is truncated: it ends after 6 bytes"),
-            ("a.zst", b"once upon a", "it is no zstd file, as its name says: it begins with the bytes 6f 6e 63 65"),
+            (
+                "a.zst",
+                b"once upon a",
+                "it is not a zstd file, although its name says so: it begins with the bytes 6f 6e 63 65",
+            ),
         ] {
             assert_eq!(recognise(name, start), Err(expected.to_owned()));
         }

@@ -234,7 +234,7 @@ impl Input {
         let sources = self.look()?;
         match sources.iter().find(|source| source.is_stream()) {
             Some(stream) => Err(Error::Setting(format!(
-                "{} is to be read as it comes, and this program must look at its input before its job: leave out --no-retry",
+                "{} cannot be read with --no-retry, because this program looks at its input before the job: leave out --no-retry",
                 stream.name.display()
             ))),
             None => Ok(sources),

@@ -193,10 +193,7 @@ impl Plan {
             return Err(Error::Setting(format!("{slots} workers were asked for; a job has at most 1024")));
         }
         if settings.combine_after.is_some() && !combines {
-            return Err(Error::Setting(
-                "values shall be combined when a key has gathered many (--combine-after), but the job has no combiner"
-                    .into(),
-            ));
+            return Err(Error::Setting("--combine-after needs a combiner, and this job has none".into()));
         }
         let (combine_in_map, combine_in_reduce) = match settings.combine {
             Combining::Both => (combines, combines),

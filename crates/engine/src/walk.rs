@@ -67,8 +67,8 @@ impl LeftOut {
             LeftOut::Again => [
                 "path",
                 "paths",
-                "leads to what was read before and was not read again",
-                "lead to what was read before and were not read again",
+                "was skipped because its file had been found before",
+                "were skipped because their files had been found before",
             ],
             LeftOut::OtherKind => ["file of another kind", "files of another kind", "was left out", "were left out"],
         }
