@@ -268,14 +268,27 @@ impl std::ops::Add for Sum {
 
     #[inline(always)]
     fn add(self, other: Sum) -> Sum {
+        if self.top != other.top {
+            return self.add_apart(other);
+        }
+        let (lower, upper) = (add(self.lower, other.lower), add(self.upper, other.upper));
+        Sum { lower, upper, top: self.top, content: self.content.max(other.content) }
+    }
+}
+
+#[inline(always)]
+fn add(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    words(bin(a).wrapping_add(bin(b)))
+}
+
+impl Sum {
+    /// The sum of two that do not have the same bins: few numbers are so far from each other.
+    #[inline(never)]
+    fn add_apart(self, other: Sum) -> Sum {
         let (high, low) = if self.top >= other.top { (self, other) } else { (other, self) };
-        let add = |a: [u64; 2], b: [u64; 2]| words(bin(a).wrapping_add(bin(b)));
-        let (lower, upper) = match i32::from(high.top) - i32::from(low.top) {
-            0 => (add(high.lower, low.lower), add(high.upper, low.upper)),
-            1 => (add(high.lower, low.upper), high.upper),
-            _ => (high.lower, high.upper),
-        };
-        Sum { lower, upper, top: high.top, content: self.content.max(other.content) }
+        let is_next = i32::from(high.top) - i32::from(low.top) == 1;
+        let lower = if is_next { add(high.lower, low.upper) } else { high.lower };
+        Sum { lower, content: self.content.max(other.content), ..high }
     }
 }
 
@@ -334,6 +347,19 @@ impl Datum for Sum {
     }
     fn prefix(sum: Sum) -> u64 {
         <f64 as Datum>::prefix(sum.rank().0)
+    }
+    /// Of all that is written, without writing it: every pair that is emitted is hashed.
+    #[inline(always)]
+    fn digest(sum: Sum) -> u64 {
+        let fold = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let kind = u64::from(sum.top as u8) << 8 | u64::from(sum.content as u8);
+        // Digits of pi: any numbers without a pattern would do.
+        let lower = fold(sum.lower[0] ^ 0x243f_6a88_85a3_08d3, sum.lower[1] ^ 0x1319_8a2e_0370_7344);
+        let upper = fold(sum.upper[0] ^ 0xa409_3822_299f_31d0, sum.upper[1] ^ 0x082e_fa98_ec4e_6c89);
+        fold(lower ^ 0x4528_21e6_38d0_1377, upper ^ kind ^ 0xbe54_66cf_34e9_0c6c)
     }
     fn to_text(sum: Sum, to: &mut Vec<u8>) {
         let written = match sum.value() {
@@ -587,6 +613,14 @@ mod tests {
                 prop_assert!((found - exact).abs() <= largest * 1e-20 + exact.abs() * 3e-16, "{found} {exact}");
             } else {
                 prop_assert_eq!(found, exact);
+            }
+        }
+
+        #[test]
+        fn two_sums_have_one_digest_only_if_they_are_written_the_same(a in any_number(), b in any_number(), c in any_number()) {
+            let sums = [sum(&[a]), sum(&[b]), sum(&[a, b]), sum(&[b, c]), sum(&[c, b]), Sum::rows(3), sum(&[Number::Whole(3)])];
+            for (a, b) in sums.iter().flat_map(|a| sums.iter().map(move |b| (*a, *b))) {
+                prop_assert_eq!(Sum::digest(a) == Sum::digest(b), bytes(a) == bytes(b));
             }
         }
 
