@@ -92,7 +92,7 @@ fn damage_is_an_error_that_names_the_file_and_the_place() {
         let damaged = complaint(&damaged);
         assert!(damaged.contains(" after byte "), "{damaged}");
         assert!(complaint(b"").contains("it is empty"));
-        assert!(complaint(b"once upon a time").contains("as its name says"));
+        assert!(complaint(b"once upon a time").contains("although its name says so"));
         let garbage = complaint(&[&whole[..], b"garbage"].concat());
         assert!(garbage.contains(" after byte 2000"), "{garbage}");
     }
