@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::records::Records;
 use crate::settings::Isolation;
-use crate::source::Source;
+use crate::source::{Source, TaskMemory};
 use crate::split::Split;
 
 /// Says of each file what is wrong with it, if anything is. Its input are the numbers of the files.
@@ -27,21 +27,30 @@ struct Check<'s, C> {
 impl<C: Fn(&Source) -> std::result::Result<(), String> + Sync> MapReduce for Check<'_, C> {
     type Key = u32;
     type Value = Bytes;
+    const UNPACKS: bool = true;
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, Bytes>) {
         for number in split.bytes().as_chunks().0 {
             let number = u32::from_le_bytes(*number);
-            if let Err(why) = (self.check)(&self.sources[number as usize]) {
+            let source = &self.sources[number as usize];
+            // Of this file, and of what is made of it.
+            let memory = split.source().memory().share(2);
+            if let Err(why) = (self.check)(&source.with_memory(TaskMemory { decoder: memory, unpack: memory })) {
                 out.emit(number, why.as_bytes());
             }
         }
     }
 }
 
+/// What a worker of the check should have, to decode files.
+const WORKER_BYTES: usize = 16 << 20;
+
 /// Calls `check` for all files, in processes of their own if this process can be forked; returns the numbers of those of which
-/// it says something, with what it says. A file that crashes it is among them.
+/// it says something, with what it says. A file that crashes it is among them. All of this within `memory_bytes`, if they are
+/// given.
 pub(crate) fn all(
     sources: &[Source],
+    memory_bytes: Option<usize>,
     check: impl Fn(&Source) -> std::result::Result<(), String> + Sync,
 ) -> Result<HashMap<usize, String>> {
     let numbers: Vec<u8> = (0..sources.len() as u32).flat_map(u32::to_le_bytes).collect();
@@ -51,7 +60,12 @@ pub(crate) fn all(
     let isolation = if threads > 1 { Isolation::Thread } else { Isolation::Process };
     // As few tasks as keep all workers busy, and no more than that.
     let split_bytes = 4 * (sources.len() as u64).div_ceil(4096);
-    let job = Job::new(&program, input).records(Records::Fixed(4)).split_bytes(split_bytes).sample(false);
+    let mut job = Job::new(&program, input).records(Records::Fixed(4)).split_bytes(split_bytes).sample(false);
+    if let Some(bytes) = memory_bytes {
+        // The job itself may be planned with fewer workers than there are processors.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        job = job.memory(bytes).workers((bytes / WORKER_BYTES).clamp(1, processors.min(sources.len())));
+    }
     // A file that crashes the check is a record that is set aside.
     let (found, summary) = job.isolation(isolation).skip_bad_records(sources.len().min(1_000_000) as u32).run()?;
     let mut bad: HashMap<usize, String> =

@@ -9,6 +9,9 @@
 //!  zstd   | frame | frame | ... | skippable frame: { bytes, content bytes, checksum? } ..., frames, flags, magic |
 //! ```
 //!
+//! A file may say where it can be cut as often as it likes: cuts that are too near to each other are left out, the more
+//! of them there are.
+//!
 //! What is said here is only believed: whoever decodes a stretch compares how much content it has.
 
 use std::fs::File;
@@ -16,9 +19,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::compression::Compression;
+use crate::source::UNKNOWN_BYTES;
 
 /// Content between two cuts, at least: each costs a decoder. Tests cut small files.
 const CONTENT_BYTES_MIN: u64 = if cfg!(test) { 16 } else { 256 << 10 };
+
+/// Cuts of a file, at most: a job has no more tasks.
+const CUTS_MAX: usize = if cfg!(test) { 64 } else { 1 << 16 };
 
 /// A place between two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +53,39 @@ struct Cuts {
     found: Vec<Cut>,
     /// The end of the members seen so far.
     end: Cut,
+    /// Content between two cuts, at least.
+    content_bytes_min: u64,
 }
 
 impl Cuts {
     fn new() -> Cuts {
         let start = Cut { stored: 0, content: 0 };
-        Cuts { found: vec![start], end: start }
+        Cuts { found: vec![start], end: start, content_bytes_min: CONTENT_BYTES_MIN }
     }
 
-    fn push(&mut self, stored_bytes: u64, content_bytes: u64) {
-        self.end.stored += stored_bytes;
-        self.end.content += content_bytes;
-        if self.found.last().is_some_and(|last| self.end.content - last.content >= CONTENT_BYTES_MIN) {
+    /// Adds a member; `None` if there is no such file.
+    fn push(&mut self, stored_bytes: u64, content_bytes: u64) -> Option<()> {
+        self.end.stored = self.end.stored.checked_add(stored_bytes)?;
+        self.end.content = self.end.content.checked_add(content_bytes).filter(|bytes| *bytes < UNKNOWN_BYTES)?;
+        if self.found.last().is_some_and(|last| self.end.content - last.content >= self.content_bytes_min) {
             self.found.push(self.end);
+        }
+        if self.found.len() > CUTS_MAX {
+            self.thin();
+        }
+        Some(())
+    }
+
+    /// Leaves cuts out, half of them or more.
+    fn thin(&mut self) {
+        while self.found.len() > CUTS_MAX / 2 {
+            self.content_bytes_min = self.content_bytes_min.saturating_mul(2);
+            let (mut last, min) = (self.found[0], self.content_bytes_min);
+            self.found.retain(|cut| {
+                let keep = cut.stored == 0 || cut.content - last.content >= min;
+                last = if keep { *cut } else { last };
+                keep
+            });
         }
     }
 
@@ -99,7 +126,9 @@ fn bgzip(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
             return Ok(None);
         }
         header.copy_from_slice(after);
-        cuts.push(member_bytes, u64::from(content_bytes));
+        if cuts.push(member_bytes, u64::from(content_bytes)).is_none() {
+            return Ok(None);
+        }
     }
     Ok(Some(cuts.finish(bytes)))
 }
@@ -107,6 +136,8 @@ fn bgzip(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
 /// Number of frames, flags, magic.
 const FOOTER_BYTES: usize = 9;
 const SKIPPABLE_HEADER_BYTES: usize = 8;
+/// Entries of a table that are read at once.
+const ENTRIES_AT_ONCE: usize = 4096;
 
 fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
     // 1. The footer.
@@ -120,16 +151,27 @@ fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
     let entry_bytes = if flags & 0x80 == 0 { 8 } else { 12 };
     let table_bytes = SKIPPABLE_HEADER_BYTES + frames * entry_bytes + FOOTER_BYTES;
     let Some(table_at) = bytes.checked_sub(table_bytes as u64) else { return Ok(None) };
-    // 2. The table, which ends where it should.
-    let mut table = vec![0; table_bytes - FOOTER_BYTES];
-    let read = read_up_to(file, &mut table, table_at)?;
+    // 2. The table, which ends where it should. It may be long, so it is read piece by piece.
+    let mut header = [0; SKIPPABLE_HEADER_BYTES];
+    let read = read_up_to(file, &mut header, table_at)?;
     let skipped = table_bytes - SKIPPABLE_HEADER_BYTES;
-    if read < table.len() || word(&table, 0) != 0x184d_2a5e || word(&table, 4) as usize != skipped {
+    if read < header.len() || word(&header, 0) != 0x184d_2a5e || word(&header, 4) as usize != skipped {
         return Ok(None);
     }
-    let mut cuts = Cuts::new();
-    for entry in table[SKIPPABLE_HEADER_BYTES..].chunks(entry_bytes) {
-        cuts.push(u64::from(word(entry, 0)), u64::from(word(entry, 4)));
+    let (mut cuts, mut piece) = (Cuts::new(), vec![0; ENTRIES_AT_ONCE.min(frames) * entry_bytes]);
+    let mut at = table_at + SKIPPABLE_HEADER_BYTES as u64;
+    while at < footer_at {
+        let wanted = piece.len().min((footer_at - at) as usize);
+        if read_up_to(file, &mut piece[..wanted], at)? < wanted {
+            return Ok(None);
+        }
+        for entry in piece[..wanted].chunks(entry_bytes) {
+            let [stored, content] = [0, 4].map(|at| u64::from(word(entry, at)));
+            if stored == 0 && content > 0 || cuts.push(stored, content).is_none() || cuts.end.stored > table_at {
+                return Ok(None);
+            }
+        }
+        at += wanted as u64;
     }
     // 3. The frames lie between the beginning and the table, which the last stretch takes along.
     Ok((cuts.end.stored == table_at).then(|| cuts.finish(bytes)))
@@ -147,4 +189,23 @@ pub(crate) fn read_up_to(file: &File, to: &mut [u8], at: u64) -> io::Result<usiz
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of 500 MB, most of it the same entry again and again, took twice as much memory.
+    #[test]
+    fn however_many_cuts_a_file_says_it_has_few_are_kept() {
+        let mut cuts = Cuts::new();
+        for member in 1..10_000 {
+            cuts.push(20, CONTENT_BYTES_MIN).expect("nothing overflows");
+            assert!(cuts.found.len() <= CUTS_MAX, "{} of {member}", cuts.found.len());
+        }
+        let found = cuts.finish(200_000);
+        assert!(found.len() > CUTS_MAX / 4 && found.is_sorted_by_key(|cut| cut.content), "{found:?}");
+        assert!(found.iter().all(|cut| cut.stored == 200_000 || cut.content == cut.stored / 20 * CONTENT_BYTES_MIN));
+        assert!(Cuts::new().push(u64::MAX, u64::MAX).is_none());
+    }
 }

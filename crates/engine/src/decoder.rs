@@ -1,6 +1,7 @@
 //! The content of a stretch of a compressed file, decoded as it is read: a window of the format's, and no more, is
-//! ever in memory.
+//! ever in memory. How large the window is, the file says; how large it may be, whoever reads the file.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -12,18 +13,36 @@ use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 
 use crate::compression::{Compression, MAGIC_BYTES};
+use crate::memory::{Memory, shown};
 
 /// Compressed bytes that are read at a time.
 const STORED_BYTES: usize = 64 << 10;
 /// Memory that decoding an xz file may take: what `xz -9` packs takes 65 MiB.
 const XZ_BYTES_MAX: u64 = 256 << 20;
 /// The window that decoding a zstd file may need: the library's own limit, and that of `zstd -d`.
-const ZSTD_BYTES_MAX: u64 = 128 << 20;
+const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
+/// What zstd's decoder takes beside its window: tables, and a block before and after.
+const ZSTD_BYTES: u64 = 1 << 20;
+/// What bzip2's decoder takes for each 100 kB of a block, of which there are nine at most.
+const BZIP2_BYTES: u64 = 400_000;
+
+/// The most that decoding a file of this kind takes, 0 if that is next to nothing.
+pub(crate) fn decoder_bytes_max(compression: Compression) -> usize {
+    let bytes = match compression {
+        Compression::Gzip => 0,
+        Compression::Bzip2 => 10 * BZIP2_BYTES,
+        Compression::Zstd => ZSTD_WINDOW_BYTES_MAX + ZSTD_BYTES,
+        Compression::Xz => XZ_BYTES_MAX,
+    };
+    bytes as usize
+}
 
 /// Decodes a stretch that consists of whole members (as gzip calls them; frames, or streams, of the others).
 pub(crate) struct Decoder {
     /// `None` for a stream that is read as it is.
     compression: Option<Compression>,
+    /// What it may take.
+    memory: Memory,
     /// `None` at the end of the stretch.
     member: Option<Member>,
 }
@@ -57,17 +76,22 @@ impl Stored {
     }
 }
 
-/// Where in the file the next byte lies that is to be read, and what begins there: enough to recognise a compression.
+/// The longest header of a frame of zstd: magic, descriptor, number of a dictionary, size.
+const HEADER_BYTES: usize = 18;
+const _: () = assert!(HEADER_BYTES >= MAGIC_BYTES);
+
+/// Where in the file the next byte lies that is to be read, and what begins there: enough to recognise a compression,
+/// and to know how much memory it takes.
 fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
     let at = stored.get_ref().range.start - stored.buffer().len() as u64;
-    let mut start = vec![0; MAGIC_BYTES];
+    let mut start = vec![0; HEADER_BYTES];
     if stored.get_ref().head.is_none() {
         let found = stored.get_ref().file.read_at(&mut start, at)?;
         start.truncate(found);
         return Ok((at, start));
     }
     start.clear();
-    stored.by_ref().take(MAGIC_BYTES as u64).read_to_end(&mut start)?;
+    stored.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start)?;
     // A stream gives bytes once: these, and what was read ahead, are put back.
     let mut head = [&start, stored.buffer()].concat();
     stored.consume(stored.buffer().len());
@@ -79,10 +103,11 @@ fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
 }
 
 impl Decoder {
-    /// Decodes what is stored.
-    pub fn new(stored: Stored, compression: Option<Compression>) -> io::Result<Decoder> {
-        let stored = BufReader::with_capacity(STORED_BYTES, stored);
-        Ok(Decoder { compression, member: Some(Member::new(compression, stored)?) })
+    /// Decodes what is stored, within a memory.
+    pub fn new(stored: Stored, compression: Option<Compression>, memory: Memory) -> io::Result<Decoder> {
+        let mut stored = BufReader::with_capacity(STORED_BYTES, stored);
+        let start = if compression.is_some() { peek(&mut stored)?.1 } else { Vec::new() };
+        Ok(Decoder { compression, memory, member: Some(Member::new(compression, stored, &start, memory)?) })
     }
 
     /// The decoder of the member that begins here; `None` where the stretch ends, padded with zeros or not.
@@ -96,7 +121,7 @@ impl Decoder {
             if bytes.is_empty() {
                 return Ok(None);
             } else if goes_on {
-                return Member::new(self.compression, stored).map(Some);
+                return Member::new(self.compression, stored, start, self.memory).map(Some);
             } else if compression.is_cut_off(start) {
                 return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
             } else if bytes.iter().any(|byte| *byte != 0) {
@@ -117,21 +142,86 @@ impl Decoder {
             _ if error.raw_os_error().is_some() => return error,
             io::ErrorKind::Interrupted => return error,
             io::ErrorKind::UnexpectedEof => format!("the file is truncated, its {name} data is not complete"),
+            _ if error.get_ref().is_some_and(|inner| inner.is::<TooMuch>()) => return error,
             _ if needs_too_much(&error) => {
-                let (bytes_max, tool) = match compression {
-                    Compression::Xz => (XZ_BYTES_MAX, "xz -dc"),
-                    _ => (ZSTD_BYTES_MAX, "zstd -dc --long=31"),
+                // The library does not say how much it would have taken.
+                let limit_bytes = match compression {
+                    Compression::Xz => self.memory.bytes().min(XZ_BYTES_MAX),
+                    _ => 1 << zstd_window_log_max(self.memory),
                 };
-                format!(
-                    "to decode its {name} data takes more memory than the {} MiB that a worker may take for it. Let {tool} \
-                     decode it into a pipe, or pack it with a smaller window",
-                    bytes_max >> 20
-                )
+                return TooMuch { compression, need_bytes: None, limit_bytes }.into();
             }
             _ => format!("its {name} data is damaged ({error})"),
         };
         io::Error::new(io::ErrorKind::InvalidData, what)
     }
+}
+
+/// To decode a file takes more memory than may be taken.
+#[derive(Debug)]
+struct TooMuch {
+    compression: Compression,
+    /// `None` if nobody says.
+    need_bytes: Option<u64>,
+    limit_bytes: u64,
+}
+
+impl fmt::Display for TooMuch {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooMuch { compression, need_bytes, limit_bytes } = *self;
+        let (name, limit) = (compression.name(), shown(limit_bytes));
+        let need = need_bytes.map_or_else(|| format!("more than {limit}"), shown);
+        let (is_most, tool) = match compression {
+            Compression::Xz => (limit_bytes == XZ_BYTES_MAX, "xz -dc"),
+            Compression::Zstd => (limit_bytes == ZSTD_WINDOW_BYTES_MAX, "zstd -dc --long=31"),
+            Compression::Bzip2 => (false, "bzip2 -dc"),
+            Compression::Gzip => (false, "gzip -dc"),
+        };
+        write!(to, "to decode its {name} data takes {need} of memory, and a worker may take {limit} for it. ")?;
+        if !is_most {
+            write!(to, "Raise --memory (Job::memory), or take fewer workers; or ")?;
+        }
+        let [first, rest] = if is_most { ["L", "et"] } else { ["l", "et"] };
+        write!(to, "{first}{rest} {tool} decode it into a pipe, or pack it with a smaller window")
+    }
+}
+
+impl std::error::Error for TooMuch {}
+
+impl From<TooMuch> for io::Error {
+    fn from(error: TooMuch) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// The largest window that zstd may take, as a power of two.
+fn zstd_window_log_max(memory: Memory) -> u32 {
+    let window_bytes = memory.bytes().saturating_sub(ZSTD_BYTES).clamp(1 << 10, ZSTD_WINDOW_BYTES_MAX);
+    window_bytes.ilog2()
+}
+
+/// The window that a frame of zstd says it needs, if its header is one (RFC 8878, section 3.1.1.1).
+///
+/// ```text
+///  magic (4) | descriptor: .. | single segment (1 bit) | .. | window: exponent (5 bits), mantissa (3 bits) | ...
+/// ```
+///
+/// A single segment has no window of its own: all of its content is one.
+fn zstd_window_bytes(header: &[u8]) -> Option<u64> {
+    let (magic, rest) = header.split_first_chunk()?;
+    if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
+        return None;
+    }
+    let [descriptor, next, ..] = *rest else { return None };
+    if descriptor & 0x20 == 0 {
+        let base = 1 << (10 + u64::from(next >> 3));
+        return Some(base + base / 8 * u64::from(next & 7));
+    }
+    // Behind the dictionary's number.
+    let at = 1 + [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let size = rest.get(at..at + bytes)?.iter().rev().fold(0, |size, byte| size << 8 | u64::from(*byte));
+    Some(if bytes == 2 { size + 256 } else { size })
 }
 
 /// Whether the decoder refused because of its limit of memory.
@@ -171,14 +261,37 @@ impl Read for Decoder {
 }
 
 impl Member {
-    fn new(compression: Option<Compression>, stored: BufReader<Stored>) -> io::Result<Member> {
+    /// The decoder of what begins with `start`.
+    fn new(
+        compression: Option<Compression>,
+        stored: BufReader<Stored>,
+        start: &[u8],
+        memory: Memory,
+    ) -> io::Result<Member> {
         let Some(compression) = compression else { return Ok(Member::Plain(stored)) };
+        let allow = |need_bytes: u64, limit_bytes: u64| match need_bytes <= limit_bytes {
+            true => Ok(()),
+            false => Err(TooMuch { compression, need_bytes: Some(need_bytes), limit_bytes }),
+        };
         Ok(match compression {
             Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
-            Compression::Zstd => Member::Zstd(zstd::stream::read::Decoder::with_buffer(stored)?),
-            Compression::Bzip2 => Member::Bzip2(BzDecoder::new(stored)),
+            Compression::Zstd => {
+                let log_max = zstd_window_log_max(memory);
+                // The library goes on to the next frame by itself, and then knows the limit only.
+                allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
+                decoder.window_log_max(log_max)?;
+                Member::Zstd(decoder)
+            }
+            Compression::Bzip2 => {
+                // `BZh9`: blocks of 900 kB.
+                let hundreds = start.get(3).map_or(0, |level| level.saturating_sub(b'0'));
+                allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
+                Member::Bzip2(BzDecoder::new(stored))
+            }
             Compression::Xz => {
-                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_BYTES_MAX, liblzma::stream::CONCATENATED)?;
+                let limit = memory.bytes().min(XZ_BYTES_MAX);
+                let stream = liblzma::stream::Stream::new_stream_decoder(limit, liblzma::stream::CONCATENATED)?;
                 Member::Xz(XzDecoder::new_stream(stored, stream))
             }
         })

@@ -18,6 +18,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::check;
 use crate::error::{Asked, Error, Result};
+use crate::memory::Memory;
 use crate::quotes::{self, State};
 use crate::records::Records;
 use crate::settings::Settings;
@@ -49,6 +50,8 @@ pub(crate) enum Entry {
 pub(crate) struct Look {
     pub follow: bool,
     pub skip_bad_files: u32,
+    /// What the job may take, if somebody has said it.
+    pub memory_bytes: Option<usize>,
     pub spool_dir: Option<PathBuf>,
     pub read_once: bool,
     pub news: News,
@@ -128,12 +131,19 @@ pub(crate) struct Opened {
 }
 
 impl Look {
+    /// What the job may take.
+    pub fn memory(&self) -> Memory {
+        // A kernel that does not say what is available sets no limit.
+        let available = || gristmill_os::machine::memory_available_bytes().unwrap_or(u64::MAX);
+        Memory::of(self.memory_bytes.map_or_else(available, |bytes| bytes as u64))
+    }
+
     /// Sets a file aside because of `error`, or ends with it.
     pub fn set_aside(&self, path: &Path, error: Error, bad: &mut Vec<BadFile>) -> Result<()> {
         let limit = self.skip_bad_files;
         match error {
             // These are not the fault of the file.
-            Error::Spool { .. } | Error::TooManyBadFiles { .. } => return Err(error),
+            Error::Spool { .. } | Error::TooManyBadFiles { .. } | Error::Setting(_) => return Err(error),
             error if limit == 0 => return Err(error),
             error if bad.len() >= limit as usize => {
                 return Err(Error::TooManyBadFiles { limit, last: error.to_string() });
@@ -186,6 +196,19 @@ impl Input {
     pub fn skip_bad_files(mut self, files: u32) -> Input {
         self.look.skip_bad_files = files;
         self
+    }
+
+    /// What the whole job may take of the memory, as [`Job::memory`](crate::Job::memory) says it too: what is made of the
+    /// input before the job, as its list of files, stays within it. By default what is available.
+    pub fn memory(mut self, bytes: usize) -> Input {
+        self.look.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// What a program may take for what it makes of this input and keeps as long as its job runs
+    /// ([`Job::holds`](crate::Job::holds)).
+    pub fn program_memory(&self) -> Memory {
+        self.look.memory()
     }
 
     /// The folder for copies of streams, which can be read only once. By default, that for temporary files.
@@ -286,7 +309,7 @@ impl Input {
         if self.look.skip_bad_files == 0 {
             return Ok(());
         }
-        let found = check::all(&self.open()?.sources, |source| {
+        let found = check::all(&self.open()?.sources, self.look.memory_bytes, |source| {
             check(source).map_err(|why| Error::Unfit { path: source.name.clone(), why }.to_string())
         })?;
         self.set_aside_those(&found)
@@ -337,7 +360,7 @@ impl Input {
         let bytes = opened.sources.iter().map(|source| source.bytes).sum();
         look.news.tell(&InputNews::Checking { files: opened.sources.len(), bytes });
         let mut input = Input { entries: Vec::new(), look: look.clone(), opened: Some(opened) };
-        let found = check::all(&input.open()?.sources, check::read_to_the_end)?;
+        let found = check::all(&input.open()?.sources, look.memory_bytes, check::read_to_the_end)?;
         input.set_aside_those(&found)?;
         input.open()
     }

@@ -367,10 +367,25 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// of what is available, to the machine and to the process's cgroup. [`Job::iterate`] spills nothing: a step that does not fit
     /// is an error.
     ///
-    /// It covers pages, tables, buffers, and the sorting of the result; not what the map function and the
-    /// receiver of the result allocate themselves. One pair, and one record, must fit.
+    /// It covers pages, tables, buffers, decoders of compressed files, the sorting of the result, and what the program
+    /// tells of its own ([`Job::holds`], [`MapReduce::UNPACKS`]); not what the map function and the receiver of the
+    /// result allocate otherwise. One pair, and one record, must fit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.settings.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Memory that the program holds for the whole job, such as a matrix that its map function reads: it is taken out of
+    /// [`Job::memory`].
+    pub fn holds(mut self, bytes: usize) -> Self {
+        self.settings.held_bytes = bytes;
+        self
+    }
+
+    /// Memory that the program will hold beside that, while the job runs or for its result. If there is not so much, the job
+    /// does not start.
+    pub fn will_hold(mut self, bytes: usize) -> Self {
+        self.settings.will_hold_bytes = bytes;
         self
     }
 

@@ -46,6 +46,10 @@ pub trait MapReduce: Sync {
     /// one worker.
     const PARTITION: Option<Partition<Self::Key>> = None;
 
+    /// The map function makes more of a file than pairs, the pixels of a picture for example, and asks
+    /// [`Source::memory`](crate::Source::memory) how much that may be. A part of the job's memory is kept for it.
+    const UNPACKS: bool = false;
+
     /// The keys are the numbers below this one. Pairs are then added into a plain array, one value per key, without
     /// hashing; a key outside the domain is a mistake of the program and ends the task with a panic. For keys of an
     /// unsigned integer type and programs with a combiner.

@@ -69,6 +69,10 @@ pub(crate) struct Program {
     pub iterates: bool,
     /// Pairs reach the result as map emits them, and the program does not choose their partitions.
     pub passes: bool,
+    /// The most that decoding a file of its input takes.
+    pub decoder_bytes_max: usize,
+    /// Its map function takes memory for what it makes of files.
+    pub unpacks: bool,
     /// Bytes of a hash buffer, and of a place in a dense one.
     pub hash_bytes: usize,
     pub place_bytes: usize,
@@ -172,7 +176,7 @@ impl Plan {
         program: Program,
         sample: Option<&Sample>,
     ) -> Result<Plan> {
-        let Program { combines, in_order, keys, keys_max, iterates, passes, hash_bytes, place_bytes } = program;
+        let Program { combines, in_order, keys, keys_max, iterates, passes, hash_bytes, place_bytes, .. } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
@@ -267,6 +271,11 @@ impl Plan {
             maps_bytes: mapping_at_once * (buffer_bytes + CHUNK_BYTES),
             iterates,
             keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),
+            held_bytes: settings.held_bytes,
+            will_hold_bytes: settings.will_hold_bytes,
+            tasks: mapping_at_once,
+            decoder_bytes_max: program.decoder_bytes_max,
+            unpacks: program.unpacks,
         };
         let bad_records = settings.skip_bad_records.min(BAD_RECORDS_THAT_KILL_MAX) as usize;
         let budget = Budget::divide(settings.memory_bytes, machine.available_bytes, needs)?;
@@ -329,6 +338,8 @@ mod tests {
             keys_max: 0,
             iterates: false,
             passes: false,
+            decoder_bytes_max: 0,
+            unpacks: false,
             hash_bytes: 0,
             place_bytes: 0,
         };
@@ -378,6 +389,8 @@ mod tests {
             keys_max: 0,
             iterates: true,
             passes: false,
+            decoder_bytes_max: 0,
+            unpacks: false,
             hash_bytes: 0,
             place_bytes: 0,
         };

@@ -183,6 +183,10 @@ pub(crate) fn states(
         records: Records::Fixed(1),
         retries: settings.retries,
         task_timeout: settings.task_timeout,
+        memory_bytes: settings.memory_bytes,
+        held_bytes: settings.held_bytes,
+        will_hold_bytes: settings.will_hold_bytes,
+        spill_dirs: settings.spill_dirs.clone(),
         sample: false,
         ..job.settings
     };

@@ -145,6 +145,8 @@ pub(crate) struct Settings {
     pub keep_bytes: Option<u64>,
     pub sample: bool,
     pub memory_bytes: Option<usize>,
+    pub held_bytes: usize,
+    pub will_hold_bytes: usize,
     /// At least one.
     pub spill_dirs: Vec<PathBuf>,
     pub deterministic: bool,
@@ -180,6 +182,8 @@ impl Default for Settings {
             keep_bytes: None,
             sample: true,
             memory_bytes: None,
+            held_bytes: 0,
+            will_hold_bytes: 0,
             spill_dirs: vec![std::env::temp_dir()],
             deterministic: false,
             fates: Vec::new(),

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::compression::{Compression, MAGIC_BYTES};
 use crate::cuts::{self, Cut};
-use crate::decoder::{Decoder, Stored};
+use crate::decoder::{Decoder, Stored, decoder_bytes_max};
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 
 /// One file of the input.
 #[derive(Clone, Debug)]
@@ -22,7 +23,24 @@ pub struct Source {
     pub bytes: u64,
     /// It was found below a directory.
     pub(crate) is_below: bool,
+    memory: TaskMemory,
     packing: Option<Packing>,
+}
+
+/// What somebody who reads a file may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskMemory {
+    /// To decode it.
+    pub decoder: Memory,
+    /// For what is made of it.
+    pub unpack: Memory,
+}
+
+impl TaskMemory {
+    /// For the process that prepares a job which may take so much: other things are in its memory, too.
+    pub fn before_the_job(job: Memory) -> TaskMemory {
+        TaskMemory { decoder: job.share(4), unpack: job.share(4) }
+    }
 }
 
 /// How a file is packed whose content cannot be read from any byte on: it is compressed, or a stream.
@@ -46,13 +64,19 @@ struct Stream {
 /// How much content a file has when nobody can say before it is decoded.
 pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
 
+/// Until the input or the plan says what a source may take.
+const UNLIMITED: TaskMemory = TaskMemory { decoder: Memory::of(u64::MAX), unpack: Memory::of(u64::MAX) };
+
+/// What else is noted of a file: its identity, its parts.
+const LISTED_BYTES: usize = 128;
+
 /// How much a stream is taken to have when a job is planned: enough for all workers.
 const STREAM_BYTES: u64 = 1 << 30;
 
 impl Source {
     /// A file that is read as it is.
     pub(crate) fn plain(name: PathBuf, path: PathBuf, bytes: u64) -> Source {
-        Source { name, path, bytes, is_below: false, packing: None }
+        Source { name, path, bytes, is_below: false, memory: UNLIMITED, packing: None }
     }
 
     /// The file that is open here: its first bytes say whether it is compressed.
@@ -72,7 +96,7 @@ impl Source {
                 Some(Packing { compression: Some(compression), cuts, stream: None })
             }
         };
-        Ok(Source { name, path, bytes, is_below: false, packing })
+        Ok(Source { name, path, bytes, is_below: false, memory: UNLIMITED, packing })
     }
 
     /// A stream that is read as it comes, by the one task that reads it.
@@ -91,7 +115,30 @@ impl Source {
         let cuts = [Cut { stored: 0, content: 0 }, Cut { stored: 0, content: UNKNOWN_BYTES }].into();
         let stream = Stream { file: file.into(), head, is_taken: AtomicBool::new(false) };
         let packing = Some(Packing { compression, cuts, stream: Some(stream.into()) });
-        Ok(Source { path: name.clone(), name, bytes: STREAM_BYTES, is_below: false, packing })
+        Ok(Source { path: name.clone(), name, bytes: STREAM_BYTES, is_below: false, memory: UNLIMITED, packing })
+    }
+
+    pub(crate) fn with_memory(&self, memory: TaskMemory) -> Source {
+        Source { memory, ..self.clone() }
+    }
+
+    /// What a map function may take for what it makes of this file, beyond the pieces that it is shown, if it has said that
+    /// it takes something ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS)). Before the job, what a program may take
+    /// that looks at a file.
+    pub fn memory(&self) -> Memory {
+        self.memory.unpack
+    }
+
+    /// What it takes in a list of files, and in the plan, about.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        let names = self.name.as_os_str().len() + self.path.as_os_str().len();
+        let cuts = self.cuts().map_or(0, |cuts| size_of_val(cuts));
+        (2 * (size_of::<Source>() + names) + cuts + LISTED_BYTES) as u64
+    }
+
+    /// The most that decoding it takes, 0 if that is next to nothing.
+    pub(crate) fn decoder_bytes_max(&self) -> usize {
+        self.compression().map_or(0, decoder_bytes_max)
     }
 
     /// How it is compressed; `None` if it is not.
@@ -142,9 +189,10 @@ impl Source {
             Some(stream) => stream.file.clone(),
         };
         let stretch = packing.cuts.partition_point(|cut| cut.content <= at).clamp(1, packing.cuts.len() - 1) - 1;
-        let decoder = packing.decoder(&file, stretch)?;
+        let memory = self.memory.decoder;
+        let decoder = packing.decoder(&file, stretch, memory)?;
         let mut content =
-            Content { packing: packing.clone(), file, decoder, stretch, at: packing.cuts[stretch].content };
+            Content { packing: packing.clone(), file, memory, decoder, stretch, at: packing.cuts[stretch].content };
         let mut skipped = [0; 4096];
         while content.at < at {
             let wanted = skipped.len().min((at - content.at) as usize);
@@ -157,12 +205,12 @@ impl Source {
 }
 
 impl Packing {
-    fn decoder(&self, file: &Arc<File>, stretch: usize) -> io::Result<Decoder> {
+    fn decoder(&self, file: &Arc<File>, stretch: usize, memory: Memory) -> io::Result<Decoder> {
         let stored = match &self.stream {
             None => Stored::range(file.clone(), self.cuts[stretch].stored..self.cuts[stretch + 1].stored),
             Some(stream) => Stored::stream(file.clone(), stream.head.clone()),
         };
-        Decoder::new(stored, self.compression)
+        Decoder::new(stored, self.compression, memory)
     }
 }
 
@@ -170,6 +218,7 @@ impl Packing {
 pub(crate) struct Content {
     packing: Packing,
     file: Arc<File>,
+    memory: Memory,
     /// Decodes what lies between this cut and the next.
     decoder: Decoder,
     stretch: usize,
@@ -198,7 +247,7 @@ impl Read for Content {
                 return Ok(read as usize);
             }
             self.stretch += 1;
-            self.decoder = self.packing.decoder(&self.file, self.stretch)?;
+            self.decoder = self.packing.decoder(&self.file, self.stretch, self.memory)?;
         }
     }
 }

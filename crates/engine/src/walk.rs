@@ -23,7 +23,8 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::input::{BadFile, Entry, InputNews, Look, in_proc};
-use crate::source::Source;
+use crate::memory::Memory;
+use crate::source::{Source, TaskMemory};
 use crate::spool;
 
 /// Why a path was not read. None of these is an error.
@@ -160,6 +161,9 @@ pub(crate) struct Walk<'l> {
     found: HashSet<(u64, u64)>,
     /// Those of the directories that the walk is in.
     inside: Vec<(u64, u64)>,
+    /// What the job may take, and what the list of its files takes of that.
+    memory: Memory,
+    list_bytes: u64,
 }
 
 impl<'l> Walk<'l> {
@@ -174,7 +178,19 @@ impl<'l> Walk<'l> {
             named,
             found,
             inside: Vec::new(),
+            memory: look.memory(),
+            list_bytes: 0,
         }
+    }
+
+    /// Adds a file to the list.
+    fn add_source(&mut self, source: Source) -> Result<()> {
+        self.list_bytes += source.list_bytes();
+        self.memory.share(4).allow(self.list_bytes).map_err(|too_large| {
+            Error::Setting(format!("the list of the input's files, {} so far, {too_large}", self.sources.len()))
+        })?;
+        self.sources.push(source.with_memory(TaskMemory::before_the_job(self.memory)));
+        Ok(())
     }
 
     pub fn add(&mut self, entry: &Entry) -> Result<()> {
@@ -236,7 +252,7 @@ impl<'l> Walk<'l> {
         } else {
             let mut source = Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file)?;
             source.is_below = way == Way::Below;
-            self.sources.push(source);
+            self.add_source(source)?;
         }
         if way.is_named() { &mut self.named } else { &mut self.found }.insert(identity);
         Ok(())
@@ -296,7 +312,7 @@ impl<'l> Walk<'l> {
             && File::open(&path).is_ok()
         {
             self.named.insert(identity(&facts));
-            self.sources.push(Source::recognised(name, path, facts.len(), &file)?);
+            self.add_source(Source::recognised(name, path, facts.len(), &file)?)?;
             self.kept.push(file);
             return Ok(());
         }
@@ -307,11 +323,10 @@ impl<'l> Walk<'l> {
     fn add_stream(&mut self, name: PathBuf, mut stream: File) -> Result<()> {
         // Whoever sets bad files aside reads everything twice.
         if self.look.read_once && self.look.skip_bad_files == 0 {
-            self.sources.push(Source::stream(name, stream)?);
-            return Ok(());
+            return self.add_source(Source::stream(name, stream)?);
         }
         let (file, bytes) = spool::copy(&mut stream, &name, self.look)?;
-        self.sources.push(Source::recognised(name, in_proc(&file), bytes, &file)?);
+        self.add_source(Source::recognised(name, in_proc(&file), bytes, &file)?)?;
         self.kept.push(file);
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gristmill_os::process::{Child, threads_in_this_process};
 use gristmill_page::Shape;
 
+use crate::budget::Budget;
 use crate::buffer::HashTable;
 use crate::checkpoint::{self, Checkpoint, Facts};
 use crate::datum::{Datum, Key};
@@ -12,11 +13,13 @@ use crate::error::{Asked, Error, Result};
 use crate::explain::{Choice, explain};
 use crate::input::{Input, Opened};
 use crate::map_reduce::MapReduce;
+use crate::memory::Memory;
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::ranges::Ranges;
 use crate::sample::Sample;
 use crate::settings::{Isolation, Order, Settings};
 use crate::shared::Room;
+use crate::source::{Source, TaskMemory};
 use crate::tasks::Tasks;
 
 /// What a job does beside map and reduce.
@@ -124,6 +127,8 @@ impl<J: MapReduce> Prepared<J> {
             in_order: settings.combines_in_order::<J>(),
             keys: program.keys(),
             keys_max: J::Key::DENSE,
+            decoder_bytes_max: opened.sources.iter().map(Source::decoder_bytes_max).max().unwrap_or(0),
+            unpacks: J::UNPACKS,
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
             place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
             iterates: kind.state.is_some(),
@@ -158,8 +163,15 @@ impl<J: MapReduce> Prepared<J> {
         }
         // 4. Tasks, and the room that they take.
         let quotes = opened.quotes(settings, plan.split_bytes)?;
-        let tasks =
-            Tasks::cut(opened.sources.clone(), settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
+        let Budget { decoder_bytes, unpack_bytes, .. } = plan.budget;
+        let sources = match decoder_bytes + unpack_bytes {
+            0 => opened.sources.clone(),
+            _ => {
+                let [decoder, unpack] = [decoder_bytes, unpack_bytes].map(|bytes| Memory::of(bytes as u64));
+                opened.sources.iter().map(|source| source.with_memory(TaskMemory { decoder, unpack })).collect()
+            }
+        };
+        let tasks = Tasks::cut(sources, settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
         if let Some((log, facts)) = &checkpoint
             && let Some(what) = facts.misfit(&tasks, of_log)
         {
