@@ -1,7 +1,6 @@
 //! Histogram: how often each of the 256 values occurs in each colour channel of some images.
 //!
-//! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded first, each by one task
-//! (`pictures`).
+//! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded, each by one task (`pictures`).
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -62,7 +61,7 @@ impl Histogram {
         sifted.map_err(Error::from)?;
         let checked = input.check(|source| match images[&source.path] {
             Image::Bmp(_) => Ok(()),
-            Image::Encoded => decode(source).map(drop),
+            Image::Encoded => visit(source, |_| {}),
         });
         checked.map_err(Error::from)?;
         let histogram = Histogram { images };
@@ -142,8 +141,8 @@ fn pixels(header: &[u8], file_bytes: u64) -> Result<Pixels, Verdict> {
             "is a compressed BMP (method {compression}); only uncompressed pixels are understood"
         )));
     }
-    if width < 0 {
-        return Err(Verdict::Bad(format!("is damaged: its BMP header says a width of {width} pixels")));
+    if width <= 0 || height == 0 {
+        return Err(Verdict::Bad(format!("is damaged: its BMP header says {width} x {height} pixels")));
     }
     // Both headers come before the pixels.
     if start < 14 + u64::from(info_bytes) {
@@ -170,6 +169,7 @@ impl MapReduce for Histogram {
     type Key = u16;
     type Value = u64;
     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+    const UNPACKS: bool = true;
 
     fn keys(&self) -> Option<usize> {
         Some(3 * 256)
@@ -180,34 +180,53 @@ impl MapReduce for Histogram {
         match self.images[&split.source().path] {
             Image::Bmp(pixels) => tables.count_rows(pixels, split.offset(), split.bytes()),
             // The task that reads its first byte decodes the whole file.
-            Image::Encoded if split.offset() == 0 => match decode(split.source()) {
-                Ok(pixels) => {
-                    for part in pixels.chunks(COUNTED_MAX / 3 * 3) {
+            Image::Encoded if split.offset() == 0 => {
+                let (mut sums, mut counted) = ([0; 3 * 256], 0);
+                let visited = visit(split.source(), |pixels| {
+                    for part in pixels.chunks(COUNTED_MAX / 6 * 3) {
+                        if counted + part.len() > COUNTED_MAX {
+                            tables.empty_into(&mut sums);
+                            counted = 0;
+                        }
                         tables.count(part);
-                        tables.emit(out);
+                        counted += part.len();
                     }
+                });
+                match visited {
+                    Ok(()) => {
+                        tables.empty_into(&mut sums);
+                        // Its pixels are red, green, blue.
+                        for (red, counts) in sums.chunks_exact(256).enumerate() {
+                            emit((2 - red as u16) * 256, counts, out);
+                        }
+                    }
+                    // Nothing of it counts.
+                    Err(why) => split.reject(0, why),
                 }
-                Err(why) => split.reject(0, why),
-            },
+                return;
+            }
             Image::Encoded => {}
         }
-        tables.emit(out);
+        let mut sums = [0; 3 * 256];
+        tables.empty_into(&mut sums);
+        emit(0, &sums, out);
     }
 }
 
-/// The pixels of a PNG or JPEG file, three bytes each: blue, green, red.
+/// Emits counts of the keys from `first` on.
+fn emit(first: u16, counts: &[u64], out: &mut impl Emit<u16, u64>) {
+    (first..).zip(counts).filter(|(_, count)| **count > 0).for_each(|(key, count)| out.emit(key, *count));
+}
+
+/// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue.
 #[cfg(feature = "images")]
-fn decode(source: &Source) -> Result<Vec<u8>, String> {
-    let mut file = Vec::new();
-    let read = source.open().and_then(|mut content| content.read_to_end(&mut file));
-    read.map_err(|error| format!("cannot be decoded: {error}"))?;
-    let mut pixels = pictures::decode(&file).map_err(|why| format!("cannot be decoded: {why}"))?;
-    pixels.as_chunks_mut::<3>().0.iter_mut().for_each(|pixel| pixel.reverse());
-    Ok(pixels)
+fn visit(source: &Source, visit: impl FnMut(&[u8])) -> Result<(), String> {
+    let content = source.open().map_err(|error| format!("cannot be decoded: {error}"))?;
+    pictures::visit(content, source.memory(), visit).map_err(|why| format!("cannot be decoded: {why}"))
 }
 
 #[cfg(not(feature = "images"))]
-fn decode(_: &Source) -> Result<Vec<u8>, String> {
+fn visit(_: &Source, _: impl FnMut(&[u8])) -> Result<(), String> {
     unreachable!("refused when the job was made")
 }
 
@@ -260,18 +279,11 @@ impl Tables {
         }
     }
 
-    /// Emits what has been counted and starts again.
-    fn emit(&mut self, out: &mut impl Emit<u16, u64>) {
-        let (turns, _) = self.0.as_chunks_mut::<3>();
-        let (first, others) = turns.split_first_mut().expect("eight tables per channel");
-        for other in others {
-            for (into, from) in first.as_flattened_mut().iter_mut().zip(other.as_flattened_mut()) {
-                *into += std::mem::take(from);
-            }
-        }
-        for (key, count) in (0..).zip(first.as_flattened_mut()) {
-            if *count > 0 {
-                out.emit(key, u64::from(std::mem::take(count)));
+    /// Adds what has been counted to `sums`, channel after channel, and starts again.
+    fn empty_into(&mut self, sums: &mut [u64; 3 * 256]) {
+        for turn in self.0.as_chunks_mut::<3>().0 {
+            for (sum, count) in sums.iter_mut().zip(turn.as_flattened_mut()) {
+                *sum += u64::from(std::mem::take(count));
             }
         }
     }
