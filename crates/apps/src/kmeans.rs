@@ -171,7 +171,9 @@ impl Points {
         let groups = self.count.div_ceil(LANES) as u64;
         let blocks: Vec<u8> = (0..groups).step_by(BLOCK).flat_map(u64::to_le_bytes).collect();
         let input = Input::bytes("the points", &blocks)?;
-        Ok(Job::new(self, input).records(Records::Fixed(8)).split_bytes(8))
+        // The groups, and the points that they were made of.
+        let points_bytes = 2 * size_of_val(&self.groups[..]);
+        Ok(Job::new(self, input).holds(points_bytes).records(Records::Fixed(8)).split_bytes(8))
     }
 
     /// Sums of a centre: its coordinates, the number of its points, and their squared distances.

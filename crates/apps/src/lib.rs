@@ -28,6 +28,7 @@ mod kmeans;
 mod linear_regression;
 mod matrix;
 mod matrix_multiply;
+mod npy;
 mod palindromes;
 mod pca;
 #[cfg(feature = "images")]
@@ -49,8 +50,9 @@ pub use histogram::{CHANNELS, Counts, Histogram};
 pub use kind::{Found as FoundKind, Kind};
 pub use kmeans::{Clusters, KMeans, Points, Start};
 pub use linear_regression::{BytePairs, Columns, Fit, Line};
-pub use matrix::{Matrix, npy_header};
+pub use matrix::Matrix;
 pub use matrix_multiply::{MatrixMultiply, Product, Way};
+pub use npy::npy_header;
 pub use palindromes::{Algorithm, Palindromes};
 pub use pca::{Component, Covariances, Pca};
 pub use sort::{SortLines, SortLinesBy, SortTera, TERA_KEY_BYTES, TERA_RECORD_BYTES, TERA_RECORDS};

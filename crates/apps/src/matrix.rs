@@ -1,17 +1,15 @@
 //! Tables of numbers: numpy's `.npy` and CSV.
 
 use std::io::{BufReader, Read};
-use std::path::Path;
 
 use csv::ByteRecord;
-use gristmill::{Input, Source};
+use gristmill::{Input, Memory, Source, Verdict};
 
 use crate::error::{Error, Result};
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
 use crate::kind::Kind;
+use crate::npy;
 use crate::sum::finite;
-
-const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Numbers in rows of equal length, row after row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,41 +23,49 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Reads every file of `input`, one below the other: `.npy` of version 1 with little-endian float64 in C order and
-    /// two dimensions, else CSV, written as `dialect` says. Where files name their columns, columns of one name are one
-    /// column, in the order of the first file. Also returns guesses about the files, a sentence each.
+    /// Reads every file of `input`, one below the other: `.npy` with little-endian float64 in C order and two dimensions
+    /// ([`npy`](crate::npy_header)), else CSV, written as `dialect` says. Where files name their columns, columns of one name
+    /// are one column, in the order of the first file. Also returns guesses about the files, a sentence each. A file that
+    /// is neither is set aside, if bad files are ([`Input::skip_bad_files`]).
+    ///
+    /// The numbers take at most half of what the input says that a program may take ([`Input::program_memory`]).
     ///
     /// # Errors
     /// A file that is neither, rows of different lengths, columns with other names than those of the files before, a field
-    /// that is not a finite number; with file, line, and column.
+    /// that is not a finite number; with file, line, and column. More numbers than there is memory for.
     pub fn read(input: &mut Input, dialect: &Dialect) -> Result<(Matrix, Vec<String>)> {
-        let mut all = Matrix::default();
-        let mut guesses = Guesses::default();
-        let mut names = None;
-        for source in input.sources()? {
-            let failed = |error: std::io::Error| Error::file(&source.name, error);
-            let mut file = source.open().map_err(failed)?;
-            let mut start = Vec::new();
-            file.by_ref().take(NPY_MAGIC.len() as u64).read_to_end(&mut start).map_err(failed)?;
-            let matrix = if start == NPY_MAGIC {
-                read_npy(&source.name, file)?
-            } else {
-                read_csv(source, dialect, &mut names, &mut guesses)?
-            };
-            if matrix.columns == 0 {
-                continue;
+        let mut reading = Reading {
+            dialect,
+            matrix: Matrix::default(),
+            names: None,
+            guesses: Guesses::default(),
+            memory: input.program_memory().share(2),
+        };
+        // An error that is not the fault of the file at hand.
+        let mut ended = None;
+        input.sift(|source| {
+            let so_far = (reading.matrix.values.len(), reading.names.clone());
+            match if ended.is_none() { reading.add(source) } else { Ok(()) } {
+                Ok(()) => Verdict::Fit,
+                Err(Error::File { what, .. }) => {
+                    reading.matrix.values.truncate(so_far.0);
+                    reading.names = so_far.1;
+                    Verdict::Bad(what)
+                }
+                Err(error) => {
+                    ended = Some(error);
+                    Verdict::Fit
+                }
             }
-            if all.columns == 0 {
-                all = matrix;
-            } else if all.columns != matrix.columns {
-                let what = format!("{} columns, where the files before have {}", matrix.columns, all.columns);
-                return Err(Error::file(&source.name, what));
-            } else {
-                all.rows += matrix.rows;
-                all.values.extend_from_slice(&matrix.values);
-            }
-        }
-        Ok((all, guesses.notes()))
+        })?;
+        let Reading { mut matrix, guesses, .. } = reading;
+        matrix.rows = matrix.values.len().checked_div(matrix.columns).unwrap_or(0);
+        ended.map_or_else(|| Ok((matrix, guesses.notes())), Err)
+    }
+
+    /// The memory that its numbers take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.values.len() * size_of::<f64>()
     }
 
     /// The numbers of one row.
@@ -68,135 +74,104 @@ impl Matrix {
     }
 }
 
-/// Reads what follows the magic. The format is described in numpy's `numpy.lib.format`.
-fn read_npy(path: &Path, mut file: impl Read) -> Result<Matrix> {
-    let wrong = |what: String| Error::file(path, what);
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => wrong("is truncated: it ends within its header".into()),
-        _ => wrong(error.to_string()),
-    };
-    let mut start = [0; 4];
-    file.read_exact(&mut start).map_err(failed)?;
-    let [major, minor, low, high] = start;
-    if major != 1 {
-        return Err(wrong(format!("is a .npy file of version {major}.{minor}; only version 1 is understood")));
-    }
-    let mut header = vec![0; usize::from(u16::from_le_bytes([low, high]))];
-    file.read_exact(&mut header).map_err(failed)?;
-    let header = String::from_utf8_lossy(&header);
-    if !header.contains("'<f8'") || !header.contains("'fortran_order': False") {
-        return Err(wrong(format!("needs little-endian float64 in C order, and is {}", header.trim())));
-    }
-    let shape =
-        header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')')).map_or("", |(shape, _)| shape);
-    let sides: Vec<usize> = shape.split(',').filter_map(|side| side.trim().parse().ok()).collect();
-    let &[rows, columns] = &sides[..] else {
-        return Err(wrong(format!("needs two dimensions, and has the shape ({shape})")));
-    };
-    if columns == 0 {
-        return Err(wrong(format!("has {rows} rows without columns")));
-    }
-    let wanted = rows as u128 * columns as u128 * 8;
-    // As much memory as there are numbers, whatever the header says.
-    let (mut values, mut bytes) = (Vec::new(), Vec::new());
-    while wanted > values.len() as u128 * 8 {
-        let left = wanted - values.len() as u128 * 8;
-        bytes.clear();
-        file.by_ref().take(left.min(64 << 10) as u64).read_to_end(&mut bytes).map_err(failed)?;
-        let (eights, rest) = bytes.as_chunks::<8>();
-        values.extend(eights.iter().map(|bytes| f64::from_le_bytes(*bytes)));
-        if eights.is_empty() || !rest.is_empty() {
-            let found = values.len() * 8 + rest.len();
-            let what =
-                format!("is truncated: {rows} x {columns} numbers take {wanted} bytes, and {found} follow its header");
-            return Err(wrong(what));
-        }
-    }
-    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-        return Err(wrong(format!(
-            "row {} column {}: {} is not a finite number",
-            at / columns,
-            at % columns,
-            values[at]
-        )));
-    }
-    Ok(Matrix { rows, columns, values })
+/// Files on their way to a matrix.
+struct Reading<'d> {
+    dialect: &'d Dialect,
+    /// How many rows it has is not noted yet.
+    matrix: Matrix,
+    /// The names of the columns in the first file that has any.
+    names: Option<ByteRecord>,
+    guesses: Guesses,
+    /// For the numbers.
+    memory: Memory,
 }
 
-/// What stands before the little-endian numbers of a `.npy` file, row after row.
-///
-/// ```
-/// let header = gristmill_apps::npy_header(2, 3);
-/// assert!(header.starts_with(b"\x93NUMPY\x01\x00") && header.len() % 64 == 0);
-/// ```
-pub fn npy_header(rows: usize, columns: usize) -> Vec<u8> {
-    let facts = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    // Magic, version and length take ten bytes; the numbers begin at a multiple of 64.
-    let whole = (10 + facts.len() + 1).next_multiple_of(64);
-    let mut header = NPY_MAGIC.to_vec();
-    header.extend([1, 0]);
-    header.extend((whole as u16 - 10).to_le_bytes());
-    header.extend(facts.bytes());
-    header.resize(whole - 1, b' ');
-    header.push(b'\n');
-    header
-}
+impl Reading<'_> {
+    /// Adds the numbers of a file. If it fails, some of them may be there.
+    fn add(&mut self, source: &Source) -> Result<()> {
+        let failed = |error: std::io::Error| Error::file(&source.name, error);
+        let mut file = source.open().map_err(failed)?;
+        let mut start = Vec::new();
+        file.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut start).map_err(failed)?;
+        let columns = match &start[..] {
+            npy::MAGIC => npy::read(source, file, &mut self.matrix.values, self.memory)?,
+            _ => {
+                drop(file);
+                self.add_csv(source)?
+            }
+        };
+        match self.matrix.columns {
+            _ if columns == 0 => {}
+            0 => self.matrix.columns = columns,
+            before if before != columns => {
+                return Err(Error::file(
+                    &source.name,
+                    format!("{columns} columns, where the files before have {before}"),
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 
-/// Reads a file of CSV, whose columns are in the order of `names`, those of the first file that has any.
-fn read_csv(
-    source: &Source,
-    dialect: &Dialect,
-    names: &mut Option<ByteRecord>,
-    guesses: &mut Guesses,
-) -> Result<Matrix> {
-    let wrong = |what: String| Error::file(&source.name, what);
-    match Kind::of(source)?.kind {
-        Kind::Utf16 => {
-            return Err(wrong("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does".into()));
+    /// The same for a file of CSV.
+    fn add_csv(&mut self, source: &Source) -> Result<usize> {
+        let wrong = |what: String| Error::file(&source.name, what);
+        match Kind::of(source)?.kind {
+            Kind::Utf16 => {
+                return Err(wrong("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does".into()));
+            }
+            Kind::Binary => return Err(wrong("is neither a .npy file nor text".into())),
+            _ => {}
         }
-        Kind::Binary => return Err(wrong("is neither a .npy file nor text".into())),
-        _ => {}
+        let is_header = match self.dialect.header {
+            Header::Yes => Some(true),
+            Header::No => Some(false),
+            Header::Auto => None,
+        };
+        let Some(heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
+        let columns = heading.line.len();
+        let mut order: Vec<usize> = (0..columns).collect();
+        if heading.is_header {
+            let names = self.names.get_or_insert_with(|| heading.line.clone());
+            if let Some(found) = order_of(&heading.line, names) {
+                order = found;
+            } else {
+                let (here, before) = (shown(&heading.line), shown(names));
+                return Err(wrong(format!("its columns are called {here}, and those of the files before {before}")));
+            }
+        }
+        let file = source.open().map_err(|error| Error::file(&source.name, error))?;
+        let delimiter = self.dialect.delimiter_of(source);
+        let mut reader = self.dialect.reader(delimiter, BufReader::with_capacity(256 << 10, file));
+        let mut record = ByteRecord::new();
+        let (values, mut first_line) = (&mut self.matrix.values, None);
+        let mut header = heading.is_header;
+        while reader.read_byte_record(&mut record).map_err(|error| Error::file(&source.name, error))? {
+            let line = record.position().map_or(0, csv::Position::line);
+            let first_line = *first_line.get_or_insert(line);
+            if std::mem::take(&mut header) {
+                continue;
+            }
+            if record.len() != columns {
+                return Err(wrong(format!(
+                    "line {line}: {} columns, where line {first_line} has {columns}",
+                    record.len()
+                )));
+            }
+            let numbers = (values.len() + columns) as u64;
+            let too_large = |why| wrong(format!("to keep its numbers up to line {line} {why}"));
+            self.memory.allow(numbers * 8).map_err(too_large)?;
+            for column in &order {
+                let failed = |why| wrong(format!("line {line}, column {}: {why}", column + 1));
+                values.push(finite(&record[*column]).map_err(failed)?);
+            }
+        }
+        if is_header.is_none() {
+            self.guesses.add(source, &heading);
+        }
+        Ok(columns)
     }
-    let is_header = match dialect.header {
-        Header::Yes => Some(true),
-        Header::No => Some(false),
-        Header::Auto => None,
-    };
-    let Some(heading) = Heading::look(source, dialect, |_| is_header, None)? else { return Ok(Matrix::default()) };
-    if is_header.is_none() {
-        guesses.add(source, &heading);
-    }
-    let columns = heading.line.len();
-    let mut order: Vec<usize> = (0..columns).collect();
-    if heading.is_header {
-        let names = names.get_or_insert_with(|| heading.line.clone());
-        if let Some(found) = order_of(&heading.line, names) {
-            order = found;
-        } else {
-            let (here, before) = (shown(&heading.line), shown(names));
-            return Err(wrong(format!("its columns are called {here}, and those of the files before {before}")));
-        }
-    }
-    let file = source.open().map_err(|error| Error::file(&source.name, error))?;
-    let mut reader = dialect.reader(dialect.delimiter_of(source), BufReader::with_capacity(256 << 10, file));
-    let mut record = ByteRecord::new();
-    let (mut values, mut first_line) = (Vec::new(), None);
-    let mut header = heading.is_header;
-    while reader.read_byte_record(&mut record).map_err(|error| Error::file(&source.name, error))? {
-        let line = record.position().map_or(0, csv::Position::line);
-        let first_line = *first_line.get_or_insert(line);
-        if std::mem::take(&mut header) {
-            continue;
-        }
-        if record.len() != columns {
-            return Err(wrong(format!("line {line}: {} columns, where line {first_line} has {columns}", record.len())));
-        }
-        for column in &order {
-            let failed = |why| wrong(format!("line {line}, column {}: {why}", column + 1));
-            values.push(finite(&record[*column]).map_err(failed)?);
-        }
-    }
-    Ok(Matrix { rows: values.len().checked_div(columns).unwrap_or(0), columns, values })
 }
 
 /// Where each of `names` is in `line`, if it has the same names, each once or all in the same order.
@@ -237,7 +212,7 @@ mod tests {
         assert_eq!(read(b"a,b,c\n1,-2.5,300\n4,5,6\n"), expected);
         let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n";
         assert_eq!(read(&npy(header, &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])), expected);
-        let ours = [npy_header(2, 3), npy("", &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])[10..].to_vec()].concat();
+        let ours = [npy::npy_header(2, 3), npy("", &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])[10..].to_vec()].concat();
         assert_eq!(read(&ours), expected);
     }
 
@@ -260,11 +235,62 @@ mod tests {
                 &npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }", &[1.0]),
                 "is truncated: 2 x 2 numbers take 32 bytes, and 8 follow",
             ),
-            (b"\x93NUMPY\x02\x00\x00\x00", "version 2.0; only version 1 is understood"),
+            (b"\x93NUMPY\x04\x00\x00\x00", "version 4.0; 1.0, 2.0 and 3.0 are understood"),
         ];
         for (content, expected) in cases {
             let error = read(content).expect_err(expected);
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    /// A header that said (0, 18446744073709551615) ended the command with a panic; one that said its shape twice was read
+    /// as numpy would not have read it.
+    #[test]
+    fn a_npy_header_says_three_things_once_and_the_file_holds_what_it_says() {
+        let whole = |shape: &str| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let numbers = [1.0, 2.0, 3.0, 4.0];
+        let refused = [
+            (npy(&whole("(4611686018427387904, 4)"), &numbers), "no file has 4611686018427387904 x 4 numbers"),
+            (npy(&whole("(18446744073709551616, 2)"), &numbers), "needs two dimensions"),
+            (npy(&whole("(2, -2)"), &numbers), "needs two dimensions"),
+            (npy(&whole("(2, +2)"), &numbers), "needs two dimensions"),
+            (npy(&whole("(2, 2, 2)"), &numbers), "needs two dimensions"),
+            (npy(&whole("(4, 0)"), &[]), "has 4 rows without columns"),
+            (npy(&whole("(2, 2), 'shape': (1, 4)"), &numbers), "says 'shape' twice"),
+            (npy(&whole("(2, 2), 'order': 'C'"), &numbers), "has a header that numpy does not write"),
+            (npy(&format!("{} {}", whole("(2, 2)"), whole("(2, 2)")), &numbers), "numpy does not write"),
+            (npy("{'descr': '<f8', 'shape': (2, 2), }", &numbers), "lacks 'descr', 'fortran_order' or 'shape'"),
+            (npy("{'descr': [('<f8', '<f8')], 'fortran_order': False, 'shape': (2, 2), }", &numbers), "little-endian"),
+            (npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 2), }", &numbers), "in C order"),
+            (npy("'descr': '<f8'", &numbers), "numpy does not write"),
+            (npy("{'descr': '<f8", &numbers), "numpy does not write"),
+            (npy(&whole("(2, 2)"), &numbers[..3]), "2 x 2 numbers take 32 bytes, and 24 follow"),
+            (npy(&whole("(1, 3)"), &numbers), "something follows its 1 x 3 numbers"),
+        ];
+        for (file, expected) in refused {
+            let why = read(&file).expect_err(expected);
+            assert!(why.contains(expected), "{why}");
+        }
+        // An array without rows is like an empty file, whatever it says of its columns.
+        assert_eq!(read(&npy(&whole("(0, 18446744073709551615)"), &[])), Ok(Matrix::default()));
+        // Versions 2 and 3 have a longer length.
+        for version in [2, 3] {
+            let header = whole("(2, 2)");
+            let mut file = b"\x93NUMPY".to_vec();
+            file.extend([version, 0]);
+            file.extend((header.len() as u32).to_le_bytes());
+            file.extend(header.bytes().chain(numbers.iter().flat_map(|number| number.to_le_bytes())));
+            assert_eq!(read(&file), Ok(Matrix { rows: 2, columns: 2, values: numbers.to_vec() }));
+        }
+    }
+
+    #[test]
+    fn numbers_that_take_too_much_memory_are_refused_before_they_are_read() {
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (100, 100), }\n";
+        for content in [npy(header, &[0.5; 10_000]), b"1,2,3\n".repeat(2000)] {
+            let mut input = Input::bytes("numbers", &content).expect("in memory").memory(64 << 10);
+            let why = Matrix::read(&mut input, &Dialect::default()).expect_err("too many").to_string();
+            assert!(why.contains("at most 32.0 KiB may be taken for it: raise --memory"), "{why}");
         }
     }
 }

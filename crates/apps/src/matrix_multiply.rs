@@ -147,7 +147,11 @@ impl<'m> MatrixMultiply<'m> {
         let starts: Vec<u8> =
             (0..self.a.rows).step_by(self.block_rows).flat_map(|row| (row as u64).to_le_bytes()).collect();
         let input = Input::bytes("the rows of the product", &starts)?;
-        Ok(Job::new(self, input).records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
+        // Workers have copies of what they change; pairs are gathered before they are put in their places.
+        let product_bytes = self.product.len().saturating_mul(size_of::<f64>());
+        let job =
+            Job::new(self, input).holds(self.a.bytes() + self.b.bytes()).will_hold(product_bytes.saturating_mul(2));
+        Ok(job.records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
     }
 
     /// Computes `product`, some rows of the whole, of the same rows of the left factor.

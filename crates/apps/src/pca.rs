@@ -11,6 +11,9 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricE
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
+/// The covariances of more columns take more than 512 GiB.
+const COLUMNS_MAX: usize = 1 << 18;
+
 /// Columns of a block: large enough that the product outweighs its transport, small enough for many tasks.
 const BLOCK: usize = 128;
 
@@ -54,6 +57,10 @@ impl Pca {
         }
         if components > columns {
             let what = format!("{components} components were asked for, and {columns} variables have only as many");
+            return Err(Error::Question(what).into());
+        }
+        if columns > COLUMNS_MAX {
+            let what = format!("{columns} columns have too many covariances; there may be {COLUMNS_MAX} at most");
             return Err(Error::Question(what).into());
         }
         let (centred, means) = with_widest(|| centre(data));
@@ -134,7 +141,10 @@ impl Covariances {
             .flatten()
             .collect();
         let input = Input::bytes("the covariance matrix", &blocks)?;
-        Ok(Job::new(self, input).records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
+        // The pieces, what they are put together to, and what its eigenvectors take.
+        let square_bytes = self.centred.columns.pow(2) * size_of::<f64>();
+        let job = Job::new(self, input).holds(self.centred.bytes()).will_hold(5 * square_bytes);
+        Ok(job.records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
     }
 }
 

@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
+use gristmill::{Combine, Emit, Input, Job, MapReduce, Memory, Outcome, Records, Split, Summary};
 use gristmill_os::vectors::with_widest;
 use wide::i8x16;
 
@@ -18,6 +18,9 @@ use crate::tokens::{BLOCK_BYTES, bits};
 pub type Counts<'k> = Vec<(&'k [u8], u64)>;
 
 const SIEVE_BITS: usize = 1 << 16;
+
+/// What a key takes, beside its bytes, which are there twice.
+const KEY_BYTES: u64 = 160;
 
 /// The keys to look for. A carriage return at the end of a line, of a key or of the input, does not count; empty keys are
 /// left out.
@@ -32,8 +35,8 @@ impl Keys {
     /// first is none of it.
     ///
     /// # Errors
-    /// The file cannot be read, or has no key in it.
-    pub fn read(path: &Path) -> Result<Keys> {
+    /// The file cannot be read, or has no key in it, or has more than may be kept in `memory`.
+    pub fn read(path: &Path, memory: Memory) -> Result<Keys> {
         let failed = |error: io::Error| Error::file(path, format!("cannot read the keys: {error}"));
         if path.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
@@ -43,9 +46,13 @@ impl Keys {
             gristmill::Error::Input { source, .. } => failed(source),
             other => other.into(),
         };
-        for source in Input::paths([path]).sources().map_err(of_the_keys)? {
-            source.open().and_then(|mut file| file.read_to_end(&mut text)).map_err(failed)?;
+        for source in Input::paths([path]).memory(memory.bytes() as usize).sources().map_err(of_the_keys)? {
+            text = source.open().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
         }
+        let lines = 1 + memchr::memchr_iter(b'\n', &text).count() as u64;
+        let kept_bytes = lines * KEY_BYTES + 2 * text.len() as u64;
+        let too_large = |too_large| Error::file(path, format!("to keep its {lines} keys {too_large}"));
+        memory.share(2).allow(kept_bytes).map_err(too_large)?;
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
         let keys = Keys::new(text.split(|byte| *byte == b'\n'));
         if keys.keys.is_empty() {
@@ -85,7 +92,8 @@ impl Keys {
         input: Input,
         run: impl FnOnce(Job<'_, Keys>) -> std::result::Result<Outcome<Keys>, E>,
     ) -> std::result::Result<(Counts<'_>, Summary), E> {
-        let (found, summary) = run(Job::new(self, input).records(Records::Lines))?;
+        let kept_bytes = self.keys.iter().map(|key| KEY_BYTES as usize + 2 * key.len()).sum();
+        let (found, summary) = run(Job::new(self, input).holds(kept_bytes).records(Records::Lines))?;
         let mut counts: Vec<_> = self.keys.iter().map(|key| (&key[..], 0)).collect();
         found.iter().for_each(|(place, count)| counts[place as usize].1 = count);
         Ok((counts, summary))

@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gristmill::{Error, Input};
+use gristmill::{Error, Input, Memory};
 
 use crate::failure::Failure;
 use crate::{patterns, units};
@@ -95,17 +95,21 @@ impl Inputs {
         named.filter(|path| *path != Path::new("-") && !is_pattern(path))
     }
 
-    /// The input of the job: patterns expanded, standard input when nothing is named.
-    pub fn input(&self) -> Result<Input, Failure> {
+    /// The input of a job that may take so much memory: patterns expanded, standard input when nothing is named.
+    pub fn input(&self, memory_bytes: Option<usize>) -> Result<Input, Failure> {
+        let prepared = |input: Input| {
+            let input = memory_bytes.into_iter().fold(input, Input::memory);
+            input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.no_retry)
+        };
         if self.paths.is_empty() && self.files_from.is_none() {
-            if std::io::stdin().is_terminal() {
+            if io::stdin().is_terminal() {
                 return Err(Failure::Usage(
                     "nothing to read: name files or directories, or pipe text into standard input".into(),
                 ));
             }
-            return Ok(self.prepared(Input::paths(["-"])));
+            return Ok(prepared(Input::paths(["-"])));
         }
-        let mut input = Input::paths::<&Path>([]);
+        let mut input = prepared(Input::paths::<&Path>([]));
         for path in &self.paths {
             if is_pattern(path) {
                 let matches = patterns::matches(path);
@@ -126,13 +130,10 @@ impl Inputs {
             }
         }
         if let Some(list) = &self.files_from {
-            input = input.and_listed(listed(list)?);
+            let paths = listed(list, input.program_memory())?;
+            input = input.and_listed(paths);
         }
-        Ok(self.prepared(input))
-    }
-
-    fn prepared(&self, input: Input) -> Input {
-        input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.no_retry)
+        Ok(input)
     }
 }
 
@@ -143,15 +144,18 @@ fn is_pattern(path: &Path) -> bool {
 
 /// The paths that a list names, as they are: no patterns. No path has a NUL in it, so a list that does is one of
 /// NUL-terminated names.
-fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
     let failed = |source| Error::Input { path: list.to_owned(), source };
-    let mut names = Vec::new();
-    if list == Path::new("-") {
-        std::io::stdin().read_to_end(&mut names).map_err(failed)?;
-    } else {
-        File::open(list).and_then(|mut file| file.read_to_end(&mut names)).map_err(failed)?;
-    }
+    let limit = memory.share(32);
+    let names = match list == Path::new("-") {
+        true => limit.read(io::stdin()),
+        false => File::open(list).and_then(|file| limit.read(file)),
+    };
+    let names = names.map_err(failed)?;
     let end = if names.contains(&0) { 0 } else { b'\n' };
+    let count = memchr::memchr_iter(end, &names).count() as u64;
+    let too_large = |too_large| failed(io::Error::other(format!("to keep its {count} names {too_large}")));
+    memory.share(4).allow(count * NAME_BYTES).map_err(too_large)?;
     let names = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
     let paths: Vec<_> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
     if paths.is_empty() {
@@ -159,3 +163,6 @@ fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     Ok(paths)
 }
+
+/// What a name takes, beside its bytes: where it is in two lists, and where its bytes are.
+const NAME_BYTES: u64 = 96;

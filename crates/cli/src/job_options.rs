@@ -99,8 +99,9 @@ pub struct JobOptions {
     #[arg(long, help_heading = REPORTS)]
     pub explain: bool,
 
-    /// Memory for all processes of the job together, e.g. 2GiB; data that does not fit is spilled to disk [default: half of
-    /// what is available]
+    /// Memory for all processes of the job together, e.g. 2GiB; data that does not fit is spilled to disk, and what cannot be
+    /// spilled (a decoded picture, a matrix, the window of a compressed file) is refused [default: half of what is
+    /// available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = MEMORY)]
     pub memory: Option<usize>,
 

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gristmill::Input;
 use gristmill_apps::{Matrix, Product};
 
 use crate::aside::Aside;
@@ -80,8 +79,7 @@ impl MatrixMultiply {
             times => Unit::Steps(Some(times as usize)),
         };
         let runs = Runs::new(&self.common)?.counted_in(unit);
-        runs.reads(&self.left)?;
-        let (a, notes) = Matrix::read(&mut Input::paths([&self.left]), &dialect)?;
+        let (a, notes) = Matrix::read(&mut runs.reads(&self.left)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);

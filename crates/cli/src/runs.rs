@@ -119,7 +119,7 @@ impl<'o> Runs<'o> {
     /// The input of the job, once it is known that nothing of it is written. What a user should know of it is told.
     pub fn input(&self) -> Result<Input, Failure> {
         let inputs = self.inputs.expect("a subcommand that reads files");
-        let input = inputs.input()?;
+        let input = inputs.input(self.options.memory)?;
         let input = match self.options.spool_dir() {
             Some(dir) => input.spool_dir(dir),
             None => input,
@@ -133,9 +133,10 @@ impl<'o> Runs<'o> {
         Ok(input)
     }
 
-    /// A file that the subcommand reads beside its input.
-    pub fn reads(&self, path: &Path) -> Result<(), Failure> {
-        self.outputs.check_named([path].into_iter())
+    /// A file that the subcommand reads beside its input, within the memory of the job.
+    pub fn reads(&self, path: &Path) -> Result<Input, Failure> {
+        self.outputs.check_named([path].into_iter())?;
+        Ok(self.options.memory.into_iter().fold(Input::paths([path]), Input::memory))
     }
 
     /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
@@ -281,7 +282,8 @@ impl<'o> Runs<'o> {
     /// Writes the statistics of the job that `summary` is of, and sums it up: what map emits, and what keys are.
     pub fn finish(self, summary: &Summary, pairs: &str, keys: &str) -> Result<(), Failure> {
         if let Some(stats) = self.stats {
-            stats.finish(summary)?;
+            let bad_files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).len();
+            stats.finish(summary, bad_files as u64)?;
         }
         self.terminal.sum_up(summary, self.besides.get(), pairs, keys);
         let files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner);

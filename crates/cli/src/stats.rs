@@ -18,7 +18,7 @@ use crate::messages::printable;
 pub struct Stats {
     path: PathBuf,
     aside: Aside,
-    write: fn(&Summary, &mut dyn Write) -> io::Result<()>,
+    write: fn(&[(&'static str, u64)], &Summary, &mut dyn Write) -> io::Result<()>,
 }
 
 impl Stats {
@@ -38,12 +38,12 @@ impl Stats {
         Ok(Stats { path: path.to_owned(), aside, write })
     }
 
-    /// Writes the file.
-    pub fn finish(self, summary: &Summary) -> Result<(), Failure> {
+    /// Writes the file. So many files were set aside before the job.
+    pub fn finish(self, summary: &Summary, bad_files: u64) -> Result<(), Failure> {
         let Stats { path, aside, write } = self;
         let written = || -> io::Result<()> {
             let mut to = BufWriter::new(&aside.file);
-            write(summary, &mut to)?;
+            write(&of_job(summary, bad_files), summary, &mut to)?;
             to.flush()?;
             drop(to);
             aside.publish()
@@ -53,7 +53,7 @@ impl Stats {
 }
 
 /// The numbers of the whole run.
-fn of_job(summary: &Summary) -> [(&'static str, u64); 13] {
+fn of_job(summary: &Summary, bad_files: u64) -> [(&'static str, u64); 14] {
     let Allocations { count, bytes } = Allocations::of_thread();
     [
         ("wall_ns", summary.wall_ns),
@@ -67,6 +67,7 @@ fn of_job(summary: &Summary) -> [(&'static str, u64); 13] {
         ("rounds", u64::from(summary.rounds)),
         ("deaths", summary.deaths.len() as u64),
         ("bad_records", summary.bad_records.len() as u64),
+        ("bad_files", bad_files),
         ("allocations", count),
         ("allocated_bytes", bytes),
     ]
@@ -80,9 +81,9 @@ fn role(worker: &Worker) -> &'static str {
     }
 }
 
-fn csv(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
+fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "worker,role,name,value")?;
-    for (name, value) in of_job(summary) {
+    for (name, value) in of_job {
         writeln!(to, "job,,{name},{value}")?;
     }
     for worker in &summary.workers {
@@ -98,9 +99,9 @@ fn csv(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn json(summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
+fn json(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     let mut job: Map<String, Value> =
-        of_job(summary).map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+        of_job.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
     // They name files, and JSON has escapes for the first 32 control characters only.
     let deaths: Vec<String> = summary.deaths.iter().map(|death| printable(death)).collect();
     job.insert("deaths".into(), json!(deaths));

@@ -34,9 +34,9 @@ Examples:
 impl StringMatch {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = Runs::new(&self.common)?;
-        runs.reads(&self.keys)?;
+        let memory = runs.reads(&self.keys)?.program_memory();
         let mut output = self.common.destination.open([Kind::Bytes.named("key"), Kind::Integer.named("count")])?;
-        let keys = Keys::read(&self.keys)?;
+        let keys = Keys::read(&self.keys, memory)?;
         let (counts, summary) = keys.count(runs.input()?, |job| runs.run(job))?;
         let written =
             counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));

@@ -1,8 +1,12 @@
 //! Bad input is handled, or is one clear error that names it; and nothing half-made is left.
 
+#[path = "bad_input/bombs.rs"]
+mod bombs;
 mod command;
 #[path = "bad_input/folders.rs"]
 mod folders;
+#[path = "../../engine/tests/common/pack.rs"]
+mod pack;
 #[path = "bad_input/terminal.rs"]
 mod terminal;
 

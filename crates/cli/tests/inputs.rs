@@ -62,8 +62,8 @@ fn a_file_that_takes_much_memory_to_decode_is_not_called_damaged() {
     // A frame whose window is 2^31 bytes, with one block of five bytes as they are.
     let frame = [&b"\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00"[..], b"hello"].concat();
     let refused_zstd = refused("a.zst", &frame);
-    assert!(refused_zstd.contains("more memory than the 128 MiB that a worker may take"), "{refused_zstd}");
-    assert!(refused_zstd.contains("zstd -dc --long=31"), "{refused_zstd}");
+    assert!(refused_zstd.contains("takes 2.0 GiB of memory, and a worker may take 128.0 MiB for it"), "{refused_zstd}");
+    assert!(refused_zstd.contains("Let zstd -dc --long=31 decode it"), "{refused_zstd}");
     // A block whose header asks for a dictionary of 2 GiB: the byte behind the filter's name and the size of its settings.
     let xz = COMPRESSED.into_iter().find(|packing| packing.extension() == "xz").expect("one of them");
     let mut file = xz.pack(b"some words", 30_000);
@@ -73,7 +73,7 @@ fn a_file_that_takes_much_memory_to_decode_is_not_called_damaged() {
     let checksum = crc32fast::hash(&file[header.start..header.end - 4]);
     file[header.end - 4..header.end].copy_from_slice(&checksum.to_le_bytes());
     let refused_xz = refused("a.xz", &file);
-    assert!(refused_xz.contains("more memory than the 256 MiB that a worker may take"), "{refused_xz}");
+    assert!(refused_xz.contains("more than 256.0 MiB of memory, and a worker may take 256.0 MiB for"), "{refused_xz}");
 }
 
 /// The keys of string-match were read as they lie in their file, packed or not, and a byte order mark was a part of the first.
@@ -424,6 +424,43 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
     );
     let useless = self::complaint(&mut run(&["--bad-records", "list", "d"]), 2);
     assert!(useless.contains("add --skip-bad-records or --skip-bad-files"), "{useless}");
+}
+
+/// A file that was no table ended kmeans, pca and matrix-multiply, although bad files were to be set aside; and statistics
+/// said nothing of them.
+#[test]
+fn tables_of_numbers_that_cannot_be_read_are_set_aside() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("d")).expect("made");
+    let npy = |shape: &str| {
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let numbers = [1.0f64, 3.0].map(f64::to_le_bytes);
+        [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), numbers.as_flattened()]
+            .concat()
+    };
+    fs::write(path("d/1.npy"), npy("(1000000, 2)")).expect("written");
+    fs::write(path("d/2.csv"), "x,y\n7,8\n9,ten\n").expect("written");
+    fs::write(path("d/3.csv"), "a,b\n1,2\n2,5\n").expect("written");
+    fs::write(path("d/4.npy"), npy("(1, 2)")).expect("written");
+    fs::write(path("d/5.csv"), "a,b,c\n1,2,3\n").expect("written");
+    fs::write(path("left.csv"), "a,b,c\n1,2,3\n").expect("written");
+    fs::write(path("good.csv"), "a,b\n1,2\n2,5\n1,3\n").expect("written");
+    for arguments in [&["kmeans", "-k", "2"][..], &["pca"], &["matrix-multiply", "--left", "left.csv"]] {
+        let mut command = gristmill(arguments);
+        let first = complaint(command.args(["--header", "yes", "d"]).current_dir(dir.path()), 1);
+        assert!(first.contains("d/1.npy: is truncated"), "{first}");
+        let run = |more: &[&str]| {
+            let mut command = gristmill(arguments);
+            told(command.args(["--header", "yes", "--quiet"]).args(more).current_dir(dir.path()))
+        };
+        let (found, complaint) = run(&["--skip-bad-files", "3", "--bad-records", "list", "--stats", "s.json", "d"]);
+        assert_eq!(found, run(&["good.csv"]).0, "{arguments:?}: {complaint}");
+        let files: Vec<_> = listed(&path("list")).into_iter().map(|(file, _)| file).collect();
+        assert_eq!(files, ["d/1.npy", "d/2.csv", "d/5.csv"]);
+        let stats = fs::read_to_string(path("s.json")).expect("written");
+        assert!(stats.contains("\"bad_files\": 3"), "{stats}");
+    }
 }
 
 #[test]

@@ -1,0 +1,186 @@
+//! Small files that ask for much memory.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::command::gristmill;
+
+const MEMORY: &str = "64MiB";
+/// One and a half of it.
+const LIMIT_BYTES: u64 = 96 << 20;
+
+/// A memory cgroup, of either generation, where one can be made.
+struct Group(Option<PathBuf>);
+
+impl Group {
+    fn new() -> Group {
+        let name = format!("gristmill-bombs-{}", std::process::id());
+        let found = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        let made = found.into_iter().find_map(|(parent, limit)| {
+            let group = Path::new(parent).join(&name);
+            fs::create_dir(&group).ok()?;
+            if fs::write(group.join(limit), LIMIT_BYTES.to_string()).is_ok() {
+                return Some(group);
+            }
+            let _ = fs::remove_dir(&group);
+            None
+        });
+        Group(made)
+    }
+
+    /// Runs a command inside it; where there is none, with a limit of the address space of each process, which also counts
+    /// what is never touched.
+    fn run(&self, arguments: &[&str], dir: &Path) -> Output {
+        let command = gristmill(arguments);
+        let begin = match &self.0 {
+            Some(group) => format!("echo $$ >'{}/cgroup.procs' && exec \"$@\"", group.display()),
+            None => "ulimit -v 2097152 && exec \"$@\"".to_owned(),
+        };
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &begin, "sh"]).arg(command.get_program()).args(command.get_args());
+        shell.current_dir(dir).stdin(std::process::Stdio::null()).output().expect("the shell starts")
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = &self.0 {
+            let _ = fs::remove_dir(group);
+        }
+    }
+}
+
+fn gzip(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    pieces.into_iter().for_each(|piece| packed.write_all(&piece).expect("in memory"));
+    packed.finish().expect("in memory")
+}
+
+fn zeros(megabytes: usize) -> impl Iterator<Item = Vec<u8>> {
+    std::iter::repeat_n(vec![0; 1 << 20], megabytes)
+}
+
+/// A black picture of 24 bits per pixel.
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let chunk = |name: &[u8; 4], data: &[u8]| {
+        let checksum = crc32fast::hash(&[name, data].concat());
+        [&(data.len() as u32).to_be_bytes(), &name[..], data, &checksum.to_be_bytes()].concat()
+    };
+    let mut rows = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    let row = vec![0; 1 + 3 * width as usize];
+    (0..height).for_each(|_| rows.write_all(&row).expect("in memory"));
+    let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
+    let data = rows.finish().expect("in memory");
+    [b"\x89PNG\r\n\x1a\n", &chunk(b"IHDR", &header)[..], &chunk(b"IDAT", &data), &chunk(b"IEND", b"")].concat()
+}
+
+/// A grey picture whose codes are of one bit: all of its blocks are as the first.
+fn jpeg(width: u16, height: u16) -> Vec<u8> {
+    let segment =
+        |marker: u8, data: &[u8]| [&[0xff, marker][..], &(data.len() as u16 + 2).to_be_bytes(), data].concat();
+    let frame = [&[8][..], &height.to_be_bytes(), &width.to_be_bytes(), &[1, 1, 0x11, 0]].concat();
+    // The one code of each table, a zero, means nothing more.
+    let table = |kind: u8| [&[kind, 1][..], &[0; 15], &[0]].concat();
+    let blocks = usize::from(width).div_ceil(8) * usize::from(height).div_ceil(8);
+    [
+        vec![0xff, 0xd8],
+        segment(0xdb, &[&[0][..], &[1; 64]].concat()),
+        segment(0xc0, &frame),
+        segment(0xc4, &table(0)),
+        segment(0xc4, &table(0x10)),
+        segment(0xda, &[1, 1, 0, 0, 63, 0]),
+        vec![0; (2 * blocks).div_ceil(8)],
+        vec![0xff, 0xd9],
+    ]
+    .concat()
+}
+
+fn npy(shape: &str) -> Vec<u8> {
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat()
+}
+
+/// A block of xz whose header asks for a window of 64 MiB.
+fn xz() -> Vec<u8> {
+    let mut file = crate::pack::Packing::Xz.pack(b"some words", 30_000);
+    let header = 12..12 + (usize::from(file[12]) + 1) * 4;
+    let filter = header.start + file[header.clone()].windows(2).position(|two| two == [0x21, 1]).expect("LZMA2");
+    file[filter + 2] = 28;
+    let checksum = crc32fast::hash(&file[header.start..header.end - 4]);
+    file[header.end - 4..header.end].copy_from_slice(&checksum.to_le_bytes());
+    file
+}
+
+/// A file of 19 MB took 2.5 GB, and one of 470 KB 1.85 GB in each worker, whatever --memory said.
+#[test]
+fn small_files_take_no_more_memory_than_they_may() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, content: Vec<u8>| fs::write(dir.path().join(name), content).expect("written");
+    write("large.png", png(9000, 9000));
+    write("behind.png.gz", gzip([png(10, 10)].into_iter().chain(zeros(200))));
+    write("behind.jpg.gz", gzip([jpeg(10, 10)].into_iter().chain(zeros(200))));
+    write("wide.png", png(20_000_000, 1));
+    write("large.jpg", jpeg(8000, 8000));
+    let mut liar = jpeg(64, 64);
+    // Height and width.
+    liar[76..80].fill(0xff);
+    write("liar.jpg", liar);
+    write("zeros.bmp.gz", gzip(zeros(200)));
+    // A frame whose window is 64 MiB, with one block of five bytes as they are.
+    write("a.zst", [&b"\x28\xb5\x2f\xfd\x00\x80\x29\x00\x00"[..], b"hello"].concat());
+    write("a.xz", xz());
+    write("large.npy.gz", gzip([npy("(5000000, 10)")].into_iter().chain(zeros(1))));
+    write("absurd.npy", npy("(4611686018427387904, 2)"));
+    write("ones.csv.gz", gzip(std::iter::repeat_n(b"1\n".repeat(1 << 19), 20)));
+    write("down.csv", b"1\n".repeat(12_000));
+    write("across.csv", [b"1,".repeat(11_999), b"1\n".to_vec()].concat());
+    write("wide.csv", [b"1,".repeat(5_999), b"1\n".to_vec()].concat().repeat(2));
+    let group = Group::new();
+    // What stands in the complaint; nothing of commands that end well.
+    let cases: [(&[&str], &str); 24] = [
+        (&["histogram", "large.png"], ""),
+        (&["histogram", "behind.png.gz"], ""),
+        (&["histogram", "behind.jpg.gz"], "behind.jpg.gz: cannot be decoded: it is read into memory whole"),
+        (&["histogram", "wide.png"], "to decode its 20000000 x 1 pixels row by row takes"),
+        (&["histogram", "large.jpg"], "to decode its 8000 x 8000 pixels takes"),
+        (
+            &["histogram", "liar.jpg"],
+            "the file is truncated: its 65535 x 65535 pixels take at least 16777216 bytes, and 16 of",
+        ),
+        (&["histogram", "zeros.bmp.gz"], "is no BMP, PNG or JPEG image"),
+        (&["histogram", "--skip-bad-files", "all", "large.jpg", "behind.png.gz"], ""),
+        (&["word-count", "a.zst"], "to decode its zstd data takes 64.0 MiB of memory, and a worker may take"),
+        (&["word-count", "a.xz"], "to decode its xz data takes more than"),
+        (&["kmeans", "-k", "2", "large.npy.gz"], "to keep its 5000000 x 10 numbers takes 381.5 MiB of memory"),
+        (&["pca", "large.npy.gz"], "to keep its 5000000 x 10 numbers takes 381.5 MiB of memory"),
+        (&["matrix-multiply", "--left", "large.npy.gz", "down.csv"], "to keep its 5000000 x 10 numbers takes"),
+        (&["matrix-multiply", "--left", "across.csv", "large.npy.gz"], "to keep its 5000000 x 10 numbers takes"),
+        (&["pca", "absurd.npy"], "no file has 4611686018427387904 x 2 numbers"),
+        (&["kmeans", "-k", "2", "ones.csv.gz"], "to keep its numbers up to line"),
+        (&["pca", "ones.csv.gz"], "to keep its numbers up to line"),
+        (
+            &["matrix-multiply", "--left", "down.csv", "across.csv"],
+            "what the program holds, its result included, takes 2.1 GiB",
+        ),
+        (&["matrix-multiply", "--left", "down.csv", "--way", "pairs", "across.csv"], "takes 2.1 GiB"),
+        (&["pca", "wide.csv"], "what the program holds, its result included, takes 1.3 GiB"),
+        (&["string-match", "--keys", "ones.csv.gz", "down.csv"], "it is read into memory whole, and has more than"),
+        (&["string-match", "--keys", "across.csv", "ones.csv.gz"], ""),
+        (&["word-count", "--files-from", "/dev/zero"], "cannot read /dev/zero: it is read into memory whole"),
+        (&["word-count", "ones.csv.gz", "behind.png.gz"], ""),
+    ];
+    for (arguments, expected) in cases {
+        let arguments = [arguments, &["--memory", MEMORY, "--workers", "2", "--quiet"]].concat();
+        let Output { status, stdout, stderr } = group.run(&arguments, dir.path());
+        let complaint = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.signal(), None, "{arguments:?}: {complaint}");
+        assert!(complaint.contains(expected), "{arguments:?}: {status}: {complaint}");
+        let is_refused = expected.contains("takes") || expected.contains("memory");
+        assert!(!is_refused || complaint.contains("aise --memory"), "{arguments:?}: {complaint}");
+        assert_eq!(status.success(), !stdout.is_empty(), "{arguments:?}: {status}: {complaint}");
+        assert!(!complaint.contains("panicked") && !complaint.contains("SIGKILL"), "{arguments:?}: {complaint}");
+    }
+}
