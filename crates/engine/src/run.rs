@@ -26,6 +26,8 @@ const HEADER_BYTES: usize = 16;
 const UNTRIED: u32 = 15;
 /// Larger blocks, of one pair each, are not packed: LZ4 takes no more than 2 GiB.
 const PACKED_BYTES_MAX: usize = 1 << 30;
+/// A byte that LZ4 has packed was at most so many.
+const PACKED_MAX: usize = 255;
 
 /// A finished run.
 pub(crate) struct Run {
@@ -301,7 +303,8 @@ fn check(block: &[u8]) -> Option<Stored> {
     let intact = word(0)? == MAGIC
         && block.len() == HEADER_BYTES + stored
         && word(12)? == checksum(block)
-        && stored <= pairs_bytes;
+        && stored <= pairs_bytes
+        && pairs_bytes <= stored.saturating_mul(PACKED_MAX);
     intact.then_some(Stored { pairs_bytes, is_packed: stored < pairs_bytes })
 }
 
