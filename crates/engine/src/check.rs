@@ -35,7 +35,8 @@ impl<C: Fn(&Source) -> std::result::Result<(), String> + Sync> MapReduce for Che
             let source = &self.sources[number as usize];
             // Of this file, and of what is made of it.
             let memory = split.source().memory().share(2);
-            if let Err(why) = (self.check)(&source.with_memory(TaskMemory { decoder: memory, unpack: memory })) {
+            if let Err(why) = (self.check)(&source.clone().with_memory(TaskMemory { decoder: memory, unpack: memory }))
+            {
                 out.emit(number, why.as_bytes());
             }
         }

@@ -118,8 +118,8 @@ impl Source {
         Ok(Source { path: name.clone(), name, bytes: STREAM_BYTES, is_below: false, memory: UNLIMITED, packing })
     }
 
-    pub(crate) fn with_memory(&self, memory: TaskMemory) -> Source {
-        Source { memory, ..self.clone() }
+    pub(crate) fn with_memory(self, memory: TaskMemory) -> Source {
+        Source { memory, ..self }
     }
 
     /// What a map function may take for what it makes of this file, beyond the pieces that it is shown, if it has said that
@@ -132,7 +132,7 @@ impl Source {
     /// What it takes in a list of files, and in the plan, about.
     pub(crate) fn list_bytes(&self) -> u64 {
         let names = self.name.as_os_str().len() + self.path.as_os_str().len();
-        let cuts = self.cuts().map_or(0, |cuts| size_of_val(cuts));
+        let cuts = self.cuts().map_or(0, size_of_val);
         (2 * (size_of::<Source>() + names) + cuts + LISTED_BYTES) as u64
     }
 

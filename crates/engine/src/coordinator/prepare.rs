@@ -168,7 +168,12 @@ impl<J: MapReduce> Prepared<J> {
             0 => opened.sources.clone(),
             _ => {
                 let [decoder, unpack] = [decoder_bytes, unpack_bytes].map(|bytes| Memory::of(bytes as u64));
-                opened.sources.iter().map(|source| source.with_memory(TaskMemory { decoder, unpack })).collect()
+                opened
+                    .sources
+                    .iter()
+                    .cloned()
+                    .map(|source| source.with_memory(TaskMemory { decoder, unpack }))
+                    .collect()
             }
         };
         let tasks = Tasks::cut(sources, settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
