@@ -6,7 +6,7 @@
 //!  DIR/0.result        what the first reducer has made of them
 //!
 //!  facts:  job WHAT: VALUE          what the answer depends on, in the order in which it was asked for
-//!          plan WORKERS MAP REDUCE SPLIT    how the input was cut, and into how many shares
+//!          plan WORKERS MAP REDUCE SPLIT SEED    how the input was cut, and into how many shares; what its hashes begin with
 //!          bad SOURCE OFFSET BYTES CAUSE    a record that was set aside, the cause in hex
 //!          stage TASKS BYTES BYTES ...      so many more tasks are done, and have made so many bytes of pairs for each reducer
 //!          result REDUCER BYTES             this reducer has made its part of the result
@@ -53,8 +53,8 @@ const TASKS_MAX: u64 = 1 << 22;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     job: Vec<String>,
-    /// Fused workers or none, map workers, reduce workers, bytes of a split.
-    plan: Option<[u64; 4]>,
+    /// Fused workers or none, map workers, reduce workers, bytes of a split, the seed of hashes.
+    plan: Option<[u64; 5]>,
     pub bad: Vec<(Place, String)>,
     /// It is being removed.
     removed: bool,
@@ -80,6 +80,11 @@ impl Facts {
         (runs.filter(|(_, bytes)| *bytes > 0).collect(), end)
     }
 
+    /// What the hashes begin with that have divided the pairs.
+    pub fn seed(&self) -> Option<u64> {
+        self.plan.map(|[.., seed]| seed)
+    }
+
     /// Bytes of the result of `reducer`, if it is there.
     pub fn result(&self, reducer: usize) -> Option<u64> {
         self.results.get(reducer).copied().flatten()
@@ -89,7 +94,7 @@ impl Facts {
     fn take(&mut self, line: &str) -> Option<()> {
         let (kind, rest) = line.split_once(' ')?;
         let numbers = || rest.split(' ').map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>();
-        let reducers = self.plan.map(|[_, _, reducers, _]| reducers as usize);
+        let reducers = self.plan.map(|[_, _, reducers, ..]| reducers as usize);
         if self.removed || (kind == "job" || kind == "plan") == reducers.is_some() && kind != "removed" {
             return None;
         }
@@ -97,7 +102,7 @@ impl Facts {
             ("job", _) => self.job.push(rest.to_owned()),
             ("removed", _) => self.removed = true,
             ("plan", _) => {
-                let plan: [u64; 4] = numbers()?.try_into().ok()?;
+                let plan: [u64; 5] = numbers()?.try_into().ok()?;
                 let workers = 1..=WORKERS_MAX;
                 let can_be = plan[0] < 2 && workers.contains(&plan[1]) && workers.contains(&plan[2]) && plan[3] > 0;
                 self.plan = Some(can_be.then_some(plan)?);
@@ -141,11 +146,11 @@ impl Facts {
 
     /// Whether the log cuts this input into more pieces than any plan does, and the user has not asked for that.
     pub fn cuts_too_small(&self, input_bytes: u64, asked: Option<u64>) -> bool {
-        self.plan.is_some_and(|[.., split]| asked != Some(split) && input_bytes / split > TASKS_MAX)
+        self.plan.is_some_and(|[_, _, _, split, _]| asked != Some(split) && input_bytes / split > TASKS_MAX)
     }
 
     /// What of the facts cannot be of a job with these tasks and this plan.
-    pub fn misfit(&self, tasks: &Tasks, plan: [u64; 4]) -> Option<&'static str> {
+    pub fn misfit(&self, tasks: &Tasks, plan: [u64; 5]) -> Option<&'static str> {
         let reads = |place: &Place| {
             let end = place.offset.checked_add(place.bytes);
             let source = tasks.sources.get(place.source);
@@ -290,9 +295,9 @@ impl Checkpoint {
     }
 
     /// Writes down how the job runs.
-    pub fn begin(&mut self, plan: [u64; 4]) -> Result<()> {
-        let [fused, map, reduce, split] = plan;
-        self.write([format!("plan {fused} {map} {reduce} {split}")])
+    pub fn begin(&mut self, plan: [u64; 5]) -> Result<()> {
+        let [fused, map, reduce, split, seed] = plan;
+        self.write([format!("plan {fused} {map} {reduce} {split} {seed}")])
     }
 
     /// Writes down that records are set aside, each with its cause.
@@ -348,7 +353,7 @@ fn lock(folder: &Folder, create: bool) -> io::Result<Option<File>> {
 impl Settings {
     /// The same settings, made to cut the input as a job did that is continued.
     pub fn continue_with(&mut self, facts: &Facts) {
-        if let Some([fused, map, reduce, split]) = facts.plan {
+        if let Some([fused, map, reduce, split, _]) = facts.plan {
             let [map, reduce] = [map, reduce].map(|workers| workers as usize);
             (self.workers, self.map_workers, self.reduce_workers) = match fused {
                 1 => (Some(map), None, None),
@@ -430,7 +435,7 @@ fn number_in(name: &OsStr) -> Option<(usize, bool)> {
 
 /// Removes the files that a checkpoint with this log has, but the log.
 fn remove_files(folder: &Folder, facts: &Facts) -> io::Result<()> {
-    let reducers = facts.plan.map_or(0, |[_, _, reducers, _]| reducers);
+    let reducers = facts.plan.map_or(0, |[_, _, reducers, ..]| reducers);
     let mut names = (0..reducers).flat_map(|reducer| [format!("{reducer}.pairs"), format!("{reducer}.result")]);
     names.try_for_each(|name| folder.remove(name))
 }

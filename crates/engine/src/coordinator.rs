@@ -150,6 +150,7 @@ fn supervise<J: MapReduce>(
             written: written.as_ref(),
             outputs: &outputs,
             checkpoint: folder.as_deref(),
+            seed: &prepared.seed,
             start_ns,
             iterates,
         };

@@ -51,11 +51,11 @@ pub trait Datum: 'static {
     /// Appends the value as text, as it stands in TSV and CSV output.
     fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>);
 
-    /// A hash of the bytes that [`Datum::write`] writes.
+    /// The bytes that [`Datum::write`] writes, if they lie somewhere.
     #[doc(hidden)]
     #[inline(always)]
-    fn digest(value: Self::Ref<'_>) -> u64 {
-        crate::key::written_hash::<Self>(value)
+    fn written<'v>(_value: &'v Self::Ref<'_>) -> Option<&'v [u8]> {
+        None
     }
 }
 
@@ -68,25 +68,12 @@ pub(crate) mod trust {
 /// A [`Datum`] that can be grouped by.
 ///
 /// Two keys are one if they are written as the same bytes. Everything here follows from that, so a key type of your own needs no
-/// more than `impl Key for MyKey {}`. The engine asks only its own types for `short`, `hash`, `hash_long` and `equal`; of any
-/// other it uses width and written bytes.
+/// more than `impl Key for MyKey {}`. The engine asks only its own types for `short` and `equal`; of any other it uses width and
+/// written bytes.
 pub trait Key: Datum {
     /// The key's bytes and zeros behind them, when it has at most [`SHORT_BYTES`].
     fn short(key: Self::Ref<'_>) -> Option<Short> {
         key::written_short::<Self>(key)
-    }
-
-    /// A hash that is the same in every worker and in every run.
-    #[inline(always)]
-    fn hash(key: Self::Ref<'_>) -> u64 {
-        match Self::short(key) {
-            Some(short) => short.hash(),
-            None => Self::hash_long(key),
-        }
-    }
-    /// The hash of a key that is not short.
-    fn hash_long(key: Self::Ref<'_>) -> u64 {
-        key::written_hash::<Self>(key)
     }
     /// Equality of keys.
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
@@ -149,7 +136,7 @@ impl Short {
 
     /// The bytes of `key`, which are at most 16.
     #[inline(always)]
-    fn of(key: &[u8]) -> Short {
+    pub(crate) fn of(key: &[u8]) -> Short {
         let n = key.len();
         let words = if n >= 8 {
             // Two overlapping words; what the second repeats is shifted out.
@@ -170,16 +157,6 @@ impl Short {
     #[inline(always)]
     pub(crate) fn padded(bytes: &[u8; SHORT_BYTES], len: usize) -> Short {
         Short { words: [word8(bytes, 0), word8(bytes, 8)], len: len as u32 }
-    }
-
-    /// One multiplication, folded; the length tells `a` from `a\0`.
-    #[inline(always)]
-    pub fn hash(self) -> u64 {
-        // Digits of the golden ratio and of e: any odd numbers without a pattern would do.
-        let a = self.words[0] ^ 0x9e37_79b9_7f4a_7c15;
-        let b = self.words[1] ^ 0xadf8_5458_a2bb_4a9b_u64.wrapping_add(u64::from(self.len) << 7);
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
     }
 
     /// The key's bytes, zeros behind them.
@@ -237,8 +214,8 @@ impl Datum for Bytes {
         to.extend_from_slice(value);
     }
     #[inline(always)]
-    fn digest(value: &[u8]) -> u64 {
-        <Bytes as Key>::hash(value)
+    fn written<'v>(value: &'v &[u8]) -> Option<&'v [u8]> {
+        Some(value)
     }
 }
 
@@ -246,9 +223,6 @@ impl Key for Bytes {
     #[inline(always)]
     fn short(key: &[u8]) -> Option<Short> {
         (key.len() <= SHORT_BYTES).then(|| Short::of(key))
-    }
-    fn hash_long(key: &[u8]) -> u64 {
-        key::hash_bytes(key)
     }
     #[inline(always)]
     fn equal(a: &[u8], b: &[u8]) -> bool {
@@ -357,9 +331,6 @@ macro_rules! integer_key {
             fn short(key: $t) -> Option<Short> {
                 let bits = key as u64 & (u64::MAX >> (64 - 8 * size_of::<$t>()));
                 Some(Short { words: [bits, 0], len: size_of::<$t>() as u32 })
-            }
-            fn hash_long(_: $t) -> u64 {
-                unreachable!("numbers are short")
             }
             #[inline(always)]
             fn equal(a: $t, b: $t) -> bool {
@@ -479,9 +450,6 @@ impl<A: Key, B: Key> Key for (A, B) {
     #[inline(always)]
     fn short(key: Self::Ref<'_>) -> Option<Short> {
         key::written_short::<Self>(key)
-    }
-    fn hash_long(key: Self::Ref<'_>) -> u64 {
-        A::hash(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ B::hash(key.1)
     }
     #[inline(always)]
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {

@@ -5,6 +5,8 @@
 //! the numbers are the same for every buffer, because they are taken before anything is combined.
 
 use crate::datum::Datum;
+use crate::key;
+use crate::seed::Seed;
 
 /// The pairs that a task has emitted: how many, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +18,8 @@ pub(crate) struct Digest {
 impl Digest {
     /// Adds a pair whose key has this hash.
     #[inline(always)]
-    pub fn add<V: Datum>(&mut self, key_hash: u64, value: V::Ref<'_>) {
-        self.add_each(1, key_hash, weight::<V>(value));
+    pub fn add<V: Datum>(&mut self, key_hash: u64, value: V::Ref<'_>, seed: &Seed) {
+        self.add_each(1, key_hash, weight::<V>(value, seed));
     }
 
     /// Adds so many pairs of one value, whose keys have hashes with this sum.
@@ -31,8 +33,8 @@ impl Digest {
 /// By how much the hash of a key is multiplied that has this value: an odd number, so that nothing of the hash is lost. Its bits
 /// are moved, so that a key and a value of one type may not change places.
 #[inline(always)]
-pub(crate) fn weight<V: Datum>(value: V::Ref<'_>) -> u64 {
-    V::digest(value).rotate_left(29) | 1
+pub(crate) fn weight<V: Datum>(value: V::Ref<'_>, seed: &Seed) -> u64 {
+    key::hash_of_value::<V>(value, seed).rotate_left(29) | 1
 }
 
 #[cfg(test)]
@@ -42,8 +44,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn of<K: Key, V: Datum>(pairs: &[(K::Ref<'_>, V::Ref<'_>)]) -> Digest {
-        let mut digest = Digest::default();
-        pairs.iter().for_each(|(key, value)| digest.add::<V>(crate::key::hash::<K>(*key), *value));
+        let (mut digest, seed) = (Digest::default(), Seed::of(1));
+        pairs.iter().for_each(|(key, value)| digest.add::<V>(key::hash::<K>(*key, &seed), *value, &seed));
         digest
     }
 

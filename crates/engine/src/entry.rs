@@ -12,6 +12,7 @@
 
 use crate::datum::{Datum, Key};
 use crate::key;
+use crate::seed::Seed;
 
 /// The part of a 64-bit hash that is kept: its high bits choose the partition, its low bits the table slot.
 #[inline(always)]
@@ -84,21 +85,27 @@ pub(crate) fn append<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref
 
 /// A pair read from the front of some bytes.
 pub(crate) struct Entry<'a, K: Key, V: Datum> {
-    pub hash: u32,
+    /// The hash that lies there; 0 with a key of fixed width.
+    lying_hash: u32,
     pub key: K::Ref<'a>,
     pub value: V::Ref<'a>,
     /// Bytes that the pair took.
     pub bytes: usize,
 }
 
+impl<K: Key, V: Datum> Entry<'_, K, V> {
+    /// The hash of its key.
+    #[inline(always)]
+    pub fn hash(&self, seed: &Seed) -> u32 {
+        if K::WIDTH.is_some() { short_hash(key::hash::<K>(self.key, seed)) } else { self.lying_hash }
+    }
+}
+
 /// Reads the pair at the front of `from`.
 #[inline(always)]
 pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
-    let (hash, key, mut at) = match K::WIDTH {
-        Some(width) => {
-            let key = K::read(&from[..width]);
-            (short_hash(key::hash::<K>(key)), key, width)
-        }
+    let (lying_hash, key, mut at) = match K::WIDTH {
+        Some(width) => (0, K::read(&from[..width]), width),
         None => {
             let hash = u32::from_le_bytes(from[..4].try_into().expect("four bytes"));
             let (length, start) = read_length(from, 4);
@@ -113,7 +120,7 @@ pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
             length as usize
         }
     };
-    Entry { hash, key, value: V::read(&from[at..at + value_bytes]), bytes: at + value_bytes }
+    Entry { lying_hash, key, value: V::read(&from[at..at + value_bytes]), bytes: at + value_bytes }
 }
 
 /// The pairs that lie one behind the other in `from`, each with the place where it begins.
@@ -168,7 +175,7 @@ mod tests {
             let mut bytes = vec![0; width::<Bytes, Bytes>(&key, &value)];
             write::<Bytes, Bytes>(hash, &key, &value, &mut bytes);
             let entry = read::<Bytes, Bytes>(&bytes);
-            prop_assert_eq!((entry.hash, entry.key, entry.value, entry.bytes), (hash, &key[..], &value[..], bytes.len()));
+            prop_assert_eq!((entry.hash(&Seed::of(1)), entry.key, entry.value, entry.bytes), (hash, &key[..], &value[..], bytes.len()));
         }
 
         #[test]
@@ -177,7 +184,8 @@ mod tests {
             prop_assert_eq!(bytes.len(), 12);
             write::<u32, u64>(0, key, value, &mut bytes);
             let entry = read::<u32, u64>(&bytes);
-            prop_assert_eq!((entry.key, entry.value, entry.hash), (key, value, short_hash(u32::hash(key))));
+            let seed = Seed::of(1);
+            prop_assert_eq!((entry.key, entry.value, entry.hash(&seed)), (key, value, short_hash(key::hash::<u32>(key, &seed))));
         }
     }
 }

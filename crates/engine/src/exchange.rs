@@ -16,6 +16,7 @@ use gristmill_page::PageMut;
 use crate::contract::Contract;
 use crate::counters::{Count, Meter, Phase};
 use crate::entry;
+use crate::seed::Seed;
 use crate::shared::{COORDINATOR, Shared};
 use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
 pub(crate) use header::{HEADER_BYTES, Header, Kind};
@@ -33,6 +34,8 @@ pub(crate) struct Lane<'r, J: MapReduce> {
     pub meter: Meter,
     /// Looks at the pairs that the map function emits.
     pub contract: Contract,
+    /// What all hashes begin with.
+    pub seed: &'r Seed,
 }
 
 /// Unwinds a worker thread whose job is over before its map function has returned.

@@ -55,7 +55,7 @@ impl<K: Key, V: Datum> Gathered<K, V> {
             return;
         }
         for (at, pair) in entry::pairs::<K, V>(body) {
-            self.lists[list_of(pair.hash)].take_one(&body[at..], pair.bytes, scratch);
+            self.lists[list_of(pair.hash(scratch.seed()))].take_one(&body[at..], pair.bytes, scratch);
         }
         for list in self.lists.iter_mut().filter(|list| list.is_due(WAITING_BYTES_MIN / LISTS)) {
             list.combine(scratch, combine);
@@ -105,6 +105,8 @@ mod tests {
     use super::*;
     use crate::datum::Bytes;
     use crate::entry::short_hash;
+    use crate::key;
+    use crate::seed::Seed;
     use gristmill_os::memory::BLOCK_BYTES;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -115,14 +117,14 @@ mod tests {
             pages in prop::collection::vec(prop::collection::vec("[ab]{0,3}|[a-z]{0,300}", 0..100), 0..8),
             crowded: bool,
         ) {
-            let mut scratch = Scratch::default();
+            let mut scratch = Scratch::new(&Seed::of(1));
             let mut gathered = Gathered::<Bytes, u64>::new();
             let mut expected = BTreeMap::<Vec<u8>, u64>::new();
             for words in &pages {
                 let mut page = Vec::new();
                 for word in words {
                     // Crowded: all hashes collide in few slots, so keys are told apart by their bytes.
-                    let hash = short_hash(Bytes::hash(word.as_bytes())) & if crowded { 3 } else { u32::MAX };
+                    let hash = short_hash(key::hash::<Bytes>(word.as_bytes(), &Seed::of(1))) & if crowded { 3 } else { u32::MAX };
                     entry::append::<Bytes, u64>(hash, word.as_bytes(), 1, &mut page);
                     *expected.entry(word.clone().into_bytes()).or_default() += 1;
                 }
@@ -143,13 +145,13 @@ mod tests {
 
     #[test]
     fn pairs_up_to_a_block_and_beyond_it_are_found_again() {
-        let (mut scratch, mut gathered) = (Scratch::default(), Gathered::<Bytes, u64>::new());
+        let (mut scratch, mut gathered) = (Scratch::new(&Seed::of(1)), Gathered::<Bytes, u64>::new());
         let words: Vec<Vec<u8>> = (BLOCK_BYTES - 40..BLOCK_BYTES + 10).map(|bytes| vec![b'a'; bytes]).collect();
         for round in 1..=3 {
             for word in &words {
                 let mut page = Vec::new();
                 for key in [&word[..], &word[..10], b"", &word[..300]] {
-                    entry::append::<Bytes, u64>(short_hash(Bytes::hash(key)), key, 1, &mut page);
+                    entry::append::<Bytes, u64>(short_hash(key::hash::<Bytes>(key, &Seed::of(1))), key, 1, &mut page);
                 }
                 gathered.take(4, &page, &mut scratch, |a, b| a + b);
             }
@@ -165,12 +167,12 @@ mod tests {
 
     #[test]
     fn so_many_keys_that_they_are_divided_are_still_each_there_once() {
-        let (mut scratch, mut gathered) = (Scratch::default(), Gathered::<u32, u64>::new());
+        let (mut scratch, mut gathered) = (Scratch::new(&Seed::of(1)), Gathered::<u32, u64>::new());
         let keys = 3 * DIVIDE_BYTES as u32 / 12;
         let mut page = Vec::new();
         for round in 0..3 {
             for key in round..keys {
-                entry::append::<u32, u64>(short_hash(u32::hash(key)), key, u64::from(key), &mut page);
+                entry::append::<u32, u64>(0, key, u64::from(key), &mut page);
                 if page.len() >= 32 << 10 || key + 1 == keys {
                     gathered.take(page.len() / 12, &page, &mut scratch, |a, b| a + b);
                     page.clear();

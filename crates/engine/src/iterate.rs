@@ -10,6 +10,7 @@ use crate::keep::{Kept, pairs_of, pieces};
 use crate::key;
 use crate::map_reduce::MapReduce;
 use crate::partition::Partitioner;
+use crate::seed::Seed;
 use crate::shared::Shared;
 use crate::shared_output::{Plain, Scopes, SharedOutput};
 
@@ -31,13 +32,14 @@ pub type Control<'c, J> = dyn FnMut(&mut Step<'_, J>) -> Next + 'c;
 pub struct Step<'s, J: MapReduce> {
     shared: &'s Shared<'s>,
     outputs: &'s Scopes<'s>,
+    seed: &'s Seed,
     number: u32,
     kind: PhantomData<J>,
 }
 
 impl<'s, J: MapReduce> Step<'s, J> {
-    pub(crate) fn new(shared: &'s Shared<'s>, outputs: &'s Scopes<'s>, number: u32) -> Self {
-        Step { shared, outputs, number, kind: PhantomData }
+    pub(crate) fn new(shared: &'s Shared<'s>, outputs: &'s Scopes<'s>, seed: &'s Seed, number: u32) -> Self {
+        Step { shared, outputs, seed, number, kind: PhantomData }
     }
 
     /// Its number, from 0.
@@ -59,8 +61,8 @@ impl<'s, J: MapReduce> Step<'s, J> {
 
     /// The value of `key`, the first if there are more: a look through the pairs of one partition.
     pub fn get(&self, key: <J::Key as Datum>::Ref<'_>) -> Option<<J::Value as Datum>::Ref<'s>> {
-        let partition =
-            Partitioner::new(self.shared.partitions()).of::<J>(entry::short_hash(key::hash::<J::Key>(key)), key);
+        let hash = entry::short_hash(key::hash::<J::Key>(key, self.seed));
+        let partition = Partitioner::new(self.shared.partitions()).of::<J>(hash, key);
         self.runs(self.shared.kept(partition))
             .flat_map(|pairs| pairs.iter())
             .find(|(other, _)| key::equal::<J::Key>(*other, key))

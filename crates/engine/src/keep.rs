@@ -13,6 +13,7 @@ use gristmill_page::{Extent, Piece, Shelf, Shelver};
 use crate::datum::{Datum, Key};
 use crate::entry;
 use crate::key;
+use crate::seed::Seed;
 
 /// Bytes in front of the pairs of a piece.
 const HEADER_BYTES: usize = 16;
@@ -45,6 +46,7 @@ pub(crate) enum NoRoom {
 pub(crate) struct Keeper<'r> {
     shelver: Shelver<'r>,
     extent: Option<Extent<'r>>,
+    seed: &'r Seed,
 }
 
 /// A partition being written.
@@ -58,8 +60,8 @@ pub(crate) struct Writer<'k, 'r> {
 }
 
 impl<'r> Keeper<'r> {
-    pub fn new(shelver: Shelver<'r>) -> Keeper<'r> {
-        Keeper { shelver, extent: None }
+    pub fn new(shelver: Shelver<'r>, seed: &'r Seed) -> Keeper<'r> {
+        Keeper { shelver, extent: None, seed }
     }
 
     /// Begins a partition.
@@ -80,7 +82,7 @@ impl Writer<'_, '_> {
     pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), NoRoom> {
         let bytes = entry::width::<K, V>(key, value);
         // Numbers are hashed again where they are read.
-        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key)) };
+        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key, self.keeper.seed)) };
         loop {
             if self.used > 0
                 && let Some(room) = self.keeper.extent.as_mut().and_then(|extent| {
@@ -169,7 +171,8 @@ mod tests {
             partitions in prop::collection::vec(prop::collection::vec((prop::collection::vec(any::<u8>(), 0..700), any::<u64>()), 0..40), 0..6),
         ) {
             let pages = pages(100);
-            let mut keeper = Keeper::new(Shelver::new(pages.shelf()));
+            let seed = Seed::of(1);
+            let mut keeper = Keeper::new(Shelver::new(pages.shelf()), &seed);
             let kept: Vec<Kept> = partitions.iter().map(|pairs| {
                 let mut writer = keeper.begin(1);
                 for (key, value) in pairs {
@@ -184,7 +187,7 @@ mod tests {
                 let (mut at, mut found) = (0, Vec::new());
                 while at < bytes.len() {
                     let pair = entry::read::<Bytes, u64>(&bytes[at..]);
-                    prop_assert_eq!(pair.hash, entry::short_hash(Bytes::hash(pair.key)));
+                    prop_assert_eq!(pair.hash(&seed), entry::short_hash(key::hash::<Bytes>(pair.key, &seed)));
                     found.push((pair.key.to_vec(), pair.value));
                     at += pair.bytes;
                 }
@@ -197,7 +200,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_said() {
         let pages = pages(1);
-        let mut keeper = Keeper::new(Shelver::new(pages.shelf()));
+        let seed = Seed::of(1);
+        let mut keeper = Keeper::new(Shelver::new(pages.shelf()), &seed);
         let mut writer = keeper.begin(1);
         let giant = vec![0; 5000];
         assert_eq!(writer.append::<Bytes, u64>(&giant, 0), Err(NoRoom::Pair { bytes: giant.len() + 4 + 5 + 8 }));

@@ -4,14 +4,9 @@
 //! table, page or run a key lies. The engine's own types answer by themselves, because that is faster; of any other type
 //! only width and bytes are asked for, whatever its [`Key`] says.
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::fast::FixedState;
-
 use crate::datum::{Datum, Key, SHORT_BYTES, Short};
+use crate::seed::Seed;
 
-/// Seed of all hashing, arbitrary and fixed: partitions are the same in every worker and run.
-const HASHER: FixedState = FixedState::with_seed(0x6772_6973_746d_696c);
 /// Longer keys than this are written to the heap to be looked at.
 const NEAR_BYTES: usize = 64;
 
@@ -21,10 +16,41 @@ pub(crate) fn short<K: Key>(key: K::Ref<'_>) -> Option<Short> {
     if const { K::TRUSTED.0 } { K::short(key) } else { written_short::<K>(key) }
 }
 
-/// The hash of a key, the same in every process.
+/// The hash of a key, the same in every worker of a job.
 #[inline(always)]
-pub(crate) fn hash<K: Key>(key: K::Ref<'_>) -> u64 {
-    if const { K::TRUSTED.0 } { K::hash(key) } else { written_hash::<K>(key) }
+pub(crate) fn hash<K: Key>(key: K::Ref<'_>, seed: &Seed) -> u64 {
+    match short::<K>(key) {
+        Some(short) => seed.hash(short),
+        None => hash_long::<K>(key, seed),
+    }
+}
+
+/// The hash of a value that need be no key.
+#[inline(always)]
+pub(crate) fn hash_of_value<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
+    let short = match lying::<D>(&value) {
+        Some(bytes) => (bytes.len() <= SHORT_BYTES).then(|| Short::of(bytes)),
+        None => written_short::<D>(value),
+    };
+    match short {
+        Some(short) => seed.hash(short),
+        None => hash_long::<D>(value, seed),
+    }
+}
+
+/// The hash of more than [`SHORT_BYTES`].
+#[inline]
+fn hash_long<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
+    match lying::<D>(&value) {
+        Some(bytes) => seed.hash_long(bytes),
+        None => with_written::<D, _>(value, |bytes| seed.hash_long(bytes)),
+    }
+}
+
+/// What is written of a value, if it lies somewhere already.
+#[inline(always)]
+fn lying<'v, D: Datum>(value: &'v D::Ref<'_>) -> Option<&'v [u8]> {
+    if const { D::TRUSTED.0 } { D::written(value) } else { None }
 }
 
 /// Whether two keys are one.
@@ -53,15 +79,6 @@ pub(crate) fn written_short<D: Datum + ?Sized>(key: D::Ref<'_>) -> Option<Short>
     })
 }
 
-/// The hash of what is written.
-#[inline]
-pub(crate) fn written_hash<D: Datum + ?Sized>(key: D::Ref<'_>) -> u64 {
-    match written_short::<D>(key) {
-        Some(short) => short.hash(),
-        None => with_written::<D, _>(key, hash_bytes),
-    }
-}
-
 /// Whether the same is written for both.
 #[inline]
 pub(crate) fn written_equal<D: Datum + ?Sized>(a: D::Ref<'_>, b: D::Ref<'_>) -> bool {
@@ -70,13 +87,6 @@ pub(crate) fn written_equal<D: Datum + ?Sized>(a: D::Ref<'_>, b: D::Ref<'_>) -> 
         (None, None) => with_written::<D, _>(a, |a| with_written::<D, _>(b, |b| a == b)),
         _ => false,
     }
-}
-
-/// The hash of more than [`SHORT_BYTES`].
-pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
-    let mut hasher = HASHER.build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
 }
 
 fn with_written<D: Datum + ?Sized, R>(value: D::Ref<'_>, look: impl FnOnce(&[u8]) -> R) -> R {

@@ -47,6 +47,7 @@ mod reduction;
 mod results;
 mod run;
 mod sample;
+mod seed;
 mod settings;
 mod shared;
 mod shared_output;

@@ -8,15 +8,15 @@ use std::rc::Rc;
 
 use crate::budget::Room;
 use crate::counters::{Count, Counters};
-use crate::datum::{Datum, Key};
-use crate::gather::{Gathered, Scratch};
+use crate::gather::Scratch;
 use crate::map_reduce::{MapReduce, combiner};
+use crate::seed::Seed;
 use crate::settings::Order;
 use crate::shared::Failure;
 use crate::skew::Skew;
 use crate::sorter::Sorter;
 use crate::spill::Spill;
-use crate::store::{Chunk, Pile, Store};
+use crate::store::{Chunk, Store};
 
 /// All partitions of one reduce worker; those it does not own stay empty.
 pub(crate) struct Reduction<J: MapReduce> {
@@ -27,30 +27,24 @@ pub(crate) struct Reduction<J: MapReduce> {
 }
 
 impl<J: MapReduce> Reduction<J> {
-    /// Combines pairs as they come, or keeps them. Runs are in `order`, and hold `limit` pairs at most; what will be
+    /// Combines pairs as they come, or keeps them, as `store` does, which is empty. Runs are in `order`, and hold `limit` pairs at most; what will be
     /// grouped by key wants the order of keys, and no limit.
     pub fn new(
-        partitions: usize,
-        combines: bool,
-        ranged: bool,
+        store: Store<J::Key, J::Value>,
         order: Order,
         limit: usize,
         room: Room,
         spill: Rc<Spill>,
+        seed: &Seed,
     ) -> Self {
-        let store = match combines {
-            true => gathered(partitions),
-            false if ranged => Store::Pile(Pile::of_ranges(partitions)),
-            false => Store::Pile(Pile::new(partitions)),
-        };
-        let combine = combines.then_some(const { combiner::<J>() });
+        let combine = matches!(store, Store::Gathered(_)).then_some(const { combiner::<J>() });
         let sorter = Sorter::new(store, order, limit, combine, room, spill);
-        Reduction { sorter, scratch: Scratch::default(), skew: None }
+        Reduction { sorter, scratch: Scratch::new(seed), skew: None }
     }
 
     /// Notices, from now on, when one key has gathered more than `after` values, unless they are combined as they come.
     pub fn watch_for_skew(&mut self, after: Option<u32>) {
-        self.skew = after.filter(|_| !self.combines()).map(Skew::new);
+        self.skew = after.filter(|_| !self.combines()).map(|after| Skew::new(after, self.scratch.seed()));
     }
 
     /// True when what is kept should be combined now: it is full of one key.
@@ -127,7 +121,7 @@ impl<J: MapReduce> Reduction<J> {
     pub fn begin_to_combine(&mut self) -> Result<(), Failure> {
         self.skew = None;
         self.sorter.combine = Some(const { combiner::<J>() });
-        let gathered = gathered(self.sorter.store.partitions());
+        let gathered = Store::gathered(self.sorter.store.partitions());
         let Store::Pile(pile) = std::mem::replace(&mut self.sorter.store, gathered) else {
             unreachable!("what was gathered is combined already")
         };
@@ -145,8 +139,4 @@ impl<J: MapReduce> Reduction<J> {
         self.combine();
         Ok(())
     }
-}
-
-fn gathered<K: Key, V: Datum>(partitions: usize) -> Store<K, V> {
-    Store::Gathered((0..partitions).map(|_| Gathered::new()).collect())
 }

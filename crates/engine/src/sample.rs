@@ -21,6 +21,7 @@ use crate::key;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::reader::Reader;
 use crate::records::Records;
+use crate::seed::Seed;
 use crate::settings::{Isolation, Settings};
 use crate::source::Source;
 use crate::split::Split;
@@ -68,6 +69,7 @@ impl Sample {
         settings: &Settings,
         sources: &Arc<[Source]>,
         state: &[u8],
+        seed: &Seed,
     ) -> Option<(Sample, Child)> {
         let open = settings.workers.is_none() && settings.map_workers.is_none() || settings.split_bytes.is_none();
         if settings.isolation != Isolation::Process || !open || !is_worth_it(settings, sources) {
@@ -76,7 +78,7 @@ impl Sample {
         let (told, has_ended, child) = ask(PATIENCE_MS, |to| {
             let mut reader = Reader::new(PIECE_BYTES);
             reader.state.extend_from_slice(state);
-            map_pieces(program, &cut(settings, sources, PIECES), reader, to);
+            map_pieces(program, &cut(settings, sources, PIECES), reader, seed, to);
         })?;
         let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
         let sample = Sample::from_words(words);
@@ -164,8 +166,9 @@ pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Optio
 }
 
 /// The life of the child. A piece is what a reader of small chunks sees first of a task that is a third of the input.
-fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, to: &mut impl Write) {
+fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, seed: &Seed, to: &mut impl Write) {
     let mut counter = Counter {
+        seed,
         sample: Sample::default(),
         seen: HashSet::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()),
     };
@@ -218,20 +221,21 @@ fn read_for(patience_ms: u32, from: &mut PipeReader) -> io::Result<(Vec<u8>, boo
 }
 
 /// Takes pairs and keeps numbers.
-struct Counter {
+struct Counter<'s> {
+    seed: &'s Seed,
     sample: Sample,
     /// Hashes of keys.
     seen: HashSet<u64, foldhash::fast::FixedState>,
 }
 
-impl<K: Key, V: Datum> Emit<K, V> for Counter {
+impl<K: Key, V: Datum> Emit<K, V> for Counter<'_> {
     #[inline]
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         self.sample.pairs += 1;
         self.sample.pair_bytes += entry::width::<K, V>(key, value) as u64;
         if (self.sample.told_apart as usize) < PAIRS_TOLD_APART {
             self.sample.told_apart += 1;
-            self.sample.keys += u64::from(self.seen.insert(key::hash::<K>(key)));
+            self.sample.keys += u64::from(self.seen.insert(key::hash::<K>(key, self.seed)));
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::datum::{Datum, Key};
 use crate::entry;
+use crate::seed::Seed;
 
 /// Counters in a row.
 const COUNTERS: usize = 1 << 12;
@@ -16,18 +17,20 @@ pub(crate) struct Skew {
     after: u32,
     rows: Box<[[u32; COUNTERS]; 2]>,
     is_found: bool,
+    seed: Seed,
 }
 
 impl Skew {
-    pub fn new(after: u32) -> Skew {
-        Skew { after, rows: Box::new([[0; COUNTERS]; 2]), is_found: false }
+    pub fn new(after: u32, seed: &Seed) -> Skew {
+        Skew { after, rows: Box::new([[0; COUNTERS]; 2]), is_found: false, seed: seed.clone() }
     }
 
     /// Counts pairs as they lie in a page.
     pub fn count<K: Key, V: Datum>(&mut self, pairs: &[u8]) {
         for (_, pair) in entry::pairs::<K, V>(pairs) {
             // All pairs of a partition share the high bits.
-            let places = [pair.hash as usize % COUNTERS, (pair.hash >> 12) as usize % COUNTERS];
+            let hash = pair.hash(&self.seed) as usize;
+            let places = [hash % COUNTERS, (hash >> 12) % COUNTERS];
             let counts = [0, 1].map(|row| {
                 let count = &mut self.rows[row][places[row]];
                 *count = count.saturating_add(1);
@@ -46,13 +49,12 @@ impl Skew {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::short_hash;
 
     fn found(after: u32, keys: impl Iterator<Item = u64>) -> bool {
-        let mut skew = Skew::new(after);
+        let mut skew = Skew::new(after, &Seed::of(1));
         for key in keys {
             let mut pair = [0; 16];
-            entry::write::<u64, u64>(short_hash(u64::hash(key)), key, 1, &mut pair);
+            entry::write::<u64, u64>(0, key, 1, &mut pair);
             skew.count::<u64, u64>(&pair);
         }
         skew.is_found()

@@ -22,6 +22,7 @@ use crate::reduction::Reduction;
 use crate::run::{Run, RunWriter};
 use crate::shared::{Doing, Failure};
 use crate::spill::{Extent, Spill};
+use crate::store::Store;
 use crate::worker::{Work, reduced};
 
 /// Which reducer `slot` is: its number is that of its first partition.
@@ -72,9 +73,8 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
             let (saved, saved_folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
             let saved = Rc::new(saved);
             let (order, limit) = run_order::<J>(settings, reduce.is_some());
-            let (combines, ranged) = (plan.combine_in_reduce, false);
-            let mut reduction =
-                Reduction::<J>::new(plan.partitions, combines, ranged, order, limit, plan.room, saved.clone());
+            let store = Store::empty(plan.partitions, plan.combine_in_reduce, false);
+            let mut reduction = Reduction::<J>::new(store, order, limit, plan.room, saved.clone(), work.seed);
             for (start, bytes) in runs {
                 reduction.sorter.adopt(Run::find(&saved, Extent { folder: saved_folder, start, bytes })?);
             }

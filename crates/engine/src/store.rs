@@ -59,6 +59,20 @@ pub(crate) enum Store<K: Key, V: Datum> {
 }
 
 impl<K: Key, V: Datum> Store<K, V> {
+    /// No pairs, of so many partitions: ones that combine them, ones that are ranges, or others.
+    pub fn empty(partitions: usize, combines: bool, ranged: bool) -> Store<K, V> {
+        match combines {
+            true => Store::gathered(partitions),
+            false if ranged => Store::Pile(Pile::of_ranges(partitions)),
+            false => Store::Pile(Pile::new(partitions)),
+        }
+    }
+
+    /// No pairs, of so many partitions that combine them.
+    pub fn gathered(partitions: usize) -> Store<K, V> {
+        Store::Gathered((0..partitions).map(|_| Gathered::new()).collect())
+    }
+
     /// Number of keys (of pairs, in a pile).
     pub fn len(&self) -> usize {
         match self {

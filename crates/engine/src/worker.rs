@@ -28,11 +28,13 @@ use crate::plan::Plan;
 use crate::ranges::Ranges;
 use crate::reader::Reader;
 use crate::reduction::Reduction;
+use crate::seed::Seed;
 use crate::settings::{Buffer, Isolation, PagePolicy};
 use crate::shared::{Failure, SetAside, Shared};
 use crate::shared_output::Scopes;
 use crate::spill::{Spill, Tally};
 use crate::stage;
+use crate::store::Store;
 use crate::tasks::Tasks;
 use crate::written::Written;
 
@@ -62,6 +64,8 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub outputs: &'w Scopes<'w>,
     /// Where the job goes on, if it keeps that.
     pub checkpoint: Option<&'w Folder>,
+    /// What all hashes begin with.
+    pub seed: &'w Seed,
     pub start_ns: u64,
     /// The job runs in steps: its result stays in the region.
     pub iterates: bool,
@@ -121,7 +125,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
             shelver.set_populate();
         }
     }
-    let mut keeper = Keeper::new(shelver);
+    let mut keeper = Keeper::new(shelver, work.seed);
     let inbox = role.reduces.map(|_| {
         let spill = Rc::new(Spill::new(&work.settings.spill_dirs));
         let reduction = empty_reduction(work, spill.clone());
@@ -136,6 +140,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
         inbox,
         meter: Meter::new(work.start_ns),
         contract: Contract::default(),
+        seed: work.seed,
     };
     if role.maps {
         work.outputs.attach().expect("a worker maps its views of shared outputs");
@@ -454,8 +459,8 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
 fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
     let Work { plan, settings, reduce, .. } = *work;
     let (order, limit) = run_order::<J>(settings, reduce.is_some());
-    let ranged = work.ranges.is_some();
-    let mut reduction = Reduction::new(plan.partitions, plan.combine_in_reduce, ranged, order, limit, plan.room, spill);
+    let store = Store::empty(plan.partitions, plan.combine_in_reduce, work.ranges.is_some());
+    let mut reduction = Reduction::new(store, order, limit, plan.room, spill, work.seed);
     reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.combines_in_order::<J>()));
     reduction
 }

@@ -7,17 +7,20 @@ use crate::exchange::Lane;
 use crate::key;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::partition::Partitioner;
+use crate::seed::Seed;
 
 pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     partitioner: Partitioner,
+    seed: &'r Seed,
     /// Pairs so far.
     pub digest: Digest,
 }
 
 impl<'l, 'r, J: MapReduce> ArrayBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, partitioner: Partitioner) -> Self {
-        ArrayBuffer { lane, partitioner, digest: Digest::default() }
+        let seed = lane.seed;
+        ArrayBuffer { lane, partitioner, seed, digest: Digest::default() }
     }
 }
 
@@ -25,8 +28,8 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
-        let hash = key::hash::<J::Key>(key);
-        self.digest.add::<J::Value>(hash, value);
+        let hash = key::hash::<J::Key>(key, self.seed);
+        self.digest.add::<J::Value>(hash, value, self.seed);
         let hash = short_hash(hash);
         let partition = self.partitioner.of::<J>(hash, key);
         self.lane.append::<J::Key, J::Value>(partition, hash, key, value);

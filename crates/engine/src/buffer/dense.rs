@@ -13,6 +13,7 @@ use crate::exchange::Lane;
 use crate::key;
 use crate::map_reduce::{Emit, MapReduce, combiner};
 use crate::partition::Partitioner;
+use crate::seed::Seed;
 
 /// What the buffer keeps from task to task: for each key its value, once there is one.
 pub(crate) struct DenseArray<V: Datum> {
@@ -34,12 +35,14 @@ pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     array: &'l mut DenseArray<J::Value>,
     partitioner: Partitioner,
+    seed: &'r Seed,
     pub digest: Digest,
 }
 
 impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, array: &'l mut DenseArray<J::Value>, partitioner: Partitioner) -> Self {
-        DenseBuffer { lane, array, partitioner, digest: Digest::default() }
+        let seed = lane.seed;
+        DenseBuffer { lane, array, partitioner, seed, digest: Digest::default() }
     }
 
     /// Appends everything to the pages of its partitions.
@@ -50,7 +53,7 @@ impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
         for (place, value) in self.array.values.iter_mut().enumerate() {
             if let Some(value) = value.take() {
                 let key = J::Key::at_place(place);
-                let hash = short_hash(key::hash::<J::Key>(key));
+                let hash = short_hash(key::hash::<J::Key>(key, self.seed));
                 let partition = self.partitioner.of::<J>(hash, key);
                 self.lane.append::<J::Key, J::Value>(partition, hash, key, J::Value::lend(&value));
             }
@@ -70,7 +73,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
         contract::numbers::<J::Key>(key, place);
         let keys = self.array.values.len();
         let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
-        self.digest.add::<J::Value>(key::hash::<J::Key>(key), value);
+        self.digest.add::<J::Value>(key::hash::<J::Key>(key, self.seed), value, self.seed);
         let bytes_of = |value: &<J::Value as Datum>::Owned| match J::Value::WIDTH {
             Some(_) => 0,
             None => J::Value::width(J::Value::lend(value)),

@@ -18,6 +18,7 @@ use crate::exchange::Lane;
 use crate::key;
 use crate::map_reduce::{Emit, MapReduce, combiner};
 use crate::partition::Partitioner;
+use crate::seed::Seed;
 
 /// Pairs in the queue.
 const QUEUE: usize = 64;
@@ -113,6 +114,7 @@ pub(crate) struct HashBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     table: &'l mut HashTable<J::Key, J::Value>,
     partitioner: Partitioner,
+    seed: &'r Seed,
     pub digest: Digest,
 }
 
@@ -122,13 +124,14 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         table: &'l mut HashTable<J::Key, J::Value>,
         partitioner: Partitioner,
     ) -> Self {
-        HashBuffer { lane, table, partitioner, digest: Digest::default() }
+        let seed = lane.seed;
+        HashBuffer { lane, table, partitioner, seed, digest: Digest::default() }
     }
 
     #[inline(always)]
     fn queue(&mut self, key: Short, value: <J::Value as Datum>::Ref<'_>) {
-        let hash = key.hash();
-        self.digest.add::<J::Value>(hash, value);
+        let hash = self.seed.hash(key);
+        self.digest.add::<J::Value>(hash, value, self.seed);
         let table = &mut *self.table;
         let pair = Slot::short(key, hash, J::Value::own(value));
         table.slots.prefetch(&pair);
@@ -143,8 +146,8 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     /// Combines a pair into a table of few keys.
     #[inline(always)]
     fn combine(&mut self, key: Short, value: <J::Value as Datum>::Ref<'_>) {
-        let hash = key.hash();
-        self.digest.add::<J::Value>(hash, value);
+        let hash = self.seed.hash(key);
+        self.digest.add::<J::Value>(hash, value, self.seed);
         let HashTable { slots, trial, .. } = &mut *self.table;
         slots.merge_short(&Slot::short(key, hash, J::Value::own(value)), const { combiner::<J>() });
         trial.combined += 1;
@@ -191,8 +194,8 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
     #[inline(never)]
     fn emit_one(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
         entry::check_width(entry::width::<J::Key, J::Value>(key, value));
-        let whole = key::hash::<J::Key>(key);
-        self.digest.add::<J::Value>(whole, value);
+        let whole = key::hash::<J::Key>(key, self.seed);
+        self.digest.add::<J::Value>(whole, value, self.seed);
         if self.table.rests() {
             self.table.passed(1);
             self.lane.meter.add(Count::PairsPassed, 1);
@@ -252,7 +255,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                 self.emit(J::Key::read(&text[*start as usize..*end as usize]), value);
             });
         }
-        let weight = weight::<J::Value>(value);
+        let (seed, weight) = (self.seed, weight::<J::Value>(value, self.seed));
         for places in places.chunks(QUEUE) {
             self.combine_queue();
             let (mut queued, mut hashes) = (0, 0u64);
@@ -260,7 +263,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                 let range = *start as usize..*end as usize;
                 match Short::within(text, range.clone()) {
                     Some(key) => {
-                        let hash = key.hash();
+                        let hash = seed.hash(key);
                         hashes = hashes.wrapping_add(hash);
                         let pair = Slot::short(key, hash, J::Value::own(value));
                         self.table.slots.prefetch(&pair);

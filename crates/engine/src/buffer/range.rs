@@ -6,16 +6,19 @@ use crate::exchange::Lane;
 use crate::key;
 use crate::map_reduce::{Emit, MapReduce};
 use crate::ranges::Ranges;
+use crate::seed::Seed;
 
 pub(crate) struct RangeBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     ranges: &'l Ranges<J::Key, J::Value>,
+    seed: &'r Seed,
     pub digest: Digest,
 }
 
 impl<'l, 'r, J: MapReduce> RangeBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, ranges: &'l Ranges<J::Key, J::Value>) -> Self {
-        RangeBuffer { lane, ranges, digest: Digest::default() }
+        let seed = lane.seed;
+        RangeBuffer { lane, ranges, seed, digest: Digest::default() }
     }
 }
 
@@ -23,7 +26,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
-        self.digest.add::<J::Value>(key::hash::<J::Key>(key), value);
+        self.digest.add::<J::Value>(key::hash::<J::Key>(key, self.seed), value, self.seed);
         // Nothing looks a key up, so its hash need not travel.
         self.lane.append::<J::Key, J::Value>(self.ranges.of(key, value), 0, key, value);
     }

@@ -201,6 +201,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
 mod tests {
     use super::*;
     use crate::datum::Bytes;
+    use crate::seed::Seed;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -208,13 +209,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn counts_are_those_of_a_map(words in prop::collection::vec("[ab]{0,3}|[a-z]{0,40}|a{14,18}", 0..400)) {
-            let mut table = Slots::<Bytes, u64>::new();
+            let (mut table, seed) = (Slots::<Bytes, u64>::new(), Seed::of(1));
             let mut expected = BTreeMap::<Vec<u8>, u64>::new();
             for word in &words {
                 assert!(table.has_room(1));
                 match Bytes::short(word.as_bytes()) {
-                    Some(short) => table.merge_short(&Slot::short(short, short.hash(), 1), |a, b| a + b),
-                    None => table.merge_long(word.as_bytes(), Bytes::hash(word.as_bytes()), 1, |a, b| a + b),
+                    Some(short) => table.merge_short(&Slot::short(short, seed.hash(short), 1), |a, b| a + b),
+                    None => table.merge_long(word.as_bytes(), key::hash::<Bytes>(word.as_bytes(), &seed), 1, |a, b| a + b),
                 }
                 *expected.entry(word.clone().into_bytes()).or_default() += 1;
             }

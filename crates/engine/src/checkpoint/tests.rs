@@ -8,7 +8,7 @@ fn job() -> Vec<String> {
 
 fn begun(dir: &Path) -> Checkpoint {
     let (mut checkpoint, _) = Checkpoint::open(dir, &job()).expect("begun");
-    checkpoint.begin([1, 2, 2, 1000]).expect("written");
+    checkpoint.begin([1, 2, 2, 1000, 7]).expect("written");
     checkpoint
 }
 

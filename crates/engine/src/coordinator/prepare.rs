@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::plan::{self, Machine, Plan, ShelfShape};
 use crate::ranges::Ranges;
 use crate::sample::Sample;
+use crate::seed::Seed;
 use crate::settings::{Isolation, Order, Settings};
 use crate::shared::Room;
 use crate::source::{Source, TaskMemory};
@@ -65,6 +66,8 @@ pub(super) struct Prepared<J: MapReduce> {
     /// Where the job goes on, if it keeps that.
     pub checkpoint: Option<(Checkpoint, Facts)>,
     pub input_bytes: u64,
+    /// What all hashes begin with.
+    pub seed: Seed,
     shelf: ShelfShape,
     /// The words that workers and coordinator share.
     pub room: Room,
@@ -118,6 +121,13 @@ impl<J: MapReduce> Prepared<J> {
             settings.continue_with(facts);
         }
         let settings: &Settings = settings;
+        let seed = match checkpoint.as_ref().and_then(|(_, facts)| facts.seed()) {
+            Some(number) => Seed::of(number),
+            // The tasks of later steps are partitions, and within a task values are summed before they are sent: sums that are
+            // rounded are the same each time only if the partitions are.
+            None if settings.combines_in_order::<J>() && kind.state.is_some() => Seed::of(0),
+            None => Seed::random(),
+        };
         // 3. The plan. A look at the input must leave no trace in an output.
         let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes =
@@ -135,7 +145,7 @@ impl<J: MapReduce> Prepared<J> {
             passes: kind.state.is_none() && !kind.reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
         };
         let (sample, child) = match kind.writes_outputs {
-            false => Sample::take(program, settings, &opened.sources, kind.state.unwrap_or_default()).unzip(),
+            false => Sample::take(program, settings, &opened.sources, kind.state.unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
         let plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
@@ -155,7 +165,7 @@ impl<J: MapReduce> Prepared<J> {
             on_plan(&explain(&plan, settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
         }
         let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
-        let of_log = [u64::from(plan.fused), workers[0], workers[1], plan.split_bytes];
+        let of_log = [u64::from(plan.fused), workers[0], workers[1], plan.split_bytes, seed.number()];
         if let Some((log, facts)) = &mut checkpoint
             && *facts == Facts::default()
         {
@@ -196,7 +206,7 @@ impl<J: MapReduce> Prepared<J> {
         let (_opened, _child) = (opened, child);
         // What a stream was taken to have is not known.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
-        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, shelf, room, _opened, _child })
+        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, room, _opened, _child })
     }
 
     /// The shape of the region.

@@ -26,7 +26,7 @@ use crate::worker::Work;
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// The whole of an iterated job; returns the number of pairs of its last step, and when all workers had been started.
     pub(super) fn conduct_steps(&mut self, mut control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<(u64, u64)> {
-        let Work { shared, tasks, outputs, .. } = *self.work;
+        let Work { shared, tasks, outputs, seed, .. } = *self.work;
         let started_ns = self.start_all()?;
         for number in 0.. {
             // 1. What the step makes. No worker has done all that it is there for before the last step is complete.
@@ -39,7 +39,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             }
             // All its tasks are committed, so nobody is in one.
             outputs.settle()?;
-            let mut step = Step::new(shared, outputs, number);
+            let mut step = Step::new(shared, outputs, seed, number);
             let pairs = step.pairs();
             self.kept.delivered = true;
             // 2. What the next one maps, on the shelf in the generation after its number. Nothing older is needed.

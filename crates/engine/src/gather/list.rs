@@ -25,6 +25,7 @@ use gristmill_page::prefetch;
 use crate::datum::{Combine, Datum, Key};
 use crate::entry::{self, Entry};
 use crate::key;
+use crate::seed::Seed;
 
 /// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
 const BATCH: usize = 32;
@@ -40,14 +41,18 @@ const BLOCKS_MAX: usize = (1 << (32 - AT_BITS)) - 1;
 /// ```text
 ///  slot:  | hash, 4 | place + 1, 4 |   open addressing, linear probing, 0 is empty
 /// ```
-#[derive(Default)]
 pub(super) struct Slots {
+    seed: Seed,
     words: Vec<u64>,
     /// How far a hash is shifted to become the slot where the search begins.
     shift: u32,
 }
 
 impl Slots {
+    fn new(seed: &Seed) -> Slots {
+        Slots { seed: seed.clone(), words: Vec::new(), shift: 0 }
+    }
+
     /// Empty slots for so many keys and a batch more.
     fn clear(&mut self, keys: usize) {
         // A quarter to an eighth of them in use: measured best of a half to a sixteenth.
@@ -95,11 +100,12 @@ impl Slots {
     fn index<K: Key, V: Datum>(&mut self, pairs: &[Block], keys: usize) {
         self.clear(keys);
         for (place, pair) in pairs_of::<K, V>(pairs) {
-            let mut slot = self.home(pair.hash);
+            let hash = pair.hash(&self.seed);
+            let mut slot = self.home(hash);
             while self.words[slot] != 0 {
                 slot = self.next(slot);
             }
-            self.set(slot, pair.hash, place);
+            self.set(slot, hash, place);
         }
     }
 }
@@ -194,16 +200,26 @@ fn pairs_of<K: Key, V: Datum>(blocks: &[Block]) -> impl Iterator<Item = (usize, 
 }
 
 /// The memory to combine in, shared by all lists of a worker.
-#[derive(Default)]
 pub(crate) struct Scratch {
     slots: Slots,
     blocks: Blocks,
 }
 
 impl Scratch {
+    /// No memory yet. Pairs are found by hashes with this seed.
+    pub fn new(seed: &Seed) -> Scratch {
+        Scratch { slots: Slots::new(seed), blocks: Blocks::default() }
+    }
+
+    /// What the hashes begin with.
+    #[inline(always)]
+    pub fn seed(&self) -> &Seed {
+        &self.slots.seed
+    }
+
     /// Gives back what is kept to be used again, but not blocks.
     pub fn trim(&mut self) {
-        self.slots = Slots::default();
+        self.slots.words = Vec::new();
     }
 }
 
@@ -242,7 +258,11 @@ impl<K: Key, V: Datum> List<K, V> {
         let mut divided: Vec<Self> = (0..lists).map(|_| List::new()).collect();
         for block in self.combined.blocks {
             for (at, pair) in entry::pairs::<K, V>(block.bytes()) {
-                divided[list_of(pair.hash)].combined.push(&block.bytes()[at..], pair.bytes, &scratch.blocks);
+                divided[list_of(pair.hash(scratch.seed()))].combined.push(
+                    &block.bytes()[at..],
+                    pair.bytes,
+                    &scratch.blocks,
+                );
             }
         }
         divided
@@ -276,8 +296,9 @@ impl<K: Key, V: Datum> List<K, V> {
                 let mut count = 0;
                 while count < BATCH && at < pairs.len() {
                     let pair = entry::read::<K, V>(&pairs[at..]);
-                    prefetch(&slots.words[slots.home(pair.hash)]);
-                    batch[count] = (at as u32, pair.hash);
+                    let hash = pair.hash(&slots.seed);
+                    prefetch(&slots.words[slots.home(hash)]);
+                    batch[count] = (at as u32, hash);
                     count += 1;
                     at += pair.bytes;
                 }
@@ -356,15 +377,16 @@ impl<K: Key, V: Datum> List<K, V> {
         let mut keys: Vec<(Entry<'_, K, V>, Option<V::Owned>)> = Vec::new();
         slots.clear(kinds.iter().map(|pairs| pairs.count).sum());
         for (_, pair) in kinds.iter().flat_map(|pairs| pairs_of::<K, V>(&pairs.blocks)) {
-            let mut slot = slots.home(pair.hash);
+            let hash = pair.hash(&slots.seed);
+            let mut slot = slots.home(hash);
             loop {
                 let word = slots.words[slot];
                 if word == 0 {
-                    slots.set(slot, pair.hash, keys.len());
+                    slots.set(slot, hash, keys.len());
                     keys.push((pair, None));
                     break;
                 }
-                if (word >> 32) as u32 == pair.hash {
+                if (word >> 32) as u32 == hash {
                     let (first, combined) = &mut keys[(word as u32 - 1) as usize];
                     if key::equal::<K>(first.key, pair.key) {
                         let before = combined.take().unwrap_or_else(|| V::own(first.value));
@@ -380,8 +402,8 @@ impl<K: Key, V: Datum> List<K, V> {
         for (first, combined) in keys {
             bytes.clear();
             match &combined {
-                Some(value) => entry::append::<K, V>(first.hash, first.key, V::lend(value), &mut bytes),
-                None => entry::append::<K, V>(first.hash, first.key, first.value, &mut bytes),
+                Some(value) => entry::append::<K, V>(first.hash(&slots.seed), first.key, V::lend(value), &mut bytes),
+                None => entry::append::<K, V>(first.hash(&slots.seed), first.key, first.value, &mut bytes),
             }
             self.combined.push(&bytes, bytes.len(), blocks);
         }
