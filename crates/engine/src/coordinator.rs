@@ -45,7 +45,7 @@ use self::prepare::{Kind, Prepared};
 use self::stages::Stages;
 use crate::checkpoint::{Checkpoint, Facts};
 use crate::datum::Datum;
-use crate::error::{Asked, Error, Result};
+use crate::error::{Asked, Error, Result, gave};
 use crate::exchange::JobIsOver;
 use crate::iterate::{Next, Step};
 use crate::job::{Job, Progress};
@@ -215,9 +215,10 @@ fn supervise<J: MapReduce>(
         match attempt(&mut kept) {
             Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
                 kept.tell(&format!(
-                    "{place} gave {first} pairs when it was mapped first, and {again} others when it was mapped again after a death. \
+                    "{place} {} when it was mapped again after a death. \
                      Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but its split \
-                     would have spared that"
+                     would have spared that",
+                    gave(first, again)
                 ));
                 kept.anew += 1;
             }

@@ -8,11 +8,13 @@ use crate::datum::Datum;
 use crate::key;
 use crate::seed::Seed;
 
-/// The pairs that a task has emitted: how many, and the sum of their hashes.
+/// What a task has made: how many pairs, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub pairs: u64,
     pub sum: u64,
+    /// The sum of the hashes of all that it has changed in shared outputs.
+    pub changes: u64,
 }
 
 impl Digest {

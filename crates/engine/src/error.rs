@@ -339,7 +339,8 @@ pub enum Error {
     },
     /// A worker died, its part of the result had to be made again, and a task gave other pairs than the first time.
     #[error(
-        "{place} gave {first} pairs when it was mapped first, and {again} others when it was mapped again after a death{}. What was made of the first does not fit the others, so the job stopped. Let the map function depend on nothing but its split: seed random numbers with its place, and use no clock and no order that changes; and let nobody write to the input",
+        "{place} {} when it was mapped again after a death{}. What was made of the first does not fit the others, so the job stopped. Let the map function depend on nothing but its split: seed random numbers with its place, and use no clock and no order that changes; and let nobody write to the input",
+        gave(*first, *again),
         begun_anew(*anew)
     )]
     Unrepeatable {
@@ -347,7 +348,8 @@ pub enum Error {
         place: String,
         /// Pairs that it gave the first time.
         first: u64,
-        /// Pairs that it gave when it was mapped again; if that is the same number, they are other pairs.
+        /// Pairs that it gave when it was mapped again; if that is the same number, they are other pairs, or it has written
+        /// something else into a shared output.
         again: u64,
         /// How often the job had begun anew before, because of the same.
         anew: u32,
@@ -360,6 +362,14 @@ pub enum Error {
         /// What it says.
         source: io::Error,
     },
+}
+
+/// What a task did two times.
+pub(crate) fn gave(first: u64, again: u64) -> String {
+    match (first, again) {
+        (0, 0) => "wrote something into a shared output when it was mapped first, and something else".into(),
+        _ => format!("gave {first} pairs when it was mapped first, and {again} others"),
+    }
 }
 
 fn at(offset: u64) -> String {

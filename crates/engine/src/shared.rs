@@ -39,7 +39,7 @@ pub(crate) use written::Given;
 
 const JOB_WORDS: usize = 16;
 const PARTITION_WORDS: usize = 8;
-const DIGEST_WORDS: usize = 2;
+const DIGEST_WORDS: usize = 4;
 const PIECE_WORDS: usize = 2;
 const SET_ASIDE_WORDS: usize = 2;
 const SLOT_WORDS: usize = 192;

@@ -38,8 +38,10 @@ use gristmill_os::{Original, PrivateView};
 use gristmill_page::Master;
 use gristmill_ring::Latch;
 
+use crate::Short;
 use crate::diff::{Clash, merge};
 use crate::error::{Asked, Error, Result};
+use crate::seed::Seed;
 
 /// OS pages of the master that are faulted in together.
 const PREFAULT_OS_PAGES: usize = 64;
@@ -219,13 +221,24 @@ struct View {
     twin: Option<PrivateView>,
     /// One OS page of zeros: the twin of every page when there is no original.
     zeros: Vec<u64>,
+    /// What the task has written, in bytes, from when it is looked at until it is merged.
+    written: Vec<Range<usize>>,
 }
 
 impl View {
     fn of(original: Option<&Original>, bytes: usize) -> io::Result<View> {
         let own = original.map_or_else(|| PrivateView::of_zeros(bytes), PrivateView::of)?;
         let zeros = vec![0; os_page_bytes() / size_of::<u64>()];
-        Ok(View { own, twin: original.map(PrivateView::of).transpose()?, zeros })
+        Ok(View { own, twin: original.map(PrivateView::of).transpose()?, zeros, written: Vec::new() })
+    }
+
+    /// The numbers of the OS pages that the task has written and that are not as they were.
+    fn changed(&self) -> impl Iterator<Item = usize> {
+        let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
+        self.written.iter().flat_map(os_pages).filter(|os_page| {
+            let (twin, own) = self.twin_and_own(*os_page);
+            twin != own
+        })
     }
 
     /// One OS page: as it was when the job, or this step, began, and as it is now.
@@ -296,10 +309,22 @@ impl Scope {
         self.in_use.store(false, Ordering::Release);
     }
 
+    /// The sum of the hashes of all OS pages that the task has changed, which will be merged.
+    fn changes(&self, number: usize, seed: &Seed) -> std::result::Result<u64, String> {
+        let view = self.view().expect("a worker that maps is attached");
+        let mut view = view.borrow_mut();
+        view.written = view.own.written().map_err(|error| format!("the page map of a shared output: {error}"))?;
+        let hash = |os_page: usize| {
+            let content = seed.hash_long(cast_slice(view.twin_and_own(os_page).1));
+            seed.hash(Short { words: [(number as u64) << 48 | os_page as u64, content], len: 16 })
+        };
+        Ok(view.changed().map(hash).fold(0, u64::wrapping_add))
+    }
+
     fn merge(&self, take: &impl Fn(Latch<'_>), merged: &impl Fn()) -> std::result::Result<u64, String> {
         let view = self.view().expect("a worker that maps is attached");
         let mut view = view.borrow_mut();
-        let runs = view.own.written().map_err(|error| format!("the page map of a shared output: {error}"))?;
+        let runs = std::mem::take(&mut view.written);
         let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
         let mut count = 0;
         for run in &runs {
@@ -407,6 +432,17 @@ impl<'j> Scopes<'j> {
         };
         VIEWS.set(self.scopes.iter().map(view).collect::<io::Result<_>>()?);
         Ok(())
+    }
+
+    /// A hash of what the task on this thread has changed. Asked for before the merge.
+    ///
+    /// # Errors
+    /// What the kernel says of a page map.
+    pub fn changes(&self, seed: &Seed) -> std::result::Result<u64, String> {
+        let scopes = self.scopes.iter().enumerate();
+        scopes
+            .map(|(number, scope)| scope.changes(number, seed))
+            .try_fold(0, |sum, hash| Ok(u64::wrapping_add(sum, hash?)))
     }
 
     /// Merges what the task on this thread has changed, and restores the views; returns the number of OS pages merged.

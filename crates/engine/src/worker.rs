@@ -358,8 +358,10 @@ impl<J: MapReduce> Mapper<J> {
             },
         };
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
+        let changes = changes_of_outputs(work, lane, task)?;
+        let digest = Digest { changes, ..digest };
         let Digest { pairs: again, .. } = digest;
-        let proved = work.shared.prove(task, lane.outbox.round, digest);
+        let proved = work.shared.prove(task, lane.outbox.round, digest, !work.outputs.is_empty());
         proved.map_err(|Digest { pairs: first, .. }| Failure::OtherPairs { task, first, again })?;
         merge_outputs(work, lane, task)?;
         lane.meter.add(Count::InputBytes, work.task_bytes(task));
@@ -427,6 +429,15 @@ fn map_task<J: MapReduce>(
     }
     narrow.finish();
     Ok(())
+}
+
+/// A hash of what a task has changed in shared outputs.
+fn changes_of_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<u64, Failure> {
+    if work.outputs.is_empty() {
+        return Ok(0);
+    }
+    lane.meter.enter(Phase::Merge);
+    work.outputs.changes(work.seed).map_err(|what| Failure::Conflict { task, what })
 }
 
 /// Merges what a task has changed in shared outputs.

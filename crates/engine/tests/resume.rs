@@ -8,6 +8,7 @@ mod common;
 mod planted;
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,7 @@ fn main() {
         [flag, seed, input, dir] if flag == "--job" => {
             return job(seed.parse().expect("a seed"), Path::new(input), Path::new(dir));
         }
+        [flag, input, dir] if flag == "--drawn" => return drawn_job(Path::new(input), Path::new(dir)),
         [count, seed] if !count.starts_with('-') => {
             return killed_jobs(count.parse().expect("a count"), seed.parse().expect("a seed"));
         }
@@ -35,6 +37,7 @@ fn main() {
     common::run(
         &[
             ("a_killed_job_continues_to_the_same_answer", killed),
+            ("a_killed_job_whose_keys_are_drawn_anew_counts_each_record_once_or_says_why_not", drawn),
             ("what_was_done_is_not_done_again", continued),
             ("a_job_that_is_done_only_delivers_its_result", delivered_again),
             ("a_worker_killed_at_any_moment_of_any_stage_changes_nothing", any_moment),
@@ -176,6 +179,69 @@ fn one(seed: u64) -> std::result::Result<(usize, usize), String> {
         }
     }
     unreachable!()
+}
+
+/// Counts records by keys that are drawn anew in each call.
+struct Drawn;
+
+impl MapReduce for Drawn {
+    type Key = u64;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        std::thread::sleep(Duration::from_millis(1));
+        let random = RandomState::new();
+        (0..split.bytes().len()).for_each(|record| out.emit(random.hash_one(record) % 1000, 1));
+    }
+}
+
+/// The process that runs such a job, until it is killed.
+fn drawn_job(input: &Path, dir: &Path) {
+    let job = Job::new(&Drawn, Input::paths([input])).records(Records::Fixed(1)).split_bytes(100).page_bytes(4096);
+    let job = job.workers(2).checkpoint(dir, "drawn", Duration::ZERO).on_news(|news| println!("{news}"));
+    let mut counted = 0;
+    match job.run_each(|_, count| counted += count) {
+        Ok(_) => println!("counted {counted}"),
+        Err(why @ Error::Unrepeatable { .. }) => println!("refused: {why}"),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// A job that drew its keys at random was killed, and a stage of its checkpoint might have been made of two runs of a task.
+fn drawn() {
+    let (dir, input) = input_of(&[b'r'; 4000]);
+    let (mut random, mut continued) = (Random(17), 0);
+    for job in 0..8 {
+        let checkpoint = dir.path().join(format!("checkpoint-{job}"));
+        for turn in 0..5 {
+            let paths = [&input, &checkpoint].map(|path| path.to_str().expect("a plain path"));
+            let mut job = start(&["--drawn", paths[0], paths[1]]);
+            let (began, moment) = (Instant::now(), Duration::from_micros(random.below(60_000)));
+            let (worker_too, mut is_killed) = (random.below(2) == 0, turn == 4);
+            let status = job.wait(WATCHDOG, |job| {
+                if !is_killed && began.elapsed() >= moment {
+                    if worker_too && let [worker, ..] = job.workers()[..] {
+                        kill(worker, Signal::KILL);
+                        std::thread::sleep(moment / 10);
+                    }
+                    kill(job.pid(), Signal::KILL);
+                    is_killed = true;
+                }
+            });
+            let status = status.expect("the job ends");
+            job.leftovers().expect("nothing is left");
+            let printed = job.printed();
+            continued += usize::from(resumed(&printed) > 0);
+            if status.success() {
+                let is_right = printed.contains("counted 4000\n") || printed.contains("Let the map function depend on");
+                assert!(is_right, "turn {turn}: {printed}");
+                break;
+            }
+            assert!(turn < 4 && status.code().is_none(), "turn {turn}: {status}: {printed}");
+        }
+    }
+    assert!(continued > 0, "no job was continued");
 }
 
 fn killed_jobs(count: u64, first: u64) {

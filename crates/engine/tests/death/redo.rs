@@ -398,6 +398,8 @@ pub fn costs() {
 /// Writes the place of each number somewhere among ten elements of an array.
 struct Scatter<'o> {
     array: &'o SharedOutput<u32>,
+    /// Pairs, too.
+    emits: bool,
 }
 
 impl MapReduce for Scatter<'_> {
@@ -412,29 +414,37 @@ impl MapReduce for Scatter<'_> {
         self.array.write(|array| {
             for number in first..first + count {
                 array[10 * number + random.below(10) as usize] = number as u32 + 1;
-                out.emit(random.next() as u32, 1);
+                if self.emits {
+                    out.emit(random.next() as u32, 1);
+                }
             }
         });
     }
 }
 
-/// An array held what two calls of the map function had written for one record.
+/// An array held what two calls of the map function had written for one record: the worker of the first had died after others could
+/// see what it had written, and before its task counted.
 pub fn arrays() {
     let (_dir, input) = numbers();
-    let mut begun_anew = 0;
-    for nth in 1..6 {
-        let mut array = SharedOutput::new("places", 10 * RECORDS as usize).expect("mapped");
-        let program = Scatter { array: &array };
-        let job = Job::new(&program, Input::paths([&input])).records(Records::Fixed(4)).split_bytes(SPLIT_BYTES);
-        let job = job.page_bytes(4096).map_workers(2).reduce_workers(2).writes(&array);
-        let outcome = job.die_at(4, Moment::Received, 3 * nth).run();
-        let (pairs, summary) = outcome.expect("nothing was delivered");
-        assert_eq!(pairs.len(), RECORDS as usize);
-        begun_anew += summary.begun_anew;
-        let written = array.values().chunks(10).map(|ten| ten.iter().filter(|element| **element > 0).count());
-        assert!(written.into_iter().all(|written| written == 1), "each record was written once");
+    let mut tally = Tally::default();
+    for (worker, moment, every) in
+        [(4, Moment::Received, 3), (1, Moment::Merged, 1), (1, Moment::Merged, 4), (1, Moment::Flushed, 1)]
+    {
+        for (nth, emits) in (1..6).flat_map(|nth| [(nth, true), (nth, false)]) {
+            let mut array = SharedOutput::new("places", 10 * RECORDS as usize).expect("mapped");
+            let program = Scatter { array: &array, emits };
+            let job = Job::new(&program, Input::paths([&input])).records(Records::Fixed(4)).split_bytes(SPLIT_BYTES);
+            let job = job.page_bytes(4096).map_workers(2).reduce_workers(2).writes(&array);
+            let outcome = job.die_at(worker, moment, every * nth).run();
+            let (pairs, summary) = outcome.expect("nothing was delivered");
+            assert_eq!(pairs.len(), if emits { RECORDS as usize } else { 0 });
+            let written = array.values().chunks(10).map(|ten| ten.iter().filter(|element| **element > 0).count());
+            assert!(written.into_iter().all(|written| written == 1), "each record was written once: {moment:?} {nth}");
+            tally.died += summary.deaths.len();
+            tally.begun_anew += summary.begun_anew;
+        }
     }
-    assert!(begun_anew > 0);
+    assert!(tally.begun_anew > 10, "{tally:?}");
 }
 
 /// A job went on behind the stages of its checkpoint, and mixed two runs of the stage in which a worker died.
