@@ -110,7 +110,7 @@ fn supervise<J: MapReduce>(
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let _guard = LimitIsAnError::new();
-    let Job { program, input, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
+    let Job { program, input, mut settings, reduce, progress, mut on_news, outputs, on_plan } = job;
     let kind = Kind {
         state,
         writes_outputs: !outputs.is_empty(),

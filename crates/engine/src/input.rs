@@ -389,7 +389,12 @@ impl Opened {
 
     /// The states of CSV before all places where a job with these settings and splits of `split_bytes` cuts a file;
     /// nothing for other records.
-    pub fn quotes(&self, settings: &Settings, split_bytes: u64) -> Result<HashMap<(usize, u64), State>> {
+    pub fn quotes(
+        &self,
+        settings: &Settings,
+        split_bytes: u64,
+        on_news: &mut Option<Box<dyn FnMut(&str) + '_>>,
+    ) -> Result<HashMap<(usize, u64), State>> {
         let Records::Csv(syntax) = settings.records else { return Ok(HashMap::new()) };
         let is_cut = |source: &Source| source.is_plain() && source.bytes > split_bytes;
         if !self.sources.iter().any(is_cut) {
@@ -400,7 +405,7 @@ impl Opened {
         let sources = self.sources.iter();
         let sources = sources.map(|source| Source::plain(source.name.clone(), source.path.clone(), bytes(source)));
         let opened = Opened { sources: sources.collect(), kept: Arc::default(), bad: Vec::new() };
-        quotes::states(Input::of(opened), settings, split_bytes, syntax)
+        quotes::states(Input::of(opened), settings, split_bytes, syntax, on_news)
     }
 }
 

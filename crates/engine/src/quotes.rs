@@ -165,30 +165,40 @@ impl MapReduce for Pieces {
 }
 
 /// The state before each piece of the files of `input` (by number and offset), among them all places where a job with
-/// these settings and splits of `split_bytes` cuts them. A job of its own finds out.
+/// these settings and splits of `split_bytes` cuts them. A job of its own finds out, which keeps to the limits of the one that it
+/// is for, and tells its news to the same.
 pub(crate) fn states(
     input: Input,
     settings: &Settings,
     split_bytes: u64,
     syntax: Syntax,
+    on_news: &mut Option<Box<dyn FnMut(&str) + '_>>,
 ) -> Result<HashMap<(usize, u64), State>> {
     let pieces = Pieces { syntax };
-    let mut job = Job::new(&pieces, input);
+    let mut job = Job::new(&pieces, input).on_news(|news| {
+        if let Some(tell) = on_news {
+            tell(&format!("looking for quotes: {news}"));
+        }
+    });
+    let ours = Settings::default();
     job.settings = Settings {
-        workers: settings.workers,
-        map_workers: settings.map_workers,
-        reduce_workers: settings.reduce_workers,
-        isolation: settings.isolation,
         split_bytes: Some(split_bytes),
+        chunk_bytes: None,
         records: Records::Fixed(1),
-        retries: settings.retries,
-        task_timeout: settings.task_timeout,
-        memory_bytes: settings.memory_bytes,
-        held_bytes: settings.held_bytes,
-        will_hold_bytes: settings.will_hold_bytes,
-        spill_dirs: settings.spill_dirs.clone(),
         sample: false,
-        ..job.settings
+        // A few numbers for each piece, in order, all of them.
+        order: ours.order,
+        limit: ours.limit,
+        buffer: ours.buffer,
+        combine: ours.combine,
+        combine_after: None,
+        deterministic: false,
+        keep_bytes: None,
+        // No record of theirs is bad, and what they find out is found out again when the job continues.
+        skip_bad_records: 0,
+        checkpoint: None,
+        fates: Vec::new(),
+        ..settings.clone()
     };
     let (transitions, _) = job.run()?;
     let mut states = HashMap::with_capacity(transitions.len());
@@ -268,5 +278,22 @@ mod tests {
             }
             prop_assert_eq!(State::default().last_end(&content, Syntax::default()), last);
         }
+    }
+
+    #[test]
+    fn the_look_for_quotes_keeps_to_the_limits_of_its_job() {
+        // It took memory and a spill folder of its own choice, whatever --memory and --spill-dir said.
+        let look = |change: fn(&mut Settings)| {
+            let mut settings = Settings { isolation: crate::Isolation::Thread, ..Settings::default() };
+            change(&mut settings);
+            let input = Input::bytes("table", &b"a,\"b\n\"\n".repeat(100)).expect("memory");
+            let states = states(input, &settings, 50, Syntax::default(), &mut None);
+            states.map(|states| states.len()).map_err(|why| why.to_string())
+        };
+        assert_eq!(look(|_| ()), Ok(14));
+        let why = look(|settings| settings.memory_bytes = Some(1)).expect_err("one byte");
+        assert!(why.contains("too little for this job"), "{why}");
+        let why = look(|settings| settings.spill_dirs = vec!["/no/such/folder".into()]).expect_err("no folder");
+        assert!(why.contains("the spill folder /no/such/folder"), "{why}");
     }
 }

@@ -85,6 +85,7 @@ impl<J: MapReduce> Prepared<J> {
         settings: &mut Settings,
         kind: Kind<'_>,
         on_plan: Option<Box<dyn FnMut(&[Choice]) + '_>>,
+        on_news: &mut Option<Box<dyn FnMut(&str) + '_>>,
     ) -> Result<Prepared<J>> {
         // 1. Whether it can run.
         settings.check()?;
@@ -172,7 +173,7 @@ impl<J: MapReduce> Prepared<J> {
             log.begin(of_log)?;
         }
         // 4. Tasks, and the room that they take.
-        let quotes = opened.quotes(settings, plan.split_bytes)?;
+        let quotes = opened.quotes(settings, plan.split_bytes, on_news)?;
         let Budget { decoder_bytes, unpack_bytes, .. } = plan.budget;
         let sources = match decoder_bytes + unpack_bytes {
             0 => opened.sources.clone(),
