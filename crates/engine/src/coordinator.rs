@@ -117,8 +117,8 @@ fn supervise<J: MapReduce>(
         writes_result: writing.is_some(),
         reduces: reduce.is_some(),
     };
-    let mut prepared = Prepared::new(program, &input, &mut settings, kind, on_plan)?;
-    let checkpoint = prepared.checkpoint.take();
+    let mut prepared = Prepared::new(program, &input, &mut settings, kind, on_plan, &mut on_news)?;
+    let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
     let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
     let Prepared { plan, tasks, ranges, .. } = &prepared;
     let written = match (writing, ranges) {
@@ -131,7 +131,7 @@ fn supervise<J: MapReduce>(
     };
     let iterates = state.is_some();
     let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
-    let mut kept = Kept { progress, on_news, deaths: Vec::new(), checkpoint, delivered: false, anew: 0 };
+    let mut kept = Kept { progress, on_news, deaths: Vec::new(), checkpoint, sampler, delivered: false, anew: 0 };
     let mut attempt = |kept: &mut Kept<'_>| {
         let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
         pages.region().ask_for_huge_pages();
@@ -167,6 +167,7 @@ fn supervise<J: MapReduce>(
                 bad_records: Vec::new(),
                 places_aside: HashSet::new(),
                 done: 0,
+                told: (0, 0),
                 tasks: 0,
                 first_round: 0,
                 placed: None,
@@ -234,6 +235,8 @@ struct Kept<'p> {
     deaths: Vec<String>,
     /// Where the job goes on, if it keeps that.
     checkpoint: Option<(Checkpoint, Facts)>,
+    /// Who has looked at the input, until it has ended.
+    sampler: Option<Child>,
     /// The caller has seen something of the result, or it is being written.
     delivered: bool,
     /// How often the job has begun anew.
@@ -302,6 +305,8 @@ struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     places_aside: HashSet<(usize, u64)>,
     /// All tasks below this one are done in this round.
     done: usize,
+    /// The round that progress was told of last, and how many bytes of it were done.
+    told: (u32, u64),
     /// Tasks of all steps so far.
     tasks: usize,
     /// The first round of the running step.
@@ -494,6 +499,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, settings, .. } = *self.work;
         // 1. Bad records, errors and deaths.
+        if self.kept.sampler.as_mut().is_some_and(|sampler| !matches!(sampler.try_wait(), Ok(None))) {
+            self.kept.sampler = None;
+        }
         self.hear()?;
         for at in 0..self.hands.len() {
             let slot = self.hands[at].role.slot;
@@ -580,6 +588,15 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
             let Work { tasks, .. } = *self.work;
             let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
             let done_bytes: u64 = done.map(|task| self.work.task_bytes(task)).sum();
+            let reached = self.hands.iter().filter_map(|hand| {
+                let (task, _) = shared.task(hand.role.slot)?;
+                let is_running = !matches!(hand.body, Body::Gone) && !shared.is_done(task);
+                is_running.then(|| shared.reached(hand.role.slot).min(self.work.task_bytes(task)))
+            });
+            // What was read once and is mapped again is not told twice.
+            let (of, most_bytes) = self.told;
+            let done_bytes = (done_bytes + reached.sum::<u64>()).max(if of == round { most_bytes } else { 0 });
+            self.told = (round, done_bytes);
             let bytes = |tasks: std::ops::Range<usize>| tasks.map(|task| self.work.tasks.bytes(task)).sum::<u64>();
             let (before_bytes, total_bytes) = match &self.stages {
                 Some(_) => (bytes(0..shared.input_task(0)), bytes(0..tasks.len())),
@@ -669,6 +686,7 @@ impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
             Body::Process(child) => Some(child.pidfd()),
             Body::Thread(_) | Body::Gone => None,
         }));
+        fds.extend(self.coordinator.kept.sampler.as_ref().map(Child::pidfd));
         // A poll that fails has found nothing; the next look at the workers will say why.
         drop(poll(&fds, self.timeout_ms));
         bell.drain();

@@ -110,6 +110,18 @@ impl Decoder {
         Ok(Decoder { compression, memory, member: Some(Member::new(compression, stored, &start, memory)?) })
     }
 
+    /// Bytes of the file up to which it has read; `None` at the end of the stretch.
+    pub fn reached(&self) -> Option<u64> {
+        let stored = match self.member.as_ref()? {
+            Member::Plain(stored) => stored,
+            Member::Gzip(decoder) => decoder.get_ref(),
+            Member::Zstd(decoder) => decoder.get_ref(),
+            Member::Bzip2(decoder) => decoder.get_ref(),
+            Member::Xz(decoder) => decoder.get_ref(),
+        };
+        Some(stored.get_ref().range.start)
+    }
+
     /// The decoder of the member that begins here; `None` where the stretch ends, padded with zeros or not.
     fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
         let Some(compression) = self.compression else { return Ok(None) };

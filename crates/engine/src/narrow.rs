@@ -34,7 +34,7 @@ use crate::worker::Work;
 /// Maps a task, with care where that is needed.
 pub(crate) struct Narrow<'w, J: MapReduce> {
     work: &'w Work<'w, J>,
-    slot: usize,
+    pub slot: usize,
     /// Neither has a worker died of this task, nor does the job set records aside.
     pub is_plain: bool,
     /// A worker died of this task: the task timeout is that of a piece of it.

@@ -126,9 +126,13 @@ impl Reader {
         if whole == 0 {
             return Ok(());
         }
+        let reached = match &self.open {
+            Some((_, Open::Packed(content))) => content.reached(),
+            _ => offset + whole as u64,
+        };
         let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
         let (state, records) = (&self.state[..], tasks.records);
-        let mut split = Split { bytes, source, index, offset, records, state, rejected: None };
+        let mut split = Split { bytes, source, index, offset, reached, records, state, rejected: None };
         visit(&mut split);
         match split.rejected {
             None => Ok(()),

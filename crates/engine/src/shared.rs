@@ -93,6 +93,8 @@ enum Slot {
     PlaceBytes,
     /// The task + 1 that the worker, now dead, died of at that place.
     DiedOf,
+    /// Bytes of the files of its task that it has read, as they are stored.
+    Reached,
     /// 1 while the worker waits until there is room for what it has to tell of bad records.
     Asks,
     /// A [`Reducing`].
@@ -377,7 +379,18 @@ impl<'p> Shared<'p> {
     /// Says that `slot` begins to work on `task`.
     pub fn begin_task(&self, slot: usize, task: usize, now_ns: u64) {
         self.slot(slot, Slot::TaskStartNs).store(now_ns, Ordering::Relaxed);
+        self.set_reached(slot, 0);
         self.slot(slot, Slot::Task).store(task as u64 + 1, Ordering::Release);
+    }
+
+    /// Says how many bytes of the files of its task `slot` has read, as they are stored.
+    pub fn set_reached(&self, slot: usize, bytes: u64) {
+        self.slot(slot, Slot::Reached).store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes of the files of its task `slot` has read.
+    pub fn reached(&self, slot: usize) -> u64 {
+        self.slot(slot, Slot::Reached).load(Ordering::Relaxed)
     }
 
     /// Says that `slot` works on no task. The time of its start stays, because the coordinator may be about to

@@ -226,6 +226,13 @@ pub(crate) struct Content {
     pub at: u64,
 }
 
+impl Content {
+    /// Bytes of the file up to which it has been read.
+    pub fn reached(&self) -> u64 {
+        self.decoder.reached().unwrap_or(self.packing.cuts[self.stretch + 1].stored)
+    }
+}
+
 impl Read for Content {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if to.is_empty() {

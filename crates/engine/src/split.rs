@@ -13,6 +13,8 @@ pub struct Split<'a> {
     /// The number of the source.
     pub(crate) index: usize,
     pub(crate) offset: u64,
+    /// Bytes of the file, as it is stored, that have been read for it and for what precedes it.
+    pub(crate) reached: u64,
     pub(crate) state: &'a [u8],
     pub(crate) records: Records,
     /// What was said first against it: about which byte of the file, and what.

@@ -417,8 +417,14 @@ fn map_task<J: MapReduce>(
         work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
         return Ok(());
     }
+    let mut before_bytes = 0;
     for part in work.tasks.parts(work.shared.input_task(task)) {
+        // Only a file that cannot be cut is a part for so long that somebody wants to see how far it is.
+        let is_whole = part.range.start == 0;
         reader.for_each_chunk(work.tasks, part, |split| {
+            if is_whole {
+                work.shared.set_reached(narrow.slot, before_bytes + split.reached.min(part.stored_bytes));
+            }
             if !narrow.is_plain {
                 return narrow.map(split, buffer);
             }
@@ -426,6 +432,7 @@ fn map_task<J: MapReduce>(
             work.program.map(split, buffer);
             narrow.end();
         })?;
+        before_bytes += part.stored_bytes;
     }
     narrow.finish();
     Ok(())

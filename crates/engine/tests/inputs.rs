@@ -21,10 +21,66 @@ fn main() {
                 damage_is_an_error_that_names_the_file_and_the_place,
             ),
             ("rows_of_csv_are_never_cut", rows_of_csv_are_never_cut),
+            ("progress_is_seen_in_a_file_that_cannot_be_cut", progress_is_seen_in_a_file_that_cannot_be_cut),
+            (
+                "who_looked_at_the_input_is_reaped_while_the_job_runs",
+                who_looked_at_the_input_is_reaped_while_the_job_runs,
+            ),
             ("a_message_names_the_line_of_compressed_csv", a_message_names_the_line_of_compressed_csv),
         ],
         &[],
     );
+}
+
+/// Counts processes that have ended and that the coordinator has not reaped, and takes its time.
+struct Slow;
+
+impl MapReduce for Slow {
+    type Key = u32;
+    type Value = u64;
+    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let coordinator = std::os::unix::process::parent_id();
+        let processes = fs::read_dir("/proc").expect("listed").flatten();
+        let is_zombie = |entry: &fs::DirEntry| {
+            let facts = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            let after_name = facts.rsplit_once(") ").map_or("", |(_, rest)| rest);
+            after_name.starts_with(&format!("Z {coordinator} "))
+        };
+        out.emit(0, split.bytes().len() as u64);
+        // The first ones may be looked at while it ends.
+        if split.offset() > 300_000 {
+            out.emit(1, processes.filter(is_zombie).count() as u64);
+        }
+    }
+}
+
+fn progress_is_seen_in_a_file_that_cannot_be_cut() {
+    // The bar of a .gz stood at 0 % until it was read to its end.
+    let mut random = Random(5);
+    let content: Vec<u8> = (0..75_000).flat_map(|_| format!("{:07x}\n", random.next() >> 36).into_bytes()).collect();
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let (_dir, path) = packed(packing, &content);
+        let stored_bytes = fs::metadata(&path).expect("it is there").len();
+        let mut seen = Vec::new();
+        let job = Job::new(&Slow, Input::paths([&path])).workers(2).chunk_bytes(16 << 10);
+        let job = job.on_progress(|progress| seen.push((progress.done_bytes, progress.total_bytes)));
+        job.run().expect("it runs");
+        assert!(seen.is_sorted(), "{packing:?}: {seen:?}");
+        assert!(seen.iter().all(|(done, total)| done <= total && *total == stored_bytes), "{packing:?}: {seen:?}");
+        let is_between = |(done, total): &(u64, u64)| (total / 10..total * 95 / 100).contains(done);
+        assert!(seen.iter().any(is_between), "{packing:?}: {seen:?}");
+    }
+}
+
+fn who_looked_at_the_input_is_reaped_while_the_job_runs() {
+    // `ps` showed a dead child of the command for as long as the command ran.
+    let (_dir, path) = common::input_of(&b"rye\n".repeat(150_000));
+    let job = Job::new(&Slow, Input::paths([&path])).split_bytes(16 << 10);
+    let (sums, _) = job.run().expect("it runs");
+    assert_eq!((sums.get(0), sums.get(1)), (Some(600_000), Some(0)), "zombies");
 }
 
 fn text() -> Vec<u8> {

@@ -74,7 +74,7 @@ pub(super) struct Prepared<J: MapReduce> {
     /// Keeps what was copied from streams.
     _opened: Arc<Opened>,
     /// Who has looked at the input ends while the workers start.
-    _child: Option<Child>,
+    pub sampler: Option<Child>,
 }
 
 impl<J: MapReduce> Prepared<J> {
@@ -145,7 +145,7 @@ impl<J: MapReduce> Prepared<J> {
             iterates: kind.state.is_some(),
             passes: kind.state.is_none() && !kind.reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
         };
-        let (sample, child) = match kind.writes_outputs {
+        let (sample, sampler) = match kind.writes_outputs {
             false => Sample::take(program, settings, &opened.sources, kind.state.unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
@@ -204,10 +204,10 @@ impl<J: MapReduce> Prepared<J> {
             state_bytes: kind.state.map_or(0, <[u8]>::len),
             bad_records: settings.skip_bad_records as usize,
         };
-        let (_opened, _child) = (opened, child);
+        let _opened = opened;
         // What a stream was taken to have is not known.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
-        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, room, _opened, _child })
+        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, room, _opened, sampler })
     }
 
     /// The shape of the region.
