@@ -87,6 +87,10 @@ impl std::error::Error for ForkError {
 ///
 /// What was printed to standard output before is flushed first, so that it does not appear twice.
 ///
+/// A fork copies every value, also those whose types say that there is one of them. Where such a value stands for shared
+/// memory (the sender of a slot, a latch that is held), the caller sees to it that one of the two processes leaves it alone; this
+/// function is no `unsafe fn`, and nothing proves it. The engine forks before a slot is claimed, and workers claim their own.
+///
 /// # Errors
 ///
 /// [`ForkError::ThreadsRunning`] when this process runs other threads, [`ForkError::Kernel`] when

@@ -12,6 +12,11 @@
 //! Pages of a dead worker are taken back only with a proof that it was that worker which has ended
 //! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread.
 //!
+//! Four functions promise less than their types say. [`Shelf::read`], [`Shelf::clear`], [`Master::settle`] and
+//! [`Master::settled_bytes`] are no `unsafe fn`, although they are sound only as long as their callers keep what their documents ask
+//! for: that nobody still reads a generation which is cleared, and that no task runs while a master is settled. No token proves that yet.
+//! The engine is their only caller, and it calls the last three between two steps alone, when every task is committed.
+//!
 //! What must stay, and be read by many, lies on the [`Shelf`]; its promise is its own (`shelf.rs`).
 //!
 //! ```text
