@@ -47,6 +47,7 @@ fn main() {
             ("few_file_descriptors_are_enough_or_an_error", few_descriptors),
             ("a_worker_stopped_at_any_moment_is_ended_by_the_task_timeout", stops::at_moments),
             ("a_job_whose_workers_are_stopped_one_after_the_other_ends", stops::from_outside),
+            ("a_stopped_worker_that_holds_a_latch_is_ended_and_the_others_go_on", stops::holding_a_latch),
             ("a_reduce_function_that_only_sleeps_is_ended_by_the_task_timeout", stops::sleepy_reduce),
             ("a_job_that_was_suspended_goes_on_as_if_nothing_had_been", stops::suspended),
             ("what_panics_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),

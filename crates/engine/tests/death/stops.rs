@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gristmill::{Error, Input, Job, Moment, Records};
+use gristmill::{Emit, Error, Input, Job, MapReduce, Moment, Records, SharedOutput, Split};
 use rustix::process::Signal;
 
 use crate::common::{self, Case, Places, Random, WATCHDOG, input_of, oracle, random_text};
@@ -48,6 +48,40 @@ pub fn at_moments() {
     let (pairs, summary) = ran.expect("both are replaced");
     case.judge(&input, pairs).unwrap_or_else(|why| panic!("{why}: {:#?}", summary.deaths));
     assert!(!summary.deaths.is_empty(), "somebody was stopped");
+}
+
+/// Marks each record in an array of one OS page, of which all tasks want the latch.
+struct Marks<'o> {
+    array: &'o SharedOutput<u32>,
+}
+
+impl MapReduce for Marks<'_> {
+    type Key = u32;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u32, u64>) {
+        std::thread::sleep(Duration::from_millis(1));
+        let first = split.offset() as usize;
+        self.array.write(|array| (first..first + split.bytes().len()).for_each(|record| array[record] += 1));
+    }
+}
+
+/// A worker that was stopped while it held the latch of an OS page kept all others waiting for it.
+pub fn holding_a_latch() {
+    const RECORDS: usize = 300;
+    let (_dir, input) = input_of(&[b'r'; RECORDS]);
+    for moment in [Moment::Latched, Moment::Merged] {
+        for worker in [1, 2] {
+            let mut array = SharedOutput::new("marks", RECORDS).expect("mapped");
+            let program = Marks { array: &array };
+            let job = Job::new(&program, Input::paths([&input])).records(Records::Fixed(1)).split_bytes(4).workers(2);
+            let job = job.writes(&array).task_timeout(TIMEOUT).retries(9).stop_at(worker, moment, 1);
+            let (_, summary) = job.run().unwrap_or_else(|why| panic!("{moment:?}: {why}"));
+            assert!(array.values().iter().all(|marks| *marks == 1), "{moment:?}: {:#?}", summary.deaths);
+            let stopped = summary.deaths.iter().filter(|death| death.contains("it was stopped (by SIGSTOP")).count();
+            assert!(stopped > 0, "{moment:?}: {:#?}", summary.deaths);
+        }
+    }
 }
 
 fn job_input() -> PathBuf {
