@@ -350,7 +350,7 @@ impl Datum for Sum {
     }
     /// Of all that is written, without writing it: every pair that is emitted is hashed.
     #[inline(always)]
-    fn digest(sum: Sum) -> u64 {
+    fn digest(sum: Sum) -> Option<u64> {
         let fold = |a: u64, b: u64| {
             let product = u128::from(a) * u128::from(b);
             product as u64 ^ (product >> 64) as u64
@@ -359,7 +359,7 @@ impl Datum for Sum {
         // Digits of pi: any numbers without a pattern would do.
         let lower = fold(sum.lower[0] ^ 0x243f_6a88_85a3_08d3, sum.lower[1] ^ 0x1319_8a2e_0370_7344);
         let upper = fold(sum.upper[0] ^ 0xa409_3822_299f_31d0, sum.upper[1] ^ 0x082e_fa98_ec4e_6c89);
-        fold(lower ^ 0x4528_21e6_38d0_1377, upper ^ kind ^ 0xbe54_66cf_34e9_0c6c)
+        Some(fold(lower ^ 0x4528_21e6_38d0_1377, upper ^ kind ^ 0xbe54_66cf_34e9_0c6c))
     }
     fn to_text(sum: Sum, to: &mut Vec<u8>) {
         let written = match sum.value() {
