@@ -37,7 +37,7 @@ impl<const N: usize> Fields<N> {
     }
 
     /// Calls `take` with the fields of a line; what is wrong with them.
-    fn row(&self, line: &[u8], take: &mut impl FnMut([&[u8]; N]) -> Result<(), Fault>) -> Result<(), String> {
+    pub fn row(&self, line: &[u8], take: &mut impl FnMut([&[u8]; N]) -> Result<(), Fault>) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(line);
         let found = json.deserialize_map(self).and_then(|found| json.end().map(|()| found)).map_err(|error| {
             // A line of its own has no other line to name.

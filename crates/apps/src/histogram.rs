@@ -289,6 +289,15 @@ impl Tables {
     }
 }
 
+/// The header of a BMP file says where its pixels are, within the file.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let header = &bytes[..bytes.len().min(BMP_HEADER_BYTES)];
+    let Ok(found) = pixels(header, bytes.len() as u64) else { return };
+    assert!(found.row <= found.stride && found.end <= bytes.len() as u64, "{found:?}");
+    Tables([[0; 256]; 3 * LANES]).count_rows(found, 0, bytes);
+}
+
 #[cfg(test)]
 mod fuzz {
     use super::*;

@@ -20,6 +20,9 @@
 mod columns;
 mod error;
 mod fields;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod group_by;
 mod heading;
 mod histogram;

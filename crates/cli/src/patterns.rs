@@ -97,7 +97,7 @@ fn entries(directory: &Path, name: &[u8], found: &mut Vec<PathBuf>) -> Vec<(Path
 }
 
 /// True if a whole name matches a pattern.
-fn is_match(pattern: &[u8], name: &[u8]) -> bool {
+pub fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     if name.starts_with(b".") && !pattern.starts_with(b".") {
         return false;
     }

@@ -190,7 +190,7 @@ impl Facts {
 ///
 /// # Errors
 /// What the system says, and that a whole line is no fact.
-fn parse(log: impl Read) -> io::Result<(Facts, u64)> {
+pub(crate) fn parse(log: impl Read) -> io::Result<(Facts, u64)> {
     let (mut facts, mut end, mut number, mut line) = (Facts::default(), 0, 0, Vec::new());
     let mut log = BufReader::new(log);
     loop {

@@ -26,6 +26,9 @@ mod exchange;
 mod explain;
 mod fate;
 mod finish;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod gather;
 mod input;
 mod iterate;

@@ -21,7 +21,7 @@ use crate::shared::Failure;
 use crate::spill::{Extent, Spill};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"grun");
-const HEADER_BYTES: usize = 16;
+pub(crate) const HEADER_BYTES: usize = 16;
 /// Blocks that are not even tried after one that did not pack well.
 const UNTRIED: u32 = 15;
 /// Larger blocks, of one pair each, are not packed: LZ4 takes no more than 2 GiB.
@@ -170,7 +170,7 @@ fn pays(bytes: usize, packed_bytes: usize, pack_ns: u64, write_ns_per_byte: f64)
     saved_bytes >= bytes / 8 && 2.0 * saved_bytes as f64 * write_ns_per_byte > 1.25 * pack_ns as f64
 }
 
-fn checksum(block: &[u8]) -> u32 {
+pub(crate) fn checksum(block: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&block[..12]);
     hasher.update(&block[HEADER_BYTES..]);
@@ -291,13 +291,13 @@ impl<K: Key, V: Datum> RunReader<K, V> {
 }
 
 /// What the header of a block says.
-struct Stored {
-    pairs_bytes: usize,
-    is_packed: bool,
+pub(crate) struct Stored {
+    pub pairs_bytes: usize,
+    pub is_packed: bool,
 }
 
 /// The header of `block`, if it is what was written.
-fn check(block: &[u8]) -> Option<Stored> {
+pub(crate) fn check(block: &[u8]) -> Option<Stored> {
     let word = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
     let (pairs_bytes, stored) = (word(4)? as usize, word(8)? as usize);
     let intact = word(0)? == MAGIC

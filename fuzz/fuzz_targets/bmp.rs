@@ -1,0 +1,5 @@
+//! Headers of BMP.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gristmill_apps::fuzz::bmp(bytes));

@@ -1,0 +1,13 @@
+//! What stands behind options: sizes and durations.
+
+#![no_main]
+
+#[path = "../../crates/cli/src/units.rs"]
+mod units;
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    drop(units::bytes(text));
+    if let Ok(duration) = units::duration(text) {
+        assert!(!duration.is_zero());
+    }
+});

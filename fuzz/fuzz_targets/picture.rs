@@ -1,0 +1,5 @@
+//! PNG and JPEG.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gristmill_apps::fuzz::picture(bytes));
