@@ -117,7 +117,8 @@ fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
 
 /// Commands to copy, one per line.
 fn commands(lines: &[String]) -> String {
-    format!("<pre class='commands'>{}</pre>", escape(&lines.join("\n")))
+    let lines: Vec<String> = lines.iter().map(|line| escape(line)).collect();
+    format!("<pre class='commands'>{}</pre>", lines.join("\n"))
 }
 
 /// A table of winners.
