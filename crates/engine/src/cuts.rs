@@ -89,14 +89,16 @@ impl Cuts {
         }
     }
 
-    /// The cuts, the last of them at the end of the file.
-    fn finish(mut self, bytes: u64) -> Vec<Cut> {
+    /// The cuts, the last of them at the end of the file. A file that says it has no content has none: nobody would read it, and
+    /// so nobody would notice if that is wrong.
+    fn finish(mut self, bytes: u64) -> Option<Vec<Cut>> {
         let end = Cut { stored: bytes, ..self.end };
         match self.found.last_mut() {
-            Some(last) if last.content == end.content && last.content > 0 => *last = end,
+            _ if end.content == 0 => return None,
+            Some(last) if last.content == end.content => *last = end,
             _ => self.found.push(end),
         }
-        self.found
+        Some(self.found)
     }
 }
 
@@ -130,7 +132,7 @@ fn bgzip(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
             return Ok(None);
         }
     }
-    Ok(Some(cuts.finish(bytes)))
+    Ok(cuts.finish(bytes))
 }
 
 /// Number of frames, flags, magic.
@@ -174,7 +176,7 @@ fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
         at += wanted as u64;
     }
     // 3. The frames lie between the beginning and the table, which the last stretch takes along.
-    Ok((cuts.end.stored == table_at).then(|| cuts.finish(bytes)))
+    Ok((cuts.end.stored == table_at).then(|| cuts.finish(bytes)).flatten())
 }
 
 /// Reads at `at` until `to` is full or the file ends; returns how much there was.
@@ -203,9 +205,17 @@ mod tests {
             cuts.push(20, CONTENT_BYTES_MIN).expect("nothing overflows");
             assert!(cuts.found.len() <= CUTS_MAX, "{} of {member}", cuts.found.len());
         }
-        let found = cuts.finish(200_000);
+        let found = cuts.finish(200_000).expect("content");
         assert!(found.len() > CUTS_MAX / 4 && found.is_sorted_by_key(|cut| cut.content), "{found:?}");
         assert!(found.iter().all(|cut| cut.stored == 200_000 || cut.content == cut.stored / 20 * CONTENT_BYTES_MIN));
         assert!(Cuts::new().push(u64::MAX, u64::MAX).is_none());
+    }
+
+    /// A bgzip file whose damaged blocks said that they are empty was an empty file, without a word.
+    #[test]
+    fn a_file_that_says_it_is_empty_is_decoded_from_its_beginning() {
+        let mut cuts = Cuts::new();
+        cuts.push(178, 0).expect("nothing overflows");
+        assert!(cuts.finish(178).is_none());
     }
 }
