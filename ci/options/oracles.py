@@ -104,7 +104,7 @@ def keys_for(rng, style, is_json):
     keys += ["a,b", 'a"b', "a\nb", "0", "a\tb", "it's"]
     if is_json:
         return set(keys)
-    # A field that begins with white space or with a quote which is none is not what is asked about here.
+    # Fields that begin with white space, or with a character that only looks like a quote, are not tested here.
     separators = set('"\'`\r\n\t ,;|:') if style.quote is None else set("\"'`\r") - {style.quote}
     return {"".join(letter for letter in key if letter not in separators) or "k" for key in keys}
 

@@ -281,7 +281,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Calls `take` with the fields of a row at these places; says what is wrong with it.
+/// Passes the fields of a row at these places to `take`, or returns why the row cannot be read.
 #[inline(always)]
 fn take_row<'r, const N: usize>(
     places: [usize; N],

@@ -89,7 +89,7 @@ pub(crate) struct Heading {
     pub line: ByteRecord,
     /// It has the names of the columns.
     pub is_header: bool,
-    /// Bytes of it, and of what is before it.
+    /// Bytes up to its end, with the empty lines above it.
     line_bytes: u64,
     /// Rows of data below it, or with it: some.
     pub rows: Vec<ByteRecord>,
