@@ -18,6 +18,7 @@ mod deaths;
 mod failures;
 mod overdue;
 mod prepare;
+mod results;
 mod set_aside;
 mod stages;
 mod steps;
@@ -43,22 +44,22 @@ use self::deaths::{End, look};
 use self::overdue::{Clock, Overdue, Rest};
 use self::prepare::{Kind, Prepared};
 use self::stages::Stages;
-use crate::checkpoint::{Checkpoint, Facts};
-use crate::datum::Datum;
+use crate::checkpoint::log::{Checkpoint, Facts};
+use crate::control::words::{COORDINATOR, Given, Place, Shared};
+use crate::coordinator::results::{Arrangement, Results};
+use crate::data::datum::Datum;
 use crate::error::{Asked, Error, Result, gave};
-use crate::exchange::JobIsOver;
-use crate::iterate::{Next, Step};
-use crate::job::{Job, Progress};
-use crate::map_reduce::MapReduce;
-use crate::narrow::{be_quiet, panic_message};
-use crate::output::{self, Summary};
-use crate::ranges::Ranges;
-use crate::results::{Arrangement, Results};
-use crate::settings::{Isolation, Order};
-use crate::shared::{COORDINATOR, Given, Place, Shared};
-use crate::shared_output::Scopes;
-use crate::worker::{Role, Work, work};
-use crate::written::{Part, Writing, Written};
+use crate::exchange::lane::JobIsOver;
+use crate::job::builder::{Job, Progress};
+use crate::output::outcome::{self, Summary};
+use crate::output::parts::{Part, Writing, Written};
+use crate::plan::settings::{Isolation, Order};
+use crate::program::map_reduce::MapReduce;
+use crate::shared_output::array::Scopes;
+use crate::steps::step::{Next, Step};
+use crate::survey::ranges::Ranges;
+use crate::worker::bad_record_search::{be_quiet, panic_message};
+use crate::worker::main_loop::{Role, Work, work};
 
 /// How long the coordinator sleeps at most when progress or a timeout is wanted.
 const TICK: Duration = Duration::from_millis(100);
@@ -196,7 +197,7 @@ fn supervise<J: MapReduce>(
                 workers: coordinator
                     .hands
                     .iter()
-                    .map(|hand| output::Worker {
+                    .map(|hand| outcome::Worker {
                         number: hand.role.slot,
                         maps: hand.role.maps,
                         reduces: hand.role.reduces.is_some(),

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::input::in_proc;
-use crate::memory::Memory;
-use crate::quotes::State;
-use crate::records::{Records, Scan, Syntax};
-use crate::source::{Source, TaskMemory};
-use crate::{checkpoint, run};
+use crate::checkpoint::log;
+use crate::input::memory::Memory;
+use crate::input::paths::in_proc;
+use crate::input::quotes::State;
+use crate::input::records::{Records, Scan, Syntax};
+use crate::input::source::{Source, TaskMemory};
+use crate::spill::run;
 
 /// A file that may be compressed: its first bytes, the places where it can be cut, its headers, and its content.
 pub fn compressed(bytes: &[u8]) {
@@ -39,7 +40,7 @@ pub fn checkpoint(bytes: &[u8]) {
         [checksum.as_bytes(), line, b"\n"].concat()
     });
     for log in [bytes, &sealed.collect::<Vec<u8>>()] {
-        if let Ok((_, end)) = checkpoint::parse(log) {
+        if let Ok((_, end)) = log::parse(log) {
             assert!(end <= log.len() as u64);
         }
     }

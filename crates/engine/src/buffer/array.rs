@@ -1,13 +1,13 @@
 //! Append only: no table, no comparison, one copy per pair.
 
-use crate::counters::Count;
-use crate::digest::Digest;
-use crate::entry::short_hash;
-use crate::exchange::Lane;
-use crate::key;
-use crate::map_reduce::{Emit, MapReduce};
-use crate::partition::Partitioner;
-use crate::seed::Seed;
+use crate::control::counters::Count;
+use crate::data::digest::Digest;
+use crate::data::entry::short_hash;
+use crate::data::key;
+use crate::data::seed::Seed;
+use crate::exchange::lane::Lane;
+use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::partition::Partitioner;
 
 pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,

@@ -4,16 +4,16 @@
 //! epoch and appended to the pages of its partitions when the epoch commits, so each key is sent once per epoch; more often only if
 //! values have no fixed width and grow large.
 
-use crate::contract;
-use crate::counters::{Count, Phase};
-use crate::datum::{Datum, Key};
-use crate::digest::Digest;
-use crate::entry::{self, short_hash};
-use crate::exchange::Lane;
-use crate::key;
-use crate::map_reduce::{Emit, MapReduce, combiner};
-use crate::partition::Partitioner;
-use crate::seed::Seed;
+use crate::control::counters::{Count, Phase};
+use crate::data::contract;
+use crate::data::datum::{Datum, Key};
+use crate::data::digest::Digest;
+use crate::data::entry::{self, short_hash};
+use crate::data::key;
+use crate::data::seed::Seed;
+use crate::exchange::lane::Lane;
+use crate::program::map_reduce::{Emit, MapReduce, combiner};
+use crate::program::partition::Partitioner;
 
 /// What the buffer keeps from task to task: for each key its value, once there is one.
 pub(crate) struct DenseArray<V: Datum> {

@@ -10,15 +10,15 @@
 //! even past the queue, and the table is tried again later ([`Trial`]).
 
 use crate::buffer::slots::{KEYS_MAX, Slot, Slots, Stored};
-use crate::counters::{Count, Phase};
-use crate::datum::{Datum, Key, Short};
-use crate::digest::{Digest, weight};
-use crate::entry::{self, short_hash};
-use crate::exchange::Lane;
-use crate::key;
-use crate::map_reduce::{Emit, MapReduce, combiner};
-use crate::partition::Partitioner;
-use crate::seed::Seed;
+use crate::control::counters::{Count, Phase};
+use crate::data::datum::{Datum, Key, Short};
+use crate::data::digest::{Digest, weight};
+use crate::data::entry::{self, short_hash};
+use crate::data::key;
+use crate::data::seed::Seed;
+use crate::exchange::lane::Lane;
+use crate::program::map_reduce::{Emit, MapReduce, combiner};
+use crate::program::partition::Partitioner;
 
 /// Pairs in the queue.
 const QUEUE: usize = 64;

@@ -1,12 +1,12 @@
 //! Append only, in the order of the result: a pair goes to the range of pairs that it lies in.
 
-use crate::counters::Count;
-use crate::digest::Digest;
-use crate::exchange::Lane;
-use crate::key;
-use crate::map_reduce::{Emit, MapReduce};
-use crate::ranges::Ranges;
-use crate::seed::Seed;
+use crate::control::counters::Count;
+use crate::data::digest::Digest;
+use crate::data::key;
+use crate::data::seed::Seed;
+use crate::exchange::lane::Lane;
+use crate::program::map_reduce::{Emit, MapReduce};
+use crate::survey::ranges::Ranges;
 
 pub(crate) struct RangeBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,

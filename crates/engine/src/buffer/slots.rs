@@ -10,9 +10,9 @@
 use gristmill_os::memory::HugeArray;
 use gristmill_page::prefetch;
 
-use crate::datum::{Combine, Datum, Key, SHORT_BYTES, Short};
-use crate::entry::short_hash;
-use crate::key;
+use crate::data::datum::{Combine, Datum, Key, SHORT_BYTES, Short};
+use crate::data::entry::short_hash;
+use crate::data::key;
 
 /// Slots: 2 MiB of them for 8-byte values, one huge page and the size of a common second-level cache; measured best of
 /// 2^14 to 2^17.
@@ -200,8 +200,8 @@ impl<K: Key, V: Datum> Slots<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datum::Bytes;
-    use crate::seed::Seed;
+    use crate::data::datum::Bytes;
+    use crate::data::seed::Seed;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

@@ -11,10 +11,10 @@ use gristmill_os::ended::Ended;
 
 use super::overdue::Overdue;
 use super::{Body, Coordinator, Hand};
+use crate::control::words::{Failure, Place};
 use crate::error::{Error, Result};
-use crate::map_reduce::MapReduce;
-use crate::shared::{Failure, Place};
-use crate::worker::{Role, Work};
+use crate::program::map_reduce::MapReduce;
+use crate::worker::main_loop::{Role, Work};
 
 /// How a worker ended.
 pub(super) struct End {

@@ -1,11 +1,11 @@
 //! Errors that workers leave in their words, as the caller of the job reads them.
 
 use super::Coordinator;
+use crate::control::words::{Doing, Failure};
 use crate::error::{Error, explain_spill};
-use crate::keep::pair_bytes_max;
-use crate::map_reduce::MapReduce;
-use crate::records::Records;
-use crate::shared::{Doing, Failure};
+use crate::input::records::Records;
+use crate::program::map_reduce::MapReduce;
+use crate::steps::shelf_writer::pair_bytes_max;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// What a worker has left, with the names of files and folders.

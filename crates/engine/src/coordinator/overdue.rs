@@ -19,8 +19,8 @@ use gristmill_os::process::Activity;
 
 use super::{Body, Coordinator, TICK};
 use crate::error::{Asked, Result};
-use crate::map_reduce::MapReduce;
-use crate::worker::Work;
+use crate::program::map_reduce::MapReduce;
+use crate::worker::main_loop::Work;
 
 /// The coordinator looks every tick. Longer than this, and it was kept from it.
 const LATE_NS: u64 = 2 * TICK.as_nanos() as u64;

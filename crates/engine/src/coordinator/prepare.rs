@@ -5,23 +5,23 @@ use std::sync::Arc;
 use gristmill_os::process::{Child, threads_in_this_process};
 use gristmill_page::Shape;
 
-use crate::budget::Budget;
 use crate::buffer::HashTable;
-use crate::checkpoint::{self, Checkpoint, Facts};
-use crate::datum::{Datum, Key};
+use crate::checkpoint::log::{self, Checkpoint, Facts};
+use crate::control::words::Room;
+use crate::data::datum::{Datum, Key};
+use crate::data::seed::Seed;
 use crate::error::{Asked, Error, Result};
-use crate::explain::{Choice, explain};
-use crate::input::{Input, Opened};
-use crate::map_reduce::MapReduce;
-use crate::memory::Memory;
-use crate::plan::{self, Machine, Plan, ShelfShape};
-use crate::ranges::Ranges;
-use crate::sample::Sample;
-use crate::seed::Seed;
-use crate::settings::{Isolation, Order, Settings};
-use crate::shared::Room;
-use crate::source::{Source, TaskMemory};
-use crate::tasks::Tasks;
+use crate::input::memory::Memory;
+use crate::input::paths::{Input, Opened};
+use crate::input::source::{Source, TaskMemory};
+use crate::input::tasks::Tasks;
+use crate::plan::budget::Budget;
+use crate::plan::explain::{Choice, explain};
+use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
+use crate::plan::settings::{Isolation, Order, Settings};
+use crate::program::map_reduce::MapReduce;
+use crate::survey::ranges::Ranges;
+use crate::survey::sample::Sample;
 
 /// What a job does beside map and reduce.
 #[derive(Clone, Copy)]
@@ -133,7 +133,7 @@ impl<J: MapReduce> Prepared<J> {
         let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes =
             gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
-        let facts = plan::Program {
+        let facts = job_plan::Program {
             combines: J::COMBINE.is_some(),
             in_order: settings.combines_in_order::<J>(),
             keys: program.keys(),
@@ -231,6 +231,6 @@ fn open_checkpoint<J: MapReduce>(settings: &Settings, opened: &Opened) -> Result
             "what came through a pipe cannot be read again: write it to a file, or leave out --checkpoint".into(),
         ));
     }
-    let job = checkpoint::identity(&checkpoint.program, std::any::type_name::<J>(), settings, &opened.sources)?;
+    let job = log::identity(&checkpoint.program, std::any::type_name::<J>(), settings, &opened.sources)?;
     Checkpoint::open(&checkpoint.dir, &job).map(Some)
 }

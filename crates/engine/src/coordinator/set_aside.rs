@@ -3,11 +3,11 @@
 use std::io::{self, BufReader, Read, Write};
 
 use super::Coordinator;
+use crate::control::words::Place;
 use crate::error::{Error, Result};
-use crate::map_reduce::MapReduce;
-use crate::output::BadRecord;
-use crate::shared::Place;
-use crate::source::Source;
+use crate::input::source::Source;
+use crate::output::outcome::BadRecord;
+use crate::program::map_reduce::MapReduce;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Sets aside what workers have told of.

@@ -13,10 +13,10 @@
 use gristmill_os::clock::monotonic_ns;
 
 use super::Coordinator;
-use crate::checkpoint::{Checkpoint, Facts};
+use crate::checkpoint::log::{Checkpoint, Facts};
 use crate::error::Result;
-use crate::map_reduce::MapReduce;
-use crate::worker::Work;
+use crate::program::map_reduce::MapReduce;
+use crate::worker::main_loop::Work;
 
 /// A stage has at most so many times the tasks of the one before.
 const GROWTH_MAX: u64 = 4;

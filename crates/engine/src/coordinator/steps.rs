@@ -16,12 +16,12 @@
 use gristmill_page::Piece;
 
 use super::{Coordinator, Taint};
+use crate::control::words::ROUNDS_MAX;
 use crate::error::{Error, Result};
-use crate::iterate::{Next, Step};
-use crate::keep::pieces;
-use crate::map_reduce::MapReduce;
-use crate::shared::ROUNDS_MAX;
-use crate::worker::Work;
+use crate::program::map_reduce::MapReduce;
+use crate::steps::shelf_writer::pieces;
+use crate::steps::step::{Next, Step};
+use crate::worker::main_loop::Work;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// The whole of an iterated job; returns the number of pairs of its last step, and when all workers had been started.

@@ -1,0 +1,458 @@
+//! The result as it comes in: one sorted stream of pages per reducer, merged into one.
+//!
+//! A reducer that dies while it delivers is replaced by one that makes the same stream again; what had
+//! been taken from the old one is skipped in the new. A stream that would not be the same, because it has no order or because its
+//! sums are rounded otherwise, is held back until it is complete: on disk, when it is large, with the checksums that a run has.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use gristmill_page::{PageRef, Receiver};
+
+use crate::control::words::{Failure, Shared};
+use crate::data::datum::{Datum, Key};
+use crate::data::entry::{self, Entry};
+use crate::error::{Result, explain_spill};
+use crate::exchange::lane::{HEADER_BYTES, Header, Kind, give_back};
+use crate::plan::job_plan::Plan;
+use crate::plan::settings::{Order, Settings};
+use crate::program::map_reduce::MapReduce;
+use crate::spill::run::{RunReader, RunWriter};
+use crate::spill::spill_file::Spill;
+
+/// How the streams of the reducers make up the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrangement {
+    /// One stream after the other.
+    Unordered,
+    /// So many partitions are ranges of it: one after the other, from the streams in turns.
+    Ranges(usize),
+    /// Each stream is in this order.
+    Merge(Order),
+    /// The same, and a replacement's stream may be another.
+    MergeHeldBack(Order),
+}
+
+/// The streams of all reducers.
+pub(crate) struct Results<'r, J: MapReduce> {
+    shared: &'r Shared<'r>,
+    receiver: Receiver<'r>,
+    streams: Vec<Stream<'r, J::Key, J::Value>>,
+    /// The stream whose next page is waited for.
+    awaited: usize,
+    /// Bytes that are held back in memory.
+    held_bytes_max: usize,
+    spill_dirs: &'r [PathBuf],
+    spill: Rc<Spill>,
+    block_bytes: usize,
+}
+
+/// The stream of one reducer, through all its lives.
+struct Stream<'r, K: Key, V: Datum> {
+    /// The slot it comes from now, and how many it came from before.
+    slot: usize,
+    lives: usize,
+    page: Source<'r>,
+    /// Where in the page the next pair begins, where the pairs end, and how many there are between.
+    at: usize,
+    end: usize,
+    left: u64,
+    ended: bool,
+    /// The partition that the pairs at hand are of.
+    partition: usize,
+    /// Pairs taken, and pairs still to be skipped because they were taken from a predecessor.
+    taken: u64,
+    skip: u64,
+    pieces: Vec<u8>,
+    /// All of it, if it was held back.
+    held: Option<HeldBack<K, V>>,
+}
+
+/// What the next pairs are read from.
+#[derive(Default)]
+enum Source<'r> {
+    #[default]
+    None,
+    Page(PageRef<'r>),
+    /// One pair that was larger than a page, or what was held back.
+    Copy(Vec<u8>),
+}
+
+impl<K: Key, V: Datum> Stream<'_, K, V> {
+    fn new() -> Self {
+        let page = Source::default();
+        let (pieces, held) = (Vec::new(), None);
+        let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
+        Stream { slot, lives, page, at, end, left, ended, partition, taken, skip, pieces, held }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.page {
+            Source::None => &[],
+            Source::Page(page) => &page.bytes()[self.at..self.end],
+            Source::Copy(pairs) => &pairs[self.at..self.end],
+        }
+    }
+}
+
+/// A stream until it is whole: in memory, and on disk, as a run, what is too much for that.
+struct HeldBack<K: Key, V: Datum> {
+    /// Whole pairs, in the order in which they came: how many, and their bytes. The last piece comes first once all are there.
+    pieces: Vec<(u64, Vec<u8>)>,
+    bytes: usize,
+    bytes_max: usize,
+    /// What came before `pieces`.
+    run: Option<RunReader<K, V>>,
+}
+
+impl<K: Key, V: Datum> HeldBack<K, V> {
+    /// Holds nothing back yet, and this much in memory at most.
+    fn new(bytes_max: usize) -> Self {
+        HeldBack { pieces: Vec::new(), bytes: 0, bytes_max, run: None }
+    }
+
+    /// Holds back so many whole pairs. `writer` takes what is too much.
+    fn push<'s>(
+        &mut self,
+        pairs: u64,
+        bytes: &[u8],
+        writer: &mut Option<RunWriter<'s>>,
+        begin: impl FnOnce() -> RunWriter<'s>,
+    ) -> std::result::Result<(), Failure> {
+        self.pieces.push((pairs, bytes.to_vec()));
+        self.bytes += bytes.len();
+        if self.bytes <= self.bytes_max {
+            return Ok(());
+        }
+        let writer = writer.get_or_insert_with(begin);
+        self.bytes = 0;
+        self.pieces.drain(..).try_for_each(|(_, bytes)| {
+            let mut pairs = entry::pairs::<K, V>(&bytes);
+            pairs.try_for_each(|(at, pair)| writer.push_entry(&bytes[at..at + pair.bytes]))
+        })
+    }
+
+    /// Nothing more comes.
+    fn end(&mut self, spill: &Rc<Spill>, writer: Option<RunWriter<'_>>) -> std::result::Result<(), Failure> {
+        self.pieces.reverse();
+        self.run = writer.map(|writer| RunReader::new(spill.clone(), writer.finish()?)).transpose()?;
+        Ok(())
+    }
+
+    /// What was pushed next: how many pairs, and their bytes.
+    fn next(&mut self) -> std::result::Result<Option<(u64, Vec<u8>)>, Failure> {
+        if let Some(run) = &mut self.run {
+            if let Some(block) = run.take_block()? {
+                return Ok(Some((entry::pairs::<K, V>(&block).count() as u64, block)));
+            }
+            self.run = None;
+        }
+        Ok(self.pieces.pop())
+    }
+}
+
+impl<'r, J: MapReduce> Results<'r, J> {
+    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &Plan, settings: &'r Settings) -> Self {
+        let streams = (0..plan.reduce_workers).map(|_| Stream::new()).collect();
+        let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &settings.spill_dirs[..]);
+        let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.room.block_bytes);
+        Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dirs, spill, block_bytes }
+    }
+
+    /// Reads a stream to its end, so that no other life of it begins, and holds it back in so much memory.
+    fn hold_back(
+        &mut self,
+        number: usize,
+        memory_bytes: usize,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let (spill, block_bytes) = (self.spill.clone(), self.block_bytes);
+        let (mut whole, mut writer, mut life) = (HeldBack::new(memory_bytes), None, 0);
+        loop {
+            let more = self.fill(number, wait)?;
+            let stream = &mut self.streams[number];
+            if stream.lives != life {
+                (whole, writer, life) = (HeldBack::new(memory_bytes), None, stream.lives);
+            }
+            if !more {
+                break;
+            }
+            let pushed = whole.push(stream.left, stream.bytes(), &mut writer, || RunWriter::new(&spill, block_bytes));
+            pushed.map_err(|failure| explain_spill(self.spill_dirs, failure))?;
+            (stream.at, stream.left) = (stream.end, 0);
+        }
+        whole.end(&spill, writer).map_err(|failure| explain_spill(self.spill_dirs, failure))?;
+        self.streams[number].held = Some(whole);
+        Ok(())
+    }
+
+    /// Says in which slot each reducer is now.
+    pub fn follow(&mut self, reducers: &[usize]) {
+        for (stream, slot) in self.streams.iter_mut().zip(reducers) {
+            if stream.slot != *slot && !stream.ended {
+                stream.slot = *slot;
+                stream.lives += 1;
+                // The page at hand outlives its sender: what is left of it counts as taken.
+                stream.skip = stream.taken + stream.left;
+                stream.pieces.clear();
+            }
+        }
+    }
+
+    /// True when all that `reducer` had to deliver has been taken in.
+    pub fn has_ended(&self, reducer: usize) -> bool {
+        self.streams[reducer].ended
+    }
+
+    /// True when the page that is waited for has arrived.
+    pub fn has_arrived(&self) -> bool {
+        let Stream { slot, .. } = self.streams[self.awaited];
+        slot != 0 && !self.receiver.is_empty(slot)
+    }
+
+    /// Visits the pairs of all streams, at most `limit` and until `visit` breaks, and returns how many; calls
+    /// `wait` whenever the next page has not arrived.
+    pub fn visit(
+        &mut self,
+        arrangement: Arrangement,
+        limit: usize,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut wait: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<u64> {
+        let mut visited = 0;
+        let counted = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            if visited == limit as u64 {
+                return ControlFlow::Break(());
+            }
+            visited += 1;
+            visit(key, value)
+        };
+        // Who breaks has no wish for the rest.
+        let _ = match arrangement {
+            Arrangement::Unordered => self.visit_one_by_one(counted, &mut wait)?,
+            Arrangement::Ranges(partitions) => self.visit_ranges(partitions, counted, &mut wait)?,
+            Arrangement::Merge(order) => self.visit_merged(order, counted, &mut wait)?,
+            Arrangement::MergeHeldBack(order) => {
+                let streams = self.streams.len();
+                for number in 0..streams {
+                    self.hold_back(number, self.held_bytes_max / streams, &mut wait)?;
+                }
+                self.visit_merged(order, counted, &mut wait)?
+            }
+        };
+        Ok(visited)
+    }
+
+    fn visit_one_by_one(
+        &mut self,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        for number in 0..self.streams.len() {
+            self.hold_back(number, self.held_bytes_max, wait)?;
+            while self.fill(number, wait)? {
+                let flow = self.take(number, &mut visit);
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Partition by partition: a stream has its own in ascending order, and they were given to the streams in turns.
+    fn visit_ranges(
+        &mut self,
+        partitions: usize,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        for partition in 0..partitions {
+            let number = partition % self.streams.len();
+            while self.fill(number, wait)? && self.streams[number].partition == partition {
+                let flow = self.take(number, &mut visit);
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn visit_merged(
+        &mut self,
+        order: Order,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        // Streams that have a next pair, the smallest last.
+        let mut heads = Vec::with_capacity(self.streams.len());
+        for number in 0..self.streams.len() {
+            if self.fill(number, wait)? {
+                self.insert(&mut heads, number, order);
+            }
+        }
+        while let Some(number) = heads.pop() {
+            let flow = self.take(number, &mut visit);
+            if flow.is_break() {
+                return Ok(flow);
+            }
+            if self.fill(number, wait)? {
+                self.insert(&mut heads, number, order);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Visits the next pair of a stream, and goes on behind it.
+    fn take(
+        &mut self,
+        number: usize,
+        visit: &mut impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let head = self.head(number);
+        let (flow, bytes) = (visit(head.key, head.value), head.bytes);
+        let stream = &mut self.streams[number];
+        stream.at += bytes;
+        stream.left -= 1;
+        stream.taken += 1;
+        flow
+    }
+
+    /// Makes sure that the stream has a next pair; false when it has ended.
+    fn fill(&mut self, number: usize, wait: &mut impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
+        loop {
+            let stream = &mut self.streams[number];
+            if stream.at < stream.end {
+                return Ok(true);
+            }
+            if let Source::Page(page) = std::mem::take(&mut stream.page) {
+                give_back(self.shared, &mut self.receiver, page);
+            }
+            if let Some(held) = &mut stream.held {
+                let next = held.next().map_err(|failure| explain_spill(self.spill_dirs, failure))?;
+                if let Some((pairs, bytes)) = next {
+                    (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
+                    stream.page = Source::Copy(bytes);
+                    return Ok(true);
+                }
+                // Its memory is the next stream's.
+                stream.held = None;
+            }
+            if stream.ended {
+                return Ok(false);
+            }
+            let next = if stream.slot == 0 { None } else { self.receiver.recv(stream.slot) };
+            let Some(page) = next else {
+                self.awaited = number;
+                wait(self)?;
+                continue;
+            };
+            let header = Header::read(page.bytes());
+            stream.partition = header.partition as usize;
+            match header.kind {
+                Kind::Pairs => {
+                    (stream.at, stream.end) = (HEADER_BYTES, HEADER_BYTES + header.bytes as usize);
+                    stream.left = u64::from(header.pairs);
+                    stream.page = Source::Page(page);
+                }
+                Kind::Piece | Kind::LastPiece => {
+                    stream.pieces.extend_from_slice(&page.bytes()[HEADER_BYTES..][..header.bytes as usize]);
+                    give_back(self.shared, &mut self.receiver, page);
+                    if header.kind == Kind::LastPiece {
+                        let pair = std::mem::take(&mut stream.pieces);
+                        (stream.at, stream.end, stream.left) = (0, pair.len(), 1);
+                        stream.page = Source::Copy(pair);
+                    }
+                }
+                Kind::End => {
+                    stream.ended = true;
+                    give_back(self.shared, &mut self.receiver, page);
+                }
+            }
+            while stream.skip > 0 && stream.left > 0 {
+                stream.at += entry::read::<J::Key, J::Value>(stream.bytes()).bytes;
+                stream.left -= 1;
+                stream.skip -= 1;
+            }
+        }
+    }
+
+    fn head(&self, number: usize) -> Entry<'_, J::Key, J::Value> {
+        entry::read(self.streams[number].bytes())
+    }
+
+    fn insert(&self, heads: &mut Vec<usize>, number: usize, order: Order) {
+        let new = self.head(number);
+        let at = heads.partition_point(|other| {
+            let other = self.head(*other);
+            order.compare::<J::Key, J::Value>((other.key, other.value), (new.key, new.value)).is_gt()
+        });
+        heads.insert(at, number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::words::Doing;
+    use crate::data::datum::Bytes;
+
+    type Held = HeldBack<Bytes, u64>;
+
+    /// Holds back so many words in pieces of ten, most of them on disk.
+    fn held_back(spill: &Rc<Spill>, words: u64) -> Held {
+        let (mut held, mut writer) = (Held::new(1000), None);
+        for first in (0..words).step_by(10) {
+            let mut piece = Vec::new();
+            for word in first..first + 10 {
+                entry::append::<Bytes, u64>(0, format!("word {word:05}").as_bytes(), word, &mut piece);
+            }
+            held.push(10, &piece, &mut writer, || RunWriter::new(spill, 400)).expect("written");
+        }
+        held.end(spill, writer).expect("written");
+        held
+    }
+
+    /// What comes back.
+    fn read(mut held: Held) -> std::result::Result<Vec<u64>, Failure> {
+        let mut values = Vec::new();
+        while let Some((pairs, bytes)) = held.next()? {
+            let before = values.len();
+            values.extend(entry::pairs::<Bytes, u64>(&bytes).map(|(_, pair)| pair.value));
+            assert_eq!(pairs as usize, values.len() - before);
+        }
+        Ok(values)
+    }
+
+    #[test]
+    fn what_was_held_back_comes_back_and_a_flipped_bit_of_it_is_noticed() {
+        // One bit that the disk had flipped in a result that was held back gave a wrong value, and status 0.
+        let dir = tempfile::tempdir().expect("a folder");
+        let spill = || Rc::new(Spill::new(&[dir.path().to_owned()]));
+        let whole = spill();
+        assert!(read(held_back(&whole, 300)).expect("intact").into_iter().eq(0..300));
+        let bytes = whole.tally().written_bytes;
+        assert!(bytes > 4000, "{bytes} bytes are on disk");
+        for bit in (0..bytes * 8).step_by(61) {
+            let spill = spill();
+            let held = held_back(&spill, 300);
+            // What is packed, and so how much there is, depends on the speed of the disk.
+            if bit / 8 >= spill.tally().written_bytes {
+                break;
+            }
+            let mut byte = [0];
+            spill.read(0, bit / 8, &mut byte).expect("read");
+            spill.overwrite(bit / 8, byte[0] ^ 1 << (bit % 8));
+            // The first block was read when the stream was whole.
+            match read(held) {
+                Err(Failure::Spill { doing: Doing::Check, .. }) => {}
+                Ok(values) => {
+                    assert!(bit / 8 < 440 && values.into_iter().eq(0..300), "bit {bit} was flipped unnoticed")
+                }
+                other => panic!("bit {bit} was flipped, and the answer was {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! What travels in pages: keys and values as bytes.
+//!
+//! A [`Datum`] has no pointers and is read back from exactly the bytes that were written, in any process.
+//! Numbers and fixed-size tuples have a width known to the compiler, so a table of them is a plain array;
+//! [`Bytes`] carries its length in front.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::data::key;
+
+/// A type whose values travel in pages.
+///
+/// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`].
+///
+/// A type of your own keeps this contract; a job that meets a pair which breaks it ends with a sentence that says how:
+///
+/// - [`write`](Datum::write) fills exactly [`width`](Datum::width) bytes, always with the same ones for the same value, and what
+///   [`read`](Datum::read) makes of them is that value. So is what [`lend`](Datum::lend) makes of what [`own`](Datum::own) made.
+/// - [`compare`](Datum::compare) is a total order, and [`prefix`](Datum::prefix) follows it. Of two keys it answers "equal" only if
+///   they are written as the same bytes: these bytes are the key.
+pub trait Datum: 'static {
+    /// How user code holds a value: borrowed from a page for types of variable width.
+    type Ref<'a>: Copy + Debug;
+    /// A value of its own, as a combiner takes and gives it: the number itself, or a `Vec<u8>`.
+    type Owned: Clone + Default;
+    /// The width in bytes, when all values have the same.
+    const WIDTH: Option<usize>;
+    /// Whether values combine to the same whatever the order: whole numbers do, floating-point numbers are rounded on the way, and
+    /// bytes may hold such numbers.
+    const EXACT: bool = false;
+    /// Whether the engine takes this type at its word. Only its own types can say so.
+    #[doc(hidden)]
+    const TRUSTED: trust::Trusted = trust::Trusted(false);
+
+    /// The width of this value in bytes.
+    fn width(value: Self::Ref<'_>) -> usize;
+    /// Writes the value; `to` has exactly the value's width.
+    fn write(value: Self::Ref<'_>, to: &mut [u8]);
+    /// Reads a value from exactly the bytes that [`Datum::write`] wrote.
+    fn read(from: &[u8]) -> Self::Ref<'_>;
+    /// The value, no longer borrowed.
+    fn own(value: Self::Ref<'_>) -> Self::Owned;
+    /// The value, borrowed.
+    fn lend(value: &Self::Owned) -> Self::Ref<'_>;
+    /// Total order: of numbers by size (`f64` as [`f64::total_cmp`]), of bytes lexicographic.
+    fn compare(a: Self::Ref<'_>, b: Self::Ref<'_>) -> Ordering;
+    /// Eight bytes of the value that sort as the value does: a smaller prefix means a smaller value.
+    fn prefix(value: Self::Ref<'_>) -> u64;
+    /// Appends the value as text, as it stands in TSV and CSV output.
+    fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>);
+
+    /// A number made of all that [`Datum::write`] writes, if that is faster than writing it; only of values.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn digest(_value: Self::Ref<'_>) -> Option<u64> {
+        None
+    }
+
+    /// The bytes that [`Datum::write`] writes, if they lie somewhere.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn written<'v>(_value: &'v Self::Ref<'_>) -> Option<&'v [u8]> {
+        None
+    }
+}
+
+pub(crate) mod trust {
+    /// Whether the engine takes a type at its word; no other crate can name this.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Trusted(pub(crate) bool);
+}
+
+/// A [`Datum`] that can be grouped by.
+///
+/// Two keys are one if they are written as the same bytes. Everything here follows from that, so a key type of your own needs no
+/// more than `impl Key for MyKey {}`. The engine asks only its own types for `short` and `equal`; of any other it uses width and
+/// written bytes.
+pub trait Key: Datum {
+    /// The key's bytes and zeros behind them, when it has at most [`SHORT_BYTES`].
+    fn short(key: Self::Ref<'_>) -> Option<Short> {
+        key::written_short::<Self>(key)
+    }
+    /// Equality of keys.
+    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
+        key::written_equal::<Self>(a, b)
+    }
+
+    /// How many keys can number the places of an array: every key is one, and below this number. 0 for types that
+    /// cannot.
+    const DENSE: u64 = 0;
+    /// The place in an array that `key` numbers; only for types that can.
+    fn place(_key: Self::Ref<'_>) -> usize {
+        unreachable!("the plan uses a dense buffer for unsigned integers only")
+    }
+    /// The key that numbers `place`.
+    fn at_place(_place: usize) -> Self::Ref<'static> {
+        unreachable!("the plan uses a dense buffer for unsigned integers only")
+    }
+}
+
+/// Keys of at most this many bytes are compared and hashed as two words.
+pub const SHORT_BYTES: usize = 16;
+
+/// A short key: its bytes, little end first, with zeros behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Short {
+    /// The bytes.
+    pub words: [u64; 2],
+    /// How many of them are the key.
+    pub len: u32,
+}
+
+/// For each length, the bits that belong to a key of that length.
+const MASKS: [[u64; 2]; SHORT_BYTES + 1] = {
+    let mut masks = [[0; 2]; SHORT_BYTES + 1];
+    let mut len = 0;
+    while len <= SHORT_BYTES {
+        let bits = if len == 16 { u128::MAX } else { (1 << (len * 8)) - 1 };
+        masks[len] = [bits as u64, (bits >> 64) as u64];
+        len += 1;
+    }
+    masks
+};
+
+impl Short {
+    /// The bytes of `text` in `range`. Fast when 16 bytes of text follow the start of the range.
+    #[inline(always)]
+    pub fn within(text: &[u8], range: Range<usize>) -> Option<Short> {
+        let len = range.end - range.start;
+        if len > SHORT_BYTES {
+            return None;
+        }
+        Some(match text.get(range.start..range.start + SHORT_BYTES) {
+            Some(sixteen) => {
+                let mask = MASKS[len];
+                Short { words: [word8(sixteen, 0) & mask[0], word8(sixteen, 8) & mask[1]], len: len as u32 }
+            }
+            None => Short::of(&text[range]),
+        })
+    }
+
+    /// The bytes of `key`, which are at most 16.
+    #[inline(always)]
+    pub(crate) fn of(key: &[u8]) -> Short {
+        let n = key.len();
+        let words = if n >= 8 {
+            // Two overlapping words; what the second repeats is shifted out.
+            let high = word8(key, n - 8).unbounded_shr(8 * (16 - n as u32));
+            [word8(key, 0), high]
+        } else if n >= 4 {
+            [u64::from(word4(key, 0)) | u64::from(word4(key, n - 4)) << (8 * (n - 4)), 0]
+        } else if n > 0 {
+            let (first, middle, last) = (u64::from(key[0]), u64::from(key[n / 2]), u64::from(key[n - 1]));
+            [first | middle << (8 * (n / 2)) | last << (8 * (n - 1)), 0]
+        } else {
+            [0, 0]
+        };
+        Short { words, len: n as u32 }
+    }
+
+    /// The first `len` of 16 bytes, behind which there are zeros.
+    #[inline(always)]
+    pub(crate) fn padded(bytes: &[u8; SHORT_BYTES], len: usize) -> Short {
+        Short { words: [word8(bytes, 0), word8(bytes, 8)], len: len as u32 }
+    }
+
+    /// The key's bytes, zeros behind them.
+    #[inline(always)]
+    pub fn bytes(self) -> [u8; SHORT_BYTES] {
+        (u128::from(self.words[0]) | u128::from(self.words[1]) << 64).to_le_bytes()
+    }
+}
+
+/// How two values of one key become one; associative and commutative.
+pub type Combine<V> = fn(<V as Datum>::Owned, <V as Datum>::Owned) -> <V as Datum>::Owned;
+
+/// Byte strings of any length below 4 GiB: words, lines, UTF-8 text.
+#[derive(Debug)]
+pub enum Bytes {}
+
+impl Datum for Bytes {
+    type Ref<'a> = &'a [u8];
+    type Owned = Vec<u8>;
+    const WIDTH: Option<usize> = None;
+    const TRUSTED: trust::Trusted = trust::Trusted(true);
+
+    #[inline(always)]
+    fn width(value: &[u8]) -> usize {
+        value.len()
+    }
+    #[inline(always)]
+    fn write(value: &[u8], to: &mut [u8]) {
+        copy_short(value, to);
+    }
+    #[inline(always)]
+    fn read(from: &[u8]) -> &[u8] {
+        from
+    }
+    fn own(value: &[u8]) -> Vec<u8> {
+        value.to_vec()
+    }
+    fn lend(value: &Vec<u8>) -> &[u8] {
+        value
+    }
+    fn compare(a: &[u8], b: &[u8]) -> Ordering {
+        a.cmp(b)
+    }
+    #[inline]
+    fn prefix(value: &[u8]) -> u64 {
+        if let Some(first) = value.first_chunk() {
+            return u64::from_be_bytes(*first);
+        }
+        let mut first = [0; 8];
+        let bytes = value.len();
+        first[..bytes].copy_from_slice(&value[..bytes]);
+        u64::from_be_bytes(first)
+    }
+    fn to_text(value: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(value);
+    }
+    #[inline(always)]
+    fn written<'v>(value: &'v &[u8]) -> Option<&'v [u8]> {
+        Some(value)
+    }
+}
+
+impl Key for Bytes {
+    #[inline(always)]
+    fn short(key: &[u8]) -> Option<Short> {
+        (key.len() <= SHORT_BYTES).then(|| Short::of(key))
+    }
+    #[inline(always)]
+    fn equal(a: &[u8], b: &[u8]) -> bool {
+        equal_short(a, b)
+    }
+}
+
+/// Copies `from` to `to` (of equal length) without a call into the C library when it is short: most keys are.
+#[inline(always)]
+fn copy_short(from: &[u8], to: &mut [u8]) {
+    let n = from.len();
+    debug_assert_eq!(n, to.len());
+    if n > 16 {
+        to.copy_from_slice(from);
+    } else if n >= 8 {
+        let (head, tail) = (word8(from, 0), word8(from, n - 8));
+        to[..8].copy_from_slice(&head.to_le_bytes());
+        to[n - 8..].copy_from_slice(&tail.to_le_bytes());
+    } else if n >= 4 {
+        let (head, tail) = (word4(from, 0), word4(from, n - 4));
+        to[..4].copy_from_slice(&head.to_le_bytes());
+        to[n - 4..].copy_from_slice(&tail.to_le_bytes());
+    } else if n > 0 {
+        to[0] = from[0];
+        to[n / 2] = from[n / 2];
+        to[n - 1] = from[n - 1];
+    }
+}
+
+/// Equality without a call into the C library when the keys are short.
+#[inline(always)]
+fn equal_short(a: &[u8], b: &[u8]) -> bool {
+    let n = a.len();
+    if n != b.len() {
+        return false;
+    }
+    if n > 16 {
+        a == b
+    } else if n >= 8 {
+        word8(a, 0) == word8(b, 0) && word8(a, n - 8) == word8(b, n - 8)
+    } else if n >= 4 {
+        word4(a, 0) == word4(b, 0) && word4(a, n - 4) == word4(b, n - 4)
+    } else {
+        n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1])
+    }
+}
+
+#[inline(always)]
+fn word8(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[inline(always)]
+fn word4(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+macro_rules! number {
+    ($($t:ty, $exact:expr, $compare:expr, $prefix:expr, $text:expr;)*) => {$(
+        impl Datum for $t {
+            type Ref<'a> = $t;
+            type Owned = $t;
+            const WIDTH: Option<usize> = Some(size_of::<$t>());
+            const EXACT: bool = $exact;
+            const TRUSTED: trust::Trusted = trust::Trusted(true);
+
+            #[inline(always)]
+            fn width(_: $t) -> usize {
+                size_of::<$t>()
+            }
+            #[inline(always)]
+            fn write(value: $t, to: &mut [u8]) {
+                to.copy_from_slice(&value.to_le_bytes());
+            }
+            #[inline(always)]
+            fn read(from: &[u8]) -> $t {
+                <$t>::from_le_bytes(from.try_into().expect("a number of this width"))
+            }
+            #[inline(always)]
+            fn own(value: $t) -> $t {
+                value
+            }
+            #[inline(always)]
+            fn lend(value: &$t) -> $t {
+                *value
+            }
+            fn compare(a: $t, b: $t) -> Ordering {
+                $compare(&a, &b)
+            }
+            #[inline]
+            fn prefix(value: $t) -> u64 {
+                $prefix(value)
+            }
+            fn to_text(value: $t, to: &mut Vec<u8>) {
+                $text(value, to);
+            }
+        }
+    )*};
+}
+
+macro_rules! integer_key {
+    ($($t:ty),*) => {$(
+        number! { $t, true, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), |value: $t, to: &mut Vec<u8>| integer_text(value as i128, to); }
+        impl Key for $t {
+            #[inline(always)]
+            fn short(key: $t) -> Option<Short> {
+                let bits = key as u64 & (u64::MAX >> (64 - 8 * size_of::<$t>()));
+                Some(Short { words: [bits, 0], len: size_of::<$t>() as u32 })
+            }
+            #[inline(always)]
+            fn equal(a: $t, b: $t) -> bool {
+                a == b
+            }
+
+            const DENSE: u64 = if <$t>::MIN == 0 { (<$t>::MAX as u64).saturating_add(1) } else { 0 };
+            #[inline(always)]
+            fn place(key: $t) -> usize {
+                key as usize
+            }
+            #[inline(always)]
+            fn at_place(place: usize) -> $t {
+                place as $t
+            }
+        }
+    )*};
+}
+
+integer_key!(u8, u16, u32, u64, i8, i16, i32, i64);
+number! {
+    f64, false, f64::total_cmp, float_prefix, |value: f64, to: &mut Vec<u8>| float_text(value, to);
+    f32, false, f32::total_cmp, |value: f32| float_prefix(f64::from(value)), |value: f32, to: &mut Vec<u8>| float_text(f64::from(value), to);
+}
+
+/// The bits of a float in the order of [`f64::total_cmp`].
+fn float_prefix(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn integer_text(value: i128, to: &mut Vec<u8>) {
+    use std::io::Write;
+    write!(to, "{value}").expect("writing to a Vec cannot fail");
+}
+
+fn float_text(value: f64, to: &mut Vec<u8>) {
+    use std::io::Write;
+    write!(to, "{value}").expect("writing to a Vec cannot fail");
+}
+
+/// Nothing: the value of pairs that are all key. As text it is empty.
+impl Datum for () {
+    type Ref<'a> = ();
+    type Owned = ();
+    const WIDTH: Option<usize> = Some(0);
+    const EXACT: bool = true;
+    const TRUSTED: trust::Trusted = trust::Trusted(true);
+
+    #[inline(always)]
+    fn width((): ()) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn write((): (), _: &mut [u8]) {}
+    #[inline(always)]
+    fn read(_: &[u8]) {}
+    fn own((): ()) {}
+    fn lend((): &()) {}
+    fn compare((): (), (): ()) -> Ordering {
+        Ordering::Equal
+    }
+    fn prefix((): ()) -> u64 {
+        0
+    }
+    fn to_text((): (), _: &mut Vec<u8>) {}
+}
+
+/// Pairs of fixed-width data; as text, the two with a tab between.
+impl<A: Datum, B: Datum> Datum for (A, B) {
+    type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
+    type Owned = (A::Owned, B::Owned);
+    const WIDTH: Option<usize> = match (A::WIDTH, B::WIDTH) {
+        (Some(a), Some(b)) => Some(a + b),
+        _ => panic!("both halves of a pair have a fixed width"),
+    };
+    const EXACT: bool = A::EXACT && B::EXACT;
+    const TRUSTED: trust::Trusted = trust::Trusted(A::TRUSTED.0 && B::TRUSTED.0);
+
+    #[inline(always)]
+    fn width(_: Self::Ref<'_>) -> usize {
+        const { Self::WIDTH.unwrap() }
+    }
+    #[inline(always)]
+    fn write(value: Self::Ref<'_>, to: &mut [u8]) {
+        let (first, second) = to.split_at_mut(const { A::WIDTH.unwrap() });
+        A::write(value.0, first);
+        B::write(value.1, second);
+    }
+    #[inline(always)]
+    fn read(from: &[u8]) -> Self::Ref<'_> {
+        let (first, second) = from.split_at(const { A::WIDTH.unwrap() });
+        (A::read(first), B::read(second))
+    }
+    #[inline(always)]
+    fn own(value: Self::Ref<'_>) -> Self::Owned {
+        (A::own(value.0), B::own(value.1))
+    }
+    #[inline(always)]
+    fn lend(value: &Self::Owned) -> Self::Ref<'_> {
+        (A::lend(&value.0), B::lend(&value.1))
+    }
+    fn compare(a: Self::Ref<'_>, b: Self::Ref<'_>) -> Ordering {
+        A::compare(a.0, b.0).then_with(|| B::compare(a.1, b.1))
+    }
+    fn prefix(value: Self::Ref<'_>) -> u64 {
+        A::prefix(value.0)
+    }
+    fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>) {
+        A::to_text(value.0, to);
+        to.push(b'\t');
+        B::to_text(value.1, to);
+    }
+}
+
+impl<A: Key, B: Key> Key for (A, B) {
+    #[inline(always)]
+    fn short(key: Self::Ref<'_>) -> Option<Short> {
+        key::written_short::<Self>(key)
+    }
+    #[inline(always)]
+    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
+        A::equal(a.0, b.0) && B::equal(a.1, b.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_read_as_written(a in prop::collection::vec(any::<u8>(), 0..40), b in prop::collection::vec(0u8..3, 0..40)) {
+            let mut written = vec![0; a.len()];
+            Bytes::write(&a, &mut written);
+            prop_assert_eq!(Bytes::read(&written), &a[..]);
+            prop_assert_eq!(Bytes::equal(&a, &b), a == b);
+        }
+
+        #[test]
+        fn a_short_key_is_the_same_wherever_it_lies(text in prop::collection::vec(any::<u8>(), 0..40), start in 0usize..40, len in 0usize..18) {
+            let start = start.min(text.len());
+            let end = (start + len).min(text.len());
+            let mut padded = text[start..end].to_vec();
+            let expected = (padded.len() <= SHORT_BYTES).then(|| {
+                padded.resize(SHORT_BYTES, 0);
+                Short { words: [word8(&padded, 0), word8(&padded, 8)], len: (end - start) as u32 }
+            });
+            prop_assert_eq!(Short::within(&text, start..end), expected);
+            prop_assert_eq!(Bytes::short(&text[start..end]), expected);
+            if let Some(short) = expected {
+                prop_assert_eq!(&short.bytes()[..end - start], &text[start..end]);
+            }
+        }
+
+        #[test]
+        fn short_keys_are_equal_only_when_all_their_bytes_are(a in prop::collection::vec(0u8..2, 0..20), at in 0usize..20) {
+            let mut b = a.clone();
+            prop_assert!(Bytes::equal(&a, &b));
+            if at < b.len() {
+                b[at] ^= 1;
+                prop_assert!(!Bytes::equal(&a, &b));
+            }
+        }
+
+        #[test]
+        fn pairs_are_read_as_written(a in any::<u32>(), b in any::<f64>()) {
+            let mut written = [0; 12];
+            <(u32, f64)>::write((a, b), &mut written);
+            let read = <(u32, f64)>::read(&written);
+            prop_assert_eq!((read.0, read.1.to_bits()), (a, b.to_bits()));
+        }
+    }
+
+    #[test]
+    fn only_whole_numbers_are_exact() {
+        let exact = [u8::EXACT, i64::EXACT, <()>::EXACT, <(u64, i8)>::EXACT];
+        let rounded = [f32::EXACT, f64::EXACT, <(u64, f32)>::EXACT, Bytes::EXACT];
+        assert_eq!((exact, rounded), ([true; 4], [false; 4]));
+    }
+
+    #[test]
+    fn numbers_print_as_people_write_them() {
+        let mut text = Vec::new();
+        <(i64, f64)>::to_text((-3, 0.5), &mut text);
+        assert_eq!(text, b"-3\t0.5");
+    }
+}

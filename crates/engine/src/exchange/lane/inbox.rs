@@ -1,0 +1,294 @@
+//! The way in: pages of every producer, and which of them count.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use gristmill_page::{PageRef, Receiver};
+
+use super::JobIsOver;
+use super::header::{HEADER_BYTES, Header, Kind};
+use crate::control::counters::{Count, Meter, Phase};
+use crate::control::kill_points::{Fate, Moment};
+use crate::control::words::{Failure, Given, Reducing, Shared};
+use crate::output::parts::Written;
+use crate::plan::job_plan::Plan;
+use crate::plan::settings::Exchange;
+use crate::program::map_reduce::MapReduce;
+use crate::reduce::reduction::Reduction;
+use crate::spill::spill_file::{Extent, Spill};
+
+/// What to do with a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Its epoch is open, or a barrier stands before it.
+    Hold,
+    /// It counts.
+    Consume,
+    /// It never will: its epoch died open, or its partition is made of another round.
+    Drop,
+}
+
+/// A page that waits for its epoch to be committed.
+enum Held<'r> {
+    Page(PageRef<'r>),
+    Copy(Vec<u8>),
+    /// Too many were copied already. The checksum is that of the whole.
+    Spilled {
+        header: Header,
+        extent: Extent,
+        checksum: u32,
+    },
+}
+
+impl Held<'_> {
+    fn header(&self) -> Header {
+        match self {
+            Held::Page(page) => Header::read(page.bytes()),
+            Held::Copy(bytes) => Header::read(bytes),
+            Held::Spilled { header, .. } => *header,
+        }
+    }
+}
+
+/// The way in: pages of every producer, in the order they were sent, and the partitions they make up.
+pub(crate) struct Inbox<'r, J: MapReduce> {
+    shared: &'r Shared<'r>,
+    slot: usize,
+    receiver: Receiver<'r>,
+    /// For each producer, its pages whose epoch is open (or, behind a barrier, all its pages).
+    held: Vec<VecDeque<Held<'r>>>,
+    /// For each producer, how many of `held` are still pages of the region.
+    held_pages: Vec<usize>,
+    held_pages_max: usize,
+    /// Bytes of copies, of all producers.
+    copied_bytes: usize,
+    copied_bytes_max: usize,
+    pub spill: Rc<Spill>,
+    /// For each producer, the pieces so far of a pair larger than a page.
+    pieces: Vec<Vec<u8>>,
+    /// Reduce nothing before everything is mapped.
+    barrier: bool,
+    pub reduction: Reduction<J>,
+    /// For each partition, what it was given; bytes are counted if this worker will write its rows.
+    pub given: Vec<Given>,
+    written: Option<&'r Written<'r, J>>,
+}
+
+impl<'r, J: MapReduce> Inbox<'r, J> {
+    pub fn new(
+        shared: &'r Shared<'r>,
+        slot: usize,
+        receiver: Receiver<'r>,
+        plan: &Plan,
+        spill: Rc<Spill>,
+        reduction: Reduction<J>,
+        written: Option<&'r Written<'r, J>>,
+    ) -> Self {
+        let slots = shared.slots();
+        Inbox {
+            shared,
+            slot,
+            receiver,
+            held: (0..slots).map(|_| VecDeque::new()).collect(),
+            held_pages: vec![0; slots],
+            held_pages_max: plan.held_pages_max(),
+            copied_bytes: 0,
+            copied_bytes_max: plan.room.held_bytes,
+            spill,
+            pieces: vec![Vec::new(); slots],
+            barrier: plan.exchange == Exchange::Barrier,
+            reduction,
+            given: vec![Given::default(); shared.partitions()],
+            written,
+        }
+    }
+
+    /// True when a page has arrived, or one that waited may be consumed.
+    pub fn has_work(&self) -> bool {
+        (1..self.shared.slots_born()).any(|producer| {
+            !self.receiver.is_empty(producer)
+                || self.held[producer].front().is_some_and(|held| self.judge(producer, held.header()) != Verdict::Hold)
+        })
+    }
+
+    fn judge(&self, producer: usize, header: Header) -> Verdict {
+        if header.round != self.shared.since(header.partition as usize) {
+            return Verdict::Drop;
+        }
+        if self.barrier && !self.shared.is_mapped(header.round) {
+            return Verdict::Hold;
+        }
+        // Death is asked for before the commit word: what a dead worker has not committed by then it never will.
+        let dead = self.shared.pages.is_dead(producer);
+        match header.epoch <= self.shared.commit(producer).committed() {
+            true => Verdict::Consume,
+            false if dead => Verdict::Drop,
+            false => Verdict::Hold,
+        }
+    }
+
+    /// Consumes what has arrived; returns the number of pages taken or consumed.
+    pub fn drain(&mut self, meter: &mut Meter, fate: &Fate) -> usize {
+        let mut work = 0;
+        for producer in 1..self.shared.slots_born() {
+            // 1. Pages that waited, oldest first.
+            while let Some(front) = self.held[producer].front() {
+                let verdict = self.judge(producer, front.header());
+                if verdict == Verdict::Hold {
+                    break;
+                }
+                let held = self.held[producer].pop_front().expect("there is a front");
+                self.let_go(producer, held, verdict == Verdict::Consume, meter, fate);
+                work += 1;
+            }
+            // 2. New arrivals.
+            while let Some(page) = self.receiver.recv(producer) {
+                meter.add(Count::PagesReceived, 1);
+                fate.passes(Moment::Received);
+                work += 1;
+                let verdict = self.judge(producer, Header::read(page.bytes()));
+                if verdict == Verdict::Hold || !self.held[producer].is_empty() {
+                    self.hold(producer, page, meter);
+                } else {
+                    if verdict == Verdict::Consume {
+                        self.consume(producer, page.bytes(), meter, fate);
+                    }
+                    give_back(self.shared, &mut self.receiver, page);
+                }
+            }
+        }
+        work
+    }
+
+    fn hold(&mut self, producer: usize, page: PageRef<'r>, meter: &mut Meter) {
+        if self.held_pages[producer] < self.held_pages_max {
+            self.held_pages[producer] += 1;
+            self.held[producer].push_back(Held::Page(page));
+            return;
+        }
+        let header = Header::read(page.bytes());
+        let used = &page.bytes()[..HEADER_BYTES + header.bytes as usize];
+        let held = if self.copied_bytes + used.len() <= self.copied_bytes_max {
+            self.copied_bytes += used.len();
+            Held::Copy(used.to_vec())
+        } else {
+            match self.spill.append(self.spill.next_folder(), used) {
+                Ok(extent) => Held::Spilled { header, extent, checksum: crc32fast::hash(used) },
+                Err(failure) => self.stop(&failure),
+            }
+        };
+        self.held[producer].push_back(held);
+        meter.add(Count::PagesCopied, 1);
+        give_back(self.shared, &mut self.receiver, page);
+    }
+
+    /// Consumes or drops a page that was held.
+    fn let_go(&mut self, producer: usize, held: Held<'r>, consume: bool, meter: &mut Meter, fate: &Fate) {
+        match held {
+            Held::Page(page) => {
+                if consume {
+                    self.consume(producer, page.bytes(), meter, fate);
+                }
+                self.held_pages[producer] -= 1;
+                give_back(self.shared, &mut self.receiver, page);
+            }
+            Held::Copy(bytes) => {
+                self.copied_bytes -= bytes.len();
+                if consume {
+                    self.consume(producer, &bytes, meter, fate);
+                }
+            }
+            Held::Spilled { extent, checksum, .. } => {
+                if consume {
+                    let mut page = vec![0; extent.bytes as usize];
+                    if let Err(failure) = self.spill.read(extent.folder, extent.start, &mut page) {
+                        self.stop(&failure);
+                    }
+                    if crc32fast::hash(&page) != checksum {
+                        self.stop(&self.spill.damaged(extent.folder, extent.start));
+                    }
+                    self.consume(producer, &page, meter, fate);
+                }
+                self.spill.free(extent);
+            }
+        }
+    }
+
+    /// Ends the worker, and with it the job.
+    fn stop(&self, failure: &Failure) -> ! {
+        self.shared.fail(self.slot, failure);
+        std::panic::resume_unwind(Box::new(JobIsOver));
+    }
+
+    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, fate: &Fate) {
+        let before = meter.enter(Phase::Reduce);
+        self.shared.set_reducing(self.slot, Reducing::Takes);
+        let header = Header::read(page);
+        let body = &page[HEADER_BYTES..][..header.bytes as usize];
+        match header.kind {
+            Kind::Pairs => self.take(header, body),
+            Kind::Piece => self.pieces[producer].extend_from_slice(body),
+            Kind::LastPiece => {
+                let mut pair = std::mem::take(&mut self.pieces[producer]);
+                pair.extend_from_slice(body);
+                self.take(header, &pair);
+            }
+            Kind::End => unreachable!("results go to the coordinator"),
+        }
+        meter.add(Count::PairsReduced, u64::from(header.pairs));
+        if self.reduction.is_full() {
+            self.make_room(meter, fate);
+        } else if self.reduction.is_skewed() {
+            self.combine_early(meter);
+        }
+        self.shared.set_reducing(self.slot, Reducing::Nothing);
+        meter.enter(before);
+    }
+
+    /// True when this worker, which has nothing else to do, should spill now and not later: somebody else does. Who spills takes no
+    /// pages, so the others soon wait for theirs; and as pairs go to all reducers alike, these have nearly as much to spill.
+    pub fn should_spill(&self) -> bool {
+        self.reduction.is_nearly_full() && self.shared.somebody_spills()
+    }
+
+    fn take(&mut self, header: Header, pairs: &[u8]) {
+        let given = &mut self.given[header.partition as usize];
+        given.pairs += u64::from(header.pairs);
+        given.bytes += self.written.map_or(0, |written| written.bytes(pairs));
+        self.reduction.take(header.partition as usize, header.pairs, pairs);
+    }
+
+    /// Combines what waits, and spills if that is not room enough.
+    #[cold]
+    pub fn make_room(&mut self, meter: &mut Meter, fate: &Fate) {
+        let before = meter.enter(Phase::Spill);
+        self.shared.set_reducing(self.slot, Reducing::Spills);
+        self.shared.ring_all();
+        self.reduction.count_memory(&mut meter.counters);
+        let runs = self.spill.tally().runs;
+        if let Err(failure) = self.reduction.make_room() {
+            self.stop(&failure);
+        }
+        if self.spill.tally().runs > runs {
+            fate.passes(Moment::Spilled);
+        }
+        self.shared.set_reducing(self.slot, Reducing::Nothing);
+        meter.enter(before);
+    }
+
+    /// Combines what was kept until now, and what arrives from now on.
+    #[cold]
+    fn combine_early(&mut self, meter: &mut Meter) {
+        meter.add(Count::SkewsFound, 1);
+        if let Err(failure) = self.reduction.begin_to_combine() {
+            self.stop(&failure);
+        }
+    }
+}
+
+/// Returns a page to its producer, and tells it.
+pub(crate) fn give_back<'r>(shared: &Shared<'_>, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
+    let producer = page.producer();
+    receiver.give_back(page);
+    shared.ring(producer);
+}

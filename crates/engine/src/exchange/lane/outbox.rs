@@ -1,0 +1,191 @@
+//! The way out: one open page per partition.
+
+use gristmill_page::{PageMut, Sender, prefetch_to_write};
+
+use super::header::{HEADER_BYTES, Header, Kind};
+use crate::control::counters::{Count, Meter};
+use crate::control::kill_points::{Fate, Moment};
+use crate::control::words::{COORDINATOR, Shared};
+
+/// How far ahead of what is written a page's lines are asked for: two lines.
+const WRITE_AHEAD_BYTES: usize = 128;
+
+/// A page being filled.
+pub(crate) struct Open<'r> {
+    page: PageMut<'r>,
+    used: usize,
+    pairs: u32,
+}
+
+impl<'r> Open<'r> {
+    /// A page with these bytes, in which so many pairs end.
+    pub fn with(mut page: PageMut<'r>, bytes: &[u8], pairs: u32) -> Self {
+        let used = HEADER_BYTES + bytes.len();
+        page.bytes_mut()[HEADER_BYTES..used].copy_from_slice(bytes);
+        Open { page, used, pairs }
+    }
+}
+
+/// The way out: one open page per partition.
+pub(crate) struct Outbox<'r> {
+    shared: &'r Shared<'r>,
+    sender: Sender<'r>,
+    open: Vec<Option<Open<'r>>>,
+    page_bytes: usize,
+    /// The epoch that pages now belong to.
+    pub epoch: u64,
+    /// The round that pages now belong to.
+    pub round: u32,
+    /// Consumers that were sent pages since they were last rung: they cannot use them before the commit, so
+    /// they are not woken for each.
+    unrung: Vec<bool>,
+    /// Dead consumers whose pages have been taken back.
+    reclaimed: Vec<bool>,
+    /// For tests.
+    pub fate: Fate,
+}
+
+impl<'r> Outbox<'r> {
+    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, fate: Fate) -> Outbox<'r> {
+        let open = (0..shared.partitions()).map(|_| None).collect();
+        let page_bytes = shared.pages.shape().page_bytes;
+        let (reclaimed, unrung) = (vec![false; shared.slots()], vec![false; shared.slots()]);
+        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, fate }
+    }
+
+    /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
+    pub fn page_uses(&self) -> (u64, u64) {
+        self.sender.uses()
+    }
+
+    /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
+    #[inline(always)]
+    pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {
+        self.room_and_more(partition, bytes, 0)
+    }
+
+    /// Room for a pair of `bytes`, with `more` bytes behind it that may be scribbled on.
+    #[inline(always)]
+    pub fn room_and_more(&mut self, partition: usize, bytes: usize, more: usize) -> Option<&mut [u8]> {
+        let open = self.open[partition].as_mut()?;
+        let (start, end) = (open.used, open.used + bytes + more);
+        if end > self.page_bytes {
+            return None;
+        }
+        open.used = start + bytes;
+        open.pairs += 1;
+        let page = open.page.bytes_mut();
+        // A page comes back from another processor's cache; its lines are asked for before they are reached.
+        if let Some(ahead) = page.get_mut(end + WRITE_AHEAD_BYTES) {
+            prefetch_to_write(ahead);
+        }
+        Some(&mut page[start..end])
+    }
+
+    /// An empty page, if one has come back.
+    pub fn take_page(&mut self) -> Option<PageMut<'r>> {
+        self.sender.take()
+    }
+
+    /// Bytes of pairs that an empty page has room for.
+    pub fn page_room(&self) -> usize {
+        self.page_bytes - HEADER_BYTES
+    }
+
+    /// Opens an empty page for `partition`.
+    pub fn open_page(&mut self, partition: usize, page: PageMut<'r>) {
+        self.open[partition] = Some(Open::with(page, &[], 0));
+    }
+
+    /// Seals the open page of `partition`, if any, and sends it to the partition's owner.
+    pub fn send_open(&mut self, partition: usize, meter: &mut Meter) {
+        if let Some(open) = self.open[partition].take() {
+            match self.owner(partition) {
+                Some(owner) => self.send(owner, open, partition, Kind::Pairs, meter),
+                None => self.sender.keep(open.page),
+            }
+        }
+    }
+
+    /// Who reduces what this round makes of `partition`: nobody when an earlier round made it already, or
+    /// when it is tainted and the next round will make it again.
+    pub fn owner(&self, partition: usize) -> Option<usize> {
+        // In this order: a new owner comes with its round.
+        let owner = self.shared.owner(partition);
+        (self.shared.since(partition) == self.round).then_some(owner)
+    }
+
+    /// Sends all open pages, full or not.
+    pub fn send_all(&mut self, meter: &mut Meter) {
+        for partition in 0..self.open.len() {
+            self.send_open(partition, meter);
+        }
+    }
+
+    /// Sends the open page of the result, if there is one.
+    pub fn send_result(&mut self, partition: usize, meter: &mut Meter) {
+        if let Some(open) = self.open[partition].take() {
+            self.send(COORDINATOR, open, partition, Kind::Pairs, meter);
+        }
+    }
+
+    /// Seals a page and sends it to `consumer`.
+    pub fn send(&mut self, consumer: usize, open: Open<'r>, partition: usize, kind: Kind, meter: &mut Meter) {
+        let Open { mut page, used, pairs } = open;
+        if self.shared.pages.is_dead(consumer) {
+            return self.sender.keep(page); // Its partitions are tainted, or soon will be.
+        }
+        Header {
+            epoch: self.epoch,
+            partition: partition as u32,
+            bytes: (used - HEADER_BYTES) as u32,
+            pairs,
+            round: self.round,
+            kind,
+        }
+        .write(page.bytes_mut());
+        meter.add(Count::PagesSent, 1);
+        meter.add(Count::PairsSent, u64::from(pairs));
+        meter.add(Count::BytesSent, (used - HEADER_BYTES) as u64);
+        self.sender.send(consumer, page);
+        self.fate.passes(Moment::Pushed);
+        if consumer == COORDINATOR {
+            self.shared.ring_with(&self.fate, consumer);
+        } else {
+            self.unrung[consumer] = true;
+        }
+        self.fate.passes(Moment::Sent);
+    }
+
+    /// Wakes the reducers that have been sent pages: those of a committed epoch to consume them, those of an
+    /// open one to copy them out.
+    pub fn ring_receivers(&mut self) {
+        for consumer in 0..self.unrung.len() {
+            if std::mem::take(&mut self.unrung[consumer]) {
+                self.shared.ring(consumer);
+            }
+        }
+    }
+
+    /// True when a page has come back, or may be taken back from the dead.
+    pub fn has_pages(&mut self) -> bool {
+        self.sender.collect() > 0 || (0..self.shared.slots_born()).any(|slot| self.is_newly_dead(slot))
+    }
+
+    fn is_newly_dead(&self, consumer: usize) -> bool {
+        !self.reclaimed[consumer] && self.shared.pages.is_dead(consumer)
+    }
+
+    /// Takes back what newly dead consumers held; true when there was something.
+    pub fn reclaim(&mut self) -> bool {
+        let mut found = false;
+        for consumer in 0..self.shared.slots_born() {
+            if self.is_newly_dead(consumer) {
+                self.reclaimed[consumer] = true;
+                self.sender.reclaim_from_dead(consumer);
+                found = true;
+            }
+        }
+        found
+    }
+}

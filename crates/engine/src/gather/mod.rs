@@ -1,0 +1,3 @@
+pub(crate) mod combined;
+pub(crate) mod heavy_keys;
+pub(crate) mod store;

@@ -1,0 +1,339 @@
+//! The content of a stretch of a compressed file, decoded as it is read: a window of the format's, and no more, is
+//! ever in memory. How large the window is, the file says; how large it may be, whoever reads the file.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
+use liblzma::bufread::XzDecoder;
+
+use crate::input::compression::{Compression, MAGIC_BYTES};
+use crate::input::memory::{Memory, shown};
+
+/// Compressed bytes that are read at a time.
+const STORED_BYTES: usize = 64 << 10;
+/// Memory that decoding an xz file may take: what `xz -9` packs takes 65 MiB.
+const XZ_BYTES_MAX: u64 = 256 << 20;
+/// The window that decoding a zstd file may need: the library's own limit, and that of `zstd -d`.
+const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
+/// What zstd's decoder takes beside its window: tables, and a block before and after.
+const ZSTD_BYTES: u64 = 1 << 20;
+/// What bzip2's decoder takes for each 100 kB of a block, of which there are nine at most.
+const BZIP2_BYTES: u64 = 400_000;
+
+/// The most that decoding a file of this kind takes, 0 if that is next to nothing.
+pub(crate) fn decoder_bytes_max(compression: Compression) -> usize {
+    let bytes = match compression {
+        Compression::Gzip => 0,
+        Compression::Bzip2 => 10 * BZIP2_BYTES,
+        Compression::Zstd => ZSTD_WINDOW_BYTES_MAX + ZSTD_BYTES,
+        Compression::Xz => XZ_BYTES_MAX,
+    };
+    bytes as usize
+}
+
+/// Decodes a stretch that consists of whole members (as gzip calls them; frames, or streams, of the others).
+pub(crate) struct Decoder {
+    /// `None` for a stream that is read as it is.
+    compression: Option<Compression>,
+    /// What it may take.
+    memory: Memory,
+    /// `None` at the end of the stretch.
+    member: Option<Member>,
+}
+
+/// The decoder of one member, or of all that are left, where the library goes on to the next by itself.
+enum Member {
+    Plain(BufReader<Stored>),
+    Gzip(GzDecoder<BufReader<Stored>>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Stored>>),
+    Bzip2(BzDecoder<BufReader<Stored>>),
+    Xz(XzDecoder<BufReader<Stored>>),
+}
+
+/// The bytes of a file in a range, or of a stream.
+pub(crate) struct Stored {
+    file: Arc<File>,
+    /// What is still to be read.
+    range: Range<u64>,
+    /// Of a stream: bytes that were read before their time.
+    head: Option<Vec<u8>>,
+}
+
+impl Stored {
+    pub fn range(file: Arc<File>, range: Range<u64>) -> Stored {
+        Stored { file, range, head: None }
+    }
+
+    /// All of a stream, of which the first bytes have been read already.
+    pub fn stream(file: Arc<File>, head: Vec<u8>) -> Stored {
+        Stored { file, range: 0..u64::MAX, head: Some(head) }
+    }
+}
+
+/// The longest header of a frame of zstd: magic, descriptor, number of a dictionary, size.
+const HEADER_BYTES: usize = 18;
+const _: () = assert!(HEADER_BYTES >= MAGIC_BYTES);
+
+/// Where in the file the next byte lies that is to be read, and what begins there: enough to recognise a compression,
+/// and to know how much memory it takes.
+fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
+    let at = stored.get_ref().range.start - stored.buffer().len() as u64;
+    let mut start = vec![0; HEADER_BYTES];
+    if stored.get_ref().head.is_none() {
+        let found = stored.get_ref().file.read_at(&mut start, at)?;
+        start.truncate(found);
+        return Ok((at, start));
+    }
+    start.clear();
+    stored.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start)?;
+    // A stream gives bytes once: these, and what was read ahead, are put back.
+    let mut head = [&start, stored.buffer()].concat();
+    stored.consume(stored.buffer().len());
+    let stored = stored.get_mut();
+    head.extend(stored.head.take().unwrap_or_default());
+    stored.range.start = at;
+    stored.head = Some(head);
+    Ok((at, start))
+}
+
+impl Decoder {
+    /// Decodes what is stored, within a memory.
+    pub fn new(stored: Stored, compression: Option<Compression>, memory: Memory) -> io::Result<Decoder> {
+        let mut stored = BufReader::with_capacity(STORED_BYTES, stored);
+        let start = if compression.is_some() { peek(&mut stored)?.1 } else { Vec::new() };
+        Ok(Decoder { compression, memory, member: Some(Member::new(compression, stored, &start, memory)?) })
+    }
+
+    /// Bytes of the file up to which it has read; `None` at the end of the stretch.
+    pub fn reached(&self) -> Option<u64> {
+        let stored = match self.member.as_ref()? {
+            Member::Plain(stored) => stored,
+            Member::Gzip(decoder) => decoder.get_ref(),
+            Member::Zstd(decoder) => decoder.get_ref(),
+            Member::Bzip2(decoder) => decoder.get_ref(),
+            Member::Xz(decoder) => decoder.get_ref(),
+        };
+        Some(stored.get_ref().range.start)
+    }
+
+    /// The decoder of the member that begins here; `None` where the stretch ends, padded with zeros or not.
+    fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
+        let Some(compression) = self.compression else { return Ok(None) };
+        let (at, start) = peek(&mut stored)?;
+        let start = &start[..];
+        let goes_on = Compression::of_bytes(start) == Some(compression);
+        loop {
+            let bytes = stored.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(None);
+            } else if goes_on {
+                return Member::new(self.compression, stored, start, self.memory).map(Some);
+            } else if compression.is_cut_off(start) {
+                return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
+            } else if bytes.iter().any(|byte| *byte != 0) {
+                let name = compression.name();
+                let what = format!("what follows from byte {at} of the file on is no {name} data");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            let zeros = bytes.len();
+            stored.consume(zeros);
+        }
+    }
+
+    /// Says in one way what the libraries say in four. What the system says stays as it is.
+    fn explain(&self, error: io::Error) -> io::Error {
+        let Some(compression) = self.compression else { return error };
+        let name = compression.name();
+        let what = match error.kind() {
+            _ if error.raw_os_error().is_some() => return error,
+            io::ErrorKind::Interrupted => return error,
+            io::ErrorKind::UnexpectedEof => format!("the file is truncated, its {name} data is not complete"),
+            _ if error.get_ref().is_some_and(|inner| inner.is::<TooMuch>()) => return error,
+            _ if needs_too_much(&error) => {
+                // The library does not say how much it would have taken.
+                let limit_bytes = match compression {
+                    Compression::Xz => self.memory.bytes().min(XZ_BYTES_MAX),
+                    _ => 1 << zstd_window_log_max(self.memory),
+                };
+                return TooMuch { compression, need_bytes: None, limit_bytes }.into();
+            }
+            _ => format!("its {name} data is damaged ({error})"),
+        };
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    }
+}
+
+/// To decode a file takes more memory than may be taken.
+#[derive(Debug)]
+struct TooMuch {
+    compression: Compression,
+    /// `None` if nobody says.
+    need_bytes: Option<u64>,
+    limit_bytes: u64,
+}
+
+impl fmt::Display for TooMuch {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooMuch { compression, need_bytes, limit_bytes } = *self;
+        let (name, limit) = (compression.name(), shown(limit_bytes));
+        let need = need_bytes.map_or_else(|| format!("more than {limit}"), shown);
+        let (is_most, tool) = match compression {
+            Compression::Xz => (limit_bytes == XZ_BYTES_MAX, "xz -dc"),
+            Compression::Zstd => (limit_bytes == ZSTD_WINDOW_BYTES_MAX, "zstd -dc --long=31"),
+            Compression::Bzip2 => (false, "bzip2 -dc"),
+            Compression::Gzip => (false, "gzip -dc"),
+        };
+        write!(to, "to decode its {name} data takes {need} of memory, and a worker may take {limit} for it. ")?;
+        if !is_most {
+            write!(to, "Raise --memory (Job::memory), or take fewer workers; or ")?;
+        }
+        let [first, rest] = if is_most { ["L", "et"] } else { ["l", "et"] };
+        write!(to, "{first}{rest} {tool} decode it into a pipe, or pack it with a smaller window")
+    }
+}
+
+impl std::error::Error for TooMuch {}
+
+impl From<TooMuch> for io::Error {
+    fn from(error: TooMuch) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+/// The largest window that zstd may take, as a power of two.
+fn zstd_window_log_max(memory: Memory) -> u32 {
+    let window_bytes = memory.bytes().saturating_sub(ZSTD_BYTES).clamp(1 << 10, ZSTD_WINDOW_BYTES_MAX);
+    window_bytes.ilog2()
+}
+
+/// The window that a frame of zstd says it needs, if its header is one (RFC 8878, section 3.1.1.1).
+///
+/// ```text
+///  magic (4) | descriptor: .. | single segment (1 bit) | .. | window: exponent (5 bits), mantissa (3 bits) | ...
+/// ```
+///
+/// A single segment has no window of its own: all of its content is one.
+fn zstd_window_bytes(header: &[u8]) -> Option<u64> {
+    let (magic, rest) = header.split_first_chunk()?;
+    if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
+        return None;
+    }
+    let [descriptor, next, ..] = *rest else { return None };
+    if descriptor & 0x20 == 0 {
+        let base = 1 << (10 + u64::from(next >> 3));
+        return Some(base + base / 8 * u64::from(next & 7));
+    }
+    // Behind the dictionary's number.
+    let at = 1 + [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let size = rest.get(at..at + bytes)?.iter().rev().fold(0, |size, byte| size << 8 | u64::from(*byte));
+    Some(if bytes == 2 { size + 256 } else { size })
+}
+
+/// Whether the decoder refused because of its limit of memory.
+fn needs_too_much(error: &io::Error) -> bool {
+    let Some(inner) = error.get_ref() else { return false };
+    match inner.downcast_ref::<liblzma::stream::Error>() {
+        Some(error) => matches!(error, liblzma::stream::Error::MemLimit),
+        // The only sign that zstd's library gives: the name of its error frameParameter_windowTooLarge.
+        None => inner.to_string() == "Frame requires too much memory for decoding",
+    }
+}
+
+impl Read for Decoder {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = match member {
+                Member::Plain(stored) => stored.read(to),
+                Member::Gzip(decoder) => decoder.read(to),
+                Member::Zstd(decoder) => decoder.read(to),
+                Member::Bzip2(decoder) => decoder.read(to),
+                Member::Xz(decoder) => decoder.read(to),
+            };
+            let read = match read {
+                Ok(read) => read,
+                Err(error) => return Err(self.explain(error)),
+            };
+            if read > 0 || to.is_empty() {
+                return Ok(read);
+            }
+            self.member = match self.member.take().map(Member::into_stored) {
+                Some(stored) => self.next(stored)?,
+                None => None,
+            };
+        }
+        Ok(0)
+    }
+}
+
+impl Member {
+    /// The decoder of what begins with `start`.
+    fn new(
+        compression: Option<Compression>,
+        stored: BufReader<Stored>,
+        start: &[u8],
+        memory: Memory,
+    ) -> io::Result<Member> {
+        let Some(compression) = compression else { return Ok(Member::Plain(stored)) };
+        let allow = |need_bytes: u64, limit_bytes: u64| match need_bytes <= limit_bytes {
+            true => Ok(()),
+            false => Err(TooMuch { compression, need_bytes: Some(need_bytes), limit_bytes }),
+        };
+        Ok(match compression {
+            Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
+            Compression::Zstd => {
+                let log_max = zstd_window_log_max(memory);
+                // The library goes on to the next frame by itself, and then knows the limit only.
+                allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
+                decoder.window_log_max(log_max)?;
+                Member::Zstd(decoder)
+            }
+            Compression::Bzip2 => {
+                // `BZh9`: blocks of 900 kB.
+                let hundreds = start.get(3).map_or(0, |level| level.saturating_sub(b'0'));
+                allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
+                Member::Bzip2(BzDecoder::new(stored))
+            }
+            Compression::Xz => {
+                let limit = memory.bytes().min(XZ_BYTES_MAX);
+                let stream = liblzma::stream::Stream::new_stream_decoder(limit, liblzma::stream::CONCATENATED)?;
+                Member::Xz(XzDecoder::new_stream(stored, stream))
+            }
+        })
+    }
+
+    fn into_stored(self) -> BufReader<Stored> {
+        match self {
+            Member::Plain(stored) => stored,
+            Member::Gzip(decoder) => decoder.into_inner(),
+            Member::Zstd(decoder) => decoder.finish(),
+            Member::Bzip2(decoder) => decoder.into_inner(),
+            Member::Xz(decoder) => decoder.into_inner(),
+        }
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let wanted = (to.len() as u64).min(self.range.end - self.range.start) as usize;
+        let read = match &mut self.head {
+            None => self.file.read_at(&mut to[..wanted], self.range.start)?,
+            Some(head) if head.is_empty() => (&*self.file).read(&mut to[..wanted])?,
+            Some(head) => {
+                let read = wanted.min(head.len());
+                to[..read].copy_from_slice(&head[..read]);
+                head.drain(..read);
+                read
+            }
+        };
+        self.range.start += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,13 @@
+pub(crate) mod memory;
+pub(crate) mod compression;
+pub(crate) mod seek_points;
+pub(crate) mod decoder;
+pub(crate) mod source;
+pub(crate) mod records;
+pub(crate) mod quotes;
+pub(crate) mod walk;
+pub(crate) mod spool;
+pub(crate) mod paths;
+pub(crate) mod tasks;
+pub(crate) mod split;
+pub(crate) mod reader;

@@ -1,0 +1,242 @@
+//! From a part to chunks of whole records: one buffer, used again and again.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use gristmill_os::clock::monotonic_ns;
+use rustix::fs::Advice;
+
+use crate::control::words::Failure;
+use crate::input::quotes::State;
+use crate::input::records::{Records, Scan};
+use crate::input::source::Content;
+use crate::input::split::Split;
+use crate::input::tasks::{Part, Tasks};
+
+/// Bytes read at a time where the end of one record is looked for.
+const GLANCE_BYTES: usize = 64 << 10;
+
+/// Reads parts into one buffer.
+pub(crate) struct Reader {
+    buffer: Vec<u8>,
+    chunk_bytes: usize,
+    /// The source that was read last.
+    open: Option<(usize, Open)>,
+    /// Time spent reading since it was last set to zero, nanoseconds.
+    pub read_ns: u64,
+    /// The state that splits show.
+    pub state: Vec<u8>,
+}
+
+enum Open {
+    Plain(File),
+    Packed(Box<Content>),
+}
+
+impl Reader {
+    pub fn new(chunk_bytes: usize) -> Reader {
+        Reader { buffer: Vec::new(), chunk_bytes, open: None, read_ns: 0, state: Vec::new() }
+    }
+
+    /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time.
+    pub fn for_each_chunk(
+        &mut self,
+        tasks: &Tasks,
+        part: &Part,
+        mut visit: impl FnMut(&mut Split<'_>),
+    ) -> Result<(), Failure> {
+        let Range { start, end } = part.range;
+        let chunk_bytes = match tasks.records {
+            Records::Fixed(width) => self.chunk_bytes.next_multiple_of(width),
+            _ => self.chunk_bytes,
+        };
+        // A record begins here, or did before: the byte before the part says so, or the state of CSV.
+        let (mut at, mut skipping) = match tasks.records {
+            Records::Fixed(_) | Records::WholeFile => (start, false),
+            Records::Csv(_) => (start, part.state != State::Record),
+            _ => (start.saturating_sub(1), start > 0),
+        };
+        let mut scan = Scan::new(tasks.records, at, part.state);
+        // The buffer holds `filled` bytes of the content from `at` on.
+        let mut filled = 0;
+        loop {
+            // 1. Read on: inside the part; behind it only to finish a record.
+            let inside = end.saturating_sub(at + filled as u64);
+            if inside == 0 && filled == 0 {
+                return Ok(());
+            }
+            let glance = skipping || inside == 0;
+            let wanted = if glance { GLANCE_BYTES } else { chunk_bytes };
+            let wanted = if inside == 0 { wanted } else { wanted.min(inside as usize) };
+            let (read, ended) = self.fill(tasks, part.source, filled, at + filled as u64, wanted)?;
+            let mut searched = filled;
+            filled += read;
+            // 2. Leave out the record that began before this part.
+            if skipping {
+                let first = scan.first_end(&self.buffer[..filled]);
+                skipping = first.is_none();
+                let skipped = first.unwrap_or(filled);
+                self.buffer.copy_within(skipped..filled, 0);
+                (at, filled, searched) = (at + skipped as u64, filled - skipped, 0);
+                if at >= end || skipping && ended {
+                    return Ok(());
+                } else if skipping {
+                    continue;
+                }
+            }
+            // 3. What is whole: up to the last end of a record inside the part, to the first behind it, or all.
+            let before = scan;
+            let whole = match inside {
+                0 => scan.first_end(&self.buffer[searched..filled]).map(|end| searched + end),
+                _ if ended => Some(filled),
+                _ => scan.last_end(&self.buffer[..filled], searched),
+            };
+            let whole = whole.or(ended.then_some(filled));
+            check_record(tasks, part.source, at, &self.buffer[..filled], searched, before)?;
+            if let Some(whole) = whole {
+                if let Records::Fixed(width) = tasks.records
+                    && !whole.is_multiple_of(width)
+                {
+                    return Err(Failure::RecordCut {
+                        source: part.source,
+                        offset: at + (whole / width * width) as u64,
+                    });
+                }
+                self.visit(&mut visit, tasks, part.source, whole, at)?;
+                if inside == 0 || ended {
+                    return Ok(());
+                }
+                self.buffer.copy_within(whole..filled, 0);
+                (at, filled) = (at + whole as u64, filled - whole);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn visit(
+        &mut self,
+        visit: &mut impl FnMut(&mut Split<'_>),
+        tasks: &Tasks,
+        index: usize,
+        whole: usize,
+        offset: u64,
+    ) -> Result<(), Failure> {
+        if whole == 0 {
+            return Ok(());
+        }
+        let reached = match &self.open {
+            Some((_, Open::Packed(content))) => content.reached(),
+            _ => offset + whole as u64,
+        };
+        let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
+        let (state, records) = (&self.state[..], tasks.records);
+        let mut split = Split { bytes, source, index, offset, reached, records, state, rejected: None };
+        visit(&mut split);
+        match split.rejected {
+            None => Ok(()),
+            Some((offset, why)) => Err(Failure::Rejected { source: index, offset, why }),
+        }
+    }
+
+    /// Reads up to `wanted` bytes of the content from `position` on behind the `filled` bytes of the buffer; returns how
+    /// many, fewer only where the content ends, and whether it is known to end there.
+    fn fill(
+        &mut self,
+        tasks: &Tasks,
+        index: usize,
+        filled: usize,
+        position: u64,
+        wanted: usize,
+    ) -> Result<(usize, bool), Failure> {
+        let source = &tasks.sources[index];
+        let plain = source.is_plain();
+        let wanted = if plain { wanted.min((source.bytes - position) as usize) } else { wanted };
+        if self.buffer.len() < filled + wanted {
+            self.buffer.resize(filled + wanted, 0);
+        }
+        let to = &mut self.buffer[filled..filled + wanted];
+        let began_ns = monotonic_ns();
+        let is_at_hand = match &self.open {
+            Some((open, Open::Plain(_))) => *open == index,
+            Some((open, Open::Packed(content))) => *open == index && content.at == position,
+            None => false,
+        };
+        if !is_at_hand {
+            // Closed before the next is opened: one descriptor is enough for a reader.
+            self.open = None;
+            let opened = source.unpacked_from(position).and_then(|content| match content {
+                Some(content) => Ok(Open::Packed(Box::new(content))),
+                None => File::open(&source.path).map(|file| {
+                    // The kernel reads twice as far ahead, if it takes the advice: then a disk waits less. Nobody reads ahead
+                    // in a file that is read at once.
+                    if source.bytes > self.chunk_bytes as u64 {
+                        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                    }
+                    Open::Plain(file)
+                }),
+            });
+            self.open = Some((index, opened.map_err(|error| failure(index, position, &error))?));
+        }
+        let mut done = 0;
+        while done < wanted {
+            let at = position + done as u64;
+            let read = match &mut self.open {
+                Some((_, Open::Plain(file))) => file.read_at(&mut to[done..], at),
+                Some((_, Open::Packed(content))) => content.read(&mut to[done..]),
+                None => unreachable!("opened above"),
+            };
+            match read {
+                Ok(0) if plain => return Err(Failure::Truncated { source: index, found: self.end_before(at) }),
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failure(index, at, &error)),
+            }
+        }
+        self.read_ns += monotonic_ns() - began_ns;
+        Ok((done, if plain { position + done as u64 == source.bytes } else { done < wanted }))
+    }
+
+    /// Where the open file ends, which has nothing at byte `at`: perhaps long before it.
+    fn end_before(&self, at: u64) -> u64 {
+        match &self.open {
+            Some((_, Open::Plain(file))) => file.metadata().map_or(at, |facts| facts.len().min(at)),
+            _ => at,
+        }
+    }
+}
+
+/// What stops the job when byte `offset` of the content cannot be read.
+fn failure(source: usize, offset: u64, error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(errno) => Failure::Read { source, offset, errno },
+        None => Failure::Compressed { source, offset, why: error.to_string() },
+    }
+}
+
+/// A record that took more than one read must not be longer than the limit, what ends it left out; shorter ones need no
+/// limit. `buffer` begins with the record, at `offset`; `scan` has been shown what comes before `searched`.
+fn check_record(
+    tasks: &Tasks,
+    source: usize,
+    offset: u64,
+    buffer: &[u8],
+    searched: usize,
+    mut scan: Scan,
+) -> Result<(), Failure> {
+    let limit = tasks.record_bytes_max.saturating_add(1);
+    if searched == 0 || buffer.len() <= limit || matches!(tasks.records, Records::Fixed(_)) {
+        return Ok(());
+    }
+    match scan.first_end(&buffer[searched..]) {
+        Some(end) if searched + end <= limit => Ok(()),
+        _ => Err(Failure::RecordTooLong { source, offset }),
+    }
+}
+
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Files that are nearly right, made from a number: whatever stands in them, reading them ends, with records or with an
+//! error. `ci/fuzz.sh` tries a million of each kind; a failure names the number of its case.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::tests::{KINDS, expected, read, source, states};
+use super::*;
+use crate::input::records::Syntax;
+use crate::nearly::{bytes, fuzz, mutate};
+use crate::pack::{COMPRESSED, Packing};
+
+#[test]
+fn any_bytes_are_cut_into_the_sequential_records() {
+    fuzz(|random| {
+        let mut content = bytes(random, b"ab\"\n\n\r,", 200);
+        content.truncate(content.len() / 3 * 3);
+        let records = *random.choice(&KINDS).expect("some");
+        let (split_bytes, chunk_bytes) = (random.u64(1..60), random.usize(1..60));
+        let states = states(&content, records);
+        let found = read(Packing::Plain, &content, records, split_bytes, chunk_bytes, states);
+        assert_eq!(found.expect("read"), expected(&content, records));
+    });
+}
+
+#[test]
+fn any_csv_has_the_rows_that_the_csv_crate_finds_in_one_piece() {
+    let rows = |text: &[u8], of: &mut Vec<csv::ByteRecord>| {
+        let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
+        of.extend(reader.into_byte_records().map(|row| {
+            let mut row = row.expect("bytes in memory");
+            row.set_position(None);
+            row
+        }));
+    };
+    fuzz(|random| {
+        let mut content = if random.bool() { b"\xef\xbb\xbf".to_vec() } else { Vec::new() };
+        content.extend(bytes(random, b"ab\"\"\n\r,", 100));
+        let (mut sequential, mut found) = (Vec::new(), Vec::new());
+        rows(&content, &mut sequential);
+        let states = states(&content, Records::Csv(Syntax::default()));
+        let (source, _file) = source(Packing::Plain, &content).expect("plain");
+        let tasks = Tasks::cut([source].into(), Records::Csv(Syntax::default()), random.u64(3..60), 1 << 20, &states);
+        // The mark in front of the text is looked for in one piece; no split and no chunk is as small as that.
+        let mut reader = Reader::new(random.usize(3..60));
+        for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {
+            reader.for_each_chunk(&tasks, part, |split| rows(split.bytes(), &mut found)).expect("read");
+        }
+        assert_eq!(found, sequential, "{:?}", String::from_utf8_lossy(&content));
+    });
+}
+
+#[test]
+fn any_compressed_file_is_read_or_refused() {
+    static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        (0..40u32).map(|n| format!("line {n} {:x}\n", n.wrapping_mul(2_654_435_761))).collect::<String>().into()
+    });
+    static FILES: LazyLock<Vec<(Packing, Vec<u8>)>> = LazyLock::new(|| {
+        let packings = COMPRESSED.iter().flat_map(|packing| [100, 1000].map(|bytes| (*packing, bytes)));
+        packings.map(|(packing, member_bytes)| (packing, packing.pack(&CONTENT, member_bytes))).collect()
+    });
+    fuzz(|random| {
+        let (packing, whole) = random.choice(&*FILES).expect("some");
+        let mut file = whole.clone();
+        mutate(random, &mut file);
+        let found = read(*packing, &file, Records::Lines, random.u64(1..200), random.usize(1..500), HashMap::new());
+        if file == *whole {
+            assert_eq!(found.expect("whole"), expected(&CONTENT, Records::Lines));
+        }
+    });
+}

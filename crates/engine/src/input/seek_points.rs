@@ -1,0 +1,221 @@
+//! Where a compressed file can be cut: places from which its content can be decoded without what comes before.
+//!
+//! Two formats say where. bgzip writes gzip members of at most 64 KiB and notes in the header of each how long it
+//! is, so a walk from header to header finds them all. The seekable format of zstd ends with a table of its
+//! frames. In other files it can only be found out by decoding them, so they are not cut.
+//!
+//! ```text
+//!  bgzip  | header, BC: bytes - 1 | deflate | CRC, content bytes | header ...
+//!  zstd   | frame | frame | ... | skippable frame: { bytes, content bytes, checksum? } ..., frames, flags, magic |
+//! ```
+//!
+//! A file may say where it can be cut as often as it likes: cuts that are too near to each other are left out, the more
+//! of them there are.
+//!
+//! What is said here is only believed: whoever decodes a stretch compares how much content it has.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::input::compression::Compression;
+use crate::input::source::UNKNOWN_BYTES;
+
+/// Content between two cuts, at least: each costs a decoder. Tests cut small files.
+const CONTENT_BYTES_MIN: u64 = if cfg!(test) { 16 } else { 256 << 10 };
+
+/// Cuts of a file, at most: a job has no more tasks.
+const CUTS_MAX: usize = if cfg!(test) { 64 } else { 1 << 16 };
+
+/// A place between two members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Bytes of the file before it.
+    pub stored: u64,
+    /// Bytes of the content before it.
+    pub content: u64,
+}
+
+/// The cuts of a file of `bytes` bytes, its beginning and its end among them; `None` for a file that cannot be cut.
+///
+/// # Errors
+/// What the system says when the file cannot be read.
+pub(crate) fn find(file: &File, compression: Compression, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
+    match compression {
+        Compression::Gzip => bgzip(file, bytes),
+        Compression::Zstd => seekable(file, bytes),
+        Compression::Bzip2 | Compression::Xz => Ok(None),
+    }
+}
+
+/// Gathers cuts that are not too near to each other.
+struct Cuts {
+    found: Vec<Cut>,
+    /// The end of the members seen so far.
+    end: Cut,
+    /// Content between two cuts, at least.
+    content_bytes_min: u64,
+}
+
+impl Cuts {
+    fn new() -> Cuts {
+        let start = Cut { stored: 0, content: 0 };
+        Cuts { found: vec![start], end: start, content_bytes_min: CONTENT_BYTES_MIN }
+    }
+
+    /// Adds a member; `None` if there is no such file.
+    fn push(&mut self, stored_bytes: u64, content_bytes: u64) -> Option<()> {
+        self.end.stored = self.end.stored.checked_add(stored_bytes)?;
+        self.end.content = self.end.content.checked_add(content_bytes).filter(|bytes| *bytes < UNKNOWN_BYTES)?;
+        if self.found.last().is_some_and(|last| self.end.content - last.content >= self.content_bytes_min) {
+            self.found.push(self.end);
+        }
+        if self.found.len() > CUTS_MAX {
+            self.thin();
+        }
+        Some(())
+    }
+
+    /// Leaves cuts out, half of them or more.
+    fn thin(&mut self) {
+        while self.found.len() > CUTS_MAX / 2 {
+            self.content_bytes_min = self.content_bytes_min.saturating_mul(2);
+            let (mut last, min) = (self.found[0], self.content_bytes_min);
+            self.found.retain(|cut| {
+                let keep = cut.stored == 0 || cut.content - last.content >= min;
+                last = if keep { *cut } else { last };
+                keep
+            });
+        }
+    }
+
+    /// The cuts, the last of them at the end of the file. A file that says it has no content has none: nobody would read it, and
+    /// so nobody would notice if that is wrong.
+    fn finish(mut self, bytes: u64) -> Option<Vec<Cut>> {
+        let end = Cut { stored: bytes, ..self.end };
+        match self.found.last_mut() {
+            _ if end.content == 0 => return None,
+            Some(last) if last.content == end.content => *last = end,
+            _ => self.found.push(end),
+        }
+        Some(self.found)
+    }
+}
+
+/// Header of a bgzip member up to the end of its extra field, when nobody else has put anything there.
+const BGZIP_HEADER_BYTES: usize = 18;
+const BGZIP_CONTENT_BYTES_MAX: u32 = 64 << 10;
+
+fn bgzip(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
+    let mut cuts = Cuts::new();
+    let mut header = [0; BGZIP_HEADER_BYTES];
+    let mut ahead = read_up_to(file, &mut header, 0)?;
+    while cuts.end.stored < bytes {
+        let [0x1f, 0x8b, 8, 4, _, _, _, _, _, _, 6, 0, b'B', b'C', 2, 0, low, high] = header[..] else {
+            return Ok(None);
+        };
+        let member_bytes = u64::from(u16::from_le_bytes([low, high])) + 1;
+        let next = cuts.end.stored + member_bytes;
+        if ahead < BGZIP_HEADER_BYTES || member_bytes < BGZIP_HEADER_BYTES as u64 + 8 || next > bytes {
+            return Ok(None);
+        }
+        // The end of this member and the header of the next.
+        let mut seam = [0; 4 + BGZIP_HEADER_BYTES];
+        ahead = read_up_to(file, &mut seam, next - 4)?.saturating_sub(4);
+        let ([a, b, c, d], after) = seam.split_first_chunk().expect("four bytes and a header");
+        let content_bytes = u32::from_le_bytes([*a, *b, *c, *d]);
+        if content_bytes > BGZIP_CONTENT_BYTES_MAX {
+            return Ok(None);
+        }
+        header.copy_from_slice(after);
+        if cuts.push(member_bytes, u64::from(content_bytes)).is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(cuts.finish(bytes))
+}
+
+/// Number of frames, flags, magic.
+const FOOTER_BYTES: usize = 9;
+const SKIPPABLE_HEADER_BYTES: usize = 8;
+/// Entries of a table that are read at once.
+const ENTRIES_AT_ONCE: usize = 4096;
+
+fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
+    // 1. The footer.
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let Some(footer_at) = bytes.checked_sub(FOOTER_BYTES as u64) else { return Ok(None) };
+    let mut footer = [0; FOOTER_BYTES];
+    if read_up_to(file, &mut footer, footer_at)? < FOOTER_BYTES || word(&footer, 5) != 0x8f92_eab1 {
+        return Ok(None);
+    }
+    let (frames, flags) = (word(&footer, 0) as usize, footer[4]);
+    let entry_bytes = if flags & 0x80 == 0 { 8 } else { 12 };
+    let table_bytes = SKIPPABLE_HEADER_BYTES + frames * entry_bytes + FOOTER_BYTES;
+    let Some(table_at) = bytes.checked_sub(table_bytes as u64) else { return Ok(None) };
+    // 2. The table, which ends where it should. It may be long, so it is read piece by piece.
+    let mut header = [0; SKIPPABLE_HEADER_BYTES];
+    let read = read_up_to(file, &mut header, table_at)?;
+    let skipped = table_bytes - SKIPPABLE_HEADER_BYTES;
+    if read < header.len() || word(&header, 0) != 0x184d_2a5e || word(&header, 4) as usize != skipped {
+        return Ok(None);
+    }
+    let (mut cuts, mut piece) = (Cuts::new(), vec![0; ENTRIES_AT_ONCE.min(frames) * entry_bytes]);
+    let mut at = table_at + SKIPPABLE_HEADER_BYTES as u64;
+    while at < footer_at {
+        let wanted = piece.len().min((footer_at - at) as usize);
+        if read_up_to(file, &mut piece[..wanted], at)? < wanted {
+            return Ok(None);
+        }
+        for entry in piece[..wanted].chunks(entry_bytes) {
+            let [stored, content] = [0, 4].map(|at| u64::from(word(entry, at)));
+            if stored == 0 && content > 0 || cuts.push(stored, content).is_none() || cuts.end.stored > table_at {
+                return Ok(None);
+            }
+        }
+        at += wanted as u64;
+    }
+    // 3. The frames lie between the beginning and the table, which the last stretch takes along.
+    Ok((cuts.end.stored == table_at).then(|| cuts.finish(bytes)).flatten())
+}
+
+/// Reads at `at` until `to` is full or the file ends; returns how much there was.
+pub(crate) fn read_up_to(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < to.len() {
+        match file.read_at(&mut to[done..], at + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of 500 MB, most of it the same entry again and again, took twice as much memory.
+    #[test]
+    fn however_many_cuts_a_file_says_it_has_few_are_kept() {
+        let mut cuts = Cuts::new();
+        for member in 1..10_000 {
+            cuts.push(20, CONTENT_BYTES_MIN).expect("nothing overflows");
+            assert!(cuts.found.len() <= CUTS_MAX, "{} of {member}", cuts.found.len());
+        }
+        let found = cuts.finish(200_000).expect("content");
+        assert!(found.len() > CUTS_MAX / 4 && found.is_sorted_by_key(|cut| cut.content), "{found:?}");
+        assert!(found.iter().all(|cut| cut.stored == 200_000 || cut.content == cut.stored / 20 * CONTENT_BYTES_MIN));
+        assert!(Cuts::new().push(u64::MAX, u64::MAX).is_none());
+    }
+
+    /// A bgzip file whose damaged blocks said that they are empty was an empty file, without a word.
+    #[test]
+    fn a_file_that_says_it_is_empty_is_decoded_from_its_beginning() {
+        let mut cuts = Cuts::new();
+        cuts.push(178, 0).expect("nothing overflows");
+        assert!(cuts.finish(178).is_none());
+    }
+}

@@ -1,0 +1,171 @@
+//! The input, cut into tasks.
+//!
+//! A task is a run of parts; a part is a range of the content of one source. Ranges are cut without looking at the
+//! bytes; a record belongs to the part in which its first byte lies, so the reader of a part skips the record that
+//! began before it and finishes the one that ends after it. Every record is therefore read by exactly one task,
+//! wherever the cuts fall.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::input::quotes::State;
+use crate::input::records::Records;
+use crate::input::source::{Source, UNKNOWN_BYTES};
+
+/// A range of the content of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub source: usize,
+    pub range: Range<u64>,
+    /// Bytes of the file that it stands for.
+    pub stored_bytes: u64,
+    /// Of CSV: what the bytes before it mean for its first.
+    pub state: State,
+}
+
+/// The input, cut into tasks.
+pub(crate) struct Tasks {
+    pub sources: Arc<[Source]>,
+    parts: Vec<Part>,
+    /// For each task, its parts.
+    tasks: Vec<Range<usize>>,
+    pub records: Records,
+    pub record_bytes_max: usize,
+}
+
+impl Tasks {
+    /// Cuts `sources` into tasks of about `split_bytes`: large files are cut, small ones are grouped. `quotes` has the
+    /// state of CSV before each place where a file of it is cut.
+    pub fn cut(
+        sources: Arc<[Source]>,
+        records: Records,
+        split_bytes: u64,
+        record_bytes_max: usize,
+        quotes: &HashMap<(usize, u64), State>,
+    ) -> Tasks {
+        let (mut parts, mut tasks) = (Vec::<Part>::new(), Vec::new());
+        let (mut first, mut gathered) = (0, 0);
+        for (source, file) in sources.iter().enumerate() {
+            let (mut start, mut stored) = (0, 0);
+            for (end, stored_end) in ends(file, records, split_bytes) {
+                let state = if start == 0 {
+                    State::default()
+                } else {
+                    quotes.get(&(source, start)).copied().unwrap_or_default()
+                };
+                parts.push(Part { source, range: start..end, stored_bytes: stored_end - stored, state });
+                gathered += stored_end - stored;
+                (start, stored) = (end, stored_end);
+                if gathered >= split_bytes {
+                    tasks.push(first..parts.len());
+                    (first, gathered) = (parts.len(), 0);
+                }
+            }
+        }
+        if first < parts.len() {
+            tasks.push(first..parts.len());
+        }
+        Tasks { sources, parts, tasks, records, record_bytes_max }
+    }
+
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub fn parts(&self, task: usize) -> &[Part] {
+        &self.parts[self.tasks[task].clone()]
+    }
+
+    /// Bytes of the files that this task reads.
+    pub fn bytes(&self, task: usize) -> u64 {
+        self.parts(task).iter().map(|part| part.stored_bytes).sum()
+    }
+
+    /// The line, from 1, in which this byte of the content stands, if records are lines and the source can still be read.
+    pub fn line(&self, source: usize, offset: u64) -> Option<u64> {
+        if !self.records.are_lines() {
+            return None;
+        }
+        let mut before = self.sources[source].open().ok()?.take(offset);
+        let (mut buffer, mut line) = (vec![0; 64 << 10], 1);
+        loop {
+            match before.read(&mut buffer).ok()? {
+                0 => return Some(line),
+                read => line += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
+            }
+        }
+    }
+
+    /// Where this task's input lies, as a message says it.
+    pub fn place(&self, task: usize) -> String {
+        let parts = self.parts(task);
+        let name = |part: &Part| self.sources[part.source].name.display().to_string();
+        match parts {
+            [part] if part.range.end == UNKNOWN_BYTES => name(part),
+            [part] => {
+                let packed = self.sources[part.source].compression().is_some();
+                let of = if packed { " of its content" } else { "" };
+                format!("{} bytes {}..{}{of}", name(part), part.range.start, part.range.end)
+            }
+            [first, .., last] => format!("{} to {} ({} files)", name(first), name(last), parts.len()),
+            [] => "an empty task".to_owned(),
+        }
+    }
+}
+
+/// Where the parts of a source end: in its content, and (about) in the file.
+fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
+    let content_bytes = file.content_bytes();
+    let whole = || vec![(content_bytes, file.bytes)];
+    match (file.cuts(), records) {
+        _ if content_bytes == 0 => Vec::new(),
+        // Nobody knows how much it has.
+        _ if file.is_stream() => vec![(content_bytes, 0)],
+        (_, Records::WholeFile) => whole(),
+        (None, _) => {
+            let step = match records {
+                Records::Fixed(width) => split_bytes.next_multiple_of(width as u64),
+                _ => split_bytes,
+            };
+            let count = content_bytes.div_ceil(step);
+            (1..=count).map(|number| content_bytes.min(number.saturating_mul(step))).map(|end| (end, end)).collect()
+        }
+        // To know the state at a cut one would have to decompress what comes before.
+        (Some(_), Records::Csv(_)) => whole(),
+        (Some(cuts), _) => {
+            let mut ends = Vec::new();
+            let mut last = 0;
+            for cut in &cuts[1..cuts.len() - 1] {
+                // The byte before a part says whether a record begins there. So that this byte is the first that can
+                // be decoded, and not the last of what has to be decoded for it, it goes with the part before.
+                let end = match records {
+                    Records::Fixed(width) => cut.content.next_multiple_of(width as u64),
+                    _ => cut.content + 1,
+                };
+                if end - last >= split_bytes && end < content_bytes {
+                    ends.push((end, cut.stored));
+                    last = end;
+                }
+            }
+            ends.push((content_bytes, file.bytes));
+            ends
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn many_small_files_are_one_task_and_a_large_file_is_many() {
+        let source = |bytes| Source::plain(PathBuf::from("x"), PathBuf::from("x"), bytes);
+        let cut = |sources: Vec<Source>| Tasks::cut(sources.into(), Records::Lines, 100, 1, &HashMap::new());
+        let small = cut(vec![source(10), source(0), source(10)]);
+        assert_eq!((small.len(), small.parts(0).len()), (1, 2));
+        assert_eq!(cut(vec![source(1000)]).len(), 10);
+    }
+}

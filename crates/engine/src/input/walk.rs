@@ -1,0 +1,338 @@
+//! From the paths that an input is given to the files that are read.
+//!
+//! As `grep -r` does it: a path that is named is read whatever it is, and a symbolic link that is named is followed.
+//! Below a directory only files and directories are read, in the order of their names. Hidden names are left out there; so
+//! are symbolic links, unless they shall be followed, and whatever might keep a reader waiting: FIFOs, sockets, devices.
+//! What a pattern matches or a list names may be any of these too, but its links are followed, as if they were named.
+//!
+//! A file that is named is read as often as it is named, as `cat` does. A file that is found, by a pattern or below a
+//! directory, is read once, however many paths lead to it: device and inode number tell files apart, so hard links are one
+//! file. What is left out is counted, and said.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{self, File, FileType, Metadata};
+use std::io::{self, Read, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use gristmill_os::standard;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::input::memory::Memory;
+use crate::input::paths::{BadFile, Entry, InputNews, Look, in_proc};
+use crate::input::source::{Source, TaskMemory};
+use crate::input::spool;
+
+/// Why a path was not read. None of these is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeftOut {
+    /// Its name begins with a dot, and it lies below a directory.
+    Hidden,
+    /// It is a symbolic link below a directory.
+    Link,
+    /// It is a symbolic link to a directory in which it lies.
+    Loop,
+    /// It is a FIFO, a socket or a device, and was not named but found.
+    Special,
+    /// Another path has led to it before.
+    Again,
+    /// It was found below a directory, and the program does not read files of its kind ([`Verdict::OtherKind`]).
+    ///
+    /// [`Verdict::OtherKind`]: crate::Verdict::OtherKind
+    OtherKind,
+}
+
+const REASONS: [LeftOut; 6] =
+    [LeftOut::Hidden, LeftOut::Link, LeftOut::Loop, LeftOut::Special, LeftOut::Again, LeftOut::OtherKind];
+
+impl LeftOut {
+    /// What are left out, one of them and several, and what happened to them.
+    fn words(self) -> [&'static str; 4] {
+        match self {
+            LeftOut::Hidden => ["hidden name", "hidden names", "was left out", "were left out"],
+            LeftOut::Link => ["symbolic link", "symbolic links", "was not followed", "were not followed"],
+            LeftOut::Loop => [
+                "symbolic link",
+                "symbolic links",
+                "leads back to a directory above it and was not followed",
+                "lead back to a directory above them and were not followed",
+            ],
+            LeftOut::Special => {
+                ["FIFO, socket or device", "FIFOs, sockets or devices", "was left out", "were left out"]
+            }
+            LeftOut::Again => [
+                "path",
+                "paths",
+                "was skipped because its file had been found before",
+                "were skipped because their files had been found before",
+            ],
+            LeftOut::OtherKind => ["file of another kind", "files of another kind", "was left out", "were left out"],
+        }
+    }
+}
+
+/// How many paths were left out for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The reason.
+    pub why: LeftOut,
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub first: PathBuf,
+}
+
+impl fmt::Display for Tally {
+    /// `3 symbolic links were not followed, the first of them a/b`
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, several, was, were] = self.why.words();
+        match self.count {
+            1 => write!(to, "1 {one} {was}: {}", self.first.display()),
+            count => write!(to, "{count} {several} {were}, the first of them {}", self.first.display()),
+        }
+    }
+}
+
+/// What was left out so far.
+#[derive(Default)]
+pub(crate) struct Tallies(Vec<Tally>);
+
+impl Tallies {
+    pub fn add(&mut self, why: LeftOut, path: &Path) {
+        match self.0.iter_mut().find(|tally| tally.why == why) {
+            Some(tally) => tally.count += 1,
+            None => self.0.push(Tally { why, count: 1, first: path.to_owned() }),
+        }
+    }
+
+    pub fn has(&self, why: LeftOut) -> bool {
+        self.0.iter().any(|tally| tally.why == why)
+    }
+
+    /// Tells of it, reason by reason.
+    pub fn tell(&self, look: &Look) {
+        // That hidden names are left out is the rule everywhere.
+        for why in REASONS.into_iter().filter(|why| *why != LeftOut::Hidden) {
+            if let Some(tally) = self.0.iter().find(|tally| tally.why == why) {
+                look.news.tell(&InputNews::LeftOut(tally));
+            }
+        }
+    }
+
+    /// The same in one sentence.
+    pub fn sentence(&self) -> String {
+        self.0.iter().map(Tally::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// How a path has come up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Somebody named it, or standard input.
+    Named,
+    /// It stands in a list.
+    Listed,
+    /// It matches a pattern.
+    Matched,
+    /// It lies below a directory.
+    Below,
+}
+
+impl Way {
+    fn is_named(self) -> bool {
+        matches!(self, Way::Named | Way::Listed)
+    }
+}
+
+/// What the paths have led to so far.
+pub(crate) struct Walk<'l> {
+    look: &'l Look,
+    pub sources: Vec<Source>,
+    pub kept: Vec<File>,
+    pub bad: Vec<BadFile>,
+    pub left_out: Tallies,
+    /// Device and inode number of each file that was named, and of each file and directory that was found.
+    named: HashSet<(u64, u64)>,
+    found: HashSet<(u64, u64)>,
+    /// Those of the directories that the walk is in.
+    inside: Vec<(u64, u64)>,
+    /// What the job may take, and what the list of its files takes of that.
+    memory: Memory,
+    list_bytes: u64,
+}
+
+impl<'l> Walk<'l> {
+    pub fn new(look: &'l Look) -> Walk<'l> {
+        let (left_out, named, found) = (Tallies::default(), HashSet::new(), HashSet::new());
+        Walk {
+            look,
+            sources: Vec::new(),
+            kept: Vec::new(),
+            bad: Vec::new(),
+            left_out,
+            named,
+            found,
+            inside: Vec::new(),
+            memory: look.memory(),
+            list_bytes: 0,
+        }
+    }
+
+    /// Adds a file to the list.
+    fn add_source(&mut self, source: Source) -> Result<()> {
+        self.list_bytes += source.list_bytes();
+        self.memory.share(4).allow(self.list_bytes).map_err(|too_large| {
+            Error::Setting(format!("the list of the input's files, {} so far, {too_large}", self.sources.len()))
+        })?;
+        self.sources.push(source.with_memory(TaskMemory::before_the_job(self.memory)));
+        Ok(())
+    }
+
+    pub fn add(&mut self, entry: &Entry) -> Result<()> {
+        match entry {
+            Entry::Named(path) if path.as_os_str() == "-" => self.add_standard_input(),
+            Entry::Named(path) => self.add_path(path, Way::Named),
+            Entry::Listed(path) => self.add_path(path, Way::Listed),
+            Entry::Matched(path) => self.add_path(path, Way::Matched),
+        }
+    }
+
+    fn add_path(&mut self, path: &Path, way: Way) -> Result<()> {
+        let added = self.try_path(path, way);
+        added.or_else(|error| self.look.set_aside(path, error, &mut self.bad))
+    }
+
+    fn try_path(&mut self, path: &Path, way: Way) -> Result<()> {
+        let failed = |source| Error::Input { path: path.to_owned(), source };
+        let facts = fs::metadata(path).map_err(failed)?;
+        let is_special = !facts.is_file() && !facts.is_dir();
+        // Opening a FIFO waits for its writer.
+        if is_special && way != Way::Named {
+            self.left_out.add(LeftOut::Special, path);
+            return Ok(());
+        }
+        let identity = identity(&facts);
+        if facts.is_dir() && self.inside.contains(&identity) {
+            self.left_out.add(LeftOut::Loop, path);
+            return Ok(());
+        }
+        if self.found.contains(&identity) || !way.is_named() && self.named.contains(&identity) {
+            self.left_out.add(LeftOut::Again, path);
+            return Ok(());
+        }
+        if facts.is_dir() {
+            self.found.insert(identity);
+            return self.add_directory(path, identity, way);
+        }
+        // A file of /proc may keep its readers waiting as a FIFO does.
+        let flags = if way == Way::Named { OFlags::empty() } else { OFlags::NONBLOCK };
+        let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path).map_err(failed)?;
+        let facts = file.metadata().map_err(failed)?;
+        // A file that says it is empty may still have something to read: those of /proc do.
+        let is_empty = || -> io::Result<bool> { Ok(facts.len() == 0 && file.read(&mut [0])? == 0) };
+        let is_stream = !facts.is_file()
+            || facts.len() == 0
+                && match { is_empty }() {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        self.left_out.add(LeftOut::Special, path);
+                        return Ok(());
+                    }
+                    is_empty => !is_empty.map_err(failed)?,
+                };
+        if is_stream {
+            if facts.is_file() {
+                file.rewind().map_err(failed)?;
+            }
+            self.add_stream(path.to_owned(), file)?;
+        } else {
+            let mut source = Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file)?;
+            source.is_below = way == Way::Below;
+            self.add_source(source)?;
+        }
+        if way.is_named() { &mut self.named } else { &mut self.found }.insert(identity);
+        Ok(())
+    }
+
+    /// Adds what lies in a directory, whose identity is `inside`.
+    fn add_directory(&mut self, directory: &Path, inside: (u64, u64), way: Way) -> Result<()> {
+        let failed = |source| Error::Input { path: directory.to_owned(), source };
+        let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<fs::DirEntry>>>);
+        let mut entries = entries.map_err(failed)?;
+        entries.sort_by_cached_key(fs::DirEntry::file_name);
+        let before = (self.sources.len(), self.bad.len());
+        self.inside.push(inside);
+        let added = entries.iter().try_for_each(|entry| self.add_entry(entry));
+        self.inside.pop();
+        added?;
+        // One that is named has something to read, or all of it was read before.
+        if way != Way::Below && before == (self.sources.len(), self.bad.len()) && !self.left_out.has(LeftOut::Again) {
+            let but = self.left_out.sentence();
+            let but = if but.is_empty() { but } else { format!(": {but}") };
+            return Err(Error::NoInput {
+                what: format!("there is no file in the directory {}{but}", directory.display()),
+            });
+        }
+        Ok(())
+    }
+
+    fn add_entry(&mut self, entry: &fs::DirEntry) -> Result<()> {
+        let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            self.left_out.add(LeftOut::Hidden, &path);
+        } else if !self.look.follow && entry.file_type().is_ok_and(|kind: FileType| kind.is_symlink()) {
+            self.left_out.add(LeftOut::Link, &path);
+        } else {
+            return self.add_path(&path, Way::Below);
+        }
+        Ok(())
+    }
+
+    /// Standard input: read in place when it is a file from its beginning, else copied.
+    fn add_standard_input(&mut self) -> Result<()> {
+        let name = PathBuf::from("standard input");
+        let failed = |source| Error::Input { path: name.clone(), source };
+        if standard::was_closed(0) {
+            return Err(failed(Errno::BADF.into()));
+        }
+        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+        let facts = file.metadata().map_err(failed)?;
+        if facts.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        // Another process may have read a part of it; and it may have been opened by somebody else.
+        let path = in_proc(&file);
+        if facts.is_file()
+            && facts.len() > 0
+            && file.stream_position().is_ok_and(|at| at == 0)
+            && File::open(&path).is_ok()
+        {
+            self.named.insert(identity(&facts));
+            self.add_source(Source::recognised(name, path, facts.len(), &file)?)?;
+            self.kept.push(file);
+            return Ok(());
+        }
+        self.add_stream(name, file)
+    }
+
+    /// Copies a stream, which can be read only once, unless that is enough.
+    fn add_stream(&mut self, name: PathBuf, mut stream: File) -> Result<()> {
+        // Whoever sets bad files aside reads everything twice.
+        if self.look.read_once && self.look.skip_bad_files == 0 {
+            return self.add_source(Source::stream(name, stream)?);
+        }
+        let (file, bytes) = spool::copy(&mut stream, &name, self.look)?;
+        self.add_source(Source::recognised(name, in_proc(&file), bytes, &file)?)?;
+        self.kept.push(file);
+        Ok(())
+    }
+}
+
+/// Two paths with the same lead to the same file.
+fn identity(facts: &Metadata) -> (u64, u64) {
+    (facts.dev(), facts.ino())
+}

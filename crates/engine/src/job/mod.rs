@@ -1,0 +1,2 @@
+pub(crate) mod bad_files;
+pub(crate) mod builder;

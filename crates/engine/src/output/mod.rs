@@ -1,0 +1,2 @@
+pub(crate) mod parts;
+pub(crate) mod outcome;

@@ -1,0 +1,268 @@
+//! The memory of a job, divided once before it starts.
+//!
+//! ```text
+//!  budget = pages of the region + tables and read buffers of the workers that map at once
+//!         + what a process takes anyway + results that the coordinator holds back
+//!         + in a job in steps, what one step leaves for the next
+//!         + what the program holds already: a matrix, for example
+//!         + of the rest, at most a half for tasks: decoders of the input, and what map functions unpack
+//!         + a share for each reducer:  5/8 pairs, with the rows that sort them
+//!                                      1/4 blocks of runs, when they are written and merged
+//!                                      1/8 pages copied because their epoch is still open
+//!                                      in a job in steps, which writes no runs, 7/8 and 1/8
+//! ```
+//!
+//! The kernel's own memory (page tables, page cache, pipes) is no part of it, and neither is what the map function
+//! or the receiver of the result allocates without a word ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS),
+//! [`Job::holds`](crate::Job::holds)).
+
+use crate::error::{Error, Result};
+use crate::input::memory::shown;
+
+/// Without a word from the user a job takes this part of the memory that is available: 1 / 2. The page cache has the other
+/// half, which spilling writes through and reading comes from.
+const DEFAULT_PART: u64 = 2;
+/// A job in steps, which spills nothing, takes this part for what it keeps from step to step, and half as much for the rest.
+const DEFAULT_KEEP_PART: u64 = 2;
+/// The least that a reducer can leave for the next step.
+const KEEP_BYTES_MIN: usize = 128 << 10;
+/// Stack, heap and touched data of a worker that has nothing to do yet.
+const PROCESS_BYTES: usize = 1 << 20;
+/// The least that a reducer can sort and merge in.
+const SHARE_BYTES_MIN: usize = 64 << 10;
+/// Blocks of a run are so large that a disk with heads would not mind, and small enough that many fit.
+const BLOCK_BYTES_MAX: usize = 256 << 10;
+const BLOCK_BYTES_MIN: usize = 1 << 10;
+/// Streams that can be merged at once even with the smallest share.
+const STREAMS_MIN: usize = 8;
+
+/// What a job needs before its reducers keep the first pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs {
+    pub workers: usize,
+    pub reduce_workers: usize,
+    /// All pages of all workers at the start.
+    pub pages_bytes: usize,
+    /// Tables and read buffers of those that map at once.
+    pub maps_bytes: usize,
+    /// The job runs in steps, and keeps pairs from one to the next.
+    pub iterates: bool,
+    /// As many as the user says, if he does.
+    pub keep_bytes: Option<usize>,
+    /// What the program holds for the whole job, and what it will hold beside that.
+    pub held_bytes: usize,
+    pub will_hold_bytes: usize,
+    /// Tasks that run at once.
+    pub tasks: usize,
+    /// The most that decoding a file takes, 0 if that is next to nothing.
+    pub decoder_bytes_max: usize,
+    /// Map functions take memory for what they make of files.
+    pub unpacks: bool,
+}
+
+impl Needs {
+    /// What each task may take to decode its file, and for what its map function makes of it. Of what reducers do not need
+    /// at least, tasks have a half at most.
+    fn of_a_task(self, spare_bytes: usize) -> (usize, usize) {
+        let half = spare_bytes / 2 / self.tasks.max(1);
+        match (self.decoder_bytes_max, self.unpacks) {
+            (0, false) => (0, 0),
+            (0, true) => (0, half),
+            (most, false) => (half.min(most), 0),
+            (most, true) => {
+                let decoder_bytes = (half / 2).min(most);
+                (decoder_bytes, half - decoder_bytes)
+            }
+        }
+    }
+}
+
+/// How the memory of a job is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    pub total_bytes: usize,
+    /// What steps may keep from one to the next.
+    pub keep_bytes: usize,
+    /// What the coordinator may hold back of a result that has no order.
+    pub result_bytes: usize,
+    /// What each reducer may use.
+    pub share_bytes: usize,
+    /// What each task may take to decode its file, and for what its map function makes of it.
+    pub decoder_bytes: usize,
+    pub unpack_bytes: usize,
+    /// Of a job in steps.
+    iterates: bool,
+}
+
+impl Budget {
+    /// Divides what was `asked` for, or a part of what is `available`.
+    pub fn divide(asked: Option<usize>, available_bytes: u64, needs: Needs) -> Result<Budget> {
+        let Needs { workers, reduce_workers, pages_bytes, maps_bytes, iterates, keep_bytes, .. } = needs;
+        let processes_bytes = (workers + 1) * PROCESS_BYTES;
+        // What is held already is no part of what is available.
+        let held_bytes = if asked.is_some() { needs.held_bytes.saturating_add(needs.will_hold_bytes) } else { 0 };
+        let too_large = |limit_bytes: u64| {
+            let (held, limit) =
+                (shown(needs.held_bytes.saturating_add(needs.will_hold_bytes) as u64), shown(limit_bytes));
+            Err(Error::Setting(format!(
+                "what the program holds, its result included, takes {held} of memory, and there are {limit} for it: raise \
+                 --memory (Job::memory) if there is more, or take a smaller input"
+            )))
+        };
+        let available_bytes = match (asked, available_bytes.checked_sub(needs.will_hold_bytes as u64)) {
+            (None, None) => return too_large(available_bytes),
+            (None, Some(rest)) => rest,
+            (Some(asked), _) if held_bytes > asked => return too_large(asked as u64),
+            (Some(_), _) => available_bytes,
+        };
+        let fixed = pages_bytes + maps_bytes + processes_bytes + held_bytes;
+        // The coordinator holds back an eighth of what a reducer has, or of what all have when they are few.
+        let reduce_least = SHARE_BYTES_MIN * reduce_workers / 8 * 9 + SHARE_BYTES_MIN / 8;
+        let rest_least = fixed + reduce_least;
+        let keep_least = if iterates { keep_bytes.unwrap_or(KEEP_BYTES_MIN * reduce_workers) } else { 0 };
+        let least = rest_least + keep_least;
+        let keep = |unasked: usize| if iterates { keep_bytes.unwrap_or(unasked) } else { 0 };
+        let part = |part: u64| (available_bytes / part) as usize;
+        let (total_bytes, keep_bytes) = match asked {
+            None if iterates => {
+                let keep_bytes = keep(part(DEFAULT_KEEP_PART).max(keep_least));
+                (rest_least.max(part(2 * DEFAULT_KEEP_PART)) + keep_bytes, keep_bytes)
+            }
+            None => (least.max(part(DEFAULT_PART)), 0),
+            Some(asked) if asked >= least => (asked, keep((asked - fixed) / 2)),
+            Some(asked) => {
+                let mib = |bytes: usize| bytes.div_ceil(1 << 20);
+                let given = if asked < 1 << 20 { format!("{asked} bytes") } else { format!("{} MiB", asked >> 20) };
+                let kept =
+                    if iterates { format!("{} to keep from step to step, ", mib(keep_least)) } else { String::new() };
+                let plural = if workers == 1 { "" } else { "s" };
+                let held = match held_bytes {
+                    0 => String::new(),
+                    _ => format!("{} for what the program holds, ", mib(held_bytes)),
+                };
+                return Err(Error::Setting(format!(
+                    "a memory of {given} is too little for this job, which needs at least {} MiB: {} for pages, {} for \
+                     tables and buffers of the workers that map at once, {} for {workers} worker{plural} and the \
+                     coordinator, {held}{kept}and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
+                    mib(least),
+                    mib(pages_bytes),
+                    mib(maps_bytes),
+                    mib(processes_bytes),
+                )));
+            }
+        };
+        let left = total_bytes - fixed - keep_bytes;
+        let (decoder_bytes, unpack_bytes) = needs.of_a_task(left - reduce_least);
+        let left = left - needs.tasks * (decoder_bytes + unpack_bytes);
+        let result_bytes = left / 9;
+        Ok(Budget {
+            total_bytes,
+            keep_bytes,
+            result_bytes,
+            share_bytes: (left - result_bytes) / reduce_workers,
+            decoder_bytes,
+            unpack_bytes,
+            iterates,
+        })
+    }
+
+    /// The share of a reducer, divided.
+    pub fn room(self) -> Room {
+        let blocks_bytes = self.share_bytes / 4;
+        // A stream that is read has a block as stored and a block unpacked; so has the run that is written.
+        let block_bytes = (blocks_bytes / 2 / (2 * STREAMS_MIN)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        Room {
+            pairs_bytes: self.share_bytes / 8 * if self.iterates { 7 } else { 5 },
+            held_bytes: self.share_bytes / 8,
+            block_bytes,
+            streams_max: (blocks_bytes / (2 * block_bytes)).max(STREAMS_MIN),
+            spills: !self.iterates,
+        }
+    }
+}
+
+/// How much of what a reducer may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Pairs, and the rows that sort them.
+    pub pairs_bytes: usize,
+    /// Copies of pages whose epoch is still open.
+    pub held_bytes: usize,
+    /// A block of a run.
+    pub block_bytes: usize,
+    /// Streams that are merged at once, memory being one of them.
+    pub streams_max: usize,
+    /// Pairs that are more go to disk; if not, they end the job.
+    pub spills: bool,
+}
+
+impl Room {
+    /// Pairs that take more than this after they were combined have outgrown their room.
+    pub fn nearly_full_bytes(self) -> usize {
+        self.pairs_bytes / 4 * 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_more_is_given_away_than_there_is(
+            asked in 1usize..1 << 40, workers in 1usize..1024, pages_bytes in 0usize..1 << 30, maps_bytes in 0usize..1 << 30,
+            iterates: bool, keep_bytes in prop::option::of(0usize..1 << 30),
+            held_bytes in 0usize..1 << 30, will_hold_bytes in 0usize..1 << 30, decoder_bytes_max in 0usize..1 << 28, unpacks: bool,
+        ) {
+            let needs = Needs {
+                workers, reduce_workers: workers, pages_bytes, maps_bytes, iterates, keep_bytes, held_bytes, will_hold_bytes,
+                tasks: workers, decoder_bytes_max, unpacks,
+            };
+            if let Ok(budget) = Budget::divide(Some(asked), 0, needs) {
+                let Room { pairs_bytes, held_bytes, block_bytes, streams_max, .. } = budget.room();
+                let blocks_bytes = if iterates { 0 } else { 2 * block_bytes * streams_max };
+                let reducers = workers * (pairs_bytes + held_bytes + blocks_bytes);
+                let tasks = workers * (budget.decoder_bytes + budget.unpack_bytes) + needs.held_bytes + will_hold_bytes;
+                prop_assert!(pages_bytes + maps_bytes + reducers + tasks + budget.result_bytes + budget.keep_bytes <= asked);
+                prop_assert_eq!(budget.keep_bytes > 0, iterates && keep_bytes != Some(0));
+                prop_assert_eq!(budget.total_bytes, asked);
+            }
+        }
+    }
+
+    #[test]
+    fn a_memory_that_is_too_small_is_an_error_that_says_the_least() {
+        let once = Needs {
+            workers: 4,
+            reduce_workers: 4,
+            pages_bytes: 4 << 20,
+            maps_bytes: 2 << 20,
+            iterates: false,
+            keep_bytes: None,
+            held_bytes: 0,
+            will_hold_bytes: 0,
+            tasks: 4,
+            decoder_bytes_max: 0,
+            unpacks: false,
+        };
+        let why = Budget::divide(Some(8 << 20), 0, once).expect_err("too little").to_string();
+        assert!(why.starts_with("a memory of 8 MiB is too little for this job, which needs at least 12 MiB"), "{why}");
+        Budget::divide(Some(12 << 20), 0, once).expect("what was named as the least is enough");
+        let steps = Needs { iterates: true, keep_bytes: Some(3 << 20), ..once };
+        let why = Budget::divide(Some(12 << 20), 0, steps).expect_err("too little").to_string();
+        assert!(why.contains("needs at least 15 MiB") && why.contains("3 to keep from step to step"), "{why}");
+        Budget::divide(Some(15 << 20), 0, steps).expect("what was named as the least is enough");
+        let holds = Needs { held_bytes: 3 << 20, ..once };
+        let why = Budget::divide(Some(12 << 20), 0, holds).expect_err("too little").to_string();
+        assert!(why.contains("needs at least 15 MiB") && why.contains("3 for what the program holds"), "{why}");
+        let will_hold = Needs { will_hold_bytes: 80 << 30, ..once };
+        for asked in [Some(64 << 20), None] {
+            let why = Budget::divide(asked, 64 << 20, will_hold).expect_err("too little").to_string();
+            assert!(why.contains("takes 80.0 GiB of memory, and there are 64.0 MiB for it"), "{why}");
+        }
+        for needs in [once, steps, holds] {
+            Budget::divide(None, 0, needs).expect("unasked, the least is taken whatever is available");
+        }
+    }
+}

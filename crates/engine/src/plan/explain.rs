@@ -1,0 +1,162 @@
+//! The plan in words: what was chosen, and why.
+
+use crate::plan::job_plan::{PAGE_BYTES_UNKNOWN, Plan, Program, work_ns};
+use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::survey::sample::{Sample, WORTH_BYTES};
+
+/// One choice of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What was chosen: `workers`, `buffer`, ...
+    pub what: &'static str,
+    /// The choice.
+    pub chosen: String,
+    /// Its reason.
+    pub why: String,
+}
+
+const ASKED: &str = "as asked for";
+
+/// Every choice of `plan`, in the order of the data.
+pub(crate) fn explain(
+    plan: &Plan,
+    settings: &Settings,
+    input_bytes: u64,
+    program: Program,
+    cpus: usize,
+    sample: Option<&Sample>,
+    ranges: Option<usize>,
+) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    let mut choose = |what, chosen: String, why: String| choices.push(Choice { what, chosen, why });
+    let size = |bytes: u64| match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0).replace(".0 ", " "),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0).replace(".0 ", " "),
+    };
+    let asked = |is_asked: bool, otherwise: &str| if is_asked { ASKED } else { otherwise }.to_owned();
+
+    // 1. What is known.
+    match sample {
+        Some(sample) if sample.pieces > 0 => choose(
+            "sample",
+            format!("{} pieces, {}", sample.pieces, size(sample.bytes)),
+            format!(
+                "{:.1} ns per byte, {} pairs of {} bytes, {} keys among the first {}",
+                sample.ns_per_byte,
+                sample.pairs,
+                sample.pair_bytes / sample.pairs.max(1),
+                sample.keys,
+                sample.told_apart
+            ),
+        ),
+        Some(_) => choose("sample", "none".into(), "no piece was mapped in time: the map function is slow".into()),
+        None if settings.isolation == Isolation::Thread => {
+            choose(
+                "sample",
+                "none".into(),
+                "workers are threads: a process with threads is not forked for a look".into(),
+            );
+        }
+        None => choose(
+            "sample",
+            "none".into(),
+            "there is nothing to learn, the input is small, the map function crashed, or it is switched off".into(),
+        ),
+    }
+    // 2. Who works.
+    let work =
+        sample.map(|sample| format!("the input is about {:.1} ms of work for one", work_ns(sample, input_bytes) / 1e6));
+    let processors = format!("there are {cpus} processors");
+    let why = match (&work, plan.map_workers) {
+        _ if settings.workers.is_some() || !plan.fused => ASKED.to_owned(),
+        (Some(work), _) => format!("{work}, and {processors}"),
+        (None, 1) if cpus > 1 => "the input is so small that one more would cost more than it brings".to_owned(),
+        (None, _) => format!("one for each processor: {processors}"),
+    };
+    let workers = match (plan.fused, plan.map_workers) {
+        (true, 1) => "1, which maps and reduces".to_owned(),
+        (true, workers) => format!("{workers}, each maps and reduces"),
+        (false, workers) => format!("{workers} map, {} reduce", plan.reduce_workers),
+    };
+    choose("workers", workers, why);
+    if plan.mapping_at_once < plan.map_workers {
+        let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
+        choose("mapping at once", plan.mapping_at_once.to_string(), asked(settings.mapping_at_once.is_some(), why));
+    }
+    let isolation = match plan.isolation {
+        Isolation::Process => "processes",
+        Isolation::Thread => "threads",
+    };
+    let why = asked(plan.isolation != Isolation::default(), "a crash is made good, and no memory map is shared");
+    choose("isolation", isolation.to_owned(), why);
+    // 3. Map.
+    let tasks = input_bytes.div_ceil(plan.split_bytes);
+    let why = match sample {
+        _ if settings.split_bytes.is_some() => ASKED.to_owned(),
+        Some(sample) => format!(
+            "about {:.1} ms each, and enough of them that the last ones wait little for each other",
+            sample.map_ns(plan.split_bytes.min(input_bytes)) / 1e6
+        ),
+        None => "enough of them that the last ones wait little for each other".to_owned(),
+    };
+    choose("splits", format!("{tasks} of {}", size(plan.split_bytes)), why);
+    let why = asked(settings.chunk_bytes.is_some(), "input and combining table share the second-level cache");
+    choose("chunks", size(plan.chunk_bytes as u64), why);
+    let (buffer, why) = match plan.buffer {
+        Buffer::Auto => unreachable!("a plan has chosen"),
+        Buffer::Dense => ("dense", format!("a place for each of {} keys", program.keys.unwrap_or(0))),
+        Buffer::Hash if plan.table_may_rest => {
+            ("hash", "values combine; where keys hardly repeat, pairs go past the table".to_owned())
+        }
+        Buffer::Hash => ("hash", String::new()),
+        Buffer::Array if !program.combines => ("array", "the job has no combiner".to_owned()),
+        Buffer::Array => ("array", "nothing is combined in map".to_owned()),
+    };
+    choose("buffer", buffer.to_owned(), if settings.buffer == Buffer::Auto { why } else { ASKED.to_owned() });
+    let (combine, why) = match settings.combine {
+        _ if !program.combines => ("nowhere", "the job has no combiner"),
+        Combining::Both => ("in map and in reduce", "less is sent, and memory grows with the keys, not with the pairs"),
+        Combining::Map => ("in map, and at the end", ASKED),
+        Combining::Reduce => ("in reduce", ASKED),
+        Combining::Off => ("at the end", ASKED),
+    };
+    choose("combining", combine.to_owned(), why.to_owned());
+    if let Some(values) = settings.combine_after.filter(|_| !plan.combine_in_reduce) {
+        choose("skew", format!("combined in reduce once a key has more than {values} values"), ASKED.to_owned());
+    }
+    // 4. The way, and reduce.
+    let why = match plan.page_bytes {
+        PAGE_BYTES_UNKNOWN if input_bytes < WORTH_BYTES => "so small an input does not say what will be emitted",
+        _ => "the pages of all that map at once stay in the last-level cache",
+    };
+    let why = asked(settings.page_bytes.is_some(), why);
+    let pages = format!("{} of {} for each worker", plan.pages_per_arena, size(plan.page_bytes as u64));
+    choose("pages", pages, why);
+    let (policy, why) = match plan.pages {
+        PagePolicy::Reuse => ("written again", "their memory is there, and in the cache"),
+        PagePolicy::Fresh => ("fresh each time", ASKED),
+        PagePolicy::Prealloc => ("faulted in before", ASKED),
+    };
+    choose("page memory", policy.to_owned(), why.to_owned());
+    let (exchange, why) = match plan.exchange {
+        Exchange::Pipelined => ("pipelined", "reduce while map runs"),
+        Exchange::Barrier => ("barrier", ASKED),
+    };
+    choose("exchange", exchange.to_owned(), why.to_owned());
+    let partitions = match ranges {
+        Some(ranges) => format!("{ranges}, each a range of the result"),
+        None => plan.partitions.to_string(),
+    };
+    let why = match plan.buffer {
+        _ if ranges.is_some() => {
+            "whoever has one need not be merged with the others; cut where a sample of the pairs says"
+        }
+        Buffer::Dense => "several for each reducer, and no more than the keys can fill",
+        _ => {
+            "so many that what is reduced of one stays in the cache for millions of keys, and several for each reducer"
+        }
+    };
+    choose("partitions", partitions, why.to_owned());
+    choices
+}

@@ -1,0 +1,4 @@
+pub(crate) mod settings;
+pub(crate) mod budget;
+pub(crate) mod job_plan;
+pub(crate) mod explain;

@@ -1,0 +1,231 @@
+//! Everything about a run that a user can choose, and what is chosen for those who do not.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::control::kill_points::Moment;
+use crate::data::datum::{Datum, Key};
+use crate::error::{Error, Result};
+use crate::input::records::Records;
+use crate::program::map_reduce::MapReduce;
+
+/// Whether workers share an address space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// Every worker is a process.
+    #[default]
+    Process,
+    /// Every worker is a thread of this process.
+    Thread,
+}
+
+/// When reducers begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exchange {
+    /// As soon as the first page is committed.
+    #[default]
+    Pipelined,
+    /// When everything is mapped, as Phoenix does.
+    Barrier,
+}
+
+/// What stands between the map function and the pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffer {
+    /// The plan chooses.
+    #[default]
+    Auto,
+    /// Append only.
+    Array,
+    /// A combining table.
+    Hash,
+    /// A plain array with a place for each key of a small domain ([`MapReduce::keys`]).
+    Dense,
+}
+
+/// Where values are combined, if the job has a combiner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combining {
+    /// In map and in reduce workers.
+    #[default]
+    Both,
+    /// Before they are sent only; reducers combine when everything has arrived.
+    Map,
+    /// As they arrive only.
+    Reduce,
+    /// When everything has arrived.
+    Off,
+}
+
+/// Where the memory of pages comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PagePolicy {
+    /// Given back to the kernel after each use and faulted in again.
+    Fresh,
+    /// Written again.
+    #[default]
+    Reuse,
+    /// Faulted in before the first task by the worker that will write them, then written again.
+    Prealloc,
+}
+
+/// The order of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As it comes.
+    Unordered,
+    /// By key, ascending.
+    #[default]
+    ByKey,
+    /// By value, descending; equal values by key, ascending.
+    ByValueDescending,
+}
+
+impl Order {
+    /// A number that decides most comparisons: a smaller one means that the pair comes earlier.
+    #[inline(always)]
+    pub(crate) fn prefix<K: Key, V: Datum>(self, key: K::Ref<'_>, value: V::Ref<'_>) -> u64 {
+        match self {
+            Order::Unordered => 0,
+            Order::ByKey => K::prefix(key),
+            Order::ByValueDescending => !V::prefix(value),
+        }
+    }
+
+    pub(crate) fn compare<K: Key, V: Datum>(
+        self,
+        a: (K::Ref<'_>, V::Ref<'_>),
+        b: (K::Ref<'_>, V::Ref<'_>),
+    ) -> std::cmp::Ordering {
+        match self {
+            Order::Unordered => std::cmp::Ordering::Equal,
+            Order::ByKey => K::compare(a.0, b.0).then_with(|| V::compare(a.1, b.1)),
+            Order::ByValueDescending => V::compare(b.1, a.1).then_with(|| K::compare(a.0, b.0)),
+        }
+    }
+}
+
+/// Where a job leaves what it has done, so that running it again continues.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckpointSettings {
+    pub dir: PathBuf,
+    /// What the map function depends on beside its input.
+    pub program: String,
+    /// How much work may be lost.
+    pub every: Duration,
+}
+
+/// Everything about a run that a user can choose.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub workers: Option<usize>,
+    pub map_workers: Option<usize>,
+    pub reduce_workers: Option<usize>,
+    pub isolation: Isolation,
+    pub exchange: Exchange,
+    pub buffer: Buffer,
+    pub combine: Combining,
+    pub combine_after: Option<u32>,
+    pub pages: PagePolicy,
+    pub page_bytes: Option<usize>,
+    pub split_bytes: Option<u64>,
+    pub chunk_bytes: Option<usize>,
+    pub order: Order,
+    pub limit: usize,
+    pub records: Records,
+    pub record_bytes_max: usize,
+    pub retries: u32,
+    pub max_failures: Option<u32>,
+    pub skip_bad_records: u32,
+    pub task_timeout: Option<Duration>,
+    pub checkpoint: Option<CheckpointSettings>,
+    pub mapping_at_once: Option<usize>,
+    pub keep_bytes: Option<u64>,
+    pub sample: bool,
+    pub memory_bytes: Option<usize>,
+    pub held_bytes: usize,
+    pub will_hold_bytes: usize,
+    /// At least one.
+    pub spill_dirs: Vec<PathBuf>,
+    pub deterministic: bool,
+    /// For tests: the worker in this slot sends itself this signal at the n-th of such moments.
+    pub fates: Vec<(usize, Moment, u64, Signal)>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            workers: None,
+            map_workers: None,
+            reduce_workers: None,
+            isolation: Isolation::default(),
+            exchange: Exchange::default(),
+            buffer: Buffer::default(),
+            combine: Combining::default(),
+            combine_after: None,
+            pages: PagePolicy::default(),
+            page_bytes: None,
+            split_bytes: None,
+            chunk_bytes: None,
+            order: Order::default(),
+            limit: usize::MAX,
+            records: Records::Lines,
+            record_bytes_max: 64 << 20,
+            retries: 2,
+            max_failures: None,
+            skip_bad_records: 0,
+            task_timeout: None,
+            checkpoint: None,
+            mapping_at_once: None,
+            keep_bytes: None,
+            sample: true,
+            memory_bytes: None,
+            held_bytes: 0,
+            will_hold_bytes: 0,
+            spill_dirs: vec![std::env::temp_dir()],
+            deterministic: false,
+            fates: Vec::new(),
+        }
+    }
+}
+
+/// Records that a job may set aside at most: the shared words have a place for each.
+const BAD_RECORDS_MAX: u32 = 1_000_000;
+
+impl Settings {
+    /// Refuses what no plan can make good.
+    pub fn check(&self) -> Result<()> {
+        if matches!(self.records, Records::Fixed(0)) {
+            return Err(Error::Setting("records of 0 bytes were asked for; a record has at least one byte".into()));
+        }
+        if self.skip_bad_records > BAD_RECORDS_MAX {
+            return Err(Error::Setting(format!(
+                "{} records were to be set aside; a job sets aside at most {BAD_RECORDS_MAX}",
+                self.skip_bad_records
+            )));
+        }
+        if self.isolation == Isolation::Thread && self.task_timeout.is_some() {
+            return Err(Error::Setting(
+                "a task timeout needs process isolation: a thread cannot be ended from outside".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Values combine in ascending order: the sums of others are the same in any.
+    pub fn combines_in_order<J: MapReduce>(&self) -> bool {
+        self.deterministic && rounds::<J>()
+    }
+
+    /// Values combine in the order in which they come, and what they are in the end depends on it.
+    pub fn rounds_as_it_comes<J: MapReduce>(&self) -> bool {
+        !self.deterministic && rounds::<J>()
+    }
+}
+
+/// What values combine to depends on their order.
+fn rounds<J: MapReduce>() -> bool {
+    J::COMBINE.is_some() && !J::Value::EXACT
+}

@@ -1,0 +1,2 @@
+pub(crate) mod map_reduce;
+pub(crate) mod partition;

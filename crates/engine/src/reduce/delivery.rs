@@ -1,0 +1,192 @@
+//! The way from a reducer's pairs to its part of the result.
+//!
+//! ```text
+//!  pairs -> keys with their values -> combine, reduce -> order of the result -> delivered
+//! ```
+//!
+//! What is not needed is left out: pairs that nobody groups are sorted once, in the order of the result; a table that was
+//! never spilled holds each key once; a result in the order of keys that no reduce function made is in order already.
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use crate::control::words::Failure;
+use crate::data::contract::InOrder;
+use crate::data::datum::{Combine, Datum};
+use crate::gather::store::{Pile, Store};
+use crate::plan::budget::Room;
+use crate::plan::settings::{Order, Settings};
+use crate::program::map_reduce::{MapReduce, Reduce, combiner};
+use crate::reduce::reduction::Reduction;
+use crate::spill::merge::{Merge, Sorted};
+use crate::spill::sorter::Sorter;
+use crate::spill::values::for_each_key;
+
+/// The order in which a reducer spills, and how many pairs of a run anybody wants: that of the result, unless keys
+/// must be brought together first.
+pub(crate) fn run_order<J: MapReduce>(settings: &Settings, reduces: bool) -> (Order, usize) {
+    if J::COMBINE.is_some() || reduces { (Order::ByKey, usize::MAX) } else { (settings.order, settings.limit) }
+}
+
+/// What becomes of all values of a key.
+struct Grouping<'w, J: MapReduce> {
+    combine: Option<Combine<J::Value>>,
+    reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+}
+
+impl<'w, J: MapReduce> Grouping<'w, J> {
+    /// What is still to be done to the pairs of `reduction`, if anything. A job that does not combine pairs as they come
+    /// combines them now, if all of them are in memory.
+    fn find(
+        mut reduction: Reduction<J>,
+        settings: &Settings,
+        reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+    ) -> Result<(Reduction<J>, Option<Self>), Failure> {
+        if J::COMBINE.is_none() {
+            return Ok((reduction, reduce.map(|reduce| Grouping { combine: None, reduce: Some(reduce) })));
+        }
+        let combine = Some(const { combiner::<J>() });
+        if !reduction.combines() && !reduction.sorter.has_runs() {
+            match settings.combines_in_order::<J>() {
+                true => Grouping { combine, reduce: None }.regroup(&mut reduction)?,
+                false => reduction.begin_to_combine()?,
+            }
+        }
+        // A run may hold keys of another run, or of what is in memory.
+        let combine = combine.filter(|_| reduction.sorter.has_runs());
+        let grouping = (combine.is_some() || reduce.is_some()).then_some(Grouping { combine, reduce });
+        Ok((reduction, grouping))
+    }
+
+    /// Puts what is made of the pairs in memory in their place, partition by partition: small sorts are faster than a large one.
+    fn regroup(&self, reduction: &mut Reduction<J>) -> Result<(), Failure> {
+        let sorter = &mut reduction.sorter;
+        let partitions = sorter.store.partitions();
+        let mut made = Pile::new(partitions);
+        for partition in 0..partitions {
+            let memory = Sorted::new(sorter.store.take(partition), Order::ByKey, usize::MAX);
+            let merge = Merge::new(Order::ByKey, &sorter.spill, [], Some(memory))?;
+            self.for_each(merge, |key, value| {
+                made.push(partition, key, value);
+                ControlFlow::Continue(())
+            })?;
+            made.close(partition);
+        }
+        sorter.held_bytes = made.bytes();
+        sorter.store = Store::Pile(made);
+        Ok(())
+    }
+
+    /// Calls `emit` with the pairs made of a stream in the order of keys, until it breaks; returns the number of keys.
+    fn for_each(
+        &self,
+        merge: Merge<J::Key, J::Value>,
+        mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> Result<u64, Failure> {
+        let mut keys = 0;
+        for_each_key(merge, self.combine, |key, values| {
+            keys += 1;
+            let mut flow = ControlFlow::Continue(());
+            match self.reduce {
+                Some(reduce) => reduce(key, values, &mut |key, value| {
+                    if flow.is_continue() {
+                        flow = emit(key, value);
+                    }
+                }),
+                None => {
+                    while flow.is_continue()
+                        && let Some(value) = values.next()
+                    {
+                        flow = emit(key, value);
+                    }
+                }
+            }
+            flow
+        })?;
+        Ok(keys)
+    }
+}
+
+/// What a step leaves for the next: everything done to the pairs that is to be done, partition by partition, in no
+/// order. Reducers of such jobs do not spill.
+pub(crate) fn in_partitions<J: MapReduce>(
+    reduction: Reduction<J>,
+    settings: &Settings,
+    reduce: Option<&Reduce<'_, J::Key, J::Value>>,
+) -> Result<Reduction<J>, Failure> {
+    let (mut reduction, grouping) = Grouping::find(reduction, settings, reduce)?;
+    if let Some(grouping) = grouping {
+        grouping.regroup(&mut reduction)?;
+    }
+    Ok(reduction)
+}
+
+/// A reducer's part of the result, ready to be sent.
+pub(crate) struct Delivery<'w, J: MapReduce> {
+    merge: Merge<J::Key, J::Value>,
+    /// What is made of the stream on the way out.
+    grouping: Option<Grouping<'w, J>>,
+    order: Order,
+    limit: usize,
+    /// Keys (pairs, if nobody grouped them) so far.
+    keys: u64,
+}
+
+impl<'w, J: MapReduce> Delivery<'w, J> {
+    /// Sorts, merges and reduces as far as it takes to deliver pair by pair.
+    pub fn prepare(
+        reduction: Reduction<J>,
+        settings: &Settings,
+        reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+    ) -> Result<Delivery<'w, J>, Failure> {
+        let (order, limit) = (settings.order, settings.limit);
+        let (reduction, grouping) = Grouping::find(reduction, settings, reduce)?;
+        let mut sorter = reduction.sorter;
+        // 1. Nothing is to be made of the pairs.
+        let Some(grouping) = grouping else {
+            let keys = sorter.pairs();
+            return Ok(Delivery { merge: sorter.into_merge(order, limit)?, grouping: None, order, limit, keys });
+        };
+        // 2. What is made is in order as it is made, or needs none.
+        if order == Order::Unordered || order == Order::ByKey && reduce.is_none() {
+            let merge = sorter.into_merge(Order::ByKey, usize::MAX)?;
+            return Ok(Delivery { merge, grouping: Some(grouping), order, limit, keys: 0 });
+        }
+        // 3. It is sorted anew, in the memory that the first sort leaves: all of it, once the rest is a run too.
+        if sorter.has_runs() {
+            sorter.spill()?;
+        }
+        let pairs_bytes = sorter.room.pairs_bytes;
+        let left_bytes = pairs_bytes.saturating_sub(sorter.held_bytes).max(pairs_bytes / 4);
+        let room = Room { pairs_bytes: left_bytes, ..sorter.room };
+        let mut second = Sorter::of_pairs(order, limit, room, Rc::clone(&sorter.spill));
+        let mut pushed = Ok(());
+        let keys = grouping.for_each(sorter.into_merge(Order::ByKey, usize::MAX)?, |key, value| {
+            pushed = second.push(key, value);
+            if pushed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        pushed?;
+        Ok(Delivery { merge: second.into_merge(order, limit)?, grouping: None, order, limit, keys })
+    }
+
+    /// Calls `emit` with the pairs of the result, in order, until it breaks; returns the number of keys.
+    pub fn for_each(
+        self,
+        mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> Result<u64, Failure> {
+        let (mut left, keys, order) = (self.limit, self.keys, self.order);
+        let mut in_order = InOrder::default();
+        let take = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            in_order.next::<J::Key, J::Value>(order, key, value);
+            emit(key, value)
+        };
+        match self.grouping {
+            Some(grouping) => grouping.for_each(self.merge, take),
+            None => self.merge.for_each(take).map(|()| keys),
+        }
+    }
+}

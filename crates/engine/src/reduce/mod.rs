@@ -1,0 +1,2 @@
+pub(crate) mod reduction;
+pub(crate) mod delivery;

@@ -1,0 +1,467 @@
+//! Arrays that map functions write into: twin and diff (papers/dmr-1.0, section 5.1).
+//!
+//! ```text
+//!   original    the array as it was when the job, or this step of a job in steps, began: nobody changes it while there
+//!       |       are tasks. Nothing at all the first time, when it is zeros
+//!       |  private, copy on write
+//!       v
+//!   view        of one worker: the map function writes here; the kernel knows which OS pages were written
+//!       |  diff: OS page by OS page, only what is different from the original (the twin)
+//!       v
+//!   master      the array as committed tasks have made it; the caller reads it after the job, and between two steps
+//! ```
+//!
+//! A task is merged when its map function has returned, before its epoch is committed. So
+//!
+//! - a task that fails before leaves no trace;
+//! - a worker that dies in the middle of the merge, or before the commit, leaves a part of the task's changes, and the task
+//!   is done again: map is deterministic, so it makes the same changes, and what is there already is no conflict;
+//! - what a map function sees is the original and what it wrote itself, whatever else runs or has run on its worker;
+//! - two tasks that change one element to different values are found out wherever and whenever they run.
+//!
+//! When a step is complete nobody is in a task, and the coordinator brings the original up to date: it copies what the step has
+//! changed. The views are of the same file, so they show it, and no worker has to do anything. For that the original of a
+//! job in steps is there from the beginning and is not sealed, as those of other jobs are.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use gristmill_os::machine::os_page_bytes;
+use gristmill_os::{Original, PrivateView};
+use gristmill_page::Master;
+use gristmill_ring::Latch;
+
+use crate::Short;
+use crate::data::seed::Seed;
+use crate::error::{Asked, Error, Result};
+use crate::shared_output::diff::{Clash, merge};
+
+/// OS pages of the master that are faulted in together.
+const PREFAULT_OS_PAGES: usize = 64;
+
+/// A number that a [`SharedOutput`] may hold: `f64`, `f32`, `u64`, `i64`, `u32`, `i32` or `u8`.
+pub trait Plain: bytemuck::Pod + Display + Send + Sync + sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! plain {
+    ($($number:ty),*) => { $(impl sealed::Sealed for $number {} impl Plain for $number {})* };
+}
+
+plain!(f64, f32, u64, i64, u32, i32, u8);
+
+/// An array that the map function of a job writes into.
+///
+/// Every worker has a view of its own. A map function sees the array as it was when the job began, and what it wrote
+/// itself; when it has returned, the elements that it changed are merged into the array. An element may be changed by one
+/// task only (or by several to the same value): otherwise the job ends with [`Error::Conflict`]. To write what was there
+/// before is no change. If the job fails the array is what it was before.
+///
+/// In a job in steps ([`Job::iterate`](crate::Job::iterate)) this holds for each step: a map function sees the array as the
+/// step before has left it, and so does who decides what comes next ([`Step::values`](crate::Step::values)); what one step has
+/// changed the next may change again; and if the job fails the array is what the last complete step made of it.
+///
+/// Made before the job, named to it with [`Job::writes`](crate::Job::writes), and read after it. Further jobs may go on
+/// with what it holds.
+///
+/// ```
+/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, Records, SharedOutput, Split};
+///
+/// /// Writes the square of each number of the input to its place.
+/// struct Squares<'o> {
+///     squares: &'o SharedOutput<u64>,
+/// }
+///
+/// impl MapReduce for Squares<'_> {
+///     type Key = u64;
+///     type Value = u64;
+///
+///     fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) {
+///         let start = split.offset() as usize / 8;
+///         self.squares.write(|squares| {
+///             for (square, number) in squares[start..].iter_mut().zip(split.bytes().as_chunks::<8>().0) {
+///                 *square = u64::from_le_bytes(*number).pow(2);
+///             }
+///         });
+///     }
+/// }
+///
+/// let numbers: Vec<u8> = (0..1000u64).flat_map(u64::to_le_bytes).collect();
+/// let mut squares = SharedOutput::new("squares", 1000)?;
+/// let program = Squares { squares: &squares };
+/// let job = Job::new(&program, Input::bytes("numbers", &numbers)?).records(Records::Fixed(8)).split_bytes(500);
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// job.writes(&squares).workers(2).isolation(Isolation::Thread).run()?;
+/// assert_eq!(squares.values()[999], 998_001);
+/// # Ok::<(), gristmill::Error>(())
+/// ```
+pub struct SharedOutput<T: Plain> {
+    scope: Scope,
+    len: usize,
+    kind: PhantomData<T>,
+}
+
+impl<T: Plain> SharedOutput<T> {
+    /// An array of `len` zeros. `name` is what messages call it.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the process may not map so much memory.
+    pub fn new(name: impl Into<String>, len: usize) -> Result<SharedOutput<T>> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let bytes = len.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::OutOfMemory);
+        let scope = Scope {
+            name: name.into(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            master: bytes.map_err(io::Error::from).and_then(Master::new).asked("mapping a shared output")?,
+            original: Mutex::new(None),
+            in_use: AtomicBool::new(false),
+            kind: Kind::of::<T>(),
+        };
+        Ok(SharedOutput { scope, len, kind: PhantomData })
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The array, between jobs.
+    pub fn values(&mut self) -> &[T] {
+        cast_slice(self.scope.master.bytes())
+    }
+
+    /// The array, to fill it before a job.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        let master = &mut self.scope.master;
+        (0..master.os_pages()).for_each(|os_page| master.touch(os_page));
+        cast_slice_mut(master.bytes_mut())
+    }
+
+    /// For map functions: calls `write` with this worker's view of the array.
+    ///
+    /// # Panics
+    /// Outside the map function of a job that [writes](crate::Job::writes) this array, on a thread that the map function
+    /// has started, and inside another `write` to the same array.
+    pub fn write<R>(&self, write: impl FnOnce(&mut [T]) -> R) -> R {
+        let name = &self.scope.name;
+        let view = self.scope.view().unwrap_or_else(|| {
+            panic!(
+                "the shared output {name} is written where it has no view: name it to the job with Job::writes, \
+                 and write it in the map function, on the thread on which that is called"
+            )
+        });
+        let Ok(mut view) = view.try_borrow_mut() else {
+            panic!("the shared output {name} is written inside another write to it");
+        };
+        write(&mut cast_slice_mut(view.own.bytes_mut())[..self.len])
+    }
+
+    /// What the engine needs to know of it.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+}
+
+/// What depends on the type of the elements.
+#[derive(Clone, Copy)]
+struct Kind {
+    merge: fn(&[u64], &[u64], &[AtomicU64]) -> std::result::Result<(), Clash>,
+    element_bytes: usize,
+    show: fn(u64, usize) -> String,
+}
+
+impl Kind {
+    fn of<T: Plain>() -> Kind {
+        let element_bytes = size_of::<T>();
+        let merge = match element_bytes {
+            1 => merge::<1>,
+            4 => merge::<4>,
+            8 => merge::<8>,
+            other => unreachable!("numbers of {other} bytes are not plain"),
+        };
+        Kind { merge, element_bytes, show: |word, lane| cast_slice::<u64, T>(&[word])[lane].to_string() }
+    }
+}
+
+/// A shared output as the engine sees it, whatever its elements are.
+pub(crate) struct Scope {
+    name: String,
+    number: u64,
+    master: Master,
+    /// `None` when it is all zeros and stays so as long as there are tasks.
+    original: Mutex<Option<Arc<Original>>>,
+    /// A job writes it.
+    in_use: AtomicBool,
+    kind: Kind,
+}
+
+thread_local! {
+    /// The views of the worker that runs on this thread, with the numbers of their scopes.
+    static VIEWS: RefCell<Vec<(u64, Rc<RefCell<View>>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One worker's view of a scope.
+struct View {
+    own: PrivateView,
+    /// The original, to compare with.
+    twin: Option<PrivateView>,
+    /// One OS page of zeros: the twin of every page when there is no original.
+    zeros: Vec<u64>,
+    /// What the task has written, in bytes, from when it is looked at until it is merged.
+    written: Vec<Range<usize>>,
+}
+
+impl View {
+    fn of(original: Option<&Original>, bytes: usize) -> io::Result<View> {
+        let own = original.map_or_else(|| PrivateView::of_zeros(bytes), PrivateView::of)?;
+        let zeros = vec![0; os_page_bytes() / size_of::<u64>()];
+        Ok(View { own, twin: original.map(PrivateView::of).transpose()?, zeros, written: Vec::new() })
+    }
+
+    /// The numbers of the OS pages that the task has written and that are not as they were.
+    fn changed(&self) -> impl Iterator<Item = usize> {
+        let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
+        self.written.iter().flat_map(os_pages).filter(|os_page| {
+            let (twin, own) = self.twin_and_own(*os_page);
+            twin != own
+        })
+    }
+
+    /// One OS page: as it was when the job, or this step, began, and as it is now.
+    fn twin_and_own(&self, os_page: usize) -> (&[u64], &[u64]) {
+        let bytes = os_page * os_page_bytes()..(os_page + 1) * os_page_bytes();
+        let twin = self.twin.as_ref().map_or(&self.zeros[..], |twin| cast_slice(&twin.bytes()[bytes.clone()]));
+        (twin, cast_slice(&self.own.bytes()[bytes]))
+    }
+}
+
+impl Scope {
+    /// The bytes of a view: whole OS pages.
+    fn view_bytes(&self) -> usize {
+        self.master.os_pages() * os_page_bytes()
+    }
+
+    /// The view that the worker on this thread has.
+    fn view(&self) -> Option<Rc<RefCell<View>>> {
+        VIEWS.with_borrow(|views| views.iter().find(|(number, _)| *number == self.number).map(|(_, view)| view.clone()))
+    }
+
+    fn original(&self) -> Option<Arc<Original>> {
+        self.original.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_original(&self, original: Option<Original>) {
+        *self.original.lock().unwrap_or_else(PoisonError::into_inner) = original.map(Arc::new);
+    }
+
+    fn touched_os_pages(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.master.os_pages()).filter(|os_page| self.master.is_touched(*os_page))
+    }
+
+    /// Makes what the master holds the original, for a job in steps or another.
+    fn begin(&self, iterates: bool) -> io::Result<()> {
+        if self.touched_os_pages().next().is_none() && !iterates {
+            return Ok(()); // All zeros.
+        }
+        let original = Original::new(self.view_bytes())?;
+        // They may be settled, but the original of another job was.
+        self.touched_os_pages().for_each(|os_page| self.master.touch(os_page));
+        self.master.settle(&original)?;
+        if !iterates {
+            original.seal()?;
+        }
+        self.set_original(Some(original));
+        Ok(())
+    }
+
+    /// Makes the master what the original is. A job that failed for want of descriptors or memory has none left for this, so it
+    /// asks for none but one OS page.
+    fn revert(&self) -> io::Result<()> {
+        let original = self.original();
+        let mut twin = vec![0u64; os_page_bytes() / size_of::<u64>()];
+        for os_page in self.touched_os_pages() {
+            if let Some(original) = &original {
+                original.read(cast_slice_mut(&mut twin), os_page * os_page_bytes())?;
+            }
+            self.master.words(os_page).iter().zip(&twin).for_each(|(word, twin)| word.store(*twin, Ordering::Relaxed));
+        }
+        Ok(())
+    }
+
+    /// After the last worker has ended: latches that the dead held are free, and another job may write.
+    fn end(&self) {
+        (0..self.master.os_pages()).for_each(|os_page| self.master.latch(os_page).release());
+        self.set_original(None);
+        self.in_use.store(false, Ordering::Release);
+    }
+
+    /// The sum of the hashes of all OS pages that the task has changed, which will be merged.
+    fn changes(&self, number: usize, seed: &Seed) -> std::result::Result<u64, String> {
+        let view = self.view().expect("a worker that maps is attached");
+        let mut view = view.borrow_mut();
+        view.written = view.own.written().map_err(|error| format!("the page map of a shared output: {error}"))?;
+        let hash = |os_page: usize| {
+            let content = seed.hash_long(cast_slice(view.twin_and_own(os_page).1));
+            seed.hash(Short { words: [(number as u64) << 48 | os_page as u64, content], len: 16 })
+        };
+        Ok(view.changed().map(hash).fold(0, u64::wrapping_add))
+    }
+
+    fn merge(&self, take: &impl Fn(Latch<'_>), merged: &impl Fn()) -> std::result::Result<u64, String> {
+        let view = self.view().expect("a worker that maps is attached");
+        let mut view = view.borrow_mut();
+        let runs = std::mem::take(&mut view.written);
+        let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
+        let mut count = 0;
+        for run in &runs {
+            let Range { start, end } = os_pages(run);
+            let mut faulted_in = start;
+            for os_page in start..end {
+                let (twin, own) = view.twin_and_own(os_page);
+                if twin == own {
+                    continue;
+                }
+                if os_page >= faulted_in {
+                    faulted_in = end.min(os_page + PREFAULT_OS_PAGES);
+                    self.master.prefault(os_page..faulted_in);
+                }
+                let latch = self.master.latch(os_page);
+                take(latch);
+                self.master.touch(os_page);
+                let outcome = (self.kind.merge)(twin, own, self.master.words(os_page));
+                merged();
+                latch.release();
+                outcome.map_err(|clash| self.explain(os_page, clash))?;
+                count += 1;
+            }
+        }
+        for run in runs {
+            view.own.restore(run).map_err(|error| format!("restoring the view of a shared output: {error}"))?;
+        }
+        Ok(count)
+    }
+
+    fn explain(&self, os_page: usize, clash: Clash) -> String {
+        let elements_per_word = size_of::<u64>() / self.kind.element_bytes;
+        let index = os_page * (os_page_bytes() / self.kind.element_bytes) + clash.element;
+        let [was, other, own] = clash.words.map(|word| (self.kind.show)(word, clash.element % elements_per_word));
+        let name = &self.name;
+        format!("element {index} of the shared output {name} was {was}; one task made it {other}, and another {own}")
+    }
+}
+
+/// The scopes that a job writes, from before its first worker starts until its last one has ended.
+pub(crate) struct Scopes<'j> {
+    scopes: Vec<&'j Scope>,
+    /// What was merged stays, because the job or the step is complete.
+    keep: AtomicBool,
+}
+
+impl<'j> Scopes<'j> {
+    /// Takes the scopes for a job, in steps or not, that is about to start its workers.
+    pub fn begin(scopes: Vec<&'j Scope>, iterates: bool) -> Result<Scopes<'j>> {
+        let mut begun = Scopes { scopes: Vec::with_capacity(scopes.len()), keep: AtomicBool::new(false) };
+        for scope in scopes {
+            if !scope.master.is_mine() || scope.in_use.swap(true, Ordering::Acquire) {
+                return Err(Error::Setting(format!(
+                    "the shared output {} is named twice, or written by another job; a job has its outputs for itself",
+                    scope.name
+                )));
+            }
+            // What has no original yet must not be made like it when this job ends.
+            if let Err(source) = scope.begin(iterates) {
+                scope.end();
+                return Err(Error::System { what: "keeping what a shared output held before the job", source });
+            }
+            begun.scopes.push(scope);
+        }
+        Ok(begun)
+    }
+
+    /// A step is complete, and nobody is in a task: what it has written is what the next one begins with.
+    pub fn settle(&self) -> Result<()> {
+        self.keep();
+        for scope in &self.scopes {
+            let original = scope.original().expect("a job in steps has its originals from the beginning");
+            scope.master.settle(&original).asked("keeping what a step has written into a shared output")?;
+        }
+        self.keep.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What `output` holds after a step.
+    ///
+    /// # Panics
+    /// When the job does not write it.
+    pub fn values<'o, T: Plain>(&self, output: &'o SharedOutput<T>) -> &'o [T] {
+        let Scope { name, number, master, .. } = &output.scope;
+        let is_written = self.scopes.iter().any(|scope| scope.number == *number);
+        assert!(is_written, "the shared output {name} is not one that this job writes: name it with Job::writes");
+        cast_slice(master.settled_bytes())
+    }
+
+    /// What was merged until now stays, whatever becomes of the job.
+    pub fn keep(&self) {
+        self.keep.store(true, Ordering::Relaxed);
+    }
+
+    /// True when the job writes none.
+    pub fn is_empty(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
+    /// Gives the worker that runs on this thread its views.
+    pub fn attach(&self) -> io::Result<()> {
+        let view = |scope: &&Scope| {
+            let view = View::of(scope.original().as_deref(), scope.view_bytes())?;
+            Ok((scope.number, Rc::new(RefCell::new(view))))
+        };
+        VIEWS.set(self.scopes.iter().map(view).collect::<io::Result<_>>()?);
+        Ok(())
+    }
+
+    /// A hash of what the task on this thread has changed. Asked for before the merge.
+    ///
+    /// # Errors
+    /// What the kernel says of a page map.
+    pub fn changes(&self, seed: &Seed) -> std::result::Result<u64, String> {
+        let scopes = self.scopes.iter().enumerate();
+        scopes
+            .map(|(number, scope)| scope.changes(number, seed))
+            .try_fold(0, |sum, hash| Ok(u64::wrapping_add(sum, hash?)))
+    }
+
+    /// Merges what the task on this thread has changed, and restores the views; returns the number of OS pages merged.
+    /// `take` waits for the latch of each, and `merged` is called before it is released.
+    ///
+    /// # Errors
+    /// Two tasks changed one element: the words of [`Error::Conflict`].
+    pub fn merge(&self, take: impl Fn(Latch<'_>), merged: impl Fn()) -> std::result::Result<u64, String> {
+        self.scopes.iter().try_fold(0, |os_pages, scope| Ok(os_pages + scope.merge(&take, &merged)?))
+    }
+}
+
+impl Drop for Scopes<'_> {
+    fn drop(&mut self) {
+        for scope in &self.scopes {
+            if !*self.keep.get_mut() {
+                scope.revert().expect("an original can be read");
+            }
+            scope.end();
+        }
+    }
+}

@@ -1,0 +1,2 @@
+pub(crate) mod array;
+pub(crate) mod diff;

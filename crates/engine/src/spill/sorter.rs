@@ -1,0 +1,175 @@
+//! Pairs in any number, sorted within a share of memory.
+//!
+//! ```text
+//!  1. pairs gather in a store              it fits:     sort, done
+//!  2. full: sort, write a run, start anew  it does not: the runs and what is still in memory are merged;
+//!  3. more runs than can be merged at once are merged into one, the oldest first, until they can
+//! ```
+//!
+//! Equal keys are combined wherever they meet, if the job lets them be combined as they come.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use crate::control::words::Failure;
+use crate::data::datum::{Combine, Datum, Key};
+use crate::gather::store::{Pile, ROWS_AHEAD, Store};
+use crate::plan::budget::Room;
+use crate::plan::settings::Order;
+use crate::spill::merge::{Merge, Sorted};
+use crate::spill::run::{Run, RunWriter};
+use crate::spill::spill_file::Spill;
+use crate::spill::values::for_each_key;
+
+pub(crate) struct Sorter<K: Key, V: Datum> {
+    pub store: Store<K, V>,
+    /// Bytes of `store`, kept by whoever fills it.
+    pub held_bytes: usize,
+    /// A partition comes near to what a place can say.
+    pub is_crowded: bool,
+    order: Order,
+    /// Pairs that anybody wants, the first ones.
+    limit: usize,
+    /// Equal keys of runs, which are in the order of keys, are combined when runs are merged.
+    pub combine: Option<Combine<V>>,
+    pub room: Room,
+    pub spill: Rc<Spill>,
+    runs: VecDeque<Run>,
+    /// Pairs that were in the store when it was spilled.
+    spilled_pairs: u64,
+}
+
+impl<K: Key, V: Datum> Sorter<K, V> {
+    pub fn new(
+        store: Store<K, V>,
+        order: Order,
+        limit: usize,
+        combine: Option<Combine<V>>,
+        room: Room,
+        spill: Rc<Spill>,
+    ) -> Self {
+        let runs = VecDeque::new();
+        Sorter { store, held_bytes: 0, is_crowded: false, order, limit, combine, room, spill, runs, spilled_pairs: 0 }
+    }
+
+    /// A sorter of single pairs.
+    pub fn of_pairs(order: Order, limit: usize, room: Room, spill: Rc<Spill>) -> Self {
+        Sorter::new(Store::Pile(Pile::new(1)), order, limit, None, room, spill)
+    }
+
+    /// True when something was spilled.
+    pub fn has_runs(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    /// Pairs taken so far; of keys that were combined, one for each run that they are in.
+    pub fn pairs(&self) -> u64 {
+        self.spilled_pairs + self.store.len() as u64
+    }
+
+    /// True when the store has outgrown its share.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.held_bytes > self.room.pairs_bytes || self.is_crowded
+    }
+
+    /// Takes one pair.
+    pub fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), Failure> {
+        let Store::Pile(pile) = &mut self.store else { unreachable!("a sorter of pairs piles them up") };
+        pile.push(0, key, value);
+        self.held_bytes = pile.bytes();
+        if self.is_full() { self.make_room() } else { Ok(()) }
+    }
+
+    /// Forgets what nobody wants; spills if that is not enough.
+    fn make_room(&mut self) -> Result<(), Failure> {
+        if self.limit < self.store.len() / 2 {
+            let mut kept = Pile::new(1);
+            let all = self.store.parts().swap_remove(0);
+            for row in self.store.rows(all, self.order, self.limit) {
+                let (key, value) = self.store.pair(row);
+                kept.push(0, key, value);
+            }
+            self.held_bytes = kept.bytes();
+            self.store = Store::Pile(kept);
+        }
+        if self.held_bytes > self.room.pairs_bytes / 2 { self.spill() } else { Ok(()) }
+    }
+
+    /// Takes a run that was written before, in the order of this sorter.
+    pub fn adopt(&mut self, run: Run) {
+        self.runs.push_back(run);
+    }
+
+    /// Writes everything in the store as one run.
+    pub fn spill(&mut self) -> Result<(), Failure> {
+        let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);
+        for part in self.store.parts() {
+            let rows = self.store.rows(part, self.order, self.limit);
+            for (number, row) in rows.iter().enumerate() {
+                // Rows lie in order, their pairs anywhere.
+                if let Some(ahead) = rows.get(number + ROWS_AHEAD) {
+                    self.store.prefetch(*ahead);
+                }
+                writer.push_entry(self.store.entry(*row))?;
+            }
+        }
+        self.runs.push_back(writer.finish()?);
+        self.spill.count_run();
+        self.spilled_pairs += self.store.len() as u64;
+        self.clear();
+        Ok(())
+    }
+
+    /// Forgets what is in the store.
+    pub fn clear(&mut self) {
+        self.store.clear();
+        (self.held_bytes, self.is_crowded) = (self.store.bytes(), false);
+    }
+
+    /// Merges runs until the rest, and what is in memory, can be merged at once.
+    pub fn merge_runs(&mut self) -> Result<(), Failure> {
+        let at_once = self.room.streams_max - 1;
+        while self.runs.len() > at_once {
+            // The first time just enough that all later merges are full ones.
+            let surplus = (self.runs.len() - 2) % (at_once - 1) + 2;
+            let oldest: Vec<Run> = self.runs.drain(..surplus).collect();
+            self.spill.count_merged(oldest.len());
+            let merge = Merge::<K, V>::new(self.order, &self.spill, oldest, None)?;
+            let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);
+            let (mut written, limit) = (Ok(()), self.limit);
+            let flow = |written: &Result<(), Failure>| {
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            if self.combine.is_some() {
+                for_each_key(merge, self.combine, |key, values| {
+                    let value = values.next().expect("a key has a value");
+                    written = writer.push::<K, V>(key, value);
+                    flow(&written)
+                })?;
+            } else {
+                let mut pairs = 0;
+                merge.for_each(|key, value| {
+                    if pairs == limit {
+                        return ControlFlow::Break(());
+                    }
+                    pairs += 1;
+                    written = writer.push::<K, V>(key, value);
+                    flow(&written)
+                })?;
+            }
+            written?;
+            self.runs.push_back(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    /// The sorted stream. What was never spilled may be asked for in an `order` of its own.
+    pub fn into_merge(mut self, order: Order, limit: usize) -> Result<Merge<K, V>, Failure> {
+        self.merge_runs()?;
+        assert!(self.runs.is_empty() || order == self.order, "runs have one order");
+        let memory = Sorted::new(self.store, order, limit);
+        Merge::new(order, &self.spill, self.runs, memory.pair().is_some().then_some(memory))
+    }
+}

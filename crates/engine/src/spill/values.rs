@@ -1,0 +1,106 @@
+//! All values of one key, as a reduce function sees them.
+
+use std::ops::ControlFlow;
+
+use crate::control::words::Failure;
+use crate::data::contract;
+use crate::data::datum::{Combine, Datum, Key};
+use crate::data::key;
+use crate::spill::merge::Merge;
+
+/// The values of one key, in ascending order. They may be more than memory holds, so each is lent until the next one
+/// is asked for:
+///
+/// ```
+/// # use gristmill::{Bytes, Values};
+/// # fn longest(values: &mut Values<'_, Bytes, Bytes>) -> usize {
+/// let mut longest = 0;
+/// while let Some(value) = values.next() {
+///     longest = longest.max(value.len());
+/// }
+/// # longest
+/// # }
+/// ```
+///
+/// [`owned`](Values::owned) is an ordinary iterator; for numbers, which are copied anyway, it costs nothing more:
+///
+/// ```
+/// # use gristmill::{Bytes, Values};
+/// # fn sum(values: &mut Values<'_, Bytes, u64>) -> u64 {
+/// values.owned().sum()
+/// # }
+/// ```
+pub struct Values<'v, K: Key, V: Datum> {
+    from: From<'v, K, V>,
+    /// The value at hand has been lent.
+    lent: bool,
+}
+
+enum From<'v, K: Key, V: Datum> {
+    /// The pairs of this key at the front of a stream in the order of keys.
+    Stream { merge: &'v mut Merge<K, V>, key: &'v [u8] },
+    /// What was combined already.
+    One(&'v V::Owned),
+}
+
+impl<K: Key, V: Datum> Values<'_, K, V> {
+    /// The next value.
+    // An Iterator could not lend.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Option<V::Ref<'_>> {
+        let lent = std::mem::replace(&mut self.lent, true);
+        match &mut self.from {
+            From::One(value) => (!lent).then(|| V::lend(value)),
+            From::Stream { merge, key } => {
+                if lent {
+                    merge.advance();
+                }
+                match merge.pair() {
+                    Some((next, value)) if key::equal::<K>(next, K::read(key)) => Some(value),
+                    _ => {
+                        // The pair at hand is another key's, and is not to be passed over.
+                        self.lent = false;
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// The values, no longer lent: numbers as they are, bytes copied.
+    pub fn owned(&mut self) -> impl Iterator<Item = V::Owned> {
+        std::iter::from_fn(|| self.next().map(V::own))
+    }
+}
+
+/// Calls `visit` with each key of a stream in the order of keys and its values, until it breaks. With `combine` there is
+/// one value: all of them, combined in ascending order.
+pub(crate) fn for_each_key<K: Key, V: Datum>(
+    mut merge: Merge<K, V>,
+    combine: Option<Combine<V>>,
+    mut visit: impl FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> ControlFlow<()>,
+) -> Result<(), Failure> {
+    let (mut key_bytes, mut is_first) = (Vec::new(), true);
+    while let Some((key, _)) = merge.pair() {
+        contract::ascends::<K>((!is_first).then_some(&key_bytes), key);
+        is_first = false;
+        key_bytes.resize(key::width::<K>(key), 0);
+        K::write(key, &mut key_bytes);
+        let key = K::read(&key_bytes);
+        let mut values = Values { from: From::Stream { merge: &mut merge, key: &key_bytes }, lent: false };
+        let flow = match combine {
+            Some(combine) => {
+                let combined = values.owned().reduce(combine).expect("a key has a value");
+                visit(key, &mut Values { from: From::One(&combined), lent: false })
+            }
+            None => visit(key, &mut values),
+        };
+        if flow.is_break() {
+            return Ok(());
+        }
+        // A reduce function need not ask for all of them.
+        while values.next().is_some() {}
+    }
+    merge.failure()
+}

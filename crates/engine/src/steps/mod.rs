@@ -1,0 +1,2 @@
+pub(crate) mod step;
+pub(crate) mod shelf_writer;

@@ -1,0 +1,211 @@
+//! What a step leaves for the next one: partitions on the shelf.
+//!
+//! ```text
+//!  a partition:  last piece --> piece before --> ... --> first piece
+//!  a piece:      | extent, 4 | start, 4 | bytes, 4 of the piece before (0: there is none) | pairs, 4 | pairs ... |
+//! ```
+//!
+//! Its owner writes a partition from the first pair to the last and then publishes it with one store
+//! ([`publish`](crate::control::words::Shared::publish)). Until then nobody knows of it, and if the owner dies it is made again.
+
+use gristmill_page::{Extent, Piece, Shelf, Shelver};
+
+use crate::data::datum::{Datum, Key};
+use crate::data::entry;
+use crate::data::key;
+use crate::data::seed::Seed;
+
+/// Bytes in front of the pairs of a piece.
+const HEADER_BYTES: usize = 16;
+
+/// The largest pair that an extent has room for.
+pub(crate) const fn pair_bytes_max(extent_bytes: usize) -> usize {
+    extent_bytes - HEADER_BYTES
+}
+
+/// A partition on the shelf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The piece that was written last; `None` of a partition without pairs.
+    pub last: Option<Piece>,
+    pub pairs: u64,
+    /// Bytes of pairs.
+    pub bytes: u64,
+}
+
+/// Why a partition was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// Every extent is taken.
+    Shelf,
+    /// One pair is larger than an extent.
+    Pair { bytes: usize },
+}
+
+/// Writes partitions; keeps the memory of a worker from step to step.
+pub(crate) struct Keeper<'r> {
+    shelver: Shelver<'r>,
+    extent: Option<Extent<'r>>,
+    seed: &'r Seed,
+}
+
+/// A partition being written.
+pub(crate) struct Writer<'k, 'r> {
+    keeper: &'k mut Keeper<'r>,
+    generation: u32,
+    kept: Kept,
+    /// Bytes and pairs of the open piece, its header included; 0 while none is open.
+    used: usize,
+    pairs: u32,
+}
+
+impl<'r> Keeper<'r> {
+    pub fn new(shelver: Shelver<'r>, seed: &'r Seed) -> Keeper<'r> {
+        Keeper { shelver, extent: None, seed }
+    }
+
+    /// Begins a partition.
+    pub fn begin(&mut self, generation: u32) -> Writer<'_, 'r> {
+        Writer { keeper: self, generation, kept: Kept::default(), used: 0, pairs: 0 }
+    }
+
+    /// Everything of this generation is written: the next one begins in an extent of its own, because extents are
+    /// freed by generation.
+    pub fn end_generation(&mut self) {
+        self.extent = None;
+    }
+}
+
+impl Writer<'_, '_> {
+    /// Appends a pair.
+    #[inline]
+    pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), NoRoom> {
+        let bytes = entry::width::<K, V>(key, value);
+        // Numbers are hashed again where they are read.
+        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key, self.keeper.seed)) };
+        loop {
+            if self.used > 0
+                && let Some(room) = self.keeper.extent.as_mut().and_then(|extent| {
+                    let start = self.used;
+                    extent.room().get_mut(start..start + bytes)
+                })
+            {
+                entry::write::<K, V>(hash, key, value, room);
+                self.used += bytes;
+                self.pairs += 1;
+                self.kept.bytes += bytes as u64;
+                return Ok(());
+            }
+            self.open_piece(HEADER_BYTES + bytes)?;
+        }
+    }
+
+    /// Opens a piece with room for `wanted` bytes, after sealing the open one.
+    #[cold]
+    fn open_piece(&mut self, wanted: usize) -> Result<(), NoRoom> {
+        self.seal();
+        let has_room = self.keeper.extent.as_mut().is_some_and(|extent| extent.room().len() >= wanted);
+        if !has_room {
+            let mut extent = self.keeper.shelver.take(self.generation).ok_or(NoRoom::Shelf)?;
+            if extent.room().len() < wanted {
+                return Err(NoRoom::Pair { bytes: wanted - HEADER_BYTES });
+            }
+            self.keeper.extent = Some(extent);
+        }
+        self.used = HEADER_BYTES;
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        if self.used == 0 {
+            return;
+        }
+        let extent = self.keeper.extent.as_mut().expect("a piece is open in it");
+        let before = self.kept.last.unwrap_or(Piece { extent: 0, start: 0, bytes: 0 });
+        let header = [before.extent, before.start, before.bytes, self.pairs];
+        for (to, word) in extent.room().as_chunks_mut::<4>().0.iter_mut().zip(header) {
+            *to = word.to_le_bytes();
+        }
+        self.kept.last = Some(extent.seal(self.used));
+        self.kept.pairs += u64::from(self.pairs);
+        (self.used, self.pairs) = (0, 0);
+    }
+
+    /// Ends the partition.
+    pub fn end(mut self) -> Kept {
+        self.seal();
+        self.kept
+    }
+}
+
+/// The pairs of a piece, as they lie there.
+pub(crate) fn pairs_of<'r>(shelf: &Shelf<'r>, piece: Piece) -> &'r [u8] {
+    &shelf.read(piece)[HEADER_BYTES..]
+}
+
+/// The pieces of a partition, the last one first.
+pub(crate) fn pieces<'r>(shelf: Shelf<'r>, kept: Kept) -> impl Iterator<Item = Piece> + 'r {
+    std::iter::successors(kept.last, move |piece| {
+        let header = shelf.read(*piece).as_chunks::<4>().0;
+        let [extent, start, bytes] = [0, 1, 2].map(|at: usize| u32::from_le_bytes(header[at]));
+        (bytes > 0).then_some(Piece { extent, start, bytes })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::datum::Bytes;
+    use gristmill_page::{Pages, Shape};
+    use proptest::prelude::*;
+
+    fn pages(extents: usize) -> Pages {
+        let shape =
+            Shape { slots: 1, pages_per_arena: 1, page_bytes: 4096, extents, extent_bytes: 4096, ..Shape::default() };
+        Pages::new(shape).expect("mapped")
+    }
+
+    proptest! {
+        #[test]
+        fn partitions_are_read_as_they_were_written(
+            partitions in prop::collection::vec(prop::collection::vec((prop::collection::vec(any::<u8>(), 0..700), any::<u64>()), 0..40), 0..6),
+        ) {
+            let pages = pages(100);
+            let seed = Seed::of(1);
+            let mut keeper = Keeper::new(Shelver::new(pages.shelf()), &seed);
+            let kept: Vec<Kept> = partitions.iter().map(|pairs| {
+                let mut writer = keeper.begin(1);
+                for (key, value) in pairs {
+                    writer.append::<Bytes, u64>(key, *value).expect("there is room");
+                }
+                writer.end()
+            }).collect();
+            for (pairs, kept) in partitions.iter().zip(kept) {
+                let mut pieces: Vec<Piece> = pieces(pages.shelf(), kept).collect();
+                pieces.reverse();
+                let bytes: Vec<u8> = pieces.iter().flat_map(|piece| pairs_of(&pages.shelf(), *piece)).copied().collect();
+                let (mut at, mut found) = (0, Vec::new());
+                while at < bytes.len() {
+                    let pair = entry::read::<Bytes, u64>(&bytes[at..]);
+                    prop_assert_eq!(pair.hash(&seed), entry::short_hash(key::hash::<Bytes>(pair.key, &seed)));
+                    found.push((pair.key.to_vec(), pair.value));
+                    at += pair.bytes;
+                }
+                prop_assert_eq!(&found, pairs);
+                prop_assert_eq!((kept.pairs, kept.bytes), (pairs.len() as u64, bytes.len() as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let pages = pages(1);
+        let seed = Seed::of(1);
+        let mut keeper = Keeper::new(Shelver::new(pages.shelf()), &seed);
+        let mut writer = keeper.begin(1);
+        let giant = vec![0; 5000];
+        assert_eq!(writer.append::<Bytes, u64>(&giant, 0), Err(NoRoom::Pair { bytes: giant.len() + 4 + 5 + 8 }));
+        let full = (0..).find_map(|number| writer.append::<u64, u64>(number, 0).err());
+        assert_eq!(full, Some(NoRoom::Shelf));
+    }
+}

@@ -1,0 +1,2 @@
+pub(crate) mod sample;
+pub(crate) mod ranges;

@@ -1,0 +1,248 @@
+//! From a task that fails to the record that does it.
+//!
+//! ```text
+//!  first attempt:   chunk by chunk; the worker says at which one it is
+//!  the others:      as before, but record by record where a worker has died of this task
+//!
+//!  a job that sets records aside keeps apart what the map function emits until it has returned; if it panics, or rejects
+//!  the input, that chunk goes record by record, and so do chunks with a record that was set aside
+//! ```
+//!
+//! A death in a chunk therefore costs one look at the records of that chunk, not of the task, and the next death there names
+//! its record. What a map function emits before it fails counts for nothing: pairs are kept apart until it has returned. A map
+//! function sees whole records, cut anywhere, so that one record at a time gives the same pairs.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use gristmill_os::clock::monotonic_ns;
+use gristmill_os::futex::SharedFutex;
+
+use crate::control::words::{Found, Place, SetAside};
+use crate::data::contract::Contract;
+use crate::data::datum::{Datum, Key};
+use crate::data::entry;
+use crate::exchange::lane::JobIsOver;
+use crate::input::quotes::State;
+use crate::input::records::Scan;
+use crate::input::split::Split;
+use crate::program::map_reduce::{Emit, MapReduce};
+use crate::worker::main_loop::Work;
+
+/// Maps a task, with care where that is needed.
+pub(crate) struct Narrow<'w, J: MapReduce> {
+    work: &'w Work<'w, J>,
+    pub slot: usize,
+    /// Neither has a worker died of this task, nor does the job set records aside.
+    pub is_plain: bool,
+    /// A worker died of this task: the task timeout is that of a piece of it.
+    careful: bool,
+    /// Where workers died of it.
+    suspects: Vec<Place>,
+    set_aside: &'w SetAside,
+    found: Found,
+    apart: Apart<J::Key, J::Value>,
+    /// The chunk as it was read: a map function may write into it.
+    chunk: Vec<u8>,
+}
+
+/// Why the map function did not come to its end.
+enum Failed {
+    Panicked(Box<dyn Any + Send>),
+    /// Which byte of the file, and what about it.
+    Rejected(u64, String),
+}
+
+impl<'w, J: MapReduce> Narrow<'w, J> {
+    pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> Narrow<'w, J> {
+        let careful = work.shared.is_careful(task);
+        let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
+        let is_plain = !careful && work.settings.skip_bad_records == 0;
+        let (found, apart, chunk) = (Found::default(), Apart::new(), Vec::new());
+        Narrow { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
+    }
+
+    /// Says that this chunk is mapped now.
+    #[inline]
+    pub fn begin(&self, split: &Split<'_>) {
+        self.work.shared.begin_place(self.slot, place_of(split), false);
+    }
+
+    /// Says that no chunk is mapped.
+    #[inline]
+    pub fn end(&self) {
+        self.work.shared.end_place(self.slot);
+    }
+
+    /// Maps a chunk, or all of it that does not fail.
+    #[cold]
+    #[inline(never)]
+    pub fn map(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
+        let place = place_of(split);
+        let is_suspect = self.suspects.iter().any(|suspect| suspect.meets(place));
+        if is_suspect || self.set_aside.any_in(place.source, place.range()) {
+            return self.map_records(split, buffer);
+        }
+        self.begin(split);
+        self.start_clock();
+        if self.work.settings.skip_bad_records == 0 {
+            self.work.program.map(split, buffer);
+            return self.end();
+        }
+        self.chunk.clear();
+        self.chunk.extend_from_slice(split.bytes);
+        let mapped = self.try_map(split);
+        self.end();
+        match mapped {
+            Ok(()) => self.apart.emit_into(buffer),
+            Err(_) => {
+                split.bytes.copy_from_slice(&self.chunk);
+                self.map_records(split, buffer);
+            }
+        }
+    }
+
+    /// Everything of the task is mapped: what was found is told, before that can count.
+    pub fn finish(mut self) {
+        self.found.tell(self.work.shared, self.slot, || wait(self.work, self.slot));
+    }
+
+    /// What may take as long as a whole task is now a piece of it.
+    fn start_clock(&self) {
+        if self.careful && self.work.settings.task_timeout.is_some() {
+            self.work.shared.start_clock(self.slot, monotonic_ns());
+        }
+    }
+
+    fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
+        let Work { shared, settings, .. } = *self.work;
+        let whole = place_of(split);
+        let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
+        let mut scan = Scan::new(split.records, split.offset, State::default());
+        let mut at = 0;
+        while at < split.bytes.len() {
+            let end = split.record_end(&mut scan, at);
+            let offset = split.offset + at as u64;
+            let place = Place { source: split.index, offset, bytes: (end - at) as u64 };
+            let mut record = Split { bytes: &mut split.bytes[at..end], offset, rejected: None, ..*split };
+            at = end;
+            if some_are_aside && self.set_aside.any_in(place.source, offset..offset + 1) {
+                continue;
+            }
+            shared.begin_place(self.slot, place, true);
+            if settings.task_timeout.is_some() {
+                shared.start_clock(self.slot, monotonic_ns());
+            }
+            match self.try_map(&mut record) {
+                Ok(()) => shared.end_place(self.slot),
+                Err(failed) if settings.skip_bad_records > 0 => self.leave_out(place, &failed),
+                Err(Failed::Panicked(panic)) => resume_unwind(panic),
+                Err(Failed::Rejected(offset, why)) => {
+                    split.rejected = Some((offset, why));
+                    return;
+                }
+            }
+            self.apart.emit_into(buffer);
+        }
+    }
+
+    /// Maps `split`, and keeps apart what that emits; nothing if it fails.
+    fn try_map(&mut self, split: &mut Split<'_>) -> Result<(), Failed> {
+        let Work { program, settings, .. } = *self.work;
+        QUIET.set(settings.skip_bad_records > 0);
+        // A map function depends on nothing but its split, so nothing that it left half done is seen again.
+        let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
+        QUIET.set(false);
+        let failed = match (mapped, split.rejected.take()) {
+            (Ok(()), None) => return Ok(()),
+            (Ok(()), Some((offset, why))) => Failed::Rejected(offset, why),
+            (Err(panic), _) => Failed::Panicked(panic),
+        };
+        self.apart.clear();
+        Err(failed)
+    }
+
+    /// Has the coordinator set a record aside.
+    fn leave_out(&mut self, place: Place, failed: &Failed) {
+        let (work, slot) = (self.work, self.slot);
+        work.shared.end_place(slot);
+        let cause = match failed {
+            Failed::Panicked(panic) => panic_message(&**panic),
+            Failed::Rejected(_, why) => why.clone(),
+        };
+        self.found.push(work.shared, slot, place, &cause, || wait(work, slot));
+    }
+}
+
+fn place_of(split: &Split<'_>) -> Place {
+    Place { source: split.index, offset: split.offset, bytes: split.bytes.len() as u64 }
+}
+
+/// Sleeps until the coordinator has read what others told it. Nobody waits for this worker in order to read, so it need not drain
+/// what arrives meanwhile; and the time of its task does not run.
+fn wait<J: MapReduce>(work: &Work<'_, J>, slot: usize) {
+    let shared = work.shared;
+    if shared.is_over() {
+        resume_unwind(Box::new(JobIsOver));
+    }
+    let (start_ns, waits_since_ns) = (shared.stop_clock(slot), monotonic_ns());
+    shared.pages.doorbell(slot).sleep_unless(&SharedFutex, || !shared.asks(slot) || shared.is_over());
+    shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
+}
+
+thread_local! {
+    /// What panics now is told elsewhere, with its place.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets this worker process say nothing of panics that are caught, and told when the record is set aside. Threads have one hook
+/// together with the caller, so theirs stays.
+pub(crate) fn be_quiet() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !QUIET.get() {
+            hook(panic);
+        }
+    }));
+}
+
+/// A panic, as a cause.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("it panicked: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
+}
+
+/// Pairs that do not count yet.
+struct Apart<K, V> {
+    pairs: Vec<u8>,
+    /// A buffer sees only what was written here and read again, so what that changes is noticed before.
+    contract: Contract,
+    kind: PhantomData<(K, V)>,
+}
+
+impl<K: Key, V: Datum> Apart<K, V> {
+    fn new() -> Apart<K, V> {
+        Apart { pairs: Vec::new(), contract: Contract::default(), kind: PhantomData }
+    }
+
+    fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Now they count.
+    fn emit_into(&mut self, buffer: &mut impl Emit<K, V>) {
+        for (_, pair) in entry::pairs::<K, V>(&self.pairs) {
+            buffer.emit(pair.key, pair.value);
+        }
+        self.clear();
+    }
+}
+
+impl<K: Key, V: Datum> Emit<K, V> for Apart<K, V> {
+    fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
+        self.contract.look::<K, V>(key, value);
+        entry::append::<K, V>(0, key, value, &mut self.pairs);
+    }
+}

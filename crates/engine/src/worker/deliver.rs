@@ -1,0 +1,127 @@
+//! The end of a reducer: what it has gathered becomes its part of the result, sent to the coordinator or written where it belongs.
+
+use std::ops::ControlFlow;
+
+use crate::control::counters::{Count, Phase};
+use crate::control::kill_points::Moment;
+use crate::control::words::{Failure, Given};
+use crate::data::datum::Datum;
+use crate::exchange::lane::{Lane, RESULT};
+use crate::output::parts::Written;
+use crate::program::map_reduce::MapReduce;
+use crate::reduce::delivery::Delivery;
+use crate::worker::main_loop::{Work, reduced};
+
+/// Sorts what this worker has reduced and sends it to the coordinator, or writes it.
+pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Result<(), Failure> {
+    let reduction = reduced(work, lane);
+    lane.meter.enter(Phase::Sort);
+    let spilled = reduction.sorter.has_runs();
+    let delivery = Delivery::prepare(reduction, work.settings, work.reduce)?;
+    if spilled {
+        lane.outbox.fate.passes(Moment::RunsMerged);
+    }
+    lane.meter.enter(Phase::Output);
+    // Where partitions are ranges, the stream is one after the other, and the coordinator takes them in turn.
+    let mut parts = match (work.ranges, &lane.inbox) {
+        (Some(_), Some(inbox)) => Parts::new(&inbox.given),
+        _ => Parts::one(),
+    };
+    let keys = match work.written {
+        Some(written) => write(work, written, lane, delivery, &mut parts)?,
+        None => delivery.for_each(|key, value| {
+            if let Some(ended) = parts.advance().ended {
+                lane.send_result(ended);
+            }
+            lane.append_result::<J::Key, J::Value>(parts.partition, key, value);
+            ControlFlow::Continue(())
+        })?,
+    };
+    lane.meter.add(Count::Keys, keys);
+    lane.end_result(parts.partition);
+    Ok(())
+}
+
+/// Writes the partitions, which are ranges of the result, where they belong; what is sent is the first and the last pair of
+/// each.
+fn write<J: MapReduce>(
+    work: &Work<'_, J>,
+    written: &Written<'_, J>,
+    lane: &mut Lane<'_, J>,
+    delivery: Delivery<'_, J>,
+    parts: &mut Parts,
+) -> Result<u64, Failure> {
+    let Work { shared, plan, .. } = *work;
+    let mut writer = None;
+    let mut outcome = Ok(());
+    let mut row = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| -> Result<(), Failure> {
+        let step = parts.advance();
+        if let Some(ended) = step.ended {
+            lane.send_result(ended);
+        }
+        let partition = parts.partition;
+        // What writes runs has its blocks free now.
+        let begin = || written.writer(partition, shared.start(partition), 2 * plan.room.block_bytes);
+        if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(written.row, key, value)? {
+            lane.outbox.fate.passes(Moment::Written);
+        }
+        if step.is_first {
+            lane.append_result::<J::Key, J::Value>(partition, key, value);
+        }
+        if step.is_last {
+            lane.append_result::<J::Key, J::Value>(partition, key, value);
+            let (bytes, checksum) = writer.take().expect("begun above").finish()?;
+            assert_eq!(bytes, shared.given(partition).bytes, "a part is as large as the pairs that came for it");
+            shared.set_checksum(partition, checksum);
+            lane.outbox.fate.passes(Moment::Written);
+        }
+        Ok(())
+    };
+    let keys = delivery.for_each(|key, value| {
+        outcome = row(key, value);
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    outcome.map(|()| keys)
+}
+
+/// Which partition the next pair of a stream is of, that has one after the other.
+struct Parts {
+    /// Partitions that have pairs, and how many, the next one last.
+    left: Vec<(usize, u64)>,
+    partition: usize,
+    pairs_left: u64,
+}
+
+/// What the next pair is to its partition.
+struct Step {
+    is_first: bool,
+    is_last: bool,
+    /// The partition before, if there was one.
+    ended: Option<usize>,
+}
+
+impl Parts {
+    fn new(given: &[Given]) -> Parts {
+        let left = given.iter().enumerate().rev().filter(|(_, given)| given.pairs > 0);
+        Parts {
+            left: left.map(|(partition, given)| (partition, given.pairs)).collect(),
+            partition: RESULT,
+            pairs_left: 0,
+        }
+    }
+
+    /// All pairs are of one.
+    fn one() -> Parts {
+        Parts { left: Vec::new(), partition: RESULT, pairs_left: u64::MAX }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self) -> Step {
+        let (is_first, before) = (self.pairs_left == 0, self.partition);
+        if is_first {
+            (self.partition, self.pairs_left) = self.left.pop().expect("every pair was given to a partition");
+        }
+        self.pairs_left -= 1;
+        Step { is_first, is_last: self.pairs_left == 0, ended: is_first.then_some(before) }
+    }
+}

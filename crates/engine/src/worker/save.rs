@@ -1,0 +1,132 @@
+//! A reducer's side of a checkpoint: what it saves after each stage, and the result it makes of all of them.
+//!
+//! ```text
+//!  after each stage:  what has arrived -> sorted -> a run behind the others in DIR/n.pairs -> synced -> told
+//!  in the end:        all runs in DIR/n.pairs -> combined, reduced, sorted -> DIR/n.result -> synced -> told -> delivered
+//! ```
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use gristmill_os::folder::Folder;
+
+use crate::checkpoint::log::{Checkpoint, Facts};
+use crate::control::counters::{Count, Phase};
+use crate::control::kill_points::Moment;
+use crate::control::words::{Doing, Failure};
+use crate::data::datum::Datum;
+use crate::exchange::lane::{Lane, RESULT};
+use crate::gather::store::Store;
+use crate::program::map_reduce::MapReduce;
+use crate::reduce::delivery::{Delivery, run_order};
+use crate::reduce::reduction::Reduction;
+use crate::spill::merge::Merge;
+use crate::spill::run::{Run, RunWriter};
+use crate::spill::spill_file::{Extent, Spill};
+use crate::worker::main_loop::{Work, reduced};
+
+/// Which reducer `slot` is: its number is that of its first partition.
+fn number_of<J: MapReduce>(work: &Work<'_, J>, slot: usize) -> usize {
+    (0..work.plan.reduce_workers).find(|partition| work.shared.owner(*partition) == slot).expect("it reduces")
+}
+
+/// Saves what this worker has gathered in a stage.
+pub(crate) fn save<J: MapReduce>(
+    work: &Work<'_, J>,
+    lane: &mut Lane<'_, J>,
+    dir: &Folder,
+    round: u32,
+) -> Result<(), Failure> {
+    let Work { shared, settings, plan, .. } = *work;
+    let number = number_of(work, lane.slot);
+    // In the last stage nothing is mapped; and what was made in a round before is saved already.
+    if shared.tasks() == 0 || shared.since(number) != round {
+        return Ok(());
+    }
+    let before = lane.meter.enter(Phase::Reduce);
+    let reduction = reduced(work, lane);
+    lane.meter.enter(Phase::Spill);
+    let end = facts(work, dir)?.runs(number).1;
+    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
+    let (order, limit) = run_order::<J>(settings, work.reduce.is_some());
+    let run = write::<J>(&spill, folder, plan.room.block_bytes, |push| {
+        reduction.sorter.into_merge(order, limit)?.for_each(push)
+    })?;
+    spill.sync(folder)?;
+    lane.outbox.fate.passes(Moment::Saved);
+    shared.set_saved(lane.slot, run.bytes());
+    lane.meter.enter(before);
+    Ok(())
+}
+
+/// Delivers what this worker makes of all stages; what it has made before, if it has.
+pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
+    let Work { shared, settings, plan, reduce, .. } = *work;
+    let number = number_of(work, lane.slot);
+    let facts = facts(work, dir)?;
+    lane.meter.enter(Phase::Sort);
+    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.result"), 0)?;
+    let result = match facts.result(number) {
+        Some(bytes) => Run::find(&spill, Extent { folder, start: 0, bytes })?,
+        None => {
+            let (runs, end) = facts.runs(number);
+            let (saved, saved_folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
+            let saved = Rc::new(saved);
+            let (order, limit) = run_order::<J>(settings, reduce.is_some());
+            let store = Store::empty(plan.partitions, plan.combine_in_reduce, false);
+            let mut reduction = Reduction::<J>::new(store, order, limit, plan.room, saved.clone(), work.seed);
+            for (start, bytes) in runs {
+                reduction.sorter.adopt(Run::find(&saved, Extent { folder: saved_folder, start, bytes })?);
+            }
+            let delivery = Delivery::prepare(reduction, settings, reduce)?;
+            let mut keys = 0;
+            let run = write::<J>(&spill, folder, plan.room.block_bytes, |push| {
+                keys = delivery.for_each(push)?;
+                Ok(())
+            })?;
+            spill.sync(folder)?;
+            lane.meter.add(Count::Keys, keys);
+            shared.set_saved(lane.slot, run.bytes());
+            shared.announce();
+            run
+        }
+    };
+    lane.outbox.fate.passes(Moment::RunsMerged);
+    lane.meter.enter(Phase::Output);
+    Merge::<J::Key, J::Value>::new(settings.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
+        lane.append_result::<J::Key, J::Value>(RESULT, key, value);
+        ControlFlow::Continue(())
+    })?;
+    lane.end_result(RESULT);
+    Ok(())
+}
+
+fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failure> {
+    Checkpoint::read(dir).map_err(|error| Failure::Spill {
+        folder: work.settings.spill_dirs.len(),
+        doing: Doing::Read,
+        errno: error.raw_os_error().unwrap_or(0),
+        bytes: 0,
+    })
+}
+
+/// Writes as one run what `pairs` pushes, until a push breaks.
+fn write<J: MapReduce>(
+    spill: &Spill,
+    folder: usize,
+    block_bytes: usize,
+    pairs: impl FnOnce(&mut Push<'_, J>) -> Result<(), Failure>,
+) -> Result<Run, Failure> {
+    let mut writer = RunWriter::in_folder(spill, folder, block_bytes);
+    let mut written = Ok(());
+    pairs(&mut |key, value| {
+        written = writer.push::<J::Key, J::Value>(key, value);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    written?;
+    writer.finish()
+}
+
+/// Takes a pair.
+type Push<'p, J> = dyn FnMut(<<J as MapReduce>::Key as Datum>::Ref<'_>, <<J as MapReduce>::Value as Datum>::Ref<'_>) -> ControlFlow<()>
+    + 'p;
