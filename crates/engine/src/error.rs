@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gristmill_os::file_size::limit_bytes;
 
-use crate::control::words::{Doing, Failure};
+use crate::failure::{Doing, Failure};
 
 /// Why a job did not give an answer.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,9 @@
 //!
 //! Start with the example at [`Job`].
 
+mod failure;
 mod error;
+mod testing;
 mod data;
 mod input;
 mod gather;
@@ -32,9 +34,8 @@ pub mod fuzz;
 
 pub use checkpoint::log::remove_checkpoint;
 pub use control::counters::{COUNTS, Count, Counters, PHASES, Phase};
-#[doc(hidden)]
-pub use control::kill_points::{MOMENTS, Moment};
 pub use data::datum::{Bytes, Combine, Datum, Key, SHORT_BYTES, Short};
+pub use data::order::Order;
 pub use error::{Error, Result};
 pub use input::compression::Compression;
 pub use input::memory::{Memory, TooLarge};
@@ -47,11 +48,14 @@ pub use job::builder::{Job, Progress};
 pub use output::outcome::{BadRecord, Outcome, Output, Summary, Worker};
 pub use output::parts::{Part, Row, Target};
 pub use plan::explain::Choice;
-pub use plan::settings::{Buffer, Combining, Exchange, Isolation, Order, PagePolicy};
+pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy};
 pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};
+pub use program::pairs::Pairs;
 pub use shared_output::array::{Plain, SharedOutput};
 pub use spill::values::Values;
-pub use steps::step::{Control, Next, Pairs, Step};
+pub use steps::step::{Control, Next, Step};
+#[doc(hidden)]
+pub use testing::kill_points::{MOMENTS, Moment};
 
 /// Compressed files for tests.
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::data::key;
 use crate::data::seed::Seed;
 use crate::exchange::lane::Lane;
 use crate::program::map_reduce::{Emit, MapReduce};
-use crate::survey::ranges::Ranges;
+use crate::program::ranges::Ranges;
 
 pub(crate) struct RangeBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,

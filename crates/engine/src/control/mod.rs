@@ -1,3 +1,2 @@
 pub(crate) mod counters;
 pub(crate) mod words;
-pub(crate) mod kill_points;

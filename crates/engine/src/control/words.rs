@@ -18,6 +18,7 @@ mod claims;
 mod digests;
 mod failure;
 mod steps;
+pub(crate) use steps::Kept;
 mod written;
 
 use std::io;
@@ -29,12 +30,12 @@ use gristmill_page::Pages;
 use gristmill_ring::{CommitWord, Futex};
 
 use crate::control::counters::{COUNTERS, Counters};
-use crate::control::kill_points::Fate;
+use crate::failure::FAILURE_WORDS;
+use crate::testing::kill_points::Fate;
 use bad_records::Telling;
 pub(crate) use bad_records::{Found, Place, SetAside};
 pub(crate) use claims::ROUNDS_MAX;
-use failure::FAILURE_WORDS;
-pub(crate) use failure::{Doing, Failure};
+
 pub(crate) use written::Given;
 
 const JOB_WORDS: usize = 16;

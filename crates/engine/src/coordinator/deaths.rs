@@ -11,8 +11,9 @@ use gristmill_os::ended::Ended;
 
 use super::overdue::Overdue;
 use super::{Body, Coordinator, Hand};
-use crate::control::words::{Failure, Place};
+use crate::control::words::Place;
 use crate::error::{Error, Result};
+use crate::failure::Failure;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::main_loop::{Role, Work};
 

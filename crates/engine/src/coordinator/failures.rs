@@ -1,8 +1,8 @@
 //! Errors that workers leave in their words, as the caller of the job reads them.
 
 use super::Coordinator;
-use crate::control::words::{Doing, Failure};
 use crate::error::{Error, explain_spill};
+use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
 use crate::program::map_reduce::MapReduce;
 use crate::steps::shelf_writer::pair_bytes_max;

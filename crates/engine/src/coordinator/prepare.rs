@@ -9,6 +9,7 @@ use crate::buffer::HashTable;
 use crate::checkpoint::log::{self, Checkpoint, Facts};
 use crate::control::words::Room;
 use crate::data::datum::{Datum, Key};
+use crate::data::order::Order;
 use crate::data::seed::Seed;
 use crate::error::{Asked, Error, Result};
 use crate::input::memory::Memory;
@@ -18,10 +19,11 @@ use crate::input::tasks::Tasks;
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
-use crate::plan::settings::{Isolation, Order, Settings};
+use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::MapReduce;
-use crate::survey::ranges::Ranges;
-use crate::survey::sample::Sample;
+use crate::program::ranges::Ranges;
+use crate::survey::range_finder::find_ranges;
+use crate::survey::sampler::take_sample;
 
 /// What a job does beside map and reduce.
 #[derive(Clone, Copy)]
@@ -146,7 +148,7 @@ impl<J: MapReduce> Prepared<J> {
             passes: kind.state.is_none() && !kind.reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
         };
         let (sample, sampler) = match kind.writes_outputs {
-            false => Sample::take(program, settings, &opened.sources, kind.state.unwrap_or_default(), &seed).unzip(),
+            false => take_sample(program, settings, &opened.sources, kind.state.unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
         let plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
@@ -157,7 +159,7 @@ impl<J: MapReduce> Prepared<J> {
             ));
         }
         let ranges = match plan.ranged && !kind.writes_outputs {
-            true => Ranges::sample(program, settings, &opened.sources, plan.partitions, kind.writes_result),
+            true => find_ranges(program, settings, &opened.sources, plan.partitions, kind.writes_result),
             false => None,
         };
         let ranges = ranges.or_else(|| kind.writes_result.then(Ranges::whole));

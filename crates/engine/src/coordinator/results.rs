@@ -10,13 +10,15 @@ use std::rc::Rc;
 
 use gristmill_page::{PageRef, Receiver};
 
-use crate::control::words::{Failure, Shared};
+use crate::control::words::Shared;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry::{self, Entry};
+use crate::data::order::Order;
 use crate::error::{Result, explain_spill};
 use crate::exchange::lane::{HEADER_BYTES, Header, Kind, give_back};
+use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
-use crate::plan::settings::{Order, Settings};
+use crate::plan::settings::Settings;
 use crate::program::map_reduce::MapReduce;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
@@ -396,8 +398,8 @@ impl<'r, J: MapReduce> Results<'r, J> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::words::Doing;
     use crate::data::datum::Bytes;
+    use crate::failure::Doing;
 
     type Held = HeldBack<Bytes, u64>;
 

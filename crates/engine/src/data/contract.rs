@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use crate::data::datum::{Datum, Key};
 use crate::data::key::{self, width};
-use crate::plan::settings::Order;
+use crate::data::order::Order;
 
 /// So many pairs of each worker are looked at, and then one of so many.
 const LOOKED_AT_FIRST: u64 = 64;

@@ -10,8 +10,8 @@ use gristmill_page::prefetch;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::key;
+use crate::data::order::Order;
 use crate::gather::combined::{Gathered, LIST_BITS};
-use crate::plan::settings::Order;
 
 /// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();

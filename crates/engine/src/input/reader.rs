@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use gristmill_os::clock::monotonic_ns;
 use rustix::fs::Advice;
 
-use crate::control::words::Failure;
+use crate::failure::Failure;
 use crate::input::quotes::State;
 use crate::input::records::{Records, Scan};
 use crate::input::source::Content;

@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::control::kill_points::Moment;
 use crate::coordinator;
 use crate::data::datum::Datum;
+use crate::data::order::Order;
 use crate::error::Result;
 use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::output::outcome::{Outcome, Output, Summary};
 use crate::output::parts::{Part, Row, Target, Writing};
 use crate::plan::explain::Choice;
-use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, Order, PagePolicy, Settings};
+use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::program::map_reduce::{MapReduce, Reduce};
 use crate::shared_output::array::{Plain, Scope, SharedOutput};
 use crate::spill::values::Values;
 use crate::steps::step::{Next, Step};
+use crate::testing::kill_points::Moment;
 
 /// What a run looks like at one moment.
 #[derive(Clone, Copy, Debug)]

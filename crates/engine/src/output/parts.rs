@@ -14,9 +14,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::control::words::Failure;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
+use crate::failure::Failure;
 use crate::program::map_reduce::MapReduce;
 
 /// Where a result goes that its reducers write themselves ([`Job::write`](crate::Job::write)).

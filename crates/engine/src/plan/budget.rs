@@ -18,6 +18,7 @@
 
 use crate::error::{Error, Result};
 use crate::input::memory::shown;
+use crate::spill::reduce_memory::ReduceMemory;
 
 /// Without a word from the user a job takes this part of the memory that is available: 1 / 2. The page cache has the other
 /// half, which spilling writes through and reading comes from.
@@ -167,39 +168,17 @@ impl Budget {
     }
 
     /// The share of a reducer, divided.
-    pub fn room(self) -> Room {
+    pub fn room(self) -> ReduceMemory {
         let blocks_bytes = self.share_bytes / 4;
         // A stream that is read has a block as stored and a block unpacked; so has the run that is written.
         let block_bytes = (blocks_bytes / 2 / (2 * STREAMS_MIN)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-        Room {
+        ReduceMemory {
             pairs_bytes: self.share_bytes / 8 * if self.iterates { 7 } else { 5 },
             held_bytes: self.share_bytes / 8,
             block_bytes,
             streams_max: (blocks_bytes / (2 * block_bytes)).max(STREAMS_MIN),
             spills: !self.iterates,
         }
-    }
-}
-
-/// How much of what a reducer may have.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// Pairs, and the rows that sort them.
-    pub pairs_bytes: usize,
-    /// Copies of pages whose epoch is still open.
-    pub held_bytes: usize,
-    /// A block of a run.
-    pub block_bytes: usize,
-    /// Streams that are merged at once, memory being one of them.
-    pub streams_max: usize,
-    /// Pairs that are more go to disk; if not, they end the job.
-    pub spills: bool,
-}
-
-impl Room {
-    /// Pairs that take more than this after they were combined have outgrown their room.
-    pub fn nearly_full_bytes(self) -> usize {
-        self.pairs_bytes / 4 * 3
     }
 }
 
@@ -220,7 +199,7 @@ mod tests {
                 tasks: workers, decoder_bytes_max, unpacks,
             };
             if let Ok(budget) = Budget::divide(Some(asked), 0, needs) {
-                let Room { pairs_bytes, held_bytes, block_bytes, streams_max, .. } = budget.room();
+                let ReduceMemory { pairs_bytes, held_bytes, block_bytes, streams_max, .. } = budget.room();
                 let blocks_bytes = if iterates { 0 } else { 2 * block_bytes * streams_max };
                 let reducers = workers * (pairs_bytes + held_bytes + blocks_bytes);
                 let tasks = workers * (budget.decoder_bytes + budget.unpack_bytes) + needs.held_bytes + will_hold_bytes;

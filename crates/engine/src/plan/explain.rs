@@ -1,8 +1,8 @@
 //! The plan in words: what was chosen, and why.
 
 use crate::plan::job_plan::{PAGE_BYTES_UNKNOWN, Plan, Program, work_ns};
+use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
-use crate::survey::sample::{Sample, WORTH_BYTES};
 
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! The plan: a pure function of machine, settings, input and a sample of it. Everything below obeys it.
 
+use crate::data::order::Order;
 use crate::error::{Error, Result};
-use crate::plan::budget::{Budget, Needs, Room};
-use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, Order, PagePolicy, Settings};
-use crate::survey::sample::{Sample, WORTH_BYTES};
+use crate::plan::budget::{Budget, Needs};
+use crate::plan::sample::{Sample, WORTH_BYTES};
+use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::spill::reduce_memory::ReduceMemory;
 
 /// Memory for pages in flight, of all workers that map at once: small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
@@ -117,7 +119,7 @@ pub(crate) struct Plan {
     pub epoch_pages: u64,
     pub budget: Budget,
     /// The share of a reducer.
-    pub room: Room,
+    pub room: ReduceMemory,
 }
 
 /// The shelf of an iterated job.

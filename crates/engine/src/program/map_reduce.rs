@@ -2,8 +2,8 @@
 
 use crate::data::datum::{Combine, Datum, Key};
 use crate::input::split::Split;
+use crate::program::pairs::Pairs;
 use crate::spill::values::Values;
-use crate::steps::step::Pairs;
 
 /// A MapReduce program.
 ///

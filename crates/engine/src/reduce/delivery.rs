@@ -10,15 +10,16 @@
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use crate::control::words::Failure;
 use crate::data::contract::InOrder;
 use crate::data::datum::{Combine, Datum};
+use crate::data::order::Order;
+use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
-use crate::plan::budget::Room;
-use crate::plan::settings::{Order, Settings};
+use crate::plan::settings::Settings;
 use crate::program::map_reduce::{MapReduce, Reduce, combiner};
 use crate::reduce::reduction::Reduction;
 use crate::spill::merge::{Merge, Sorted};
+use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::values::for_each_key;
 
@@ -158,7 +159,7 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
         }
         let pairs_bytes = sorter.room.pairs_bytes;
         let left_bytes = pairs_bytes.saturating_sub(sorter.held_bytes).max(pairs_bytes / 4);
-        let room = Room { pairs_bytes: left_bytes, ..sorter.room };
+        let room = ReduceMemory { pairs_bytes: left_bytes, ..sorter.room };
         let mut second = Sorter::of_pairs(order, limit, room, Rc::clone(&sorter.spill));
         let mut pushed = Ok(());
         let keys = grouping.for_each(sorter.into_merge(Order::ByKey, usize::MAX)?, |key, value| {

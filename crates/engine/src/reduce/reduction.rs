@@ -7,14 +7,14 @@
 use std::rc::Rc;
 
 use crate::control::counters::{Count, Counters};
-use crate::control::words::Failure;
+use crate::data::order::Order;
 use crate::data::seed::Seed;
+use crate::failure::Failure;
 use crate::gather::combined::Scratch;
 use crate::gather::heavy_keys::Skew;
 use crate::gather::store::{Chunk, Store};
-use crate::plan::budget::Room;
-use crate::plan::settings::Order;
 use crate::program::map_reduce::{MapReduce, combiner};
+use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::spill_file::Spill;
 
@@ -33,7 +33,7 @@ impl<J: MapReduce> Reduction<J> {
         store: Store<J::Key, J::Value>,
         order: Order,
         limit: usize,
-        room: Room,
+        room: ReduceMemory,
         spill: Rc<Spill>,
         seed: &Seed,
     ) -> Self {

@@ -8,10 +8,10 @@ use std::hint::select_unpredictable;
 use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
 
-use crate::control::words::Failure;
 use crate::data::datum::{Datum, Key};
+use crate::data::order::Order;
+use crate::failure::Failure;
 use crate::gather::store::{ROWS_AHEAD, Row, Store};
-use crate::plan::settings::Order;
 use crate::spill::run::{Run, RunReader};
 use crate::spill::spill_file::Spill;
 

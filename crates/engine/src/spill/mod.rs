@@ -1,5 +1,6 @@
 pub(crate) mod spill_file;
 pub(crate) mod run;
 pub(crate) mod merge;
-pub(crate) mod sorter;
 pub(crate) mod values;
+pub(crate) mod reduce_memory;
+pub(crate) mod sorter;

@@ -15,9 +15,9 @@ use std::rc::Rc;
 
 use gristmill_os::clock::monotonic_ns;
 
-use crate::control::words::Failure;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
+use crate::failure::Failure;
 use crate::spill::spill_file::{Extent, Spill};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"grun");
@@ -311,8 +311,8 @@ pub(crate) fn check(block: &[u8]) -> Option<Stored> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::words::Doing;
     use crate::data::datum::Bytes;
+    use crate::failure::Doing;
     use proptest::prelude::*;
     use std::path::PathBuf;
 

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use crate::control::words::Failure;
 use crate::data::datum::{Combine, Datum, Key};
+use crate::data::order::Order;
+use crate::failure::Failure;
 use crate::gather::store::{Pile, ROWS_AHEAD, Store};
-use crate::plan::budget::Room;
-use crate::plan::settings::Order;
 use crate::spill::merge::{Merge, Sorted};
+use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::Spill;
 use crate::spill::values::for_each_key;
@@ -33,7 +33,7 @@ pub(crate) struct Sorter<K: Key, V: Datum> {
     limit: usize,
     /// Equal keys of runs, which are in the order of keys, are combined when runs are merged.
     pub combine: Option<Combine<V>>,
-    pub room: Room,
+    pub room: ReduceMemory,
     pub spill: Rc<Spill>,
     runs: VecDeque<Run>,
     /// Pairs that were in the store when it was spilled.
@@ -46,7 +46,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         order: Order,
         limit: usize,
         combine: Option<Combine<V>>,
-        room: Room,
+        room: ReduceMemory,
         spill: Rc<Spill>,
     ) -> Self {
         let runs = VecDeque::new();
@@ -54,7 +54,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
     }
 
     /// A sorter of single pairs.
-    pub fn of_pairs(order: Order, limit: usize, room: Room, spill: Rc<Spill>) -> Self {
+    pub fn of_pairs(order: Order, limit: usize, room: ReduceMemory, spill: Rc<Spill>) -> Self {
         Sorter::new(Store::Pile(Pile::new(1)), order, limit, None, room, spill)
     }
 

@@ -20,7 +20,7 @@ use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::folder;
 
-use crate::control::words::{Doing, Failure};
+use crate::failure::{Doing, Failure};
 
 /// Writes that a mean is made of, about: one that had to wait shall not decide.
 const WRITES_AVERAGED: f64 = 16.0;

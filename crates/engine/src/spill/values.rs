@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::control::words::Failure;
 use crate::data::contract;
 use crate::data::datum::{Combine, Datum, Key};
 use crate::data::key;
+use crate::failure::Failure;
 use crate::spill::merge::Merge;
 
 /// The values of one key, in ascending order. They may be more than memory holds, so each is lent until the next one

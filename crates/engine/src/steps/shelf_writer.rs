@@ -10,6 +10,7 @@
 
 use gristmill_page::{Extent, Piece, Shelf, Shelver};
 
+use crate::control::words::Kept;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::key;
@@ -21,16 +22,6 @@ const HEADER_BYTES: usize = 16;
 /// The largest pair that an extent has room for.
 pub(crate) const fn pair_bytes_max(extent_bytes: usize) -> usize {
     extent_bytes - HEADER_BYTES
-}
-
-/// A partition on the shelf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
-    /// The piece that was written last; `None` of a partition without pairs.
-    pub last: Option<Piece>,
-    pub pairs: u64,
-    /// Bytes of pairs.
-    pub bytes: u64,
 }
 
 /// Why a partition was not kept.

@@ -4,15 +4,17 @@ use std::marker::PhantomData;
 
 use gristmill_page::Shelf;
 
+use crate::control::words::Kept;
 use crate::control::words::Shared;
-use crate::data::datum::{Datum, Key};
+use crate::data::datum::Datum;
 use crate::data::entry;
 use crate::data::key;
 use crate::data::seed::Seed;
 use crate::program::map_reduce::MapReduce;
+use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
 use crate::shared_output::array::{Plain, Scopes, SharedOutput};
-use crate::steps::shelf_writer::{Kept, pairs_of, pieces};
+use crate::steps::shelf_writer::{pairs_of, pieces};
 
 /// What the next step maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,29 +94,5 @@ impl<'s, J: MapReduce> Step<'s, J> {
     fn runs(&self, kept: Kept) -> impl Iterator<Item = Pairs<'s, J::Key, J::Value>> + use<'s, J> {
         let shelf: Shelf<'s> = self.shared.pages.shelf();
         pieces(shelf, kept).map(move |piece| Pairs::new(pairs_of(&shelf, piece), &[]))
-    }
-}
-
-/// Some of the pairs of one partition, made by the step before, as [`MapReduce::map_pairs`] sees them.
-pub struct Pairs<'a, K, V> {
-    bytes: &'a [u8],
-    state: &'a [u8],
-    kind: PhantomData<(K, V)>,
-}
-
-impl<'a, K: Key, V: Datum> Pairs<'a, K, V> {
-    pub(crate) fn new(bytes: &'a [u8], state: &'a [u8]) -> Self {
-        Pairs { bytes, state, kind: PhantomData }
-    }
-
-    /// The pairs.
-    #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (K::Ref<'a>, V::Ref<'a>)> + use<'a, K, V> {
-        entry::pairs::<K, V>(self.bytes).map(|(_, pair)| (pair.key, pair.value))
-    }
-
-    /// The state of this step, as the caller of [`Job::iterate`](crate::Job::iterate) has set it.
-    pub fn state(&self) -> &'a [u8] {
-        self.state
     }
 }

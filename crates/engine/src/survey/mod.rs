@@ -1,2 +1,2 @@
-pub(crate) mod sample;
-pub(crate) mod ranges;
+pub(crate) mod sampler;
+pub(crate) mod range_finder;

@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::control::counters::{Count, Phase};
-use crate::control::kill_points::Moment;
-use crate::control::words::{Failure, Given};
+use crate::control::words::Given;
 use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
+use crate::failure::Failure;
 use crate::output::parts::Written;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::delivery::Delivery;
+use crate::testing::kill_points::Moment;
 use crate::worker::main_loop::{Work, reduced};
 
 /// Sorts what this worker has reduced and sends it to the coordinator, or writes it.

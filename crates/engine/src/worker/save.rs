@@ -12,10 +12,9 @@ use gristmill_os::folder::Folder;
 
 use crate::checkpoint::log::{Checkpoint, Facts};
 use crate::control::counters::{Count, Phase};
-use crate::control::kill_points::Moment;
-use crate::control::words::{Doing, Failure};
 use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
+use crate::failure::{Doing, Failure};
 use crate::gather::store::Store;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::delivery::{Delivery, run_order};
@@ -23,6 +22,7 @@ use crate::reduce::reduction::Reduction;
 use crate::spill::merge::Merge;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::{Extent, Spill};
+use crate::testing::kill_points::Moment;
 use crate::worker::main_loop::{Work, reduced};
 
 /// Which reducer `slot` is: its number is that of its first partition.

@@ -6,13 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gristmill_page::Piece;
 
 use super::{Job, PIECE_WORDS, Shared, Slot, word_of};
-use crate::steps::shelf_writer::Kept;
 
 /// Where in the words of a partition the step stands in which it was kept, and what was kept.
 const KEPT_IN: usize = 2;
 const LAST_PIECE: std::ops::Range<usize> = 3..5;
 const PAIRS: usize = 5;
 const BYTES: usize = 6;
+
+/// A partition on the shelf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The piece that was written last; `None` of a partition without pairs.
+    pub last: Option<Piece>,
+    pub pairs: u64,
+    /// Bytes of pairs.
+    pub bytes: u64,
+}
 
 impl Shared<'_> {
     /// The running step, from 0; it changes before a round of it is opened.

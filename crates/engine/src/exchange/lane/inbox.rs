@@ -8,14 +8,15 @@ use gristmill_page::{PageRef, Receiver};
 use super::JobIsOver;
 use super::header::{HEADER_BYTES, Header, Kind};
 use crate::control::counters::{Count, Meter, Phase};
-use crate::control::kill_points::{Fate, Moment};
-use crate::control::words::{Failure, Given, Reducing, Shared};
+use crate::control::words::{Given, Reducing, Shared};
+use crate::failure::Failure;
 use crate::output::parts::Written;
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Exchange;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::{Extent, Spill};
+use crate::testing::kill_points::{Fate, Moment};
 
 /// What to do with a page.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use gristmill_page::{PageMut, Sender, prefetch_to_write};
 
 use super::header::{HEADER_BYTES, Header, Kind};
 use crate::control::counters::{Count, Meter};
-use crate::control::kill_points::{Fate, Moment};
 use crate::control::words::{COORDINATOR, Shared};
+use crate::testing::kill_points::{Fate, Moment};
 
 /// How far ahead of what is written a page's lines are asked for: two lines.
 const WRITE_AHEAD_BYTES: usize = 128;

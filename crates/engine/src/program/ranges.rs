@@ -4,33 +4,13 @@
 //! not a key: where half of all records have one key, their values divide them. Whatever the cuts are, the result is the
 //! same; they decide only who makes which part of it.
 
-use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-
-use gristmill_os::clock::monotonic_ns;
 
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
+use crate::data::order::Order;
 use crate::gather::store::{Pile, Store};
-use crate::input::reader::Reader;
-use crate::input::source::Source;
-use crate::plan::settings::{Isolation, Order, Settings};
-use crate::program::map_reduce::{Emit, MapReduce};
-use crate::survey::sample::{ask, cut, is_worth_it, map_piece};
-
-/// Pieces that are looked at, spread over the input, and their size, about: thousands of pairs, so that the largest of 64
-/// ranges is hardly a tenth larger than the average.
-const PIECES: u64 = 128;
-const PIECE_BYTES: usize = 8 << 10;
-/// How long the look may take; it takes 2 ms where pairs are records of 100 bytes. Without cuts one process merges what the
-/// others have sorted: a map function that is slower than this does not wait for it. If nobody can merge it is worth more.
-const PATIENCE_MS: u32 = 200;
-const PATIENCE_TO_WRITE_MS: u32 = 5000;
-/// Pairs that are kept of it: longer ones need fewer pieces.
-const PAIRS_BYTES: usize = 4 << 20;
 
 /// Cuts between ranges, ascending.
 pub(crate) struct Ranges<K, V> {
@@ -48,48 +28,8 @@ impl<K: Key, V: Datum> Ranges<K, V> {
         Ranges { prefixes: Vec::new(), bytes: Vec::new(), places: Vec::new(), kind: PhantomData }
     }
 
-    /// Looks for cuts in pieces of the input, before the job starts. There are none if the map function crashes on them or is so
-    /// slow that whoever merges its pairs need not hurry, and if the input is hardly more than the pieces.
-    pub fn sample<J: MapReduce<Key = K, Value = V>>(
-        program: &J,
-        settings: &Settings,
-        sources: &Arc<[Source]>,
-        count: usize,
-        writes: bool,
-    ) -> Option<Ranges<K, V>> {
-        if !is_worth_it(settings, sources) {
-            return None;
-        }
-        let patience_ms = if writes { PATIENCE_TO_WRITE_MS } else { PATIENCE_MS };
-        let look = || {
-            let deadline_ns = monotonic_ns() + u64::from(patience_ms) * 1_000_000;
-            let tasks = cut(settings, sources, PIECES);
-            let mut reader = Reader::new(PIECE_BYTES);
-            let mut collector = Collector { pairs: Pile::new(1) };
-            for task in 0..tasks.len() {
-                map_piece(&mut reader, &tasks, task, |split| program.map(split, &mut collector));
-                if monotonic_ns() > deadline_ns {
-                    return None;
-                }
-            }
-            Some(Ranges::cut(collector.pairs, count))
-        };
-        if settings.isolation == Isolation::Thread {
-            // Here a map function hangs only if the job would, too.
-            return catch_unwind(AssertUnwindSafe(look)).ok()?;
-        }
-        let (told, ..) = ask(patience_ms, |to| {
-            let Some(ranges) = look() else { return };
-            let length = ranges.bytes.len() as u64;
-            // If nobody listens any more, nobody misses it.
-            let _ = to.write_all(&length.to_le_bytes()).and_then(|()| to.write_all(&ranges.bytes));
-        })?;
-        let (length, cuts) = told.split_first_chunk()?;
-        (u64::from_le_bytes(*length) == cuts.len() as u64).then(|| Ranges::read(cuts.to_vec()))
-    }
-
     /// Cuts so that each of at most `count` ranges holds as many pairs of `sample`; equal cuts are one.
-    fn cut(sample: Pile<K, V>, count: usize) -> Ranges<K, V> {
+    pub fn cut(sample: Pile<K, V>, count: usize) -> Ranges<K, V> {
         let mut sample = Store::Pile(sample);
         let all = sample.parts().swap_remove(0);
         let rows = sample.rows(all, Order::ByKey, usize::MAX);
@@ -108,13 +48,18 @@ impl<K: Key, V: Datum> Ranges<K, V> {
     }
 
     /// The ranges with these cuts, which another process has made.
-    fn read(bytes: Vec<u8>) -> Ranges<K, V> {
+    pub fn read(bytes: Vec<u8>) -> Ranges<K, V> {
         let mut ranges = Ranges { bytes, ..Ranges::whole() };
         for (place, cut) in entry::pairs::<K, V>(&ranges.bytes) {
             ranges.prefixes.push(K::prefix(cut.key));
             ranges.places.push(place);
         }
         ranges
+    }
+
+    /// The cuts, as [`Ranges::read`] takes them.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// How many ranges there are: one more than cuts.
@@ -151,19 +96,6 @@ impl<K: Key, V: Datum> Ranges<K, V> {
     fn at(&self, cut: usize) -> (K::Ref<'_>, V::Ref<'_>) {
         let pair = entry::read::<K, V>(&self.bytes[self.places[cut]..]);
         (pair.key, pair.value)
-    }
-}
-
-/// Takes pairs and keeps them.
-struct Collector<K: Key, V: Datum> {
-    pairs: Pile<K, V>,
-}
-
-impl<K: Key, V: Datum> Emit<K, V> for Collector<K, V> {
-    fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
-        if self.pairs.bytes() < PAIRS_BYTES {
-            self.pairs.push(0, key, value);
-        }
     }
 }
 

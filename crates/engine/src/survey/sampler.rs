@@ -24,6 +24,7 @@ use crate::input::records::Records;
 use crate::input::source::Source;
 use crate::input::split::Split;
 use crate::input::tasks::Tasks;
+use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
 
@@ -31,8 +32,6 @@ use crate::program::map_reduce::{Emit, MapReduce};
 const PIECES: u64 = 3;
 /// Bytes of a piece, about.
 const PIECE_BYTES: usize = 8 << 10;
-/// Inputs with fewer bytes are mapped sooner than looked at.
-pub(crate) const WORTH_BYTES: u64 = 16 << 10;
 /// A whole file that is one record is a piece if it has no more than this.
 const WHOLE_BYTES_MAX: u64 = 256 << 10;
 /// How long the child may take.
@@ -40,62 +39,34 @@ const PATIENCE_MS: u32 = 10;
 /// Pairs among which keys are told apart.
 const PAIRS_TOLD_APART: usize = 4096;
 
-/// What the pieces say.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Sample {
-    /// Pieces that were mapped in time.
-    pub pieces: u64,
-    /// Their bytes of input.
-    pub bytes: u64,
-    /// Pairs that they emitted, and the bytes of these in a page.
-    pub pairs: u64,
-    pub pair_bytes: u64,
-    /// Pairs whose keys were told apart, and how many keys those were.
-    pub told_apart: u64,
-    pub keys: u64,
-    /// Nanoseconds of the map function per byte of input, of the fastest piece: the first pays for cold memory. At least
-    /// this, if no piece was finished in time.
-    pub ns_per_byte: f64,
-}
-
 /// Words that the child sends after each piece.
 const WORDS: usize = 7;
 
+/// Maps pieces of `sources`, if it is worth it and safe: a process of several threads must not be forked. The child
+/// that did it may still be ending; dropped, it is waited for.
+pub(crate) fn take_sample<J: MapReduce>(
+    program: &J,
+    settings: &Settings,
+    sources: &Arc<[Source]>,
+    state: &[u8],
+    seed: &Seed,
+) -> Option<(Sample, Child)> {
+    let open = settings.workers.is_none() && settings.map_workers.is_none() || settings.split_bytes.is_none();
+    if settings.isolation != Isolation::Process || !open || !is_worth_it(settings, sources) {
+        return None;
+    }
+    let (told, has_ended, child) = ask(PATIENCE_MS, |to| {
+        let mut reader = Reader::new(PIECE_BYTES);
+        reader.state.extend_from_slice(state);
+        map_pieces(program, &cut(settings, sources, PIECES), reader, seed, to);
+    })?;
+    let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
+    let sample = Sample::from_words(words);
+    // What crashes on the first piece says nothing.
+    (sample.pieces > 0 || !has_ended).then_some((sample, child))
+}
+
 impl Sample {
-    /// Maps pieces of `sources`, if it is worth it and safe: a process of several threads must not be forked. The child
-    /// that did it may still be ending; dropped, it is waited for.
-    pub fn take<J: MapReduce>(
-        program: &J,
-        settings: &Settings,
-        sources: &Arc<[Source]>,
-        state: &[u8],
-        seed: &Seed,
-    ) -> Option<(Sample, Child)> {
-        let open = settings.workers.is_none() && settings.map_workers.is_none() || settings.split_bytes.is_none();
-        if settings.isolation != Isolation::Process || !open || !is_worth_it(settings, sources) {
-            return None;
-        }
-        let (told, has_ended, child) = ask(PATIENCE_MS, |to| {
-            let mut reader = Reader::new(PIECE_BYTES);
-            reader.state.extend_from_slice(state);
-            map_pieces(program, &cut(settings, sources, PIECES), reader, seed, to);
-        })?;
-        let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
-        let sample = Sample::from_words(words);
-        // What crashes on the first piece says nothing.
-        (sample.pieces > 0 || !has_ended).then_some((sample, child))
-    }
-
-    /// Nanoseconds that the map function takes for `bytes` of input.
-    pub fn map_ns(&self, bytes: u64) -> f64 {
-        self.ns_per_byte * bytes as f64
-    }
-
-    /// Pairs that `bytes` of input become.
-    pub fn pairs_of(&self, bytes: u64) -> f64 {
-        if self.bytes == 0 { 0.0 } else { self.pairs as f64 / self.bytes as f64 * bytes as f64 }
-    }
-
     fn to_words(self) -> [u8; WORDS * 8] {
         let Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte } = self;
         let words = [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte.to_bits()].map(u64::to_le_bytes);

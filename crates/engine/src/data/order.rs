@@ -1,0 +1,39 @@
+//! The order of a result.
+
+use crate::data::datum::{Datum, Key};
+
+/// The order of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As it comes.
+    Unordered,
+    /// By key, ascending.
+    #[default]
+    ByKey,
+    /// By value, descending; equal values by key, ascending.
+    ByValueDescending,
+}
+
+impl Order {
+    /// A number that decides most comparisons: a smaller one means that the pair comes earlier.
+    #[inline(always)]
+    pub(crate) fn prefix<K: Key, V: Datum>(self, key: K::Ref<'_>, value: V::Ref<'_>) -> u64 {
+        match self {
+            Order::Unordered => 0,
+            Order::ByKey => K::prefix(key),
+            Order::ByValueDescending => !V::prefix(value),
+        }
+    }
+
+    pub(crate) fn compare<K: Key, V: Datum>(
+        self,
+        a: (K::Ref<'_>, V::Ref<'_>),
+        b: (K::Ref<'_>, V::Ref<'_>),
+    ) -> std::cmp::Ordering {
+        match self {
+            Order::Unordered => std::cmp::Ordering::Equal,
+            Order::ByKey => K::compare(a.0, b.0).then_with(|| V::compare(a.1, b.1)),
+            Order::ByValueDescending => V::compare(b.1, a.1).then_with(|| K::compare(a.0, b.0)),
+        }
+    }
+}
