@@ -1,0 +1,214 @@
+//! The parameters of a law that are nearest to the times.
+//!
+//! Near means in logarithms: a tenth too much counts as much at a short time as at a long one.
+
+use crate::law::{Law, Shape};
+use crate::noise::{Interval, Noise};
+use crate::simplex::{Place, least, nearby, valleys};
+use crate::times::Point;
+
+/// Parameters of a law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fitted {
+    /// The law.
+    pub law: Law,
+    /// The time of one worker, in seconds.
+    pub first_seconds: f64,
+    /// Its parameters; one that the law does not have is 0.
+    pub shape: [f64; 2],
+}
+
+/// A law fitted to times, with how sure that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// The law and the parameters with the least squares.
+    pub fitted: Fitted,
+    /// Each parameter with its interval, in the order of [`Law::parameters`].
+    pub parameters: Vec<Interval>,
+    /// The number of workers with the shortest time, by this law.
+    pub best: Interval,
+    /// How far the times are from the law: 0.05 is five percent.
+    pub deviation: f64,
+    /// Akaike's criterion for few data: less is better, and a difference below 2 says nothing.
+    pub aicc: f64,
+}
+
+/// A fit better than this is as good as exact: times have few digits.
+const DEVIATION_MIN: f64 = 1e-4;
+
+impl Fitted {
+    /// The time that the law gives, in seconds.
+    pub fn seconds(&self, workers: f64) -> f64 {
+        self.first_seconds * self.law.shape(workers, self.shape)
+    }
+}
+
+/// The search for the parameters of a law.
+struct Search<'s> {
+    law: Law,
+    workers: &'s [f64],
+    /// Where to start.
+    starts: Vec<Place>,
+}
+
+impl<'s> Search<'s> {
+    /// The nearest to the times, their sum of squares, and a search for times that differ from these by their noise alone.
+    fn best(law: Law, workers: &'s [f64], logs: &[f64]) -> (Fitted, f64, Search<'s>) {
+        let mut search = Search { law, workers, starts: Vec::new() };
+        let even: Vec<f64> = (0..25).map(|at| f64::from(at) / 24.0).collect();
+        let first = match law {
+            // Between two numbers of workers the law of a floor has no kink.
+            Law::Floor => {
+                let between = workers.windows(2).rev().map(|pair| place_of(1.0 / (pair[0] * pair[1]).sqrt()));
+                [0.0].into_iter().chain(between).chain([1.0]).collect()
+            }
+            Law::Amdahl | Law::Universal => even.clone(),
+        };
+        let second = if law.parameters().len() == 1 { &[0.0][..] } else { &even };
+        search.starts = valleys(&first, second, |place| search.squares(logs, place));
+        let (place, squares) = least(law.parameters().len(), &search.starts, |place| search.squares(logs, place));
+        search.starts.insert(0, place);
+        (search.fitted(logs, place), squares, search)
+    }
+
+    /// The nearest to times that differ from the first by their noise.
+    fn again(&self, logs: &[f64]) -> Fitted {
+        let parameters = self.law.parameters().len();
+        self.fitted(logs, nearby(parameters, &self.starts, |place| self.squares(logs, place)))
+    }
+
+    /// The logarithm of the time of one worker, which for given parameters is a mean and need not be searched, and the sum of
+    /// squares that it leaves.
+    fn first(&self, logs: &[f64], shape: Shape) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        for (workers, log) in self.workers.iter().zip(logs) {
+            let log = log - self.law.shape(*workers, shape).ln();
+            sums = (sums.0 + log, sums.1 + log * log);
+        }
+        let mean = sums.0 / logs.len() as f64;
+        (mean, (sums.1 - mean * sums.0).max(0.0))
+    }
+
+    fn squares(&self, logs: &[f64], place: Place) -> f64 {
+        self.first(logs, stretched(place)).1
+    }
+
+    fn fitted(&self, logs: &[f64], place: Place) -> Fitted {
+        let shape = stretched(place);
+        Fitted { law: self.law, first_seconds: self.first(logs, shape).0.exp(), shape }
+    }
+}
+
+/// From a place in the square of the search to parameters: small ones matter, and are spread over most of it.
+fn stretched(place: Place) -> Shape {
+    place.map(|side| side.powi(4))
+}
+
+/// The way back.
+fn place_of(parameter: f64) -> f64 {
+    parameter.sqrt().sqrt()
+}
+
+impl Fit {
+    /// `None` where the law has too many parameters for these points.
+    pub fn of(law: Law, points: &[Point]) -> Option<Fit> {
+        // The time of one worker is a parameter, too.
+        let (count, parameters) = (points.len(), law.parameters().len() + 1);
+        let spare = count.checked_sub(parameters + 1).filter(|spare| *spare > 0)?;
+        let workers: Vec<f64> = points.iter().map(|point| point.workers as f64).collect();
+        let logs: Vec<f64> = points.iter().map(|point| point.median().ln()).collect();
+        let (fitted, squares, search) = Search::best(law, &workers, &logs);
+        let mean = (squares / count as f64).max(DEVIATION_MIN.powi(2));
+        let aicc = count as f64 * mean.ln()
+            + (2 * parameters) as f64
+            + (2 * parameters * (parameters + 1)) as f64 / spare as f64;
+        // What noise makes of times that follow the law exactly.
+        let exact: Vec<f64> = workers.iter().map(|workers| fitted.seconds(*workers).ln()).collect();
+        let residuals: Vec<f64> = logs.iter().zip(&exact).map(|(log, exact)| log - exact).collect();
+        let noise = Noise::of_fit(points, &residuals, parameters)?;
+        let again = noise.replicates(points, |drawn| {
+            let logs: Vec<f64> = exact.iter().zip(drawn).map(|(exact, drawn)| exact + drawn).collect();
+            search.again(&logs)
+        });
+        let interval = |of: &dyn Fn(&Fitted) -> f64| Interval::of(of(&fitted), again.iter().map(of).collect());
+        Some(Fit {
+            parameters: (0..law.parameters().len()).map(|at| interval(&|fitted| fitted.shape[at])).collect(),
+            best: interval(&|fitted| law.best(fitted.shape)),
+            deviation: (squares / (count - parameters) as f64).sqrt(),
+            aicc,
+            fitted,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::normal;
+    use proptest::prelude::*;
+
+    fn points(fitted: &Fitted, workers: &[u64], runs: usize, noise: f64, seed: u64) -> Vec<Point> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let of = |workers: &u64| {
+            let mut seconds: Vec<f64> =
+                (0..runs).map(|_| fitted.seconds(*workers as f64) * (noise * normal(&mut rng)).exp()).collect();
+            seconds.sort_by(f64::total_cmp);
+            Point { workers: *workers, seconds }
+        };
+        workers.iter().map(of).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_parameters_of_exact_times_are_found(
+            law in prop_oneof![Just(Law::Amdahl), Just(Law::Universal), Just(Law::Floor)],
+            first in 0.02..0.5_f64, second in 0.0005..0.02_f64, seconds in 1e-3..1e3_f64,
+        ) {
+            let shape = [first, if law == Law::Amdahl { 0.0 } else { second }];
+            let truth = Fitted { law, first_seconds: seconds, shape };
+            let workers = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0];
+            let logs = workers.map(|workers| truth.seconds(workers).ln());
+            let (found, ..) = Search::best(law, &workers, &logs);
+            prop_assert!((found.first_seconds / seconds - 1.0).abs() < 0.005, "{found:?} {truth:?}");
+            for (found, truth) in found.shape.iter().zip(shape) {
+                prop_assert!((found - truth).abs() < 0.01 * truth + 2e-4, "{found} {truth}");
+            }
+        }
+    }
+
+    /// An interval of 90 % holds the truth in 90 % of cases: of 120 draws, 95 to 118 lie within four deviations.
+    #[test]
+    fn intervals_hold_the_truth_as_often_as_they_say() {
+        const DRAWS: u64 = 120;
+        for (law, shape) in [(Law::Universal, [0.044, 0.0019]), (Law::Amdahl, [0.1, 0.0]), (Law::Floor, [0.15, 0.004])]
+        {
+            for (runs, noise) in [(1, 0.05), (3, 0.03)] {
+                let truth = Fitted { law, first_seconds: 40.0, shape };
+                let mut held = [0; 3];
+                for seed in 0..DRAWS {
+                    let points = points(&truth, &[1, 2, 4, 8, 16, 32, 64], runs, noise, seed);
+                    let fit = Fit::of(law, &points).expect("seven points are enough");
+                    for (at, interval) in fit.parameters.iter().enumerate() {
+                        held[at] += u64::from(interval.holds(shape[at]));
+                    }
+                    held[2] += u64::from(fit.best.holds(law.best(shape)));
+                }
+                let asked = if law == Law::Amdahl { &held[..1] } else { &held[..] };
+                println!("{law} {runs} {noise}: {held:?}");
+                for held in asked {
+                    assert!((95..=118).contains(held), "{law}, {runs} runs: {held} of {DRAWS}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn too_few_points_are_not_fitted() {
+        let truth = Fitted { law: Law::Universal, first_seconds: 1.0, shape: [0.1, 0.01] };
+        assert!(Fit::of(Law::Universal, &points(&truth, &[1, 2, 4, 8], 9, 0.01, 1)).is_none());
+        assert!(Fit::of(Law::Amdahl, &points(&truth, &[1, 2, 4], 9, 0.01, 1)).is_none());
+        assert!(Fit::of(Law::Amdahl, &[]).is_none());
+    }
+}

@@ -1,0 +1,108 @@
+//! Laws: what the time does as workers are added.
+//!
+//! A law is a shape, T(k) / T(1), with one or two parameters between 0 and 1.
+
+use std::fmt;
+
+/// A law of scaling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// A serial part `s`: `T(k) = T1 (s + (1 - s) / k)` (Amdahl 1967).
+    Amdahl,
+    /// Contention `a` and coherence `b`: `T(k) = T1 (1 + a (k - 1) + b k (k - 1)) / k` (Gunther 1993).
+    Universal,
+    /// A resource that all share is full at a time `F = f T1`, and each further worker costs `c T1`:
+    /// `T(k) = max(T1 / k, F) + c T1 (k - 1)`.
+    Floor,
+}
+
+/// The parameters of a law; one that it does not have is 0.
+pub(crate) type Shape = [f64; 2];
+
+impl Law {
+    /// Every law, the one with the fewest parameters first.
+    pub const ALL: [Law; 3] = [Law::Amdahl, Law::Universal, Law::Floor];
+
+    /// The letters of its parameters.
+    pub fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Law::Amdahl => &["s"],
+            Law::Universal => &["a", "b"],
+            Law::Floor => &["f", "c"],
+        }
+    }
+
+    /// What each parameter means, in a few words.
+    pub fn meanings(self) -> &'static [&'static str] {
+        match self {
+            Law::Amdahl => &["serial part"],
+            Law::Universal => &["contention", "coherence"],
+            Law::Floor => &["floor as a share of the time of one worker", "cost of a further worker"],
+        }
+    }
+
+    /// The time with `workers`, as a part of the time of one.
+    pub(crate) fn shape(self, workers: f64, [first, second]: Shape) -> f64 {
+        let others = workers - 1.0;
+        match self {
+            Law::Amdahl => first + (1.0 - first) / workers,
+            Law::Universal => (1.0 + first * others + second * workers * others) / workers,
+            Law::Floor => (1.0 / workers).max(first) + second * others,
+        }
+    }
+
+    /// The number of workers with the shortest time; infinite where each further worker still helps.
+    pub(crate) fn best(self, [first, second]: Shape) -> f64 {
+        let best = match self {
+            Law::Amdahl if first < 1.0 => f64::INFINITY,
+            Law::Amdahl => 1.0,
+            Law::Universal => ((1.0 - first) / second).sqrt(),
+            // Where the cost of one more outweighs its gain, or where the resource is full.
+            Law::Floor => (1.0 / second).sqrt().min(1.0 / first),
+        };
+        // Without contention and coherence 0/0 asks for any number.
+        if best.is_nan() { 1.0 } else { best.max(1.0) }
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Law::Amdahl => "Amdahl's law",
+            Law::Universal => "the universal scalability law",
+            Law::Floor => "a floor",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_worker_takes_the_time_of_one_and_without_loss_k_take_a_kth() {
+        for law in Law::ALL {
+            assert_eq!(law.shape(1.0, [0.3, 0.01]), 1.0, "{law}");
+            assert_eq!(law.shape(8.0, [0.0, 0.0]), 0.125, "{law}");
+        }
+    }
+
+    #[test]
+    fn the_best_number_of_workers_is_that_of_the_shortest_time() {
+        let shapes = [[0.0, 0.0], [0.1, 0.0], [0.0, 0.01], [0.1, 0.0025], [0.02, 0.0025], [1.0, 1.0], [1.0, 0.0]];
+        for law in [Law::Universal, Law::Floor] {
+            for shape in shapes {
+                let best = law.best(shape).min(1000.0);
+                for other in [best * 0.7, best * 1.4] {
+                    let other = other.clamp(1.0, 1000.0);
+                    assert!(
+                        law.shape(best, shape) <= law.shape(other, shape) + 1e-12,
+                        "{law} {shape:?}: {best} {other}"
+                    );
+                }
+            }
+        }
+        assert_eq!(Law::Amdahl.best([0.1, 0.0]), f64::INFINITY);
+        assert_eq!(Law::Universal.best([1.0, 0.0]), 1.0);
+    }
+}
