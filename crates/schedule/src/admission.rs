@@ -1,0 +1,78 @@
+//! Which programs may begin: a program that has begun keeps its memory, whether it runs or stands still.
+
+use std::collections::VecDeque;
+
+/// Programs that have not begun, in order of arrival, and the memory of those that have.
+///
+/// Nobody overtakes: so a program that needs much memory waits only for those that came before it. A program that
+/// needs more than there is begins when it is alone.
+#[derive(Clone, Debug)]
+pub struct Admission<P> {
+    waiting: VecDeque<(P, u64)>,
+    begun: usize,
+    used_bytes: u64,
+}
+
+impl<P> Default for Admission<P> {
+    fn default() -> Admission<P> {
+        Admission { waiting: VecDeque::new(), begun: 0, used_bytes: 0 }
+    }
+}
+
+impl<P> Admission<P> {
+    /// A program has arrived.
+    pub fn arrive(&mut self, program: P, memory_bytes: u64) {
+        self.waiting.push_back((program, memory_bytes));
+    }
+
+    /// The programs that begin now.
+    pub fn begin(&mut self, capacity_bytes: u64) -> Vec<P> {
+        let mut beginning = Vec::new();
+        while let Some((_, memory_bytes)) = self.waiting.front() {
+            let needed = self.used_bytes.saturating_add(*memory_bytes);
+            if needed > capacity_bytes && self.begun > 0 {
+                break;
+            }
+            self.used_bytes = needed;
+            self.begun += 1;
+            beginning.extend(self.waiting.pop_front().map(|(program, _)| program));
+        }
+        beginning
+    }
+
+    /// A program that had begun has ended.
+    pub fn end(&mut self, memory_bytes: u64) {
+        self.begun -= 1;
+        self.used_bytes -= memory_bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(programs: &[u64]) -> Admission<usize> {
+        let mut admission = Admission::default();
+        programs.iter().enumerate().for_each(|(program, bytes)| admission.arrive(program, *bytes));
+        admission
+    }
+
+    #[test]
+    fn programs_begin_while_their_memory_fits() {
+        let mut admission = admission(&[40, 40, 40, 1]);
+        assert_eq!(admission.begin(100), [0, 1]);
+        assert_eq!(admission.begin(100), [], "the last one does not overtake");
+        admission.end(40);
+        assert_eq!(admission.begin(100), [2, 3]);
+    }
+
+    #[test]
+    fn a_program_that_needs_more_than_there_is_begins_alone() {
+        let mut admission = admission(&[1, 200, 1]);
+        assert_eq!(admission.begin(100), [0]);
+        admission.end(1);
+        assert_eq!(admission.begin(100), [1]);
+        admission.end(200);
+        assert_eq!(admission.begin(100), [2]);
+    }
+}

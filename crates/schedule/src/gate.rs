@@ -1,0 +1,106 @@
+//! Whether there is contention at all (beyond the paper). Where there is none, the system's own order is kept.
+//!
+//! ```text
+//!            loss of the last quanta >= loss_min
+//!  Watching -------------------------------------> Open
+//!     ^  the system's order                          |  our order
+//!     +----------------------------------------------+
+//!                after open_quanta
+//! ```
+
+use std::collections::VecDeque;
+
+/// When the gate opens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GateRule {
+    /// How many quanta of the system's order are looked at.
+    pub watch_quanta: usize,
+    /// The loss of speed from which on it pays to change the order.
+    pub loss_min: f64,
+    /// After so many quanta of our order it is looked at again.
+    pub open_quanta: u64,
+}
+
+impl Default for GateRule {
+    /// One second is watched, then a minute is open. The least loss is a little more than what watching programs costs.
+    fn default() -> GateRule {
+        GateRule { watch_quanta: 10, loss_min: 0.05, open_quanta: 600 }
+    }
+}
+
+/// Open or not, and why.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    rule: GateRule,
+    /// Time that was lost and time that passed, in the quanta that are watched.
+    watched: VecDeque<(f64, f64)>,
+    open_quanta_left: u64,
+}
+
+impl Gate {
+    /// A gate that is not open, because nothing was seen.
+    pub fn new(rule: GateRule) -> Gate {
+        Gate { rule, watched: VecDeque::new(), open_quanta_left: 0 }
+    }
+
+    /// The order may be changed.
+    pub fn is_open(&self) -> bool {
+        self.open_quanta_left > 0
+    }
+
+    /// A quantum is over, in which programs lost so much of the time that they ran.
+    pub fn observe(&mut self, lost_us: f64, ran_us: f64) {
+        if self.is_open() {
+            self.open_quanta_left -= 1;
+            return;
+        }
+        self.watched.push_back((lost_us, ran_us));
+        if self.watched.len() < self.rule.watch_quanta {
+            return;
+        }
+        let (lost, ran) = self.watched.iter().fold((0.0, 0.0), |sum, quantum| (sum.0 + quantum.0, sum.1 + quantum.1));
+        if ran > 0.0 && lost / ran >= self.rule.loss_min {
+            self.open_quanta_left = self.rule.open_quanta;
+            self.watched.clear();
+        } else {
+            self.watched.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: GateRule = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 4 };
+
+    #[test]
+    fn the_gate_stays_closed_where_nobody_loses_anything() {
+        let mut gate = Gate::new(RULE);
+        for _ in 0..100 {
+            gate.observe(1.0, 100.0);
+            assert!(!gate.is_open());
+        }
+    }
+
+    #[test]
+    fn the_gate_opens_where_programs_slow_each_other_down() {
+        let mut gate = Gate::new(RULE);
+        for (lost, open) in [(0.0, false), (0.0, false), (10.0, false), (10.0, true)] {
+            gate.observe(lost, 100.0);
+            assert_eq!(gate.is_open(), open);
+        }
+    }
+
+    #[test]
+    fn the_gate_is_looked_at_again_after_a_while() {
+        let mut gate = Gate::new(RULE);
+        (0..3).for_each(|_| gate.observe(10.0, 100.0));
+        let open = (0..20).take_while(|_| {
+            let open = gate.is_open();
+            gate.observe(0.0, 100.0);
+            open
+        });
+        assert_eq!(open.count(), 4);
+    }
+}

@@ -1,0 +1,291 @@
+//! Knowledge from earlier executions and from this one: the paper's method.
+//!
+//! After each quantum, for each program that ran:
+//!
+//! 1. its samples become a basic-block vector, and the vector a phase;
+//! 2. the bandwidth of all programs says whether it ran in one of the three states of little contention;
+//! 3. its speed and its bandwidth go into the estimates of that phase, as valid or as invalid samples;
+//! 4. the phase goes into the execution's transitions, which say what to expect next.
+//!
+//! At the end of a whole execution its requests and its instructions by phase go into the record of its input.
+
+use std::collections::BTreeMap;
+
+use crate::blocks::{BlockVector, Buckets};
+use crate::contention::{Little, Thresholds};
+use crate::ideal::Work;
+use crate::knowledge::{Forecast, Knowledge, Progress};
+use crate::machine::{Arrival, Key, Limits, ProgramId, Quantum, Ran};
+use crate::phases::Similarity;
+use crate::store::{Store, alone_us};
+use crate::transitions::Transitions;
+
+/// How to learn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learning {
+    /// What an element of a vector is.
+    pub buckets: Buckets,
+    /// When two quanta are of one phase.
+    pub similarity: Similarity,
+    /// When there is little contention.
+    pub thresholds: Thresholds,
+    /// The coverage from which on a program's profile is relied on.
+    pub coverage_min: f64,
+    /// A program that ran for a smaller share of the quantum has too few samples to say in which phase it was.
+    pub ran_min: f64,
+}
+
+impl Default for Learning {
+    /// Pieces of 64 bytes; the paper's coverage of 80 %.
+    fn default() -> Learning {
+        Learning {
+            buckets: Buckets::Bytes(64),
+            similarity: Similarity::default(),
+            thresholds: Thresholds::default(),
+            coverage_min: 0.8,
+            ran_min: 0.1,
+        }
+    }
+}
+
+/// The paper's knowledge: a store, and what the executions under way have shown.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    learning: Learning,
+    store: Store,
+    executions: BTreeMap<ProgramId, Execution>,
+    /// How many quanta of programs were in each state.
+    states: BTreeMap<Option<Little>, u64>,
+}
+
+/// An execution under way.
+#[derive(Clone, Debug)]
+struct Execution {
+    key: Key,
+    threads: usize,
+    transitions: Transitions,
+    phase: Option<usize>,
+    requests: f64,
+    /// By phase.
+    instructions: BTreeMap<usize, f64>,
+    progress: Option<Progress>,
+}
+
+impl Learned {
+    /// Goes on with what a store holds.
+    pub fn new(store: Store, learning: Learning) -> Learned {
+        Learned { learning, store, executions: BTreeMap::new(), states: BTreeMap::new() }
+    }
+
+    /// What has been learned.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The store, to be kept for the next time.
+    pub fn into_store(self) -> Store {
+        self.store
+    }
+
+    /// How many quanta of programs were in each of the three states, and in none.
+    pub fn states(&self) -> &BTreeMap<Option<Little>, u64> {
+        &self.states
+    }
+
+    fn learn_of(&mut self, ran: &Ran, state: Option<Little>, quantum_us: f64) {
+        let Some(execution) = self.executions.get_mut(&ran.id) else { return };
+        execution.progress = None;
+        let Some(counts) = ran.counts else { return };
+        let ran_us = ran.processor_us / execution.threads as f64;
+        if ran_us <= 0.0 {
+            return;
+        }
+        let program = self.store.programs.entry(execution.key.build.clone()).or_default();
+        let is_long = ran_us >= self.learning.ran_min * quantum_us;
+        let phase = match execution.phase {
+            // Too short to be recognised: the phase goes on.
+            Some(phase) if !is_long => phase,
+            _ => {
+                let vector = BlockVector::of(&ran.addresses, &self.learning.buckets);
+                program.phases.recognise(&vector, &self.learning.similarity)
+            }
+        };
+        execution.phase = Some(phase);
+        execution.requests += counts.requests;
+        *execution.instructions.entry(phase).or_default() += counts.instructions;
+        if is_long {
+            let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
+            program.phases.update(phase, rate, bandwidth, state.is_some());
+            execution.transitions.observe(phase);
+            *self.states.entry(state).or_default() += 1;
+        }
+        let known = program.phases.get(phase).map(|phase| phase.rate).filter(|rate| rate.valid && rate.mean > 0.0);
+        execution.progress = known.map(|rate| Progress { ran_us, alone_us: counts.instructions / rate.mean });
+    }
+}
+
+impl Knowledge for Learned {
+    fn begin(&mut self, arrival: &Arrival) {
+        let execution = Execution {
+            key: arrival.key.clone(),
+            threads: arrival.threads.max(1),
+            transitions: Transitions::default(),
+            phase: None,
+            requests: 0.0,
+            instructions: BTreeMap::new(),
+            progress: None,
+        };
+        self.executions.insert(arrival.id, execution);
+    }
+
+    fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
+        let requests = |ran: &Ran| ran.counts.map_or(0.0, |counts| counts.requests);
+        let used: Vec<f64> = quantum.ran.iter().map(|ran| requests(ran) / quantum.length_us).collect();
+        let foreign = quantum.foreign_requests / quantum.length_us;
+        let states = self.learning.thresholds.states(&used, foreign, limits.peak);
+        for (ran, state) in quantum.ran.iter().zip(states) {
+            self.learn_of(ran, state, quantum.length_us);
+        }
+    }
+
+    fn end(&mut self, id: ProgramId, whole: bool) {
+        let Some(execution) = self.executions.remove(&id) else { return };
+        if whole && execution.phase.is_some() {
+            let program = self.store.programs.entry(execution.key.build).or_default();
+            let input = program.inputs.entry(execution.key.input).or_default();
+            input.take_in(execution.requests, &execution.instructions);
+        }
+    }
+
+    fn forecast(&self, id: ProgramId) -> Option<Forecast> {
+        let execution = self.executions.get(&id)?;
+        let program = self.store.programs.get(&execution.key.build)?;
+        let whole = self.store.work(&execution.key, execution.threads)?;
+        if program.phases.coverage() < self.learning.coverage_min {
+            return None;
+        }
+        // At the start nothing says which phase it is: the mean of the program.
+        let mean = if whole.alone_us > 0.0 { whole.requests / whole.alone_us } else { 0.0 };
+        let next = execution.transitions.next().and_then(|place| program.phases.get(place));
+        let left = Work {
+            alone_us: (whole.alone_us - alone_us(&execution.instructions, &program.phases)).max(0.0),
+            requests: (whole.requests - execution.requests).max(0.0),
+            ..whole
+        };
+        Some(Forecast { demand: next.map_or(mean, |phase| phase.bandwidth.mean), whole, left })
+    }
+
+    fn progress(&self, id: ProgramId) -> Option<Progress> {
+        self.executions.get(&id)?.progress
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Counts;
+
+    const LIMITS: Limits = Limits { processors: 2, quota: f64::INFINITY, memory_bytes: 0, peak: 120.0 };
+
+    fn arrival(id: u32, build: &str) -> Arrival {
+        let key = Key { build: build.into(), input: "i".into() };
+        Arrival { id: ProgramId(id), key, threads: 1, memory_bytes: 0 }
+    }
+
+    /// A program that ran for a whole quantum of 1,000 microseconds.
+    fn ran(id: u32, rate: f64, bandwidth: f64, address: u64) -> Ran {
+        let counts = Counts { instructions: rate * 1000.0, requests: bandwidth * 1000.0 };
+        Ran { id: ProgramId(id), processor_us: 1000.0, counts: Some(counts), addresses: vec![address; 100] }
+    }
+
+    fn quantum(ran: Vec<Ran>) -> Quantum {
+        Quantum { length_us: 1000.0, ran, ..Quantum::default() }
+    }
+
+    fn learned() -> Learned {
+        Learned::new(Store::default(), Learning::default())
+    }
+
+    #[test]
+    fn quanta_without_contention_are_valid_and_replace_the_others() {
+        let mut learned = learned();
+        learned.begin(&arrival(1, "a"));
+        learned.begin(&arrival(2, "b"));
+        let rate = |learned: &Learned| learned.store.programs["a"].phases.get(0).map(|phase| phase.rate);
+        learned.learn(&quantum(vec![ran(1, 600.0, 40.0, 0), ran(2, 600.0, 50.0, 0)]), &LIMITS);
+        assert_eq!(rate(&learned).map(|rate| (rate.mean, rate.valid)), Some((600.0, false)));
+        // With a neighbour that asks for little, all of it is the program's own speed.
+        learned.learn(&quantum(vec![ran(1, 1000.0, 60.0, 0), ran(2, 900.0, 1.0, 640)]), &LIMITS);
+        assert_eq!(rate(&learned).map(|rate| (rate.mean, rate.valid)), Some((1000.0, true)));
+        let states: Vec<_> = learned.states().iter().map(|(state, count)| (*state, *count)).collect();
+        assert_eq!(states, [(None, 2), (Some(Little::OwnDemand), 1), (Some(Little::OnlyOne), 1)]);
+    }
+
+    #[test]
+    fn a_program_below_80_percent_of_coverage_has_no_forecast() {
+        let mut learned = learned();
+        for turn in 0..2 {
+            learned.begin(&arrival(turn, "a"));
+            learned.begin(&arrival(10 + turn, "b"));
+            for _ in 0..3 {
+                learned.learn(&quantum(vec![ran(turn, 1000.0, 60.0, 0)]), &LIMITS);
+            }
+            // A quarter of its quanta was never seen without contention.
+            learned.learn(&quantum(vec![ran(turn, 500.0, 40.0, 640), ran(10 + turn, 500.0, 40.0, 0)]), &LIMITS);
+            assert_eq!(learned.forecast(ProgramId(turn)), None);
+            learned.end(ProgramId(turn), true);
+        }
+        assert_eq!(learned.store.coverage("a"), 0.75);
+        learned.begin(&arrival(2, "a"));
+        learned.learn(&quantum(vec![ran(2, 800.0, 60.0, 640)]), &LIMITS);
+        assert_eq!(learned.store.coverage("a"), 1.0);
+        assert!(learned.forecast(ProgramId(2)).is_some());
+    }
+
+    #[test]
+    fn a_program_without_a_whole_execution_has_no_forecast() {
+        let mut learned = learned();
+        for turn in 0..2 {
+            learned.begin(&arrival(turn, "a"));
+            learned.learn(&quantum(vec![ran(turn, 1000.0, 60.0, 0)]), &LIMITS);
+            assert_eq!(learned.forecast(ProgramId(turn)), None);
+            // Killed: its time and requests are not those of a whole execution.
+            learned.end(ProgramId(turn), false);
+        }
+        assert_eq!(learned.store.coverage("a"), 1.0);
+    }
+
+    #[test]
+    fn the_forecast_is_the_bandwidth_of_the_phase_that_comes_next() {
+        let mut learned = learned();
+        let phases = [(0, 60.0), (640, 10.0)];
+        for execution in 0..2 {
+            learned.begin(&arrival(execution, "a"));
+            for turn in 0..6 {
+                let (address, bandwidth) = phases[turn % 2];
+                learned.learn(&quantum(vec![ran(execution, 1000.0, bandwidth, address)]), &LIMITS);
+                if execution == 1 && turn > 1 {
+                    let forecast = learned.forecast(ProgramId(1)).expect("it is known");
+                    assert_eq!(forecast.demand, phases[(turn + 1) % 2].1);
+                    assert!((forecast.left.alone_us - 1000.0 * (5 - turn) as f64).abs() < 1e-6);
+                }
+            }
+            learned.end(ProgramId(execution), true);
+        }
+        learned.begin(&arrival(2, "a"));
+        let forecast = learned.forecast(ProgramId(2)).expect("it is known");
+        assert_eq!((forecast.demand, forecast.whole.alone_us), (35.0, 6000.0));
+    }
+
+    #[test]
+    fn a_machine_that_does_not_count_gives_no_forecast() {
+        let mut learned = learned();
+        for turn in 0..3 {
+            learned.begin(&arrival(turn, "a"));
+            learned.learn(&quantum(vec![Ran { counts: None, ..ran(turn, 1.0, 1.0, 0) }]), &LIMITS);
+            learned.end(ProgramId(turn), true);
+        }
+        learned.begin(&arrival(3, "a"));
+        assert_eq!(learned.forecast(ProgramId(3)), None);
+    }
+}

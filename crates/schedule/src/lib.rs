@@ -1,0 +1,58 @@
+//! Which programs run together, so that they do not starve each other of memory bandwidth.
+//!
+//! The policy of the fifth paper, as a library that makes no system call. In the order in which data flows:
+//!
+//! ```text
+//!  machine       the border: decisions go out, what happened in a quantum comes in
+//!  knowledge     what the scheduler asks of its programs, whatever the source
+//!   learned        the paper's source: earlier executions and this one
+//!    blocks          samples of instruction addresses become vectors
+//!    phases          similar vectors are one phase
+//!    contention      the three states in which a program runs as if alone
+//!    estimate        means of valid samples
+//!    transitions     which phase comes next
+//!    store           what is kept for the next execution
+//!  scheduler     decides
+//!   admission      programs begin when their memory fits
+//!   gate           nothing is changed where there is no contention
+//!   ideal          the bandwidth that a group asks for: the target
+//!   select         programs that come near to the target together
+//!   pairings       pairs that were found wrong
+//!  paper         the programs and groups of the paper, as data
+//! ```
+//!
+//! README.md says how they work together, with the formulas.
+
+#![forbid(unsafe_code)]
+
+mod admission;
+mod blocks;
+mod contention;
+mod estimate;
+mod gate;
+mod ideal;
+mod knowledge;
+mod learned;
+mod machine;
+mod pairings;
+pub mod paper;
+mod phases;
+mod scheduler;
+mod select;
+mod store;
+mod transitions;
+
+pub use blocks::{BlockVector, Buckets};
+pub use contention::{Little, Thresholds};
+pub use estimate::Estimate;
+pub use gate::GateRule;
+pub use ideal::{Work, ideal_average_bandwidth, ideal_time_us, total_requests};
+pub use knowledge::{Forecast, Knowledge, Progress};
+pub use learned::{Learned, Learning};
+pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
+pub use pairings::PairRule;
+pub use phases::{Phase, Phases, Similarity};
+pub use scheduler::{Cost, Reason, Scheduler, Settings, drive};
+pub use select::{Candidate, select};
+pub use store::{Input, Program, Store, alone_us};
+pub use transitions::Transitions;

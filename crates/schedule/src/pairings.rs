@@ -1,0 +1,149 @@
+//! Pairs of programs that disturb each other although their demands say that they should not (beyond the paper).
+//!
+//! A quantum was wrong for a program if the demands in it met the target and the program still lost clearly more than it
+//! loses when the system chooses. The blame goes to the pair of it and the program beside it that moved most. Two
+//! wrong quanta, and the pair does not run together any more while there is another choice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// When a pair is dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairRule {
+    /// How much more than in the system's order a program has to lose, as a share of its speed.
+    pub margin: f64,
+    /// How often.
+    pub times: u32,
+    /// How many quanta of the system's order say what a program loses there.
+    pub samples_min: u32,
+}
+
+impl Default for PairRule {
+    /// Twice; a fifth of its speed.
+    fn default() -> PairRule {
+        PairRule { margin: 0.2, times: 2, samples_min: 5 }
+    }
+}
+
+/// A program of a quantum that our order chose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// A number for its build.
+    pub build: usize,
+    /// What it lost, if that is known.
+    pub loss: Option<f64>,
+    /// The bandwidth that it used.
+    pub used: f64,
+}
+
+/// Losses of builds, by number, and the pairs that were found wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Pairings {
+    rule: PairRule,
+    /// Mean loss in the system's order, and of how many quanta.
+    usual: BTreeMap<usize, (f64, u32)>,
+    wrong: BTreeMap<(usize, usize), u32>,
+    dropped: BTreeSet<(usize, usize)>,
+}
+
+impl Pairings {
+    /// Without any pair dropped yet.
+    pub fn new(rule: PairRule) -> Pairings {
+        Pairings { rule, ..Pairings::default() }
+    }
+
+    /// A program lost this much in a quantum of the system's order.
+    pub fn observe_usual(&mut self, build: usize, loss: f64) {
+        let (mean, count) = self.usual.entry(build).or_default();
+        *count += 1;
+        *mean += (loss - *mean) / f64::from(*count);
+    }
+
+    /// A quantum of our order is over, in which the demands met the target. Returns the pairs that are dropped now.
+    pub fn observe_chosen(&mut self, members: &[Member]) -> Vec<(usize, usize)> {
+        let mut wrong = BTreeSet::new();
+        for (place, member) in members.iter().enumerate() {
+            let usual = self.usual.get(&member.build).filter(|(_, count)| *count >= self.rule.samples_min);
+            let is_wrong = member.loss.zip(usual).is_some_and(|(loss, (mean, _))| loss > mean + self.rule.margin);
+            let others = members.iter().enumerate().filter(|(other, _)| *other != place);
+            let Some((_, beside)) = others.max_by(|a, b| a.1.used.total_cmp(&b.1.used)).filter(|_| is_wrong) else {
+                continue;
+            };
+            wrong.insert(ordered(member.build, beside.build));
+        }
+        wrong.retain(|pair| {
+            let times = self.wrong.entry(*pair).or_default();
+            *times += 1;
+            *times >= self.rule.times && self.dropped.insert(*pair)
+        });
+        wrong.into_iter().collect()
+    }
+
+    /// Drops a pair that an earlier execution found wrong.
+    pub fn drop_pair(&mut self, one: usize, other: usize) {
+        self.dropped.insert(ordered(one, other));
+    }
+
+    /// The pair does not run together while there is another choice.
+    pub fn is_dropped(&self, one: usize, other: usize) -> bool {
+        self.dropped.contains(&ordered(one, other))
+    }
+
+    /// All dropped pairs.
+    pub fn dropped(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.dropped.iter().copied()
+    }
+
+    /// No pair is dropped.
+    pub fn is_empty(&self) -> bool {
+        self.dropped.is_empty()
+    }
+}
+
+fn ordered(one: usize, other: usize) -> (usize, usize) {
+    (one.min(other), one.max(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(build: usize, loss: f64, used: f64) -> Member {
+        Member { build, loss: Some(loss), used }
+    }
+
+    fn pairings() -> Pairings {
+        let mut pairings = Pairings::new(PairRule::default());
+        for build in 0..3 {
+            (0..5).for_each(|_| pairings.observe_usual(build, 0.1));
+        }
+        pairings
+    }
+
+    #[test]
+    fn a_pairing_found_wrong_twice_is_dropped() {
+        let mut pairings = pairings();
+        let quantum = [member(2, 0.4, 10.0), member(0, 0.1, 50.0), member(1, 0.1, 5.0)];
+        assert_eq!(pairings.observe_chosen(&quantum), []);
+        assert!(!pairings.is_dropped(0, 2));
+        assert_eq!(pairings.observe_chosen(&quantum), [(0, 2)]);
+        assert!(pairings.is_dropped(0, 2) && pairings.is_dropped(2, 0) && !pairings.is_dropped(1, 2));
+        assert_eq!(pairings.observe_chosen(&quantum), [], "it is told once");
+    }
+
+    #[test]
+    fn a_pairing_that_is_no_worse_than_the_system_is_kept() {
+        let mut pairings = pairings();
+        for _ in 0..50 {
+            assert_eq!(pairings.observe_chosen(&[member(0, 0.25, 50.0), member(1, 0.2, 50.0)]), []);
+        }
+    }
+
+    #[test]
+    fn nothing_is_wrong_as_long_as_the_usual_loss_is_unknown() {
+        let mut pairings = Pairings::new(PairRule::default());
+        pairings.observe_usual(0, 0.0);
+        for _ in 0..50 {
+            assert_eq!(pairings.observe_chosen(&[member(0, 0.9, 50.0), member(1, 0.9, 50.0)]), []);
+        }
+    }
+}

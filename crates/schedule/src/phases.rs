@@ -1,0 +1,153 @@
+//! Phases of a program, found while it runs (the paper's section 3.2).
+
+use crate::blocks::BlockVector;
+use crate::estimate::Estimate;
+
+/// Quanta in which a program did the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// The mean vector of its quanta.
+    pub centroid: BlockVector,
+    /// How many quanta of all executions belong to it.
+    pub quanta: u64,
+    /// Instructions per microsecond, when the program is alone.
+    pub rate: Estimate,
+    /// Requests per microsecond, when the program is alone.
+    pub bandwidth: Estimate,
+}
+
+/// All phases of a program. A phase is known by its place, which never changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Phases {
+    table: Vec<Phase>,
+}
+
+/// When a quantum belongs to a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Similarity {
+    /// The Manhattan distance below which a vector belongs to a centroid.
+    pub distance_max: f32,
+    /// Most phases of a program. A vector for which no phase is left goes to the nearest.
+    pub phases_max: usize,
+}
+
+impl Default for Similarity {
+    /// Two hundred samples of the same code lie about 0.3 apart, different code lies between 1 and 2 apart. The paper's
+    /// own threshold is not in the text that we have. It found 213 phases at most.
+    fn default() -> Similarity {
+        Similarity { distance_max: 0.5, phases_max: 256 }
+    }
+}
+
+/// Most quanta that a centroid's mean remembers, so that it can follow a program that changes.
+const MEMORY_QUANTA: u64 = 1000;
+
+impl Phases {
+    /// The phase to which a quantum with this vector belongs: the nearest, or a new one.
+    pub fn recognise(&mut self, vector: &BlockVector, similarity: &Similarity) -> usize {
+        let distances = self.table.iter().map(|phase| phase.centroid.distance(vector)).enumerate();
+        let nearest = distances.min_by(|a, b| a.1.total_cmp(&b.1));
+        let known = nearest.filter(|(_, distance)| {
+            *distance < similarity.distance_max || self.table.len() >= similarity.phases_max.max(1)
+        });
+        let place = match known {
+            Some((place, _)) => place,
+            None => {
+                let (rate, bandwidth) = Default::default();
+                self.table.push(Phase { centroid: BlockVector::default(), quanta: 0, rate, bandwidth });
+                self.table.len() - 1
+            }
+        };
+        let phase = &mut self.table[place];
+        phase.quanta += 1;
+        phase.centroid.take_in(vector, phase.quanta.min(MEMORY_QUANTA));
+        place
+    }
+
+    /// Takes in what was measured in a quantum of a phase.
+    pub fn update(&mut self, place: usize, rate: f64, bandwidth: f64, valid: bool) {
+        let phase = &mut self.table[place];
+        phase.rate.update(rate, valid);
+        phase.bandwidth.update(bandwidth, valid);
+    }
+
+    /// A phase, by its place.
+    pub fn get(&self, place: usize) -> Option<&Phase> {
+        self.table.get(place)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// No quantum has been seen.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// All phases in order of their places.
+    pub fn iter(&self) -> impl Iterator<Item = &Phase> {
+        self.table.iter()
+    }
+
+    /// The share of all quanta whose phase has a valid estimate (the paper's section 3.3); 0 when there is none.
+    pub fn coverage(&self) -> f64 {
+        let quanta = |phases: &mut dyn Iterator<Item = &Phase>| phases.map(|phase| phase.quanta).sum::<u64>() as f64;
+        let all = quanta(&mut self.table.iter());
+        if all == 0.0 { 0.0 } else { quanta(&mut self.table.iter().filter(|phase| phase.rate.valid)) / all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Buckets;
+
+    fn vector(addresses: &[u64]) -> BlockVector {
+        BlockVector::of(addresses, &Buckets::Bytes(64))
+    }
+
+    #[test]
+    fn quanta_of_the_same_code_are_one_phase() {
+        let (mut phases, similarity) = (Phases::default(), Similarity::default());
+        let places: Vec<usize> = [[0, 64, 128, 192], [4096; 4], [0, 64, 128, 128], [4096; 4]]
+            .map(|addresses| phases.recognise(&vector(&addresses), &Similarity { distance_max: 0.6, ..similarity }))
+            .into();
+        assert_eq!(places, [0, 1, 0, 1]);
+        assert_eq!(phases.get(0).map(|phase| phase.quanta), Some(2));
+    }
+
+    #[test]
+    fn a_quantum_belongs_to_the_nearest_centroid() {
+        let (mut phases, similarity) = (Phases::default(), Similarity { distance_max: 1.9, phases_max: 8 });
+        phases.recognise(&vector(&[0]), &similarity);
+        phases.recognise(&vector(&[64]), &similarity);
+        assert_eq!(phases.recognise(&vector(&[0, 64, 64]), &similarity), 1);
+        assert_eq!(phases.recognise(&vector(&[0, 0, 64]), &similarity), 0);
+    }
+
+    #[test]
+    fn the_number_of_phases_is_bounded() {
+        let (mut phases, similarity) = (Phases::default(), Similarity { distance_max: 0.5, phases_max: 3 });
+        for address in 0..100 {
+            phases.recognise(&vector(&[address * 64]), &similarity);
+        }
+        assert_eq!(phases.len(), 3);
+        assert_eq!(phases.iter().map(|phase| phase.quanta).sum::<u64>(), 100);
+    }
+
+    #[test]
+    fn coverage_is_the_share_of_quanta_whose_phase_has_a_valid_estimate() {
+        let (mut phases, similarity) = (Phases::default(), Similarity::default());
+        assert_eq!(phases.coverage(), 0.0);
+        for address in [0, 0, 0, 640] {
+            phases.recognise(&vector(&[address]), &similarity);
+        }
+        phases.update(0, 1.0, 1.0, true);
+        phases.update(1, 1.0, 1.0, false);
+        assert_eq!(phases.coverage(), 0.75);
+        phases.update(1, 1.0, 1.0, true);
+        assert_eq!(phases.coverage(), 1.0);
+    }
+}

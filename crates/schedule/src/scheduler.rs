@@ -1,0 +1,605 @@
+//! The scheduler: decides before a quantum, learns after it.
+//!
+//! A decision takes these steps; each of the first four may end it with "as the system does":
+//!
+//! 1. begin the programs whose memory fits;
+//! 2. if all that could run have a processor, there is nothing to choose;
+//! 3. if too little is known of a program, whichever, nothing is changed (the gate of coverage);
+//! 4. if the machine shows no contention, nothing is changed;
+//! 5. find the target: the bandwidth that the group asks for on average;
+//! 6. select programs that come near to it together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::admission::Admission;
+use crate::gate::{Gate, GateRule};
+use crate::ideal::{Work, ideal_average_bandwidth};
+use crate::knowledge::{Forecast, Knowledge};
+use crate::machine::{Arrival, Decision, Limits, Machine, ProgramId, Quantum, Run};
+use crate::pairings::{Member, PairRule, Pairings};
+use crate::select::{Candidate, select};
+
+/// What the scheduler does. All but the length of a quantum goes beyond the paper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The length of a quantum.
+    pub quantum_us: f64,
+    /// The target is computed before each quantum from what is left to do, and not once for the whole group.
+    pub target_of_the_rest: bool,
+    /// A program that arrives later becomes part of the group, and the target is computed anew.
+    pub arrivals_join: bool,
+    /// The order is changed only where the machine shows contention.
+    pub gate: Option<GateRule>,
+    /// Pairs that were found wrong are dropped.
+    pub pairings: Option<PairRule>,
+    /// Programs begin when their memory fits, and not at once.
+    pub memory: bool,
+    /// No more programs run than the quota has processors.
+    pub quota: bool,
+    /// A program with threads takes as many processors.
+    pub threads: bool,
+    /// A program that waits for input and output leaves its processor to another.
+    pub waits: bool,
+}
+
+/// The paper's quantum, which is Linux's.
+const QUANTUM_US: f64 = 100_000.0;
+/// A program that waits all the time still takes this share of a processor.
+const PROCESSORS_MIN: f64 = 0.1;
+/// How fast the share that a program uses of its processors follows what it does.
+const USE_WEIGHT: f64 = 0.25;
+
+impl Settings {
+    /// The paper's policy and nothing else.
+    pub fn paper() -> Settings {
+        Settings {
+            quantum_us: QUANTUM_US,
+            target_of_the_rest: false,
+            arrivals_join: false,
+            gate: None,
+            pairings: None,
+            memory: false,
+            quota: false,
+            threads: false,
+            waits: false,
+        }
+    }
+}
+
+impl Default for Settings {
+    /// Everything.
+    fn default() -> Settings {
+        Settings {
+            quantum_us: QUANTUM_US,
+            target_of_the_rest: true,
+            arrivals_join: true,
+            gate: Some(GateRule::default()),
+            pairings: Some(PairRule::default()),
+            memory: true,
+            quota: true,
+            threads: true,
+            waits: true,
+        }
+    }
+}
+
+/// Why the last decision was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// No decision yet.
+    #[default]
+    Start,
+    /// Every program that could run has a processor.
+    NothingToChoose,
+    /// Too little is known of a program.
+    NotCovered,
+    /// The machine shows no contention.
+    NoContention,
+    /// The programs were chosen by their demands.
+    Chosen,
+}
+
+/// What decisions cost, in counted steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Decisions in which programs were chosen.
+    pub selections: u64,
+    /// Programs that were looked at in them.
+    pub looks: u64,
+    /// The most in one decision.
+    pub looks_max: u64,
+}
+
+/// Decides which programs run together.
+#[derive(Debug)]
+pub struct Scheduler<K> {
+    knowledge: K,
+    settings: Settings,
+    admission: Admission<Arrival>,
+    /// Those that have begun.
+    programs: BTreeMap<ProgramId, Program>,
+    quantum: u64,
+    /// The target of the group; `None` if it has to be computed.
+    target: Option<f64>,
+    gate: Option<Gate>,
+    pairings: Option<Pairings>,
+    /// Numbers of builds.
+    builds: BTreeMap<String, usize>,
+    reason: Reason,
+    /// The demands in the last decision did not exceed the target.
+    is_balanced: bool,
+    /// The last decision chose more threads than there are processors, because they wait now and then.
+    is_crowded: bool,
+    cost: Cost,
+}
+
+#[derive(Debug)]
+struct Program {
+    build: usize,
+    threads: usize,
+    memory_bytes: u64,
+    last_ran: u64,
+    /// It waits for input or output.
+    is_waiting: bool,
+    /// The share of its processors that it uses when it runs.
+    used: f64,
+}
+
+impl<K: Knowledge> Scheduler<K> {
+    /// A scheduler without programs.
+    pub fn new(knowledge: K, settings: Settings) -> Scheduler<K> {
+        Scheduler {
+            knowledge,
+            admission: Admission::default(),
+            programs: BTreeMap::new(),
+            quantum: 0,
+            target: None,
+            gate: settings.gate.map(Gate::new),
+            pairings: settings.pairings.map(Pairings::new),
+            builds: BTreeMap::new(),
+            reason: Reason::Start,
+            is_balanced: false,
+            is_crowded: false,
+            cost: Cost::default(),
+            settings,
+        }
+    }
+
+    /// What it knows.
+    pub fn knowledge(&self) -> &K {
+        &self.knowledge
+    }
+
+    /// What it knows, at the end.
+    pub fn into_knowledge(self) -> K {
+        self.knowledge
+    }
+
+    /// Why the last decision was made.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// What decisions have cost.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Drops a pair of builds that was found wrong in another session.
+    pub fn drop_pair(&mut self, one: &str, other: &str) {
+        let [one, other] = [one, other].map(|build| self.number(build));
+        if let Some(pairings) = &mut self.pairings {
+            pairings.drop_pair(one, other);
+        }
+    }
+
+    /// Pairs of builds that are dropped, to be kept in a store.
+    pub fn dropped(&self) -> BTreeSet<(String, String)> {
+        let names: BTreeMap<usize, &String> = self.builds.iter().map(|(name, number)| (*number, name)).collect();
+        let pairs = self.pairings.iter().flat_map(Pairings::dropped);
+        pairs
+            .map(|(one, other)| {
+                let (one, other) = (names[&one].clone(), names[&other].clone());
+                if one <= other { (one, other) } else { (other, one) }
+            })
+            .collect()
+    }
+
+    /// Decides what the next quantum does.
+    pub fn decide(&mut self, limits: &Limits) -> Decision {
+        self.quantum += 1;
+        // 1. Programs begin.
+        let capacity = if self.settings.memory { limits.memory_bytes } else { u64::MAX };
+        let mut begin = Vec::new();
+        for arrival in self.admission.begin(capacity) {
+            self.begin(&arrival);
+            begin.push(arrival.id);
+        }
+        let (reason, run) = match self.choose(limits) {
+            Ok(chosen) => (Reason::Chosen, Run::Only(chosen)),
+            Err(reason) => (reason, Run::System),
+        };
+        self.reason = reason;
+        Decision { begin, run }
+    }
+
+    /// Steps 2 to 6; the error says why the system's order is kept.
+    fn choose(&mut self, limits: &Limits) -> Result<Vec<ProgramId>, Reason> {
+        // 2. Somebody has to stand still.
+        let slots = self.slots(limits);
+        let ready = || self.programs.iter().filter(|(_, program)| !(self.settings.waits && program.is_waiting));
+        let wanted: f64 = ready().map(|(_, program)| self.processors(program)).sum();
+        if wanted <= slots {
+            return Err(Reason::NothingToChoose);
+        }
+        // 3. Enough is known of all of them, waiting or not.
+        let forecasts: BTreeMap<ProgramId, Forecast> = self
+            .programs
+            .keys()
+            .map(|id| self.knowledge.forecast(*id).map(|forecast| (*id, forecast)))
+            .collect::<Option<_>>()
+            .ok_or(Reason::NotCovered)?;
+        // 4. There is contention.
+        if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            return Err(Reason::NoContention);
+        }
+        // 5. The target.
+        let target = match self.target.filter(|_| !self.settings.target_of_the_rest) {
+            Some(target) => target,
+            None => {
+                let of = |forecast: &Forecast| match self.settings.target_of_the_rest {
+                    true => forecast.left,
+                    false => forecast.whole,
+                };
+                let works: Vec<Work> = forecasts.values().map(of).collect();
+                self.knowledge.target(ideal_average_bandwidth(&works, slots.max(1.0) as usize))
+            }
+        };
+        // 6. Who comes near to it.
+        let (ids, candidates): (Vec<ProgramId>, Vec<Candidate>) = ready()
+            .map(|(id, program)| {
+                let processors = self.processors(program);
+                // Without a rule for waits a program is taken to use what it is given.
+                let used = if self.settings.waits { program.used } else { 1.0 };
+                (*id, Candidate { demand: forecasts[id].demand * used, processors, last_ran: program.last_ran })
+            })
+            .unzip();
+        let builds: Vec<usize> = ids.iter().map(|id| self.programs[id].build).collect();
+        let pairings = self.pairings.as_ref().filter(|pairings| !pairings.is_empty());
+        let conflict =
+            pairings.map(|pairings| |one: usize, other: usize| pairings.is_dropped(builds[one], builds[other]));
+        let conflict = conflict.as_ref().map(|conflict| conflict as &dyn Fn(usize, usize) -> bool);
+        let mut looks = 0;
+        let chosen = select(&candidates, slots, target, conflict, &mut looks);
+        self.target = Some(target);
+        let threads: usize = chosen.iter().map(|place| self.programs[&ids[*place]].threads).sum();
+        self.is_crowded = threads as f64 > slots;
+        self.is_balanced = chosen.iter().map(|place| candidates[*place].demand).sum::<f64>() <= target;
+        self.cost.selections += 1;
+        self.cost.looks += looks;
+        self.cost.looks_max = self.cost.looks_max.max(looks);
+        Ok(chosen.into_iter().map(|place| ids[place]).collect())
+    }
+
+    /// Takes in what happened in the quantum that was decided last.
+    pub fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
+        self.knowledge.learn(quantum, limits);
+        let is_ours = self.reason == Reason::Chosen;
+        let (mut lost_us, mut ran_us, mut members) = (0.0, 0.0, Vec::new());
+        for program in self.programs.values_mut() {
+            program.is_waiting = false;
+        }
+        for ran in &quantum.ran {
+            let Some(program) = self.programs.get_mut(&ran.id) else { continue };
+            program.last_ran = self.quantum;
+            if is_ours {
+                let used = (ran.processor_us / (quantum.length_us * program.threads as f64)).min(1.0);
+                // In a crowd a program may use less than it could, but not more.
+                if !self.is_crowded || used > program.used {
+                    program.used += (used - program.used) * USE_WEIGHT;
+                }
+            }
+            let progress = self.knowledge.progress(ran.id);
+            if let Some(progress) = progress {
+                ran_us += progress.ran_us;
+                lost_us += progress.ran_us - progress.alone_us;
+            }
+            let used = ran.counts.map_or(0.0, |counts| counts.requests / quantum.length_us);
+            members.push(Member { build: program.build, loss: progress.map(|progress| progress.loss()), used });
+        }
+        for id in &quantum.waiting {
+            if let Some(program) = self.programs.get_mut(id) {
+                program.is_waiting = true;
+            }
+        }
+        if let Some(gate) = &mut self.gate {
+            gate.observe(lost_us, ran_us);
+        }
+        if let Some(pairings) = &mut self.pairings {
+            if !is_ours {
+                let known = members.iter().filter_map(|member| Some((member.build, member.loss?)));
+                known.for_each(|(build, loss)| pairings.observe_usual(build, loss));
+            } else if self.is_balanced {
+                pairings.observe_chosen(&members);
+            }
+        }
+        for ended in &quantum.ended {
+            if let Some(program) = self.programs.remove(&ended.id) {
+                self.admission.end(program.memory_bytes);
+                self.knowledge.end(ended.id, ended.whole);
+            }
+        }
+        for arrival in &quantum.arrived {
+            self.admission.arrive(arrival.clone(), arrival.memory_bytes);
+        }
+    }
+
+    fn begin(&mut self, arrival: &Arrival) {
+        self.knowledge.begin(arrival);
+        let program = Program {
+            build: self.number(&arrival.key.build),
+            threads: if self.settings.threads { arrival.threads.max(1) } else { 1 },
+            memory_bytes: arrival.memory_bytes,
+            // It queues behind those that run already.
+            last_ran: self.quantum.saturating_sub(1),
+            is_waiting: false,
+            used: 1.0,
+        };
+        self.programs.insert(arrival.id, program);
+        if self.settings.arrivals_join {
+            self.target = None;
+        }
+    }
+
+    fn number(&mut self, build: &str) -> usize {
+        let next = self.builds.len();
+        *self.builds.entry(build.to_owned()).or_insert(next)
+    }
+
+    /// The processors to share out.
+    fn slots(&self, limits: &Limits) -> f64 {
+        let quota = if self.settings.quota { limits.quota } else { f64::INFINITY };
+        quota.min(limits.processors as f64).max(PROCESSORS_MIN)
+    }
+
+    /// The processors that a program will keep busy.
+    fn processors(&self, program: &Program) -> f64 {
+        let used = if self.settings.waits { program.used } else { 1.0 };
+        (program.threads as f64 * used).max(PROCESSORS_MIN)
+    }
+}
+
+/// Runs programs until none is left: decide, run, learn.
+pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Scheduler<K>) -> Result<(), M::Error> {
+    loop {
+        let limits = machine.limits();
+        let decision = scheduler.decide(&limits);
+        match machine.run(&decision, scheduler.settings.quantum_us)? {
+            Some(quantum) => scheduler.learn(&quantum, &limits),
+            None => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knowledge::Progress;
+    use crate::machine::{Counts, Ended, Key, Ran};
+
+    /// Knows of each program what the test says.
+    #[derive(Default)]
+    struct Told {
+        forecasts: BTreeMap<u32, Forecast>,
+        losses: BTreeMap<u32, f64>,
+    }
+
+    impl Knowledge for Told {
+        fn begin(&mut self, _: &Arrival) {}
+        fn learn(&mut self, _: &Quantum, _: &Limits) {}
+        fn end(&mut self, _: ProgramId, _: bool) {}
+        fn forecast(&self, id: ProgramId) -> Option<Forecast> {
+            self.forecasts.get(&id.0).copied()
+        }
+        fn progress(&self, id: ProgramId) -> Option<Progress> {
+            self.losses.get(&id.0).map(|loss| Progress { ran_us: 100.0, alone_us: 100.0 * (1.0 - loss) })
+        }
+    }
+
+    const LIMITS: Limits = Limits { processors: 2, quota: f64::INFINITY, memory_bytes: 100, peak: 120.0 };
+
+    fn arrival(id: u32, threads: usize, memory_bytes: u64) -> Arrival {
+        let key = Key { build: format!("build {id}"), input: "i".into() };
+        Arrival { id: ProgramId(id), key, threads, memory_bytes }
+    }
+
+    fn known(demand: f64, left: f64) -> Forecast {
+        let whole = Work { alone_us: 100.0, requests: 100.0 * demand, threads: 1 };
+        let left = Work { alone_us: 100.0 * left, requests: 100.0 * demand * left, threads: 1 };
+        Forecast { demand, whole, left }
+    }
+
+    /// A scheduler of programs 0, 1, ... with these demands, all of which have begun.
+    fn scheduler(demands: &[f64], settings: Settings) -> Scheduler<Told> {
+        let arrivals: Vec<Arrival> = (0..demands.len()).map(|id| arrival(id as u32, 1, 0)).collect();
+        let forecasts = demands.iter().enumerate().map(|(id, demand)| (id as u32, known(*demand, 1.0))).collect();
+        let mut scheduler = Scheduler::new(Told { forecasts, ..Told::default() }, settings);
+        scheduler.learn(&Quantum { arrived: arrivals, ..Quantum::default() }, &LIMITS);
+        scheduler
+    }
+
+    fn ran(id: u32, processor_us: f64, requests: f64) -> Ran {
+        let counts = Some(Counts { instructions: 1.0, requests });
+        Ran { id: ProgramId(id), processor_us, counts, addresses: Vec::new() }
+    }
+
+    fn quantum(ran: Vec<Ran>) -> Quantum {
+        Quantum { length_us: 100.0, ran, ..Quantum::default() }
+    }
+
+    fn chosen(decision: Decision) -> Vec<u32> {
+        match decision.run {
+            Run::Only(ids) => ids.into_iter().map(|id| id.0).collect(),
+            Run::System => panic!("the system chooses"),
+        }
+    }
+
+    #[test]
+    fn nothing_is_changed_before_every_program_is_covered() {
+        let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings::paper());
+        let known = scheduler.knowledge.forecasts.remove(&1).expect("it is known");
+        assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+        assert_eq!(scheduler.reason(), Reason::NotCovered);
+        scheduler.knowledge.forecasts.insert(1, known);
+        // The average is 100 * 3 / 1.5 of 100 / 3: 66.7. Beside 50, 16.7 are left.
+        assert_eq!(chosen(scheduler.decide(&LIMITS)), [0, 2]);
+    }
+
+    #[test]
+    fn nothing_is_changed_while_everybody_has_a_processor() {
+        let mut scheduler = scheduler(&[50.0, 50.0], Settings::paper());
+        assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+        assert_eq!(scheduler.reason(), Reason::NothingToChoose);
+    }
+
+    #[test]
+    fn the_target_is_that_of_the_whole_group_or_of_what_is_left() {
+        for (of_the_rest, expected) in [(false, [0, 1]), (true, [0, 2])] {
+            let settings = Settings { target_of_the_rest: of_the_rest, ..Settings::paper() };
+            let mut scheduler = scheduler(&[40.0, 32.0, 60.0, 4.0], settings);
+            // The average of all is 68.
+            assert_eq!(chosen(scheduler.decide(&LIMITS)), [0, 1]);
+            scheduler.learn(&quantum(vec![]), &LIMITS);
+            // The program that asks for little has ended but for its last quantum. The others ask for 88 on average.
+            scheduler.knowledge.forecasts.insert(3, known(4.0, 0.0));
+            let next = chosen(scheduler.decide(&LIMITS));
+            assert_eq!(next, expected, "{of_the_rest}");
+        }
+    }
+
+    #[test]
+    fn where_the_machine_shows_no_contention_nothing_is_changed() {
+        let gate = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 100 };
+        let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { gate: Some(gate), ..Settings::paper() });
+        for turn in 0..10 {
+            let loss = if turn < 5 { 0.0 } else { 0.5 };
+            scheduler.knowledge.losses = BTreeMap::from([(0, loss), (1, loss)]);
+            assert_eq!(scheduler.decide(&LIMITS).run == Run::System, turn < 6, "{turn}");
+            scheduler.learn(&quantum(vec![ran(0, 100.0, 1.0), ran(1, 100.0, 1.0)]), &LIMITS);
+        }
+    }
+
+    #[test]
+    fn a_pairing_found_wrong_twice_runs_no_more_and_is_kept() {
+        let mut scheduler =
+            scheduler(&[50.0, 40.0, 10.0], Settings { pairings: Some(PairRule::default()), ..Settings::paper() });
+        // The system's order, as long as one is unknown: nobody loses anything.
+        let known = scheduler.knowledge.forecasts.remove(&1).expect("it is known");
+        scheduler.knowledge.losses = BTreeMap::from([(0, 0.0), (1, 0.0), (2, 0.0)]);
+        for _ in 0..5 {
+            assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+            scheduler.learn(&quantum(vec![ran(0, 60.0, 10.0), ran(1, 60.0, 10.0), ran(2, 60.0, 1.0)]), &LIMITS);
+        }
+        scheduler.knowledge.forecasts.insert(1, known);
+        let mut pairs = Vec::new();
+        for _ in 0..12 {
+            let mut pair = chosen(scheduler.decide(&LIMITS));
+            pair.sort_unstable();
+            // 0 and 2 disturb each other, against all expectation.
+            let loss = if pair == [0, 2] { 0.6 } else { 0.1 };
+            scheduler.knowledge.losses = pair.iter().map(|id| (*id, loss)).collect();
+            scheduler.learn(&quantum(pair.iter().map(|id| ran(*id, 100.0, 10.0)).collect()), &LIMITS);
+            pairs.push(pair);
+        }
+        assert_eq!(pairs.iter().filter(|pair| **pair == [0, 2]).count(), 2, "{pairs:?}");
+        assert_eq!(scheduler.dropped(), BTreeSet::from([("build 0".to_owned(), "build 2".to_owned())]));
+    }
+
+    #[test]
+    fn programs_begin_when_their_memory_fits() {
+        for (memory, expected) in [(true, vec![0, 1]), (false, vec![0, 1, 2])] {
+            let mut scheduler = scheduler(&[], Settings { memory, ..Settings::paper() });
+            let arrived = vec![arrival(0, 1, 50), arrival(1, 1, 50), arrival(2, 1, 50)];
+            scheduler.learn(&Quantum { arrived, ..Quantum::default() }, &LIMITS);
+            let begun = |decision: Decision| -> Vec<u32> { decision.begin.into_iter().map(|id| id.0).collect() };
+            assert_eq!(begun(scheduler.decide(&LIMITS)), expected);
+            let ended = vec![Ended { id: ProgramId(0), whole: true }];
+            scheduler.learn(&Quantum { ended, length_us: 1.0, ..Quantum::default() }, &LIMITS);
+            assert_eq!(begun(scheduler.decide(&LIMITS)).is_empty(), !memory);
+        }
+    }
+
+    #[test]
+    fn no_more_programs_run_than_the_quota_allows() {
+        for (quota, count) in [(true, 1), (false, 2)] {
+            let mut scheduler = scheduler(&[10.0, 20.0, 30.0], Settings { quota, ..Settings::paper() });
+            let limits = Limits { quota: 1.0, ..LIMITS };
+            assert_eq!(chosen(scheduler.decide(&limits)).len(), count);
+        }
+    }
+
+    #[test]
+    fn a_program_with_threads_takes_their_processors() {
+        for (threads, count) in [(true, 1), (false, 2)] {
+            let mut scheduler = scheduler(&[], Settings { threads, ..Settings::paper() });
+            scheduler.knowledge.forecasts = (0..3).map(|id| (id, known(10.0, 1.0))).collect();
+            let arrived = (0..3).map(|id| arrival(id, 2, 0)).collect();
+            scheduler.learn(&Quantum { arrived, ..Quantum::default() }, &LIMITS);
+            assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), count);
+        }
+    }
+
+    #[test]
+    fn a_program_that_waits_leaves_its_processor_to_another() {
+        for waits in [true, false] {
+            let mut scheduler = scheduler(&[10.0, 10.0, 10.0, 10.0], Settings { waits, ..Settings::paper() });
+            // Programs 0 and 1 use a fifth of the time that they are given.
+            for _ in 0..40 {
+                let pair = chosen(scheduler.decide(&LIMITS));
+                let used = |id: &u32| ran(*id, if *id < 2 { 20.0 } else { 100.0 }, 10.0);
+                scheduler.learn(&quantum(pair.iter().map(used).collect()), &LIMITS);
+            }
+            let counts: Vec<usize> = (0..8)
+                .map(|_| {
+                    let ids = chosen(scheduler.decide(&LIMITS));
+                    let used = |id: &u32| ran(*id, if *id < 2 { 20.0 } else { 100.0 }, 10.0);
+                    scheduler.learn(&quantum(ids.iter().map(used).collect()), &LIMITS);
+                    ids.len()
+                })
+                .collect();
+            assert_eq!(counts.iter().any(|count| *count > 2), waits, "{counts:?}");
+            // Who waits now is not chosen.
+            let waiting = vec![ProgramId(0), ProgramId(3)];
+            scheduler.learn(&Quantum { waiting, ..quantum(vec![]) }, &LIMITS);
+            match scheduler.decide(&LIMITS).run {
+                Run::System => assert!(waits, "the two that are left have a processor each"),
+                Run::Only(ids) => assert!(!waits && ids.len() == 2),
+            }
+        }
+    }
+
+    #[test]
+    fn programs_may_arrive_and_end_at_any_time() {
+        for (arrivals_join, expected) in [(true, [0, 3]), (false, [0, 1])] {
+            let mut scheduler = scheduler(&[30.0, 30.0, 30.0], Settings { arrivals_join, ..Settings::paper() });
+            assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), 2);
+            scheduler.knowledge.forecasts.insert(3, known(90.0, 1.0));
+            let arrived = vec![arrival(3, 1, 0)];
+            let ended = vec![Ended { id: ProgramId(2), whole: true }];
+            scheduler.learn(&Quantum { arrived, ended, ..quantum(vec![]) }, &LIMITS);
+            // With the new one the target is 100 instead of 60.
+            assert_eq!(chosen(scheduler.decide(&LIMITS)), expected, "{arrivals_join}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_program_that_arrives_returns_the_choice_to_the_system() {
+        let mut scheduler = scheduler(&[30.0, 30.0, 30.0], Settings { gate: None, ..Settings::default() });
+        assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), 2);
+        scheduler.learn(&Quantum { arrived: vec![arrival(3, 1, 0)], ..quantum(vec![]) }, &LIMITS);
+        assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+        let ended = vec![Ended { id: ProgramId(3), whole: true }];
+        scheduler.learn(&Quantum { ended, ..quantum(vec![]) }, &LIMITS);
+        assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), 2);
+    }
+}
