@@ -1,8 +1,9 @@
 //! What can be wrong with a question or with its data, before the engine comes into it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Input, Source};
+use gristmill::{Input, Source, Verdict};
 
 /// Why an application did not give an answer.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,33 @@ impl Error {
     pub(crate) fn file(path: &Path, what: impl ToString) -> Error {
         Error::File { path: path.to_owned(), what: what.to_string() }
     }
+
+    /// What is wrong with a file, if anything is, and not what there is too little of.
+    pub(crate) fn verdict(path: &Path, verdict: Verdict) -> Error {
+        match verdict {
+            Verdict::TooLarge(why) => gristmill::Error::TooLarge { what: format!("{}: {why}", path.display()) }.into(),
+            Verdict::Bad(why) | Verdict::OtherKind(why) => Error::file(path, why),
+            Verdict::Fit => unreachable!("a verdict that is an error"),
+        }
+    }
+
+    /// A file that is right, and takes more memory than it may.
+    pub(crate) fn too_large(path: &Path, why: String) -> Error {
+        Error::verdict(path, Verdict::TooLarge(why))
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn read(path: &Path, error: io::Error) -> Error {
+        Error::verdict(path, error.into())
+    }
+
+    /// A file whose rows cannot be read.
+    pub(crate) fn csv(path: &Path, error: csv::Error) -> Error {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => Error::read(path, error),
+            _ => unreachable!("rows may have any fields"),
+        }
+    }
 }
 
 /// The content of a file that is going to be read once more.
@@ -40,7 +68,7 @@ pub(crate) fn open_to_look(source: &Source) -> Result<Box<dyn std::io::Read>> {
         let what = format!("{name} has to be looked at before it is read: write it to a file, or leave out --no-retry");
         return Err(gristmill::Error::Setting(what).into());
     }
-    source.open().map_err(|error| Error::file(&source.name, error))
+    source.open().map_err(|error| Error::read(&source.name, error))
 }
 
 /// Refuses a file that does not consist of records of `width` bytes: those `need` another number of bytes. How long a

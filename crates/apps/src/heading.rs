@@ -5,10 +5,10 @@
 //! where one of its fields is no number and all fields below it are. Without such a sign it is a row: to count a header as a row can
 //! be seen in the answer, a row that is lost cannot.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use csv::ByteRecord;
-use gristmill::{Source, Syntax};
+use gristmill::{Source, Syntax, Verdict};
 
 use crate::error::{Error, Result, open_to_look};
 use crate::kind::extension;
@@ -104,12 +104,12 @@ impl Heading {
         is_header: impl FnOnce(&ByteRecord) -> Option<bool>,
         numbers: Option<&[usize]>,
     ) -> Result<Option<Heading>> {
-        let failed = |why: String| Error::file(&source.name, why);
         let delimiter = dialect.delimiter_of(source);
-        let start = Start::read(open_to_look(source)?, delimiter, dialect.quote).map_err(failed)?;
+        let start = Start::read(open_to_look(source)?, delimiter, dialect.quote)
+            .map_err(|verdict| Error::verdict(&source.name, verdict))?;
         let mut rows = dialect.reader(delimiter, &start.text[..]);
         let mut line = ByteRecord::new();
-        let wrong = |error: csv::Error| failed(error.to_string());
+        let wrong = |error| Error::csv(&source.name, error);
         if !rows.read_byte_record(&mut line).map_err(wrong)? {
             return Ok(None);
         }
@@ -142,8 +142,8 @@ struct Start {
 }
 
 impl Start {
-    /// Reads it; says why that is not possible, or what is wrong with it.
-    fn read(mut file: impl Read, delimiter: u8, quote: Option<u8>) -> std::result::Result<Start, String> {
+    /// Reads it, or says what is wrong with it.
+    fn read(mut file: impl Read, delimiter: u8, quote: Option<u8>) -> std::result::Result<Start, Verdict> {
         let parsers = Parsers::new(delimiter, quote);
         let mut start = Start { text: Vec::new(), is_whole: false };
         let mut bytes = BELOW_BYTES;
@@ -155,9 +155,9 @@ impl Start {
                 (rows.fields(), rows.end())
             });
             let names_limit = |what: String| {
-                format!(
+                Verdict::Bad(format!(
                     "{what}. If it has no lines with fields in them, it is no table; if it has quotes that are none, say --quote none"
-                )
+                ))
             };
             if fields > FIELDS_MAX {
                 return Err(names_limit(format!(
@@ -179,11 +179,11 @@ impl Start {
     }
 
     /// Reads on until there are so many bytes, or no more.
-    fn extend(&mut self, file: &mut impl Read, bytes: usize) -> std::result::Result<(), String> {
+    fn extend(&mut self, file: &mut impl Read, bytes: usize) -> io::Result<()> {
         let more = bytes.saturating_sub(self.text.len());
         if !self.is_whole && more > 0 {
             self.text.reserve_exact(more);
-            let read = file.take(more as u64).read_to_end(&mut self.text).map_err(|error| error.to_string())?;
+            let read = file.take(more as u64).read_to_end(&mut self.text)?;
             self.is_whole = read < more;
         }
         Ok(())
@@ -255,8 +255,6 @@ pub(crate) fn shown(line: &ByteRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     /// Counts what is read of a file without an end.
@@ -287,7 +285,7 @@ mod tests {
             assert!(file.1 <= read_max, "{} bytes of {begin:?}", file.1);
             match (found, expected) {
                 (Ok(start), None) => assert!(!start.is_whole && start.text.starts_with(begin)),
-                (Err(why), Some(expected)) => assert!(why.contains(expected), "{why}"),
+                (Err(Verdict::Bad(why)), Some(expected)) => assert!(why.contains(expected), "{why}"),
                 (found, _) => panic!("{begin:?} {again}: {}", found.is_ok()),
             }
         }

@@ -60,8 +60,8 @@ impl Histogram {
         });
         sifted.map_err(Error::from)?;
         let checked = input.check(|source| match images[&source.path] {
-            Image::Bmp(_) => Ok(()),
-            Image::Encoded => visit(source, |_| {}),
+            Image::Bmp(_) => Verdict::Fit,
+            Image::Encoded => visit(source, |_| {}).err().unwrap_or(Verdict::Fit),
         });
         checked.map_err(Error::from)?;
         let histogram = Histogram { images };
@@ -77,9 +77,8 @@ impl Histogram {
 /// Finds out what kind of image a file is, and checks its header.
 fn look(source: &Source) -> Result<Image, Verdict> {
     let mut start = Vec::new();
-    let failed = |error: io::Error| Verdict::Bad(error.to_string());
-    let mut file = source.open().map_err(failed)?;
-    file.by_ref().take(BMP_HEADER_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
+    let mut file = source.open()?;
+    file.by_ref().take(BMP_HEADER_BYTES as u64).read_to_end(&mut start)?;
     if start.starts_with(b"\x89PNG\r\n\x1a\n") || start.starts_with(b"\xff\xd8\xff") {
         if cfg!(feature = "images") {
             return Ok(Image::Encoded);
@@ -100,7 +99,7 @@ fn look(source: &Source) -> Result<Image, Verdict> {
     let bytes = match source.compression() {
         None => source.bytes,
         // Whether it is whole can only be known by reading it.
-        Some(_) => start.len() as u64 + io::copy(&mut file, &mut io::sink()).map_err(failed)?,
+        Some(_) => start.len() as u64 + io::copy(&mut file, &mut io::sink())?,
     };
     pixels(&start, bytes).map(Image::Bmp)
 }
@@ -201,7 +200,9 @@ impl MapReduce for Histogram {
                         }
                     }
                     // Nothing of it counts.
-                    Err(why) => split.reject(0, why),
+                    Err(Verdict::TooLarge(why)) => split.too_large(0, why),
+                    Err(Verdict::Bad(why) | Verdict::OtherKind(why)) => split.reject(0, why),
+                    Err(Verdict::Fit) => unreachable!("a verdict that is an error"),
                 }
                 return;
             }
@@ -220,13 +221,14 @@ fn emit(first: u16, counts: &[u64], out: &mut impl Emit<u16, u64>) {
 
 /// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue.
 #[cfg(feature = "images")]
-fn visit(source: &Source, visit: impl FnMut(&[u8])) -> Result<(), String> {
-    let content = source.open().map_err(|error| format!("cannot be decoded: {error}"))?;
-    pictures::visit(content, source.memory(), visit).map_err(|why| format!("cannot be decoded: {why}"))
+fn visit(source: &Source, visit: impl FnMut(&[u8])) -> Result<(), Verdict> {
+    let visited =
+        source.open().map_err(Verdict::from).and_then(|content| pictures::visit(content, source.memory(), visit));
+    visited.map_err(|verdict| verdict.map(|why| format!("cannot be decoded: {why}")))
 }
 
 #[cfg(not(feature = "images"))]
-fn visit(_: &Source, _: impl FnMut(&[u8])) -> Result<(), String> {
+fn visit(_: &Source, _: impl FnMut(&[u8])) -> Result<(), Verdict> {
     unreachable!("refused when the job was made")
 }
 

@@ -43,7 +43,7 @@ impl Kind {
     /// # Errors
     /// It cannot be read.
     pub fn of(source: &Source) -> Result<Found> {
-        let failed = |error: std::io::Error| Error::file(&source.name, error);
+        let failed = |error| Error::read(&source.name, error);
         let mut start = Vec::new();
         open_to_look(source)?.take(START_BYTES).read_to_end(&mut start).map_err(failed)?;
         let extension = extension(&source.name);

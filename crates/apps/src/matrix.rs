@@ -89,7 +89,7 @@ struct Reading<'d> {
 impl Reading<'_> {
     /// Adds the numbers of a file. If it fails, some of them may be there.
     fn add(&mut self, source: &Source) -> Result<()> {
-        let failed = |error: std::io::Error| Error::file(&source.name, error);
+        let failed = |error| Error::read(&source.name, error);
         let mut file = source.open().map_err(failed)?;
         let mut start = Vec::new();
         file.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut start).map_err(failed)?;
@@ -141,13 +141,13 @@ impl Reading<'_> {
                 return Err(wrong(format!("its columns are called {here}, and those of the files before {before}")));
             }
         }
-        let file = source.open().map_err(|error| Error::file(&source.name, error))?;
+        let file = source.open().map_err(|error| Error::read(&source.name, error))?;
         let delimiter = self.dialect.delimiter_of(source);
         let mut reader = self.dialect.reader(delimiter, BufReader::with_capacity(256 << 10, file));
         let mut record = ByteRecord::new();
         let (values, mut first_line) = (&mut self.matrix.values, None);
         let mut header = heading.is_header;
-        while reader.read_byte_record(&mut record).map_err(|error| Error::file(&source.name, error))? {
+        while reader.read_byte_record(&mut record).map_err(|error| Error::csv(&source.name, error))? {
             let line = record.position().map_or(0, csv::Position::line);
             let first_line = *first_line.get_or_insert(line);
             if std::mem::take(&mut header) {
@@ -160,7 +160,8 @@ impl Reading<'_> {
                 )));
             }
             let numbers = (values.len() + columns) as u64;
-            let too_large = |why| wrong(format!("to keep its numbers up to line {line} {why}"));
+            let too_large =
+                |why| Error::too_large(&source.name, format!("to keep its numbers up to line {line} {why}"));
             self.memory.allow(numbers * 8).map_err(too_large)?;
             for column in &order {
                 let failed = |why| wrong(format!("line {line}, column {}: {why}", column + 1));

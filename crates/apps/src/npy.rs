@@ -46,7 +46,7 @@ pub(crate) fn read(source: &Source, mut file: impl Read, values: &mut Vec<f64>, 
     let wrong = |what: String| Error::file(&source.name, what);
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => wrong("is truncated: it ends within its header".into()),
-        _ => wrong(error.to_string()),
+        _ => Error::read(&source.name, error),
     };
     // 1. The header.
     let mut version = [0; 2];
@@ -97,7 +97,7 @@ pub(crate) fn read(source: &Source, mut file: impl Read, values: &mut Vec<f64>, 
     let held = values.len() as u64 * 8;
     memory
         .allow(held.saturating_add(wanted))
-        .map_err(|too_large| wrong(format!("to keep its {rows} x {columns} numbers {too_large}")))?;
+        .map_err(|why| Error::too_large(&source.name, format!("to keep its {rows} x {columns} numbers {why}")))?;
     // 3. The numbers.
     let before = values.len();
     values.reserve_exact(numbers as usize);

@@ -9,16 +9,16 @@
 mod jpeg;
 mod png;
 
-use std::io::Read;
+use std::io::{self, Read};
 
-use gristmill::Memory;
+use gristmill::{Memory, Verdict};
 
 /// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue. They come in pieces, each pixel
 /// once, in no certain order.
 ///
 /// # Errors
 /// The file is damaged, is cut off, or takes more memory to decode than it may; some pixels may have been visited.
-pub fn visit(mut content: impl Read, memory: Memory, visit: impl FnMut(&[u8])) -> Result<(), String> {
+pub fn visit(mut content: impl Read, memory: Memory, visit: impl FnMut(&[u8])) -> Result<(), Verdict> {
     let mut start = [0; png::SIGNATURE.len()];
     let found = read_up_to(&mut content, &mut start)?;
     let content = start[..found].chain(content);
@@ -30,14 +30,14 @@ pub fn visit(mut content: impl Read, memory: Memory, visit: impl FnMut(&[u8])) -
 }
 
 /// Reads until `to` is full or the content ends; returns how much there was.
-fn read_up_to(content: &mut impl Read, to: &mut [u8]) -> Result<usize, String> {
+fn read_up_to(content: &mut impl Read, to: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < to.len() {
         match content.read(&mut to[found..]) {
             Ok(0) => break,
             Ok(read) => found += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(found)
@@ -52,7 +52,12 @@ mod tests {
 
     fn decode(file: &[u8]) -> Result<Vec<u8>, String> {
         let mut pixels = Vec::new();
-        visit(file, PLENTY, |piece| pixels.extend_from_slice(piece)).map(|()| pixels)
+        let visited = visit(file, PLENTY, |piece| pixels.extend_from_slice(piece));
+        match visited {
+            Ok(()) => Ok(pixels),
+            Err(Verdict::Bad(why)) => Err(why),
+            Err(verdict) => panic!("{verdict:?}"),
+        }
     }
 
     fn image() -> RgbImage {
@@ -145,7 +150,8 @@ mod tests {
     #[test]
     fn a_picture_that_takes_too_much_memory_is_refused_with_what_it_takes() {
         for (name, file) in pictures() {
-            let why = visit(&file[..], Memory::of(600), |_| {}).expect_err(name);
+            let verdict = visit(&file[..], Memory::of(600), |_| {}).expect_err(name);
+            let Verdict::TooLarge(why) = verdict else { panic!("{name} was called bad: {verdict:?}") };
             assert!(why.contains("--memory"), "{name}: {why}");
         }
     }

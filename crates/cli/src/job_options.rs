@@ -40,7 +40,7 @@ pub struct JobOptions {
     max_failures: Option<u32>,
 
     /// Set aside up to N records that the map function rejects, crashes on or (with --task-timeout) never returns from, and
-    /// give the result of the others
+    /// give the result of the others. A record that needs more memory, or is longer, than this run allows ends the job
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = WORKERS)]
     pub skip_bad_records: u32,
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use gristmill_os::file_size::limit_bytes;
 
 use crate::failure::{Doing, Failure};
+use crate::input::memory::is_limit;
 
 /// Why a job did not give an answer.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,13 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// A file needs more than this job may take. That is no fault of the file, so it is not set aside
+    /// ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
+    #[error("{what}")]
+    TooLarge {
+        /// The file, what it needs, and the limit.
+        what: String,
     },
     /// One file more is bad than may be set aside.
     #[error(
@@ -362,6 +370,17 @@ pub enum Error {
         /// What it says.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// It says where this run ends, and not what is wrong with a file.
+    pub(crate) fn is_limit(&self) -> bool {
+        match self {
+            Error::Spool { .. } | Error::TooManyBadFiles { .. } | Error::Setting(_) | Error::TooLarge { .. } => true,
+            Error::Input { source, .. } | Error::Read { source, .. } => is_limit(source),
+            _ => false,
+        }
+    }
 }
 
 /// What a task did two times.

@@ -12,7 +12,7 @@
 
 use std::io::Read;
 
-use gristmill::Memory;
+use gristmill::{Memory, Verdict};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -25,13 +25,13 @@ const END: &[u8] = b"\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xf
 /// Pixels of a grey picture that are shown at once.
 const GREY_PIXELS: usize = 4096;
 
-pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -> Result<(), String> {
-    let mut file = memory.read(content).map_err(|error| error.to_string())?;
+pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -> Result<(), Verdict> {
+    let mut file = memory.read(content)?;
     let (frame, end) = walk(&mut file)?;
     let need_bytes = frame.need_bytes() + (file.len() + END.len()) as u64;
     memory
         .allow(need_bytes)
-        .map_err(|too_large| format!("to decode its {} x {} pixels {too_large}", frame.width, frame.height))?;
+        .map_err(|why| Verdict::TooLarge(format!("to decode its {} x {} pixels {why}", frame.width, frame.height)))?;
     file.truncate(end);
     file.extend_from_slice(END);
     let (pixels, is_grey) = decode(&file).map_err(|error| format!("its JPEG data is damaged ({error})"))?;

@@ -6,21 +6,21 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-use gristmill::Memory;
+use gristmill::{Memory, Verdict};
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use super::read_up_to;
 
 pub const SIGNATURE: &[u8; 8] = b"\x89PNG\r\n\x1a\n";
 
-pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -> Result<(), String> {
+pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -> Result<(), Verdict> {
     let mut chunks = Chunks::new(content);
     let mut decoder = Decoder::new_with_limits(&mut chunks, Limits { bytes: usize::MAX });
     decoder.set_transformations(Transformations::EXPAND);
     let damaged = |error: png::DecodingError| match error {
         // What `Chunks` says, or the file's reader.
-        png::DecodingError::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => error.to_string(),
-        error => format!("its PNG data is damaged ({error})"),
+        png::DecodingError::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => error.into(),
+        error => Verdict::Bad(format!("its PNG data is damaged ({error})")),
     };
     // 1. Whether there is room for its rows: the decoder has some of them, and what it makes of one.
     let header = decoder.read_header_info().map_err(damaged)?;
@@ -29,7 +29,7 @@ pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -
     let need_bytes = row_bytes.saturating_mul(8).saturating_add(u64::from(width) * 12);
     memory
         .allow(need_bytes)
-        .map_err(|too_large| format!("to decode its {width} x {height} pixels row by row {too_large}"))?;
+        .map_err(|why| Verdict::TooLarge(format!("to decode its {width} x {height} pixels row by row {why}")))?;
     // 2. The rows. Those of an interlaced picture come in seven passes, each pixel in one of them.
     let mut reader = decoder.read_info().map_err(damaged)?;
     let (colours, depth) = reader.output_color_type();
@@ -38,7 +38,7 @@ pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -
         ColorType::GrayscaleAlpha => 2,
         ColorType::Rgb => 3,
         ColorType::Rgba => 4,
-        ColorType::Indexed => return Err("its PNG data is damaged (it has no palette)".into()),
+        ColorType::Indexed => return Err(Verdict::Bad("its PNG data is damaged (it has no palette)".into())),
     };
     let bytes = if depth == BitDepth::Sixteen { 2 } else { 1 };
     let mut pixels = Vec::new();
@@ -61,7 +61,7 @@ pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -
     // 3. What is left, to the last chunk.
     drop(reader);
     loop {
-        let bytes = chunks.fill_buf().map_err(|error| error.to_string())?.len();
+        let bytes = chunks.fill_buf()?.len();
         if bytes == 0 {
             return Ok(());
         }
@@ -106,19 +106,22 @@ impl<R: Read> Chunks<R> {
     }
 
     /// Reads so many bytes behind what is to be handed out.
-    fn take(&mut self, bytes: usize) -> Result<usize, String> {
+    fn take(&mut self, bytes: usize) -> io::Result<usize> {
         let from = self.piece.len();
         self.piece.resize(from + bytes, 0);
         let found = read_up_to(&mut self.file, &mut self.piece[from..])?;
         self.at += found as u64;
         if found < bytes {
-            return Err(format!("the file is truncated: its PNG data ends at byte {}, before its last chunk", self.at));
+            let at = self.at;
+            return Err(io::Error::other(format!(
+                "the file is truncated: its PNG data ends at byte {at}, before its last chunk"
+            )));
         }
         Ok(from)
     }
 
     /// Makes the next piece: the signature, the head of a chunk, some of its data, or its checksum.
-    fn next(&mut self) -> Result<(), String> {
+    fn next(&mut self) -> io::Result<()> {
         self.piece.clear();
         self.handed_out = 0;
         if self.at == 0 {
@@ -135,7 +138,9 @@ impl<R: Read> Chunks<R> {
             let is_small = matches!(&name, b"IHDR" | b"PLTE" | b"tRNS" | b"IEND");
             if is_small && left > SMALL_BYTES_MAX {
                 let name = name.escape_ascii();
-                return Err(format!("its PNG data is damaged: the chunk {name} at byte {start} has {left} bytes"));
+                return Err(io::Error::other(format!(
+                    "its PNG data is damaged: the chunk {name} at byte {start} has {left} bytes"
+                )));
             }
             self.chunk = Chunk { name, start, left, checksum, is_wanted: is_small || &name == b"IDAT" };
         } else if self.chunk.left > 0 {
@@ -148,9 +153,9 @@ impl<R: Read> Chunks<R> {
             let Chunk { name, start, checksum, .. } = &self.chunk;
             if self.piece != checksum.clone().finalize().to_be_bytes() {
                 let name = name.escape_ascii();
-                return Err(format!(
+                return Err(io::Error::other(format!(
                     "its PNG data is damaged: the checksum of the chunk {name} at byte {start} is wrong"
-                ));
+                )));
             }
             self.ended = name == b"IEND";
             self.chunk.start = 0;
@@ -165,7 +170,7 @@ impl<R: Read> Chunks<R> {
 impl<R: Read> BufRead for Chunks<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.handed_out == self.piece.len() && !self.ended {
-            self.next().map_err(io::Error::other)?;
+            self.next()?;
         }
         Ok(&self.piece[self.handed_out..])
     }

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::command::gristmill;
+use crate::command::{answer, complaint, gristmill, word_count};
 
 const MEMORY: &str = "64MiB";
 /// One and a half of it.
@@ -140,7 +140,7 @@ fn small_files_take_no_more_memory_than_they_may() {
     write("wide.csv", [b"1,".repeat(5_999), b"1\n".to_vec()].concat().repeat(2));
     let group = Group::new();
     // What stands in the complaint; nothing of commands that end well.
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 31] = [
         (&["histogram", "large.png"], ""),
         (&["histogram", "behind.png.gz"], ""),
         (&["histogram", "behind.jpg.gz"], "behind.jpg.gz: cannot be decoded: it is read into memory whole"),
@@ -151,7 +151,30 @@ fn small_files_take_no_more_memory_than_they_may() {
             "the file is truncated: its 65535 x 65535 pixels take at least 16777216 bytes, and 16 of",
         ),
         (&["histogram", "zeros.bmp.gz"], "is no BMP, PNG or JPEG image"),
-        (&["histogram", "--skip-bad-files", "all", "large.jpg", "behind.png.gz"], ""),
+        (&["histogram", "--skip-bad-files", "all", "liar.jpg", "behind.png.gz"], ""),
+        // Memory is no fault of a file or of a record, so neither is set aside for it.
+        (
+            &["histogram", "--skip-bad-files", "all", "large.jpg", "behind.png.gz"],
+            "large.jpg: cannot be decoded: to decode",
+        ),
+        (
+            &["histogram", "--skip-bad-records", "9", "large.jpg", "behind.png.gz"],
+            "to decode its 8000 x 8000 pixels takes",
+        ),
+        (
+            &["histogram", "--skip-bad-files", "all", "behind.jpg.gz"],
+            "behind.jpg.gz: cannot be decoded: it is read into",
+        ),
+        (
+            &["word-count", "--skip-bad-files", "all", "a.xz", "down.csv"],
+            "cannot read a.xz: to decode its xz data takes",
+        ),
+        (&["word-count", "--skip-bad-files", "all", "a.zst", "down.csv"], "to decode its zstd data takes 64.0 MiB"),
+        (
+            &["kmeans", "-k", "2", "--skip-bad-files", "all", "large.npy.gz", "down.csv"],
+            "to keep its 5000000 x 10 numbers",
+        ),
+        (&["pca", "--skip-bad-files", "all", "ones.csv.gz"], "ones.csv.gz: to keep its numbers up to line"),
         (&["word-count", "a.zst"], "to decode its zstd data takes 64.0 MiB of memory, and a worker may take"),
         (&["word-count", "a.xz"], "to decode its xz data takes more than"),
         (&["kmeans", "-k", "2", "large.npy.gz"], "to keep its 5000000 x 10 numbers takes 381.5 MiB of memory"),
@@ -183,4 +206,26 @@ fn small_files_take_no_more_memory_than_they_may() {
         assert_eq!(status.success(), !stdout.is_empty(), "{arguments:?}: {status}: {complaint}");
         assert!(!complaint.contains("panicked") && !complaint.contains("SIGKILL"), "{arguments:?}: {complaint}");
     }
+}
+
+/// A good file that took more memory to decode than a worker had was set aside like a damaged one, so that its words were missing
+/// from the answer. Whether files are set aside makes no difference to how much memory there is for one.
+#[test]
+fn a_file_that_needs_more_memory_is_no_bad_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a.txt"), "one\n").expect("written");
+    fs::write(dir.path().join("b.xz"), xz()).expect("written");
+    let count = |options: [&str; 4]| {
+        let mut command = word_count(["--quiet", "--skip-bad-files", "all", "a.txt", "b.xz"]);
+        command.args(options).current_dir(dir.path());
+        command
+    };
+    for workers in ["1", "2"] {
+        let refused = complaint(&mut count(["--workers", workers, "--memory", "100MiB"]), 1);
+        assert!(refused.contains("cannot read b.xz: to decode its xz data takes more than"), "{refused}");
+        assert!(refused.contains("Raise --memory"), "{refused}");
+    }
+    // There is enough for one worker, and not for each of two.
+    let enough = ["--workers", "1", "--memory", "200MiB"];
+    assert_eq!(answer(&mut count(enough)), b"one\t1\nsome\t1\nwords\t1\n");
 }

@@ -202,7 +202,7 @@ impl std::error::Error for TooMuch {}
 
 impl From<TooMuch> for io::Error {
     fn from(error: TooMuch) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, error)
+        io::Error::new(io::ErrorKind::OutOfMemory, error)
     }
 }
 

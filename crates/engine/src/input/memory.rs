@@ -6,6 +6,8 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use rustix::io::Errno;
+
 /// A limit for what is made of input.
 ///
 /// ```
@@ -69,17 +71,24 @@ impl Memory {
     /// All that `from` gives.
     ///
     /// # Errors
-    /// It gives more than the limit; or what `from` says.
+    /// It gives more than the limit ([`OutOfMemory`](io::ErrorKind::OutOfMemory)); or what `from` says.
     pub fn read(self, from: impl Read) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         from.take(self.0.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > self.0 {
             let limit = shown(self.0);
             let what = format!("it is read into memory whole, and has more than the {limit} that it may take: {RAISE}");
-            return Err(io::Error::other(what));
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
         }
         Ok(bytes)
     }
+}
+
+/// Whether an error says that there is not enough of something for this run, which is no fault of the file at hand: memory that
+/// the job or the system does not give, or file descriptors.
+pub(crate) fn is_limit(error: &io::Error) -> bool {
+    let is_descriptors = |errno| matches!(Errno::from_raw_os_error(errno), Errno::MFILE | Errno::NFILE);
+    error.kind() == io::ErrorKind::OutOfMemory || error.raw_os_error().is_some_and(is_descriptors)
 }
 
 /// A number of bytes as people read it.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use gristmill_os::file_size::LimitIsAnError;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::{Asked, Error, Result};
-use crate::input::memory::Memory;
+use crate::input::memory::{Memory, is_limit};
 use crate::input::quotes::{self, State};
 use crate::input::records::Records;
 use crate::input::source::Source;
@@ -119,6 +119,45 @@ pub enum Verdict {
     OtherKind(String),
     /// It should be of the right kind, and cannot be read, and why.
     Bad(String),
+    /// To read it takes more than this job may take: what, how much, and how much it may. That is no fault of the file, so it is
+    /// an error even if bad files are set aside.
+    TooLarge(String),
+}
+
+impl Verdict {
+    /// The sentence about a file, unless that is fit.
+    fn error(self, path: &Path) -> Option<Error> {
+        match self {
+            Verdict::Fit => None,
+            Verdict::OtherKind(why) | Verdict::Bad(why) => Some(Error::Unfit { path: path.to_owned(), why }),
+            Verdict::TooLarge(why) => Some(Error::TooLarge { what: format!("{}: {why}", path.display()) }),
+        }
+    }
+
+    /// The same verdict, said in other words.
+    pub fn map(self, words: impl FnOnce(String) -> String) -> Verdict {
+        match self {
+            Verdict::Fit => Verdict::Fit,
+            Verdict::OtherKind(why) => Verdict::OtherKind(words(why)),
+            Verdict::Bad(why) => Verdict::Bad(words(why)),
+            Verdict::TooLarge(why) => Verdict::TooLarge(words(why)),
+        }
+    }
+}
+
+/// What is wrong with a file.
+impl From<String> for Verdict {
+    fn from(why: String) -> Verdict {
+        Verdict::Bad(why)
+    }
+}
+
+/// What was found when a file was read: a lack of memory or of file descriptors is no fault of the file.
+impl From<io::Error> for Verdict {
+    fn from(error: io::Error) -> Verdict {
+        let why = error.to_string();
+        if is_limit(&error) { Verdict::TooLarge(why) } else { Verdict::Bad(why) }
+    }
 }
 
 /// The sources of a job, and the files without a name that must stay open as long as it runs.
@@ -142,8 +181,7 @@ impl Look {
     pub fn set_aside(&self, path: &Path, error: Error, bad: &mut Vec<BadFile>) -> Result<()> {
         let limit = self.skip_bad_files;
         match error {
-            // These are not the fault of the file.
-            Error::Spool { .. } | Error::TooManyBadFiles { .. } | Error::Setting(_) => return Err(error),
+            error if error.is_limit() => return Err(error),
             error if limit == 0 => return Err(error),
             error if bad.len() >= limit as usize => {
                 return Err(Error::TooManyBadFiles { limit, last: error.to_string() });
@@ -286,9 +324,10 @@ impl Input {
             match look_at(source) {
                 Verdict::Fit => sources.push(source.clone()),
                 Verdict::OtherKind(_) if source.is_below => left_out.add(LeftOut::OtherKind, &source.name),
-                Verdict::OtherKind(why) | Verdict::Bad(why) => {
-                    let error = Error::Unfit { path: source.name.clone(), why };
-                    self.look.set_aside(&source.name, error, &mut bad)?;
+                verdict => {
+                    if let Some(error) = verdict.error(&source.name) {
+                        self.look.set_aside(&source.name, error, &mut bad)?;
+                    }
                 }
             }
         }
@@ -301,16 +340,16 @@ impl Input {
     }
 
     /// If bad files are set aside, calls `check` for each file, in processes of their own, and sets those aside of which it
-    /// says what is wrong with them.
+    /// says that they are bad.
     ///
     /// # Errors
     /// As [`Input::sift`].
-    pub fn check(&mut self, check: impl Fn(&Source) -> std::result::Result<(), String> + Sync) -> Result<()> {
+    pub fn check(&mut self, check: impl Fn(&Source) -> Verdict + Sync) -> Result<()> {
         if self.look.skip_bad_files == 0 {
             return Ok(());
         }
-        let found = bad_files::all(&self.open()?.sources, self.look.memory_bytes, |source| {
-            check(source).map_err(|why| Error::Unfit { path: source.name.clone(), why }.to_string())
+        let found = bad_files::all(&self.open()?.sources, self.look.memory_bytes, true, |source| {
+            check(source).error(&source.name).map_or(Ok(()), Err)
         })?;
         self.set_aside_those(&found)
     }
@@ -360,7 +399,7 @@ impl Input {
         let bytes = opened.sources.iter().map(|source| source.bytes).sum();
         look.news.tell(&InputNews::Checking { files: opened.sources.len(), bytes });
         let mut input = Input { entries: Vec::new(), look: look.clone(), opened: Some(opened) };
-        let found = bad_files::all(&input.open()?.sources, look.memory_bytes, bad_files::read_to_the_end)?;
+        let found = bad_files::all(&input.open()?.sources, look.memory_bytes, false, bad_files::read_to_the_end)?;
         input.set_aside_those(&found)?;
         input.open()
     }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::input::quotes::State;
 use crate::input::records::{Records, Scan};
 use crate::input::source::Content;
-use crate::input::split::Split;
+use crate::input::split::{Rejected, Split};
 use crate::input::tasks::{Part, Tasks};
 
 /// Bytes read at a time where the end of one record is looked for.
@@ -136,7 +136,7 @@ impl Reader {
         visit(&mut split);
         match split.rejected {
             None => Ok(()),
-            Some((offset, why)) => Err(Failure::Rejected { source: index, offset, why }),
+            Some(Rejected { offset, why, .. }) => Err(Failure::Rejected { source: index, offset, why }),
         }
     }
 

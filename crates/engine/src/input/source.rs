@@ -160,7 +160,8 @@ impl Source {
     ///
     /// # Errors
     /// The file cannot be opened. What is found to be damaged while it is read is an error of the kind
-    /// [`InvalidData`](io::ErrorKind::InvalidData) that says what.
+    /// [`InvalidData`](io::ErrorKind::InvalidData) that says what; one of the kind [`OutOfMemory`](io::ErrorKind::OutOfMemory)
+    /// says that decoding it takes more than it may.
     pub fn open(&self) -> io::Result<Box<dyn Read>> {
         match self.unpacked_from(0)? {
             Some(content) => Ok(Box::new(content)),

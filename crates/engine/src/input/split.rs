@@ -17,8 +17,17 @@ pub struct Split<'a> {
     pub(crate) reached: u64,
     pub(crate) state: &'a [u8],
     pub(crate) records: Records,
-    /// What was said first against it: about which byte of the file, and what.
-    pub(crate) rejected: Option<(u64, String)>,
+    /// What was said first against it.
+    pub(crate) rejected: Option<Rejected>,
+}
+
+/// What was said against a split.
+pub(crate) struct Rejected {
+    /// About which byte of the file.
+    pub offset: u64,
+    pub why: String,
+    /// It is not wrong, but needs more than the job may take.
+    pub is_too_large: bool,
 }
 
 impl Split<'_> {
@@ -112,12 +121,22 @@ impl Split<'_> {
     /// Ends the job, because the input is wrong and will not be right when it is read again. The error names the file,
     /// the line (of records that are lines) in which byte `at` of this split stands, and says `why`.
     pub fn reject(&mut self, at: usize, why: impl Display) {
+        self.refuse(at, why, false);
+    }
+
+    /// The same for input that is right and needs more than the job may take, of memory for example. It is never set aside
+    /// ([`Job::skip_bad_records`](crate::Job::skip_bad_records)): that is no fault of a record.
+    pub fn too_large(&mut self, at: usize, why: impl Display) {
+        self.refuse(at, why, true);
+    }
+
+    fn refuse(&mut self, at: usize, why: impl Display, is_too_large: bool) {
         self.rejected.get_or_insert_with(|| {
             let mut why = why.to_string();
             if why.is_empty() {
                 "the map function rejected it and gave no reason".clone_into(&mut why);
             }
-            (self.offset + at as u64, why)
+            Rejected { offset: self.offset + at as u64, why, is_too_large }
         });
     }
 }

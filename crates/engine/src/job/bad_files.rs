@@ -10,6 +10,7 @@ use gristmill_os::process::threads_in_this_process;
 
 use crate::data::datum::Bytes;
 use crate::error::{Asked, Error, Result};
+use crate::input::memory::{Memory, is_limit};
 use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
@@ -21,23 +22,30 @@ use crate::program::map_reduce::{Emit, MapReduce};
 /// Says of each file what is wrong with it, if anything is. Its input are the numbers of the files.
 struct Check<'s, C> {
     sources: &'s [Source],
+    /// It keeps what it makes of a file.
+    unpacks: bool,
     check: C,
 }
 
-impl<C: Fn(&Source) -> std::result::Result<(), String> + Sync> MapReduce for Check<'_, C> {
-    type Key = u32;
+impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
+    /// The number of a file, doubled; and one more if what is wrong with it is that there is too little memory for it.
+    type Key = u64;
     type Value = Bytes;
     const UNPACKS: bool = true;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, Bytes>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) {
         for number in split.bytes().as_chunks().0 {
             let number = u32::from_le_bytes(*number);
             let source = &self.sources[number as usize];
             // Of this file, and of what is made of it.
-            let memory = split.source().memory().share(2);
-            if let Err(why) = (self.check)(&source.clone().with_memory(TaskMemory { decoder: memory, unpack: memory }))
-            {
-                out.emit(number, why.as_bytes());
+            let memory = split.source().memory();
+            let memory = match self.unpacks {
+                true => TaskMemory { decoder: memory.share(2), unpack: memory.share(2) },
+                false => TaskMemory { decoder: memory, unpack: Memory::of(0) },
+            };
+            if let Err(error) = (self.check)(&source.clone().with_memory(memory)) {
+                let key = u64::from(number) * 2 + u64::from(error.is_limit());
+                out.emit(key, error.to_string().as_bytes());
             }
         }
     }
@@ -47,47 +55,82 @@ impl<C: Fn(&Source) -> std::result::Result<(), String> + Sync> MapReduce for Che
 const WORKER_BYTES: usize = 16 << 20;
 
 /// Calls `check` for all files, in processes of their own if this process can be forked; returns the numbers of those of which
-/// it says something, with what it says. A file that crashes it is among them. All of this within `memory_bytes`, if they are
-/// given.
+/// it says that they are bad, with what it says. A file that crashes it is among them. All of this within `memory_bytes`, if they
+/// are given, of which `check` takes some for what it makes of a file, if it `unpacks`.
+///
+/// # Errors
+/// A file needs more memory than there is for it, also when it is checked alone.
 pub(crate) fn all(
     sources: &[Source],
     memory_bytes: Option<usize>,
-    check: impl Fn(&Source) -> std::result::Result<(), String> + Sync,
+    unpacks: bool,
+    check: impl Fn(&Source) -> Result<()> + Sync,
 ) -> Result<HashMap<usize, String>> {
-    let numbers: Vec<u8> = (0..sources.len() as u32).flat_map(u32::to_le_bytes).collect();
-    let input = Input::bytes("the numbers of the files", &numbers)?;
-    let program = Check { sources, check };
-    let threads = threads_in_this_process().asked("counting the threads of this process")?;
-    let isolation = if threads > 1 { Isolation::Thread } else { Isolation::Process };
-    // As few tasks as keep all workers busy, and no more than that.
-    let split_bytes = 4 * (sources.len() as u64).div_ceil(4096);
-    let mut job = Job::new(&program, input).records(Records::Fixed(4)).split_bytes(split_bytes).sample(false);
-    if let Some(bytes) = memory_bytes {
-        // The job itself may be planned with fewer workers than there are processors.
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        job = job.memory(bytes).workers((bytes / WORKER_BYTES).clamp(1, processors.min(sources.len())));
+    let program = Check { sources, unpacks, check };
+    // The job itself may be planned with fewer workers than there are processors.
+    let processors = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
+    let workers = memory_bytes.map_or(processors, |bytes| (bytes / WORKER_BYTES).clamp(1, processors));
+    let mut found = program.run((0..sources.len() as u32).collect(), memory_bytes, workers)?;
+    if workers > 1 && !found.too_large.is_empty() {
+        let alone = program.run(found.too_large.into_keys().collect(), memory_bytes, 1)?;
+        found.bad.extend(alone.bad);
+        found.too_large = alone.too_large;
     }
-    // A file that crashes the check is a record that is set aside.
-    let (found, summary) = job.isolation(isolation).skip_bad_records(sources.len().min(1_000_000) as u32).run()?;
-    let mut bad: HashMap<usize, String> =
-        found.iter().map(|(number, why)| (number as usize, String::from_utf8_lossy(why).into_owned())).collect();
-    bad.extend(summary.bad_records.iter().map(|record| {
-        let number = (record.offset / 4) as usize;
-        let error = Error::Unfit { path: sources[number].name.clone(), why: record.cause.clone() };
-        (number, error.to_string())
-    }));
-    Ok(bad)
+    match found.too_large.into_iter().min() {
+        Some((_, what)) => Err(Error::TooLarge { what }),
+        None => Ok(found.bad.into_iter().map(|(number, why)| (number as usize, why)).collect()),
+    }
 }
 
-/// What is wrong with a file that cannot be read to its end.
-pub(crate) fn read_to_the_end(source: &Source) -> std::result::Result<(), String> {
+/// Files by their numbers, and what was said of each.
+struct Found {
+    bad: HashMap<u32, String>,
+    /// There was not enough memory for them.
+    too_large: HashMap<u32, String>,
+}
+
+impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
+    /// Checks the files with these numbers.
+    fn run(&self, numbers: Vec<u32>, memory_bytes: Option<usize>, workers: usize) -> Result<Found> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let input = Input::bytes("the numbers of the files", &bytes)?;
+        let threads = threads_in_this_process().asked("counting the threads of this process")?;
+        let isolation = if threads > 1 { Isolation::Thread } else { Isolation::Process };
+        // As few tasks as keep all workers busy, and no more than that.
+        let split_bytes = 4 * (numbers.len() as u64).div_ceil(4096);
+        let mut job = Job::new(self, input).records(Records::Fixed(4)).split_bytes(split_bytes).sample(false);
+        if let Some(bytes) = memory_bytes {
+            job = job.memory(bytes);
+        }
+        // A file that crashes the check is a record that is set aside.
+        let aside = numbers.len().min(1_000_000) as u32;
+        let (said, summary) = job.workers(workers).isolation(isolation).skip_bad_records(aside).run()?;
+        let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
+        for (key, what) in said.iter() {
+            let place = if key % 2 == 0 { &mut found.bad } else { &mut found.too_large };
+            place.insert((key / 2) as u32, String::from_utf8_lossy(what).into_owned());
+        }
+        found.bad.extend(summary.bad_records.iter().map(|record| {
+            let number = numbers[(record.offset / 4) as usize];
+            let error = Error::Unfit { path: self.sources[number as usize].name.clone(), why: record.cause.clone() };
+            (number, error.to_string())
+        }));
+        Ok(found)
+    }
+}
+
+/// Whether a file can be read to its end.
+///
+/// # Errors
+/// The one that a job would end with.
+pub(crate) fn read_to_the_end(source: &Source) -> Result<()> {
     let mut content = source.open().map_err(|error| error_of(source, 0, error))?;
     let (mut buffer, mut at) = (vec![0; 256 << 10], 0);
     loop {
         match content.read(&mut buffer) {
             Ok(0) if source.is_plain() && at < source.bytes => {
                 let path = source.name.clone();
-                return Err(Error::Truncated { path, expected: source.bytes, found: at }.to_string());
+                return Err(Error::Truncated { path, expected: source.bytes, found: at });
             }
             Ok(0) => return Ok(()),
             Ok(read) => at += read as u64,
@@ -97,11 +140,13 @@ pub(crate) fn read_to_the_end(source: &Source) -> std::result::Result<(), String
     }
 }
 
-/// The sentence that a job would end with.
-fn error_of(source: &Source, offset: u64, error: io::Error) -> String {
+/// What a job would end with.
+fn error_of(source: &Source, offset: u64, error: io::Error) -> Error {
     let path = source.name.clone();
-    match error.raw_os_error() {
-        Some(_) => Error::Read { path, offset, source: error }.to_string(),
-        None => Error::Compressed { path, offset, why: error.to_string() }.to_string(),
+    if error.raw_os_error().is_some() {
+        return Error::Read { path, offset, source: error };
     }
+    let is_limit = is_limit(&error);
+    let error = Error::Compressed { path, offset, why: error.to_string() };
+    if is_limit { Error::TooLarge { what: error.to_string() } } else { error }
 }

@@ -27,7 +27,7 @@ use crate::data::entry;
 use crate::exchange::lane::JobIsOver;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
-use crate::input::split::Split;
+use crate::input::split::{Rejected, Split};
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::worker::main_loop::Work;
 
@@ -51,8 +51,7 @@ pub(crate) struct Narrow<'w, J: MapReduce> {
 /// Why the map function did not come to its end.
 enum Failed {
     Panicked(Box<dyn Any + Send>),
-    /// Which byte of the file, and what about it.
-    Rejected(u64, String),
+    Rejected(Rejected),
 }
 
 impl<'w, J: MapReduce> Narrow<'w, J> {
@@ -119,6 +118,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
     fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
         let Work { shared, settings, .. } = *self.work;
         let whole = place_of(split);
+        let sets_aside = settings.skip_bad_records > 0;
         let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
         let mut scan = Scan::new(split.records, split.offset, State::default());
         let mut at = 0;
@@ -137,12 +137,12 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
             }
             match self.try_map(&mut record) {
                 Ok(()) => shared.end_place(self.slot),
-                Err(failed) if settings.skip_bad_records > 0 => self.leave_out(place, &failed),
-                Err(Failed::Panicked(panic)) => resume_unwind(panic),
-                Err(Failed::Rejected(offset, why)) => {
-                    split.rejected = Some((offset, why));
+                Err(Failed::Rejected(rejected)) if rejected.is_too_large || !sets_aside => {
+                    split.rejected = Some(rejected);
                     return;
                 }
+                Err(Failed::Panicked(panic)) if !sets_aside => resume_unwind(panic),
+                Err(failed) => self.leave_out(place, &failed),
             }
             self.apart.emit_into(buffer);
         }
@@ -157,7 +157,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
         QUIET.set(false);
         let failed = match (mapped, split.rejected.take()) {
             (Ok(()), None) => return Ok(()),
-            (Ok(()), Some((offset, why))) => Failed::Rejected(offset, why),
+            (Ok(()), Some(rejected)) => Failed::Rejected(rejected),
             (Err(panic), _) => Failed::Panicked(panic),
         };
         self.apart.clear();
@@ -170,7 +170,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
         work.shared.end_place(slot);
         let cause = match failed {
             Failed::Panicked(panic) => panic_message(&**panic),
-            Failed::Rejected(_, why) => why.clone(),
+            Failed::Rejected(rejected) => rejected.why.clone(),
         };
         self.found.push(work.shared, slot, place, &cause, || wait(work, slot));
     }
