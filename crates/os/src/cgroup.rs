@@ -1,4 +1,4 @@
-//! The memory cgroup this process lives in: how much memory it leaves, how often it killed.
+//! The cgroups this process lives in: how much memory and processor time they leave, how often they killed.
 //!
 //! Both generations of cgroups are read, where distributions and container engines mount them. A
 //! limit may be set on any ancestor, so limits are looked up from the process's own directory to
@@ -35,17 +35,49 @@ const V2: Generation = Generation {
     kills: "memory.events",
 };
 
+/// The tightest limit, in bytes. `None` without one.
+pub fn memory_limit_bytes() -> Option<u64> {
+    let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
+    directories(generation.mount, &path).iter().filter_map(|dir| limit_in(generation, dir)).min()
+}
+
+fn limit_in(generation: &Generation, dir: &Path) -> Option<u64> {
+    // An unlimited cgroup says "max" in v2, which is no number, and almost 2^63 in v1.
+    fs::read_to_string(dir.join(generation.limit)).ok()?.trim().parse::<u64>().ok().filter(|&limit| limit < 1 << 62)
+}
+
+/// How many processors the tightest quota of time is worth. `None` without one.
+pub fn processors_quota() -> Option<f64> {
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let (is_v1, path) = own_path(&text, "cpu")?;
+    let mount = if is_v1 { "/sys/fs/cgroup/cpu" } else { V2.mount };
+    directories(mount, &path).iter().filter_map(|dir| quota_in(is_v1, dir)).min_by(f64::total_cmp)
+}
+
+fn quota_in(is_v1: bool, dir: &Path) -> Option<f64> {
+    let read = |name| fs::read_to_string(dir.join(name)).ok();
+    // Unlimited is "max 100000" in v2, and a quota of -1 in v1.
+    let (quota, period) = if is_v1 {
+        (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+    } else {
+        let both = read("cpu.max")?;
+        let (quota, period) = both.trim().split_once(' ')?;
+        (quota.to_owned(), period.to_owned())
+    };
+    let number = |text: String| text.trim().parse::<f64>().ok().filter(|number| *number > 0.0);
+    Some(number(quota)? / number(period)?)
+}
+
 /// How many more bytes the tightest limit allows, counting as free the file cache that the kernel
 /// drops first. `None` without a limit.
 pub fn memory_left_bytes() -> Option<u64> {
     let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
-    directories(generation, &path).iter().filter_map(|dir| left_in(generation, dir)).min()
+    directories(generation.mount, &path).iter().filter_map(|dir| left_in(generation, dir)).min()
 }
 
 fn left_in(generation: &Generation, dir: &Path) -> Option<u64> {
     let number = |name| fs::read_to_string(dir.join(name)).ok()?.trim().parse::<u64>().ok();
-    // An unlimited cgroup says "max" in v2, which is no number, and almost 2^63 in v1.
-    let limit = number(generation.limit).filter(|&limit| limit < 1 << 62)?;
+    let limit = limit_in(generation, dir)?;
     let usage = number(generation.usage)?;
     let stat = fs::read_to_string(dir.join("memory.stat")).unwrap_or_default();
     let reclaimable = field(&stat, generation.reclaimable).unwrap_or(0);
@@ -64,7 +96,7 @@ pub fn oom_kills() -> Option<u64> {
 fn oom_counter() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let cgroup = own_cgroup(&own).into_iter().flat_map(|(generation, path)| {
-        directories(generation, &path).into_iter().map(|dir| dir.join(generation.kills))
+        directories(generation.mount, &path).into_iter().map(|dir| dir.join(generation.kills))
     });
     cgroup
         .chain([PathBuf::from("/proc/vmstat")])
@@ -72,9 +104,15 @@ fn oom_counter() -> Option<PathBuf> {
 }
 
 /// The generation that governs memory, and this process's path in it, from `/proc/self/cgroup`.
-///
-/// With both mounted (a hybrid system) memory belongs to v1 if v1 lists it.
 fn own_cgroup(proc_self_cgroup: &str) -> Option<(&'static Generation, String)> {
+    let (is_v1, path) = own_path(proc_self_cgroup, "memory")?;
+    Some((if is_v1 { &V1 } else { &V2 }, path))
+}
+
+/// Whether `controller` belongs to v1, and this process's path in its hierarchy.
+///
+/// With both mounted (a hybrid system) a controller belongs to v1 if v1 lists it.
+fn own_path(proc_self_cgroup: &str, controller: &str) -> Option<(bool, String)> {
     // Each line is `hierarchy:controllers:path`; v2 is hierarchy 0 and names no controllers.
     let lines = || {
         proc_self_cgroup.lines().filter_map(|line| {
@@ -82,14 +120,14 @@ fn own_cgroup(proc_self_cgroup: &str) -> Option<(&'static Generation, String)> {
             Some((parts.next()?, parts.next()?, parts.next()?))
         })
     };
-    let v1 = lines().find(|(_, controllers, _)| controllers.split(',').any(|name| name == "memory"));
+    let v1 = lines().find(|(_, controllers, _)| controllers.split(',').any(|name| name == controller));
     let v2 = lines().find(|&(hierarchy, controllers, _)| hierarchy == "0" && controllers.is_empty());
-    v1.map(|(_, _, path)| (&V1, path.to_owned())).or(v2.map(|(_, _, path)| (&V2, path.to_owned())))
+    v1.map(|(_, _, path)| (true, path.to_owned())).or(v2.map(|(_, _, path)| (false, path.to_owned())))
 }
 
 /// The directory at `path` below the mount point and its ancestors, innermost first.
-fn directories(generation: &Generation, path: &str) -> Vec<PathBuf> {
-    let mount = Path::new(generation.mount);
+fn directories(mount: &str, path: &str) -> Vec<PathBuf> {
+    let mount = Path::new(mount);
     let own = mount.join(path.trim_start_matches('/'));
     own.ancestors().take_while(|dir| dir.starts_with(mount)).map(Path::to_owned).collect()
 }
@@ -119,8 +157,26 @@ mod tests {
     #[test]
     fn limits_are_looked_up_to_the_mount_point_and_no_further() {
         let expected = ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"];
-        assert_eq!(directories(&V2, "/a/b"), expected.map(PathBuf::from));
-        assert_eq!(directories(&V2, "/"), [PathBuf::from("/sys/fs/cgroup/")]);
+        assert_eq!(directories(V2.mount, "/a/b"), expected.map(PathBuf::from));
+        assert_eq!(directories(V2.mount, "/"), [PathBuf::from("/sys/fs/cgroup/")]);
+    }
+
+    #[test]
+    fn a_quota_is_worth_processors_in_both_generations() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name, text| fs::write(dir.path().join(name), text).unwrap();
+        assert_eq!(quota_in(true, dir.path()), None);
+        write("cpu.cfs_quota_us", "250000\n");
+        write("cpu.cfs_period_us", "100000\n");
+        assert_eq!(quota_in(true, dir.path()), Some(2.5));
+        write("cpu.cfs_quota_us", "-1\n");
+        assert_eq!(quota_in(true, dir.path()), None);
+        write("cpu.max", "50000 100000\n");
+        assert_eq!(quota_in(false, dir.path()), Some(0.5));
+        for text in ["max 100000\n", "1\n", "", "1 0\n", "0 100000", "x y"] {
+            write("cpu.max", text);
+            assert_eq!(quota_in(false, dir.path()), None, "{text}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
 //! - [`memory`]: huge pages for what belongs to one process alone;
 //! - [`standard`]: which of the three standard streams were open at the start;
+//! - [`perf`]: counters of the kernel and of the processor;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
 //! - [`allocations`]: what a thread has asked the allocator for;
 //! - [`clock`]: one time for all processes;
@@ -33,6 +34,7 @@ pub mod futex;
 pub mod machine;
 pub mod memory;
 mod pagemap;
+pub mod perf;
 mod private;
 pub mod process;
 mod region;

@@ -50,6 +50,39 @@ pub fn memory_available_bytes() -> io::Result<u64> {
     Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
 }
 
+/// The tightest limit of memory of this process's cgroups, in bytes; `None` without one.
+pub fn memory_limit_bytes() -> Option<u64> {
+    cgroup::memory_limit_bytes()
+}
+
+/// How many processors the time that this process's cgroups grant is worth (2.5: two and a half); `None` without a limit.
+pub fn processors_quota() -> Option<f64> {
+    cgroup::processors_quota()
+}
+
+/// The name that a hypervisor gives itself, such as `KVMKVMKVM`. `None` on bare metal, and where the processor does not tell.
+pub fn hypervisor() -> Option<String> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        const IS_GUEST: u32 = 1 << 31;
+        // In newer compilers these functions are safe.
+        #[allow(unused_unsafe)]
+        // SAFETY: every x86-64 processor has this instruction and leaf 1; a guest has leaf 0x4000_0000.
+        unsafe {
+            if __cpuid(1).ecx & IS_GUEST == 0 {
+                return None;
+            }
+            let named = __cpuid(0x4000_0000);
+            let bytes = [named.ebx, named.ecx, named.edx].map(u32::to_le_bytes).concat();
+            let name = String::from_utf8_lossy(&bytes);
+            Some(name.trim_matches(['\0', ' ']).to_owned())
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
 fn mem_available_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
@@ -81,12 +114,18 @@ fn nodes_in(dir: &Path) -> Vec<Vec<usize>> {
     nodes.into_iter().map(|(_, cpus)| cpus).collect()
 }
 
-/// Reads the kernel's notation for sets of processors, such as `0-3,8`. `None` when it is not one.
-fn cpu_list(text: &str) -> Option<Vec<usize>> {
+/// Reads the kernel's notation for sets of processors or nodes, such as `0-3,8`. `None` when it is not one, or when a number is
+/// beyond those of any machine.
+pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
+    const END: usize = 1 << 16;
     let mut cpus = Vec::new();
     for range in text.trim().split(',').filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?);
+        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+        if last >= END || cpus.len() >= END {
+            return None;
+        }
+        cpus.extend(first..=last);
     }
     Some(cpus)
 }
@@ -111,15 +150,15 @@ fn cache_bytes(dir: &Path, level: &str) -> Option<usize> {
     })
 }
 
-/// Reads a size such as `2048K`.
-fn size_bytes(text: &str) -> Option<usize> {
+/// Reads the kernel's notation for the size of a cache, such as `2048K`.
+pub fn size_bytes(text: &str) -> Option<usize> {
     let text = text.trim();
     let (digits, unit) = match text.strip_suffix(['K', 'M']) {
         Some(digits) if text.ends_with('K') => (digits, 1 << 10),
         Some(digits) => (digits, 1 << 20),
         None => (text, 1),
     };
-    Some(digits.parse::<usize>().ok()? * unit)
+    digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
 #[cfg(test)]
@@ -132,6 +171,8 @@ mod tests {
         assert_eq!(cpu_list("5\n"), Some(vec![5]));
         assert_eq!(cpu_list("\n"), Some(vec![]));
         assert_eq!(cpu_list("0-x"), None);
+        // A file that is none of the kernel's would have filled the memory.
+        assert_eq!(cpu_list("0-99999999999"), None);
     }
 
     #[test]
@@ -140,6 +181,7 @@ mod tests {
         assert_eq!(size_bytes("32M"), Some(32 << 20));
         assert_eq!(size_bytes("512"), Some(512));
         assert_eq!(size_bytes("many"), None);
+        assert_eq!(size_bytes("99999999999999999K"), None);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! Counters of the kernel and of the processor (`perf_event_open`).
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Cycles of the processor.
+    Cycles,
+    /// Instructions of the processor.
+    Instructions,
+    /// Accesses that the last cache did not have.
+    CacheMisses,
+    /// Nanoseconds on a processor; counted by the kernel.
+    TaskClock,
+    /// Page faults; counted by the kernel.
+    PageFaults,
+    /// Context switches; counted by the kernel.
+    ContextSwitches,
+    /// Moves from one processor to another; counted by the kernel.
+    Migrations,
+    /// A tracepoint, by the number in its file `id`.
+    Tracepoint(u64),
+}
+
+/// Where it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Outside of the kernel only, which needs fewer rights.
+    User,
+    /// In the kernel, too.
+    All,
+}
+
+impl Event {
+    /// `type` and `config` of the kernel's interface.
+    fn numbers(self) -> (u32, u64) {
+        const HARDWARE: u32 = 0;
+        const SOFTWARE: u32 = 1;
+        const TRACEPOINT: u32 = 2;
+        match self {
+            Event::Cycles => (HARDWARE, 0),
+            Event::Instructions => (HARDWARE, 1),
+            Event::CacheMisses => (HARDWARE, 3),
+            Event::TaskClock => (SOFTWARE, 1),
+            Event::PageFaults => (SOFTWARE, 2),
+            Event::ContextSwitches => (SOFTWARE, 3),
+            Event::Migrations => (SOFTWARE, 4),
+            Event::Tracepoint(id) => (TRACEPOINT, id),
+        }
+    }
+}
+
+/// A running counter of the calling thread, and of threads and processes that it starts from now on.
+///
+/// ```
+/// use gristmill_os::perf::{Counter, Event, Space};
+///
+/// // A sandbox may forbid it.
+/// if let Ok(counter) = Counter::start(Event::PageFaults, Space::User) {
+///     let pages = vec![1_u8; 1 << 20];
+///     assert!(counter.count()? <= 1 << 20);
+///     # drop(pages);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Counter(File);
+
+/// `struct perf_event_attr`, as its first version had it (64 bytes): the kernel takes what is missing as zero.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint: u32,
+    address: u64,
+}
+
+const SIZE: usize = 64;
+const _: () = assert!(size_of::<Attributes>() == SIZE);
+
+/// Bits of `flags`.
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+/// `PERF_FLAG_FD_CLOEXEC`
+const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+
+impl Counter {
+    /// Starts to count.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` or `EOPNOTSUPP` where the machine has no such counter (virtual machines seldom have those of the processor),
+    /// `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
+    pub fn start(event: Event, space: Space) -> io::Result<Counter> {
+        let (kind, config) = event.numbers();
+        let flags = match space {
+            Space::User => INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            Space::All => INHERIT,
+        };
+        let attributes = Attributes { kind, size: SIZE as u32, config, flags, ..Attributes::default() };
+        let (this_thread, any_processor, no_group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
+        // SAFETY: the kernel reads `size` bytes from the pointer, which is as many as there are, and writes nothing.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw const attributes,
+                this_thread,
+                any_processor,
+                no_group,
+                CLOSE_ON_EXEC,
+            )
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for us.
+        Ok(Counter(File::from(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })))
+    }
+
+    /// The count so far; that of a process that was started joins it when the process has ended.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel gives no number.
+    pub fn count(&self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        (&self.0).read_exact(&mut bytes)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_of_the_kernel_counts_or_says_why_not() {
+        match Counter::start(Event::PageFaults, Space::User) {
+            Ok(counter) => {
+                let before = counter.count().unwrap();
+                let pages = std::hint::black_box(vec![1_u8; 64 << 20]);
+                assert!(counter.count().unwrap() > before, "64 MiB took no page fault");
+                drop(pages);
+            }
+            Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+        }
+    }
+
+    #[test]
+    fn an_event_that_there_is_not_is_an_error() {
+        assert!(Counter::start(Event::Tracepoint(u64::MAX), Space::All).is_err());
+    }
+}
