@@ -36,6 +36,7 @@ mod inputs;
 mod job_options;
 mod kmeans;
 mod linear_regression;
+mod machine;
 mod matrix_multiply;
 mod messages;
 mod output;
@@ -95,6 +96,7 @@ enum Program {
     Terasort(terasort::Terasort),
     Generate(generate::Generate),
     Experiment(experiment::Experiment),
+    Machine(machine::Machine),
     #[command(hide = true)]
     HandOver(experiment::HandOver),
 }
@@ -125,6 +127,7 @@ fn main() -> ExitCode {
         Program::Terasort(terasort) => terasort.run(),
         Program::Generate(generate) => generate.run(),
         Program::Experiment(experiment) => experiment.run(),
+        Program::Machine(machine) => machine.run(),
         Program::HandOver(hand_over) => hand_over.run(),
     };
     match outcome {

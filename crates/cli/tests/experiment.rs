@@ -1,6 +1,8 @@
 //! `gristmill experiment`: the report holds every comparison, and says what the rows of the runs say.
 
 mod command;
+#[path = "experiment/machine.rs"]
+mod machine;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -55,6 +55,7 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Begins now.
     pub fn start() -> Watch {
         Watch { clocks: Clocks::now(), own: own_time(), began: Instant::now() }
     }
@@ -65,6 +66,7 @@ impl Watch {
         Some(now.load_since(self.clocks.as_ref()?, wall, own))
     }
 
+    /// The time since the start.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }

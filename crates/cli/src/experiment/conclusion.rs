@@ -3,9 +3,9 @@
 use super::Time;
 use super::chart::{self, Bar};
 use super::comparison::{Comparison, Topic};
-use super::load::Load;
 use super::tally::{Tally, Verdict};
 use super::trial::{Measure, Trial};
+use gristmill_counters::load::Load;
 
 /// The plan shall be at most this much slower than the best fixed strategy.
 const PLAN_TOLERANCE: f64 = 0.03;

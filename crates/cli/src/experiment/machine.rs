@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use gristmill_os::machine::{cpus_allowed, l2_cache_bytes};
-
-use super::load::pressure;
+use gristmill_counters::card::Card;
+use gristmill_counters::load::pressure;
+use gristmill_os::machine::l2_cache_bytes;
 
 /// A machine, in words.
 pub struct Machine {
@@ -16,24 +16,23 @@ pub struct Machine {
 impl Machine {
     /// The one that runs this.
     pub fn here() -> Machine {
-        let processors = cpus_allowed().map_or(1, |cpus| cpus.len());
+        let card = Card::here();
+        let processors = card.topology.allowed.len().max(1);
         let line = |path: &str, name: &str| -> Option<String> {
             let text = fs::read_to_string(path).ok()?;
             let line = text.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
         };
         let unknown = || "unknown".to_owned();
-        let memory = line("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse().ok());
-        let system = rustix::system::uname();
         let facts = vec![
-            ("Processor", line("/proc/cpuinfo", "model name").unwrap_or_else(unknown)),
+            ("Processor", card.model.unwrap_or_else(unknown)),
             ("Processors used", processors.to_string()),
             (
                 "Second-level cache",
                 l2_cache_bytes().map_or_else(unknown, |bytes| indicatif::BinaryBytes(bytes as u64).to_string()),
             ),
-            ("Memory", memory.map_or_else(unknown, |kib: u64| indicatif::BinaryBytes(kib << 10).to_string())),
-            ("Kernel", format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy())),
+            ("Memory", card.memory.total_bytes.map_or_else(unknown, |bytes| indicatif::BinaryBytes(bytes).to_string())),
+            ("Kernel", card.kernel),
             ("Gristmill", env!("CARGO_PKG_VERSION").to_owned()),
             ("Date", humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()),
             (

@@ -4,7 +4,7 @@
 //!  comparison   what is compared: strategies of one choice, each a few arguments
 //!  application  on what: a subcommand and its input
 //!  trial        runs them as processes of this same program, in turn, round after round
-//!  load         what other programs took of the processors meanwhile; such rounds are repeated
+//!               (what others took of the processors meanwhile: `gristmill_counters::load`)
 //!  tally        medians, quartiles, and which is fastest
 //!  report       a page to read, with a chart for each application and each comparison; rows of all runs as CSV
 //!    conclusion   one sentence per comparison
@@ -19,7 +19,6 @@ mod chart;
 mod comparison;
 mod conclusion;
 mod hand_over;
-mod load;
 mod machine;
 mod report;
 mod shell;

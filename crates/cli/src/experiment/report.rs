@@ -8,10 +8,10 @@ use super::application::Application;
 use super::chart::{escape, milliseconds};
 use super::comparison::{Comparison, Topic};
 use super::conclusion::{Judged, conclusion, of_start_up, taken};
-use super::load::{Load, SHARE_MAX};
 use super::machine::Machine;
 use super::trial::{Measure, Trial};
 use crate::generate::Size;
+use gristmill_counters::load::{Load, SHARE_MAX};
 
 /// The circumstances.
 pub struct About<'e> {

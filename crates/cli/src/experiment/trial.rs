@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::application::Application;
 use super::comparison::{Comparison, Variant};
-use super::load::{Load, Watch};
 use super::tally::Tally;
 use crate::failure::Failure;
+use gristmill_counters::load::{Load, Watch};
 
 /// One comparison on one application.
 pub struct Trial<'e> {

@@ -1,0 +1,237 @@
+//! The ceilings of a machine: how many bytes a second it moves at best, for each number of threads.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::card::Card;
+use crate::load::{Load, Watch};
+use crate::storage::Sample;
+use crate::stream;
+use crate::units;
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Bytes of each of three arrays.
+    pub array_bytes: u64,
+    /// What is wrong with that, if something is.
+    pub array_note: Option<String>,
+    /// Bytes of the file for page cache and disk.
+    pub file_bytes: u64,
+    /// How often each kernel runs; the best counts.
+    pub passes: usize,
+    /// The processors of each measurement, one thread each.
+    pub processors: Vec<Vec<usize>>,
+    /// Where the file is made.
+    pub folder: PathBuf,
+}
+
+/// What was measured, and when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ceilings {
+    /// Seconds since 1970.
+    pub at: u64,
+    /// Bytes of each array.
+    pub array_bytes: u64,
+    /// A row for each number of threads.
+    pub rows: Vec<Row>,
+    /// Bytes a second that one thread writes to the disk.
+    pub disk_write: Option<f64>,
+    /// What could not be measured, or is not what it seems.
+    pub notes: Vec<String>,
+}
+
+/// Bytes a second with one number of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Row {
+    /// How many threads, each on a processor of its own.
+    pub threads: usize,
+    /// Reading memory.
+    pub read: f64,
+    /// Copying memory.
+    pub copy: f64,
+    /// Triad of STREAM.
+    pub triad: f64,
+    /// Reading a file that the page cache has.
+    pub page_cache: Option<f64>,
+    /// Reading a file that the page cache has not.
+    pub disk_read: Option<f64>,
+}
+
+/// Arrays where the size of the caches is not known.
+const ARRAY_BYTES_DEFAULT: u64 = 128 << 20;
+/// STREAM's rule.
+const TIMES_CACHE: u64 = 4;
+const FILE_BYTES: u64 = 128 << 20;
+
+impl Plan {
+    /// What suits the machine: arrays of four times the caches of the last level, as long as the three fit into half of the memory.
+    pub fn new(card: &Card, folder: &Path) -> Plan {
+        let wanted = card.topology.last_level_bytes().map(|bytes| bytes.saturating_mul(TIMES_CACHE));
+        let limits = [card.memory.available_bytes, card.memory.limit_bytes];
+        let memory = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let array_bytes = wanted.unwrap_or(ARRAY_BYTES_DEFAULT).max(stream::BLOCK_BYTES).min(memory / 6);
+        let shown = units::bytes(array_bytes);
+        let array_note = match wanted {
+            None => Some(format!(
+                "the machine does not tell how large its caches are: arrays of {shown} may partly lie in them"
+            )),
+            Some(wanted) if array_bytes < wanted => Some(format!(
+                "arrays have {shown}, less than four times the last-level caches, because more does not fit into memory: \
+                 caches make the rates higher than those of memory"
+            )),
+            Some(_) => None,
+        };
+        Plan {
+            array_bytes,
+            array_note,
+            file_bytes: FILE_BYTES.min(memory / 8),
+            passes: 10,
+            processors: counts(card.topology.allowed.len()).into_iter().map(|count| chosen(card, count)).collect(),
+            folder: folder.to_owned(),
+        }
+    }
+}
+
+/// 1, 2, 4 and so on, and the most.
+fn counts(most: usize) -> Vec<usize> {
+    let mut counts: Vec<usize> =
+        std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|count| *count < most).collect();
+    counts.push(most.max(1));
+    counts
+}
+
+/// Processors for so many threads: each on a core of its own, as long as there are cores.
+fn chosen(card: &Card, count: usize) -> Vec<usize> {
+    let topology = &card.topology;
+    let first_of_core = |cpu: &usize| {
+        let processor = topology.processors.iter().find(|processor| processor.number == *cpu);
+        processor.is_none_or(|processor| {
+            processor.siblings.iter().find(|other| topology.allowed.contains(other)) == Some(cpu)
+        })
+    };
+    let (first, second): (Vec<usize>, Vec<usize>) = topology.allowed.iter().partition(|cpu| first_of_core(cpu));
+    first.into_iter().chain(second).take(count).collect()
+}
+
+impl Ceilings {
+    /// Measures; calls `begins` before each part, with what it is.
+    pub fn measure(plan: &Plan, mut begins: impl FnMut(&str)) -> Ceilings {
+        let mut notes: Vec<String> = plan.array_note.iter().cloned().collect();
+        if cfg!(debug_assertions) {
+            notes.push("measured by a program that was not optimised: the rates of memory may be too low".to_owned());
+        }
+        begins("memory");
+        let watch = Watch::start();
+        let mut rows: Vec<Row> = plan
+            .processors
+            .iter()
+            .filter(|processors| !processors.is_empty())
+            .map(|processors| {
+                let rates = stream::measure(processors, plan.array_bytes, plan.passes);
+                let stream::Rates { read, copy, triad } = rates;
+                Row { threads: processors.len(), read, copy, triad, ..Row::default() }
+            })
+            .collect();
+        if let Some(load) = watch.load().filter(Load::disturbs) {
+            let (share, stolen) = (load.foreign * 100.0, load.stolen * 100.0);
+            notes.push(format!(
+                "other programs took {share:.0} % of the processors meanwhile (stolen by the host: {stolen:.0} %), so the rates of \
+                 memory may be too low"
+            ));
+        }
+        begins("page cache and disk");
+        let folder = plan.folder.display();
+        let mut disk_write = None;
+        match Sample::write(&plan.folder, plan.file_bytes) {
+            Ok(sample) => {
+                if sample.is_memory() {
+                    notes.push(format!(
+                        "{folder} lies in memory, so there is no disk to measure (choose another folder with --dir)"
+                    ));
+                } else {
+                    disk_write = Some(sample.write);
+                }
+                for (row, processors) in rows.iter_mut().zip(&plan.processors) {
+                    // The disk comes first: it leaves the file in the page cache.
+                    let disk = if sample.is_memory() { Ok(None) } else { sample.from_disk(processors).map(Some) };
+                    match disk.and_then(|disk| Ok((disk, sample.cached(processors, plan.passes)?))) {
+                        Ok((disk, cached)) => (row.disk_read, row.page_cache) = (disk, Some(cached)),
+                        Err(error) => {
+                            notes.push(format!("page cache and disk, {} threads: {folder}: {error}", row.threads))
+                        }
+                    }
+                }
+            }
+            Err(error) => notes.push(format!("page cache and disk were not measured: {folder}: {error}")),
+        }
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Ceilings { at, array_bytes: plan.array_bytes, rows, disk_write, notes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+    use crate::topology::{Cache, Processor, Topology};
+
+    fn card(processors: usize, cache: Option<u64>, available: u64) -> Card {
+        let half = processors / 2;
+        let processor = |number| Processor {
+            number,
+            package: 0,
+            siblings: vec![number % half.max(1), number % half.max(1) + half],
+            capacity: 1024,
+        };
+        let allowed: Vec<usize> = (0..processors).collect();
+        let cache = cache.map(|bytes| Cache { level: 3, bytes, processors: allowed.clone() });
+        let topology = Topology {
+            processors: (0..processors).map(processor).collect(),
+            allowed,
+            caches: cache.into_iter().collect(),
+            ..Topology::default()
+        };
+        Card { topology, memory: Memory { available_bytes: Some(available), ..Memory::default() }, ..Card::default() }
+    }
+
+    #[test]
+    fn arrays_are_four_times_the_caches_where_memory_allows() {
+        let folder = Path::new("/tmp");
+        let plan = Plan::new(&card(2, Some(32 << 20), 8 << 30), folder);
+        assert_eq!((plan.array_bytes, plan.array_note), (128 << 20, None));
+        let plan = Plan::new(&card(2, Some(512 << 20), 1 << 30), folder);
+        assert!(
+            plan.array_bytes < 1 << 30 && plan.array_note.is_some_and(|note| note.contains("less than four times"))
+        );
+        let plan = Plan::new(&card(2, None, 8 << 30), folder);
+        assert!(plan.array_note.is_some_and(|note| note.contains("does not tell")));
+    }
+
+    #[test]
+    fn threads_double_and_take_a_core_each_first() {
+        let plan = Plan::new(&card(12, Some(1 << 20), 8 << 30), Path::new("/tmp"));
+        let counts: Vec<usize> = plan.processors.iter().map(Vec::len).collect();
+        assert_eq!(counts, [1, 2, 4, 8, 12]);
+        assert_eq!(plan.processors[3], [0, 1, 2, 3, 4, 5, 6, 7]);
+        // Where the first thread of each core is not the first in number.
+        let mut odd = card(4, None, 8 << 30);
+        odd.topology.processors[1].siblings = vec![0, 1];
+        odd.topology.processors[0].siblings = vec![0, 1];
+        odd.topology.processors[2].siblings = vec![2, 3];
+        odd.topology.processors[3].siblings = vec![2, 3];
+        assert_eq!(Plan::new(&odd, Path::new("/tmp")).processors[1], [0, 2]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_leaves_the_rest() {
+        let mut plan = Plan::new(&card(2, Some(1 << 10), 8 << 30), Path::new("/nowhere"));
+        (plan.array_bytes, plan.passes, plan.processors) = (1, 1, vec![vec![0]]);
+        let ceilings = Ceilings::measure(&plan, |_| {});
+        assert!(ceilings.rows[0].read > 0.0 && ceilings.rows[0].page_cache.is_none());
+        assert!(ceilings.notes.iter().any(|note| note.contains("/nowhere")), "{:?}", ceilings.notes);
+        plan.folder = std::env::temp_dir();
+        plan.file_bytes = 1 << 20;
+        assert!(Ceilings::measure(&plan, |_| {}).rows[0].page_cache.is_some());
+    }
+}

@@ -1,0 +1,106 @@
+//! Memory: how much there is, who limits it, and in pages of which sizes it comes.
+
+use crate::files::{Files, field};
+
+/// The memory of a machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// What the kernel manages.
+    pub total_bytes: Option<u64>,
+    /// What could be filled now without swapping.
+    pub available_bytes: Option<u64>,
+    /// Swap space.
+    pub swap_bytes: Option<u64>,
+    /// The tightest limit of this process's cgroups.
+    pub limit_bytes: Option<u64>,
+    /// When the kernel uses huge pages by itself: `always`, `madvise` (on request) or `never`.
+    pub transparent: Option<String>,
+    /// The same for memory that processes share.
+    pub transparent_shared: Option<String>,
+    /// Huge pages set aside: the size of one, how many, and how many of these are free.
+    pub reserved: Vec<Reserved>,
+}
+
+/// Huge pages of one size that were set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// The size of one.
+    pub page_bytes: u64,
+    /// How many there are.
+    pub pages: u64,
+    /// How many of these are free.
+    pub free: u64,
+}
+
+/// Sizes of huge pages that some architecture has.
+const HUGE_KIB: [u64; 9] = [64, 512, 1024, 2048, 16 << 10, 32 << 10, 512 << 10, 1 << 20, 16 << 20];
+
+impl Memory {
+    /// Reads it; the limit is asked for elsewhere, because it stands in a folder of the cgroup.
+    pub fn read(files: Files<'_>, limit_bytes: Option<u64>) -> Memory {
+        let meminfo = files("/proc/meminfo").unwrap_or_default();
+        let bytes =
+            |name: &str| field(&meminfo, name)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024);
+        let chosen = |name: &str| {
+            // always [madvise] never
+            let text = files(&format!("/sys/kernel/mm/transparent_hugepage/{name}"))?;
+            let (_, rest) = text.split_once('[')?;
+            Some(rest.split_once(']')?.0.to_owned())
+        };
+        let reserved = HUGE_KIB.into_iter().filter_map(|kib| {
+            let count = |name: &str| {
+                files(&format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/{name}"))?.trim().parse::<u64>().ok()
+            };
+            let pages = count("nr_hugepages").filter(|pages| *pages > 0)?;
+            Some(Reserved { page_bytes: kib << 10, pages, free: count("free_hugepages").unwrap_or(0) })
+        });
+        Memory {
+            total_bytes: bytes("MemTotal"),
+            available_bytes: bytes("MemAvailable"),
+            swap_bytes: bytes("SwapTotal"),
+            limit_bytes,
+            transparent: chosen("enabled"),
+            transparent_shared: chosen("shmem_enabled"),
+            reserved: reserved.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::tests::recorded;
+
+    #[test]
+    fn memory_and_huge_pages_are_read() {
+        let files = recorded(&[
+            (
+                "/proc/meminfo",
+                "MemTotal:       24683684 kB\nMemFree: 1 kB\nMemAvailable:   23919616 kB\nSwapTotal: 0 kB\n",
+            ),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always within_size advise [never] deny force\n"),
+            ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "12\n"),
+            ("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "5\n"),
+            ("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0\n"),
+        ]);
+        let memory = Memory::read(&files, Some(1 << 30));
+        assert_eq!(memory.total_bytes, Some(24_683_684 << 10));
+        assert_eq!((memory.available_bytes, memory.swap_bytes), (Some(23_919_616 << 10), Some(0)));
+        assert_eq!(memory.transparent.as_deref(), Some("madvise"));
+        assert_eq!(memory.transparent_shared.as_deref(), Some("never"));
+        assert_eq!(memory.reserved, [Reserved { page_bytes: 2 << 20, pages: 12, free: 5 }]);
+        assert_eq!(memory.limit_bytes, Some(1 << 30));
+    }
+
+    #[test]
+    fn hostile_and_missing_files_are_nothing_known() {
+        assert_eq!(Memory::read(&|_| None, None), Memory::default());
+        let hostile = recorded(&[
+            ("/proc/meminfo", "MemTotal: 99999999999999999999 kB\nMemAvailable: -1 kB\nSwapTotal: 5\n"),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise] [never"),
+            ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "many\n"),
+        ]);
+        assert_eq!(Memory::read(&hostile, None), Memory::default());
+    }
+}
