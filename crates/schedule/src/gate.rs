@@ -22,9 +22,9 @@ pub struct GateRule {
 }
 
 impl Default for GateRule {
-    /// One second is watched, then a minute is open. The least loss is a little more than what watching programs costs.
+    /// Half a second is watched, then a minute is open. The least loss is a little more than what watching programs costs.
     fn default() -> GateRule {
-        GateRule { watch_quanta: 10, loss_min: 0.05, open_quanta: 600 }
+        GateRule { watch_quanta: 5, loss_min: 0.05, open_quanta: 600 }
     }
 }
 

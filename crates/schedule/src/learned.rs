@@ -54,8 +54,8 @@ pub struct Learned {
     learning: Learning,
     store: Store,
     executions: BTreeMap<ProgramId, Execution>,
-    /// How many quanta of programs were in each state.
-    states: BTreeMap<Option<Little>, u64>,
+    /// By build: how many quanta were in each state.
+    states: BTreeMap<String, BTreeMap<Option<Little>, u64>>,
 }
 
 /// An execution under way.
@@ -87,8 +87,8 @@ impl Learned {
         self.store
     }
 
-    /// How many quanta of programs were in each of the three states, and in none.
-    pub fn states(&self) -> &BTreeMap<Option<Little>, u64> {
+    /// By build: how many quanta were in each of the three states, and in none, since this was made.
+    pub fn states(&self) -> &BTreeMap<String, BTreeMap<Option<Little>, u64>> {
         &self.states
     }
 
@@ -117,7 +117,8 @@ impl Learned {
             let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
             program.phases.update(phase, rate, bandwidth, state.is_some());
             execution.transitions.observe(phase);
-            *self.states.entry(state).or_default() += 1;
+            let states = self.states.entry(execution.key.build.clone()).or_default();
+            *states.entry(state).or_default() += 1;
         }
         let known = program.phases.get(phase).map(|phase| phase.rate).filter(|rate| rate.valid && rate.mean > 0.0);
         execution.progress = known.map(|rate| Progress { ran_us, alone_us: counts.instructions / rate.mean });
@@ -217,8 +218,8 @@ mod tests {
         // With a neighbour that asks for little, all of it is the program's own speed.
         learned.learn(&quantum(vec![ran(1, 1000.0, 60.0, 0), ran(2, 900.0, 1.0, 640)]), &LIMITS);
         assert_eq!(rate(&learned).map(|rate| (rate.mean, rate.valid)), Some((1000.0, true)));
-        let states: Vec<_> = learned.states().iter().map(|(state, count)| (*state, *count)).collect();
-        assert_eq!(states, [(None, 2), (Some(Little::OwnDemand), 1), (Some(Little::OnlyOne), 1)]);
+        assert_eq!(learned.states()["a"], BTreeMap::from([(None, 1), (Some(Little::OnlyOne), 1)]));
+        assert_eq!(learned.states()["b"], BTreeMap::from([(None, 1), (Some(Little::OwnDemand), 1)]));
     }
 
     #[test]

@@ -19,6 +19,8 @@
 //!   select         programs that come near to the target together
 //!   pairings       pairs that were found wrong
 //!  paper         the programs and groups of the paper, as data
+//!  simulation    a machine in memory
+//!  experiments   the paper's measurements, repeated on it
 //! ```
 //!
 //! README.md says how they work together, with the formulas.
@@ -29,6 +31,7 @@ mod admission;
 mod blocks;
 mod contention;
 mod estimate;
+pub mod experiments;
 mod gate;
 mod ideal;
 mod knowledge;
@@ -39,6 +42,7 @@ pub mod paper;
 mod phases;
 mod scheduler;
 mod select;
+pub mod simulation;
 mod store;
 mod transitions;
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::admission::Admission;
 use crate::gate::{Gate, GateRule};
-use crate::ideal::{Work, ideal_average_bandwidth};
+use crate::ideal::{Work, ideal_average_bandwidth, ideal_time_us};
 use crate::knowledge::{Forecast, Knowledge};
 use crate::machine::{Arrival, Decision, Limits, Machine, ProgramId, Quantum, Run};
 use crate::pairings::{Member, PairRule, Pairings};
@@ -32,6 +32,9 @@ pub struct Settings {
     pub gate: Option<GateRule>,
     /// Pairs that were found wrong are dropped.
     pub pairings: Option<PairRule>,
+    /// A program runs now if its time left, and this share more, exceeds the ideal time left: it would end last. Without
+    /// this rule the programs whose demand is near to the share run first, and at the end processors are idle.
+    pub late: Option<f64>,
     /// Programs begin when their memory fits, and not at once.
     pub memory: bool,
     /// No more programs run than the quota has processors.
@@ -58,6 +61,7 @@ impl Settings {
             arrivals_join: false,
             gate: None,
             pairings: None,
+            late: None,
             memory: false,
             quota: false,
             threads: false,
@@ -75,6 +79,7 @@ impl Default for Settings {
             arrivals_join: true,
             gate: Some(GateRule::default()),
             pairings: Some(PairRule::default()),
+            late: Some(0.5),
             memory: true,
             quota: true,
             threads: true,
@@ -256,12 +261,18 @@ impl<K: Knowledge> Scheduler<K> {
             }
         };
         // 6. Who comes near to it.
+        let left: Vec<Work> = forecasts.values().map(|forecast| forecast.left).collect();
+        let ideal_us = ideal_time_us(&left, slots.max(1.0) as usize);
+        let late = self.settings.late;
+        let is_late = |left: &Work| late.is_some_and(|share| left.alone_us * (1.0 + share) > ideal_us);
         let (ids, candidates): (Vec<ProgramId>, Vec<Candidate>) = ready()
             .map(|(id, program)| {
                 let processors = self.processors(program);
                 // Without a rule for waits a program is taken to use what it is given.
                 let used = if self.settings.waits { program.used } else { 1.0 };
-                (*id, Candidate { demand: forecasts[id].demand * used, processors, last_ran: program.last_ran })
+                let Forecast { demand, left, .. } = &forecasts[id];
+                let (demand, is_late) = (demand * used, is_late(left));
+                (*id, Candidate { demand, processors, last_ran: program.last_ran, is_late })
             })
             .unzip();
         let builds: Vec<usize> = ids.iter().map(|id| self.programs[id].build).collect();
@@ -474,6 +485,23 @@ mod tests {
             scheduler.knowledge.forecasts.insert(3, known(4.0, 0.0));
             let next = chosen(scheduler.decide(&LIMITS));
             assert_eq!(next, expected, "{of_the_rest}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_would_end_last_runs_whatever_it_asks_for() {
+        for (late, expected) in [(Some(0.5), [0, 2]), (None, [0, 1])] {
+            let mut scheduler = scheduler(&[30.0, 30.0, 90.0], Settings { late, ..Settings::paper() });
+            // Of the first two a tenth is left, of the third everything.
+            for id in 0..2 {
+                scheduler
+                    .knowledge
+                    .forecasts
+                    .insert(id, Forecast { whole: known(30.0, 1.0).whole, ..known(30.0, 0.1) });
+            }
+            scheduler.knowledge.forecasts.insert(2, known(90.0, 1.0));
+            scheduler.target = Some(60.0);
+            assert_eq!(chosen(scheduler.decide(&LIMITS)), expected, "{late:?}");
         }
     }
 

@@ -3,7 +3,8 @@
 //! 1. The program that has waited longest runs. So nobody starves: a program waits at most as many quanta as there are
 //!    programs that were ahead of it when it began to wait.
 //! 2. What is left of the target, divided by the processors that are left, is the share of a processor. The program
-//!    whose demand is nearest to its share runs too; and so on until the processors are used up.
+//!    whose demand is nearest to its share runs too; and so on until the processors are used up. Programs that are late
+//!    (beyond the paper) come before the others.
 //!
 //! Each of the C steps looks at N programs at most, and at N more if there are pairs to keep apart.
 
@@ -16,6 +17,8 @@ pub struct Candidate {
     pub processors: f64,
     /// The last quantum in which it ran, as a number that grows.
     pub last_ran: u64,
+    /// It has to run now, or it ends later than all others.
+    pub is_late: bool,
 }
 
 /// Chooses candidates, by their places, for so many processors and this much bandwidth.
@@ -47,7 +50,7 @@ pub fn select(
                     continue;
                 }
                 let distance = (candidate.demand - share * candidate.processors).abs();
-                let rank = (avoided[place], distance, candidate.last_ran, place);
+                let rank = (!candidate.is_late, avoided[place], distance, candidate.last_ran, place);
                 if best.is_none_or(|(_, least)| rank < least) {
                     best = Some((at, rank));
                 }
@@ -73,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn candidate(demand: f64, last_ran: u64) -> Candidate {
-        Candidate { demand, processors: 1.0, last_ran }
+        Candidate { demand, processors: 1.0, last_ran, is_late: false }
     }
 
     fn chosen(candidates: &[Candidate], processors: f64, target: f64) -> Vec<usize> {
@@ -96,8 +99,15 @@ mod tests {
     }
 
     #[test]
+    fn programs_that_are_late_come_before_the_others() {
+        let late = Candidate { is_late: true, ..candidate(90.0, 1) };
+        let candidates = [candidate(10.0, 0), candidate(10.0, 1), late, candidate(10.0, 1)];
+        assert_eq!(chosen(&candidates, 3.0, 30.0)[..2], [0, 2]);
+    }
+
+    #[test]
     fn a_program_with_threads_takes_their_processors_and_their_share() {
-        let wide = Candidate { demand: 40.0, processors: 2.0, last_ran: 1 };
+        let wide = Candidate { demand: 40.0, processors: 2.0, last_ran: 1, is_late: false };
         let candidates = [candidate(0.0, 0), wide, candidate(35.0, 1)];
         // A share of 20 a processor: 40 for two is exact.
         assert_eq!(chosen(&candidates, 3.0, 40.0), [0, 1]);
@@ -138,7 +148,7 @@ mod tests {
         ) {
             let mut candidates: Vec<Candidate> = demands
                 .iter()
-                .map(|(demand, threads)| Candidate { demand: *demand, processors: *threads as f64, last_ran: 0 })
+                .map(|(demand, threads)| Candidate { demand: *demand, processors: *threads as f64, last_ran: 0, is_late: false })
                 .collect();
             for now in 1..200_u64 {
                 let chosen = chosen(&candidates, processors as f64, target);
@@ -158,7 +168,7 @@ mod tests {
             processors in 1..8_usize,
         ) {
             let candidates: Vec<Candidate> =
-                demands.iter().map(|(demand, share)| Candidate { demand: *demand, processors: *share, last_ran: 0 }).collect();
+                demands.iter().map(|(demand, share)| Candidate { demand: *demand, processors: *share, last_ran: 0, is_late: false }).collect();
             let mut chosen = chosen(&candidates, processors as f64, 100.0);
             let busy: f64 = chosen.iter().map(|place| candidates[*place].processors).sum();
             prop_assert!(busy <= processors as f64 + 1e-6);

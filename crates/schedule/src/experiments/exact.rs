@@ -1,0 +1,59 @@
+//! Knowledge of every program's profile: what the paper calls the potential of the policy.
+//!
+//! Each program ran alone before, and its demand at every place is known. The place is known by the instructions that were
+//! executed. What remains unknown is how far contention lets it come in the next quantum, and what shared caches add.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::knowledge::{Forecast, Knowledge, Progress};
+use crate::machine::{Arrival, Key, Limits, ProgramId, Quantum};
+use crate::simulation::{Cursor, Trace};
+
+/// Profiles, and where the executions under way are in them.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    profiles: BTreeMap<Key, Arc<Trace>>,
+    quantum_us: f64,
+    executions: BTreeMap<ProgramId, (Arc<Trace>, Cursor, Option<Progress>)>,
+}
+
+impl Profiled {
+    /// Knows these programs.
+    pub fn new(programs: &[(Key, Arc<Trace>)], quantum_us: f64) -> Profiled {
+        Profiled { profiles: programs.iter().cloned().collect(), quantum_us, executions: BTreeMap::new() }
+    }
+}
+
+impl Knowledge for Profiled {
+    fn begin(&mut self, arrival: &Arrival) {
+        if let Some(trace) = self.profiles.get(&arrival.key) {
+            self.executions.insert(arrival.id, (trace.clone(), Cursor::default(), None));
+        }
+    }
+
+    fn learn(&mut self, quantum: &Quantum, _: &Limits) {
+        for ran in &quantum.ran {
+            if let (Some((trace, cursor, progress)), Some(counts)) = (self.executions.get_mut(&ran.id), ran.counts) {
+                let before = trace.left(*cursor).alone_us;
+                trace.go_on(cursor, counts.instructions);
+                let alone_us = before - trace.left(*cursor).alone_us;
+                *progress = Some(Progress { ran_us: ran.processor_us / trace.threads as f64, alone_us });
+            }
+        }
+    }
+
+    fn end(&mut self, id: ProgramId, _: bool) {
+        self.executions.remove(&id);
+    }
+
+    fn forecast(&self, id: ProgramId) -> Option<Forecast> {
+        let (trace, cursor, _) = self.executions.get(&id)?;
+        let (whole, left) = (trace.left(Cursor::default()), trace.left(*cursor));
+        Some(Forecast { demand: trace.demand(*cursor, self.quantum_us), whole, left })
+    }
+
+    fn progress(&self, id: ProgramId) -> Option<Progress> {
+        self.executions.get(&id)?.2
+    }
+}

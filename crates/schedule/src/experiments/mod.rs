@@ -1,0 +1,36 @@
+//! The paper's experiments, repeated on the simulated machine. Each is a function whose result is data.
+//!
+//! ```text
+//!  repetition  runs all of them
+//!   figure_3     how much programs lose, by the three states: what the simulation is calibrated to
+//!   table_2      how many executions it takes until a program is covered
+//!   comparison   figures 7 and 8: groups of programs under several sources of knowledge
+//!    group         runs a group once
+//!    offline       knowledge of the paper's rival: used bandwidth, and a target corrected by a polynomial
+//!    exact         knowledge of every program's profile
+//!   oracle       the best that any order could do, for small groups
+//!   scale        ten thousand programs
+//!  interval    how sure a mean is
+//! ```
+
+mod comparison;
+mod exact;
+mod figure_3;
+mod group;
+mod interval;
+mod offline;
+mod oracle;
+mod repetition;
+mod scale;
+mod table_2;
+
+pub use comparison::{Comparison, Execution, METHODS, Method, Team, compare, train};
+pub use exact::Profiled;
+pub use figure_3::{Point, figure_3};
+pub use group::{Nothing, Outcome, Programs, run_group};
+pub use interval::Interval;
+pub use offline::{Measured, Polynomial};
+pub use oracle::{Small, least_time_us, small_groups};
+pub use repetition::{Plan, Repetition};
+pub use scale::{Scale, scale};
+pub use table_2::{Covered, LOADS, table_2};

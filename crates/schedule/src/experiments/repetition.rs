@@ -1,0 +1,120 @@
+//! All experiments, one after the other.
+
+use fastrand::Rng;
+
+use super::comparison::{Comparison, Method, Team, compare, train};
+use super::figure_3::{Point, figure_3};
+use super::group::Programs;
+use super::interval::Interval;
+use super::offline::Polynomial;
+use super::oracle::{Small, small_groups};
+use super::scale::{Scale, scale};
+use super::table_2::{Covered, LOADS, table_2};
+use crate::paper::{ALONE_US, GROUPS};
+use crate::simulation::Ground;
+
+/// How much to simulate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Executions of each group with each method.
+    pub rounds: usize,
+    /// Executions of each program at most, on average, until it is covered.
+    pub executions_max: u64,
+    /// Random groups from which the offline method's polynomial is fitted.
+    pub training: usize,
+    /// Random groups on which nothing was tuned.
+    pub unseen: usize,
+    /// Programs and processors of the large machine.
+    pub scale: (usize, usize),
+}
+
+impl Plan {
+    /// The paper's: ten groups, forty executions.
+    pub fn new(seed: u64) -> Plan {
+        Plan { seed, rounds: 40, executions_max: 200, training: 20, unseen: 10, scale: (10_000, 1024) }
+    }
+
+    /// A first look.
+    pub fn quick(seed: u64) -> Plan {
+        Plan { rounds: 4, executions_max: 30, training: 8, unseen: 4, scale: (1000, 128), ..Plan::new(seed) }
+    }
+}
+
+/// All results.
+#[derive(Clone, Debug)]
+pub struct Repetition {
+    /// What was simulated.
+    pub plan: Plan,
+    /// What the simulation is calibrated to.
+    pub figure_3: Vec<Point>,
+    /// By load.
+    pub table_2: Vec<(&'static str, usize, Vec<Covered>)>,
+    /// The training of the offline method: ideal averages and best targets, and the polynomial through them.
+    pub training: Vec<(f64, f64)>,
+    /// It.
+    pub correction: Polynomial,
+    /// The paper's groups.
+    pub groups: Vec<Comparison>,
+    /// Random groups. Nothing was tuned on them.
+    pub unseen: Vec<Comparison>,
+    /// Small groups and the best that can be done.
+    pub small: Vec<Small>,
+    /// The large machine.
+    pub scale: Scale,
+}
+
+/// The load at which programs are learned before groups are compared.
+const LEARNED_AT: &str = "medium";
+/// Training and comparison never see the same groups.
+const SEED_TRAINING: u64 = 0x7261_696e;
+const SEED_UNSEEN: u64 = 0x0066_7265_7368;
+
+impl Repetition {
+    /// Runs everything; `tell` is told what comes next.
+    pub fn run(plan: Plan, mut tell: impl FnMut(&str)) -> Repetition {
+        let ground = Ground::paper();
+        tell("figure 3: speed by the three states");
+        let points = figure_3(ground.bus, plan.seed, 1000);
+        // 1. Programs are executed until they are covered.
+        let programs = Programs::new(plan.seed, ALONE_US);
+        let (mut covered, mut store) = (Vec::new(), Default::default());
+        for (load, count) in LOADS {
+            tell(&format!("table 2: executions until a program is covered, {load} load"));
+            let (rows, learned) = table_2(ground, &programs, count, plan.executions_max, plan.seed);
+            covered.push((load, count, rows));
+            if load == LEARNED_AT {
+                store = learned;
+            }
+        }
+        // 2. The rival is trained.
+        tell("figure 8: training of the offline method");
+        let (correction, training) = train(ground, &programs, plan.training, 3, plan.seed ^ SEED_TRAINING);
+        // 3. Groups are compared.
+        let mut rng = Rng::with_seed(plan.seed ^ SEED_UNSEEN);
+        let paper = GROUPS.iter().map(|group| Team::new(group.name, &programs, &group.members()));
+        let unseen = (1..=plan.unseen)
+            .map(|number| Team::random(&format!("random {number}"), &programs, ground.processors, &mut rng));
+        let mut compared = |teams: Vec<Team>| -> Vec<Comparison> {
+            let of = |team: &Team| {
+                tell(&format!("figures 7 and 8: {}, {} executions with each method", team.name, plan.rounds));
+                compare(ground, team, &store, correction, plan.rounds, plan.seed)
+            };
+            teams.iter().map(of).collect()
+        };
+        let (groups, unseen) = (compared(paper.collect()), compared(unseen.collect()));
+        // 4. What is possible, and what it costs.
+        tell("the oracle of small groups");
+        let small = small_groups(10);
+        tell(&format!("{} programs on {} processors", plan.scale.0, plan.scale.1));
+        let scale = scale(plan.scale.0, plan.scale.1, plan.seed);
+        Repetition { plan, figure_3: points, table_2: covered, training, correction, groups, unseen, small, scale }
+    }
+
+    /// The gain of a method over all groups: the mean of the groups' means, and its interval over groups.
+    pub fn gain(groups: &[Comparison], method: Method) -> Interval {
+        let means: Vec<f64> = groups.iter().map(|group| Interval::of(&group.gains(method)).mean).collect();
+        Interval::of(&means)
+    }
+}

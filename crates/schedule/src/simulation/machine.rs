@@ -1,0 +1,491 @@
+//! The simulated machine: programs, processors, a bus and a clock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use fastrand::Rng;
+
+use super::bus::Bus;
+use super::linux::Linux;
+use super::trace::{Cursor, Trace, normal};
+use crate::machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
+
+/// What a machine is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ground {
+    /// Processors.
+    pub processors: usize,
+    /// Memory of programs.
+    pub memory_bytes: u64,
+    /// The processors' memory.
+    pub bus: Bus,
+    /// The time that scheduling costs, as a share of the time that programs run.
+    pub overhead: f64,
+    /// A program that computes is sampled once in so long a time.
+    pub sample_us: f64,
+    /// How many more requests a program needs when all other processors run too: caches are shared.
+    pub sharing: f64,
+    /// How much demands differ from execution to execution: the standard deviation of their logarithms.
+    pub noise: f64,
+    /// The machine counts instructions and requests.
+    pub counts: bool,
+}
+
+impl Ground {
+    /// The paper's machine, on which nobody schedules.
+    pub fn paper() -> Ground {
+        Ground {
+            processors: crate::paper::PROCESSORS,
+            memory_bytes: u64::MAX,
+            bus: Bus::paper(),
+            overhead: 0.0,
+            sample_us: 500.0,
+            sharing: 0.03,
+            noise: 0.03,
+            counts: true,
+        }
+    }
+}
+
+/// A program that will arrive.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// When.
+    pub at_us: f64,
+    /// The name of its profile.
+    pub key: Key,
+    /// What it does.
+    pub trace: Arc<Trace>,
+    /// Memory that it needs.
+    pub memory_bytes: u64,
+}
+
+/// A program that has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finished {
+    /// Which one: submissions are numbered in their order.
+    pub id: ProgramId,
+    /// When it arrived.
+    pub arrived_us: f64,
+    /// When it ended.
+    pub ended_us: f64,
+}
+
+/// How fast a program really was, which no scheduler is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Truth {
+    /// Which one.
+    pub id: ProgramId,
+    /// How long it ran in the last quantum.
+    pub ran_us: f64,
+    /// How long it would have taken alone.
+    pub alone_us: f64,
+    /// The bandwidth that it used in the last quantum.
+    pub used: f64,
+}
+
+/// The machine.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    ground: Ground,
+    rng: Rng,
+    now_us: f64,
+    submitted: u32,
+    /// By time of arrival.
+    coming: VecDeque<(Arrival, Submission)>,
+    /// Arrived, not begun.
+    arrived: BTreeMap<ProgramId, Submission>,
+    begun: BTreeMap<ProgramId, Execution>,
+    linux: Linux,
+    finished: Vec<Finished>,
+    last: Vec<Truth>,
+    busy_us: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Execution {
+    trace: Arc<Trace>,
+    cursor: Cursor,
+    arrived_us: f64,
+    /// Of this execution's demands.
+    factor: f64,
+    /// The part of a sample's time that has passed.
+    sample: f64,
+    /// What it did in this quantum.
+    done: Done,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Done {
+    ran_us: f64,
+    alone_us: f64,
+    counts: Counts,
+    addresses: Vec<u64>,
+}
+
+/// A quantum is computed in so many steps; in each the speeds stay the same.
+const STEPS: usize = 4;
+
+impl Simulated {
+    /// A machine at time 0. All that is random follows from the seed.
+    pub fn new(ground: Ground, mut submissions: Vec<Submission>, seed: u64) -> Simulated {
+        let mut machine = Simulated {
+            ground,
+            rng: Rng::with_seed(seed),
+            now_us: 0.0,
+            submitted: 0,
+            coming: VecDeque::new(),
+            arrived: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            linux: Linux::new(ground.processors),
+            finished: Vec::new(),
+            last: Vec::new(),
+            busy_us: 0.0,
+        };
+        submissions.sort_by(|a, b| a.at_us.total_cmp(&b.at_us));
+        for submission in submissions {
+            machine.submit(submission);
+        }
+        machine
+    }
+
+    /// A program that will arrive, not before those that were submitted earlier.
+    pub fn submit(&mut self, submission: Submission) -> ProgramId {
+        let arrival = Arrival {
+            id: ProgramId(self.submitted),
+            key: submission.key.clone(),
+            threads: submission.trace.threads,
+            memory_bytes: submission.memory_bytes,
+        };
+        let id = arrival.id;
+        self.submitted += 1;
+        self.coming.push_back((arrival, submission));
+        id
+    }
+
+    /// The time.
+    pub fn now_us(&self) -> f64 {
+        self.now_us
+    }
+
+    /// The programs that have ended, in that order.
+    pub fn finished(&self) -> &[Finished] {
+        &self.finished
+    }
+
+    /// How fast programs really were in the last quantum.
+    pub fn truth(&self) -> &[Truth] {
+        &self.last
+    }
+
+    /// Processor time that programs used.
+    pub fn busy_us(&self) -> f64 {
+        self.busy_us
+    }
+
+    /// Where a program is.
+    pub fn place(&self, id: ProgramId) -> Option<(&Arc<Trace>, Cursor)> {
+        self.begun.get(&id).map(|execution| (&execution.trace, execution.cursor))
+    }
+
+    /// Who has a processor in a step, and for how many of its threads.
+    fn occupants(&mut self, run: &Run, step: usize) -> Vec<(ProgramId, usize)> {
+        let begun = &self.begun;
+        let can_run = |id: ProgramId| begun.get(&id).is_some_and(|one| one.runs());
+        match run {
+            Run::System => {
+                let mut running = self.linux.running(can_run);
+                running.sort_unstable();
+                running.chunk_by(|a, b| a == b).map(|same| (same[0], same.len())).collect()
+            }
+            Run::Only(ids) => {
+                // Where more run than there are processors, they take turns.
+                let (mut free, count) = (self.ground.processors, ids.len());
+                let turns = (0..count).map(|at| ids[(at + step) % count]).filter(|id| can_run(*id));
+                let mut occupants = Vec::with_capacity(count);
+                for id in turns {
+                    let threads = begun[&id].trace.threads.min(free);
+                    if threads > 0 {
+                        free -= threads;
+                        occupants.push((id, threads));
+                    }
+                }
+                occupants
+            }
+        }
+    }
+
+    fn step(&mut self, run: &Run, step: usize, step_us: f64) {
+        let occupants = self.occupants(run, step);
+        let busy: usize = occupants.iter().map(|(_, threads)| threads).sum();
+        let others = (busy.saturating_sub(1)) as f64 / (self.ground.processors.max(2) - 1) as f64;
+        let shared = 1.0 + self.ground.sharing * others;
+        self.busy_us += busy as f64 * step_us;
+        // 1. What all ask for, and what they get.
+        let demands: Vec<f64> = occupants
+            .iter()
+            .map(|(id, threads)| {
+                let one = &self.begun[id];
+                let part = *threads as f64 / one.trace.threads as f64;
+                one.trace.demand_now(one.cursor).unwrap_or(0.0) * one.factor * shared * part
+            })
+            .collect();
+        let speeds = self.ground.bus.speeds(&demands);
+        // 2. How far they come.
+        for ((id, threads), speed) in occupants.iter().zip(speeds) {
+            let Some(one) = self.begun.get_mut(id) else { continue };
+            let part = *threads as f64 / one.trace.threads as f64;
+            let pace = speed * part / (1.0 + self.ground.overhead);
+            one.advance(step_us, pace, part, shared, &self.ground, &mut self.rng);
+        }
+        // 3. Those that wait, wait, whether they may run or not.
+        let mut ended_waiting = Vec::new();
+        let ran = |id: &ProgramId| occupants.iter().any(|(other, _)| other == id);
+        for (id, one) in self.begun.iter_mut().filter(|(_, one)| one.trace.is_waiting(one.cursor)) {
+            if !ran(id) {
+                one.wait(step_us);
+                ended_waiting.extend(one.is_over_now().then_some(*id));
+            }
+        }
+        self.now_us += step_us;
+        for id in occupants.iter().map(|(id, _)| id).chain(&ended_waiting) {
+            if let Some(one) = self.begun.get(id).filter(|one| one.is_over_now()) {
+                self.finished.push(Finished { id: *id, arrived_us: one.arrived_us, ended_us: self.now_us });
+            }
+        }
+    }
+}
+
+impl Execution {
+    fn runs(&self) -> bool {
+        !self.is_over_now() && !self.trace.is_waiting(self.cursor)
+    }
+
+    fn is_over_now(&self) -> bool {
+        self.trace.is_over(self.cursor)
+    }
+
+    /// Runs for a time, at a share of its speed alone, until it ends or waits.
+    fn advance(&mut self, step_us: f64, pace: f64, part: f64, shared: f64, ground: &Ground, rng: &mut Rng) {
+        let mut left_us = step_us * pace;
+        while left_us > 1e-9 && self.runs() {
+            let Some(piece) = self.trace.piece(&mut self.cursor, left_us) else { break };
+            let Some(code) = piece.code else { break };
+            left_us -= piece.alone_us;
+            let ran_us = piece.alone_us / pace;
+            self.done.ran_us += ran_us * part;
+            self.done.alone_us += piece.alone_us;
+            self.done.counts.instructions += piece.alone_us * self.trace.rate(code);
+            self.done.counts.requests += piece.alone_us * piece.demand * self.factor * shared;
+            self.sample += ran_us / ground.sample_us;
+            while self.sample >= 1.0 {
+                self.sample -= 1.0;
+                let address = self.trace.sample(code, rng);
+                self.done.addresses.push(address);
+            }
+        }
+    }
+
+    fn wait(&mut self, mut time_us: f64) {
+        while time_us > 0.0 && self.trace.is_waiting(self.cursor) {
+            match self.trace.piece(&mut self.cursor, time_us) {
+                Some(piece) => time_us -= piece.alone_us,
+                None => break,
+            }
+        }
+    }
+}
+
+impl Machine for Simulated {
+    type Error = Infallible;
+
+    fn limits(&self) -> Limits {
+        Limits {
+            processors: self.ground.processors,
+            quota: f64::INFINITY,
+            memory_bytes: self.ground.memory_bytes,
+            peak: self.ground.bus.peak,
+        }
+    }
+
+    fn run(&mut self, decision: &Decision, quantum_us: f64) -> Result<Option<Quantum>, Infallible> {
+        // 1. Programs begin.
+        for id in &decision.begin {
+            let Some(submission) = self.arrived.remove(id) else { continue };
+            let factor = (self.ground.noise * normal(&mut self.rng)).exp();
+            self.linux.begin(*id, submission.trace.threads, &mut self.rng);
+            let (cursor, done) = Default::default();
+            let (trace, arrived_us) = (submission.trace, submission.at_us);
+            self.begun.insert(*id, Execution { trace, cursor, arrived_us, factor, sample: 0.0, done });
+        }
+        // 2. They run, or the clock jumps to the next arrival.
+        let mut quantum = Quantum::default();
+        match self.coming.front() {
+            _ if !self.begun.is_empty() => {
+                quantum.length_us = quantum_us;
+                (0..STEPS).for_each(|step| self.step(&decision.run, step, quantum_us / STEPS as f64));
+                if decision.run == Run::System {
+                    self.linux.turn(&mut self.rng);
+                }
+            }
+            Some((_, next)) => self.now_us = self.now_us.max(next.at_us),
+            None if self.arrived.is_empty() => return Ok(None),
+            None => {}
+        }
+        // 3. What was counted.
+        self.last.clear();
+        for (id, one) in &mut self.begun {
+            let done = std::mem::take(&mut one.done);
+            if one.trace.is_waiting(one.cursor) {
+                quantum.waiting.push(*id);
+            }
+            if one.trace.is_over(one.cursor) {
+                quantum.ended.push(Ended { id: *id, whole: true });
+            }
+            if done.ran_us > 0.0 {
+                let (ran_us, used) = (done.ran_us, done.counts.requests / quantum_us);
+                self.last.push(Truth { id: *id, ran_us, alone_us: done.alone_us, used });
+                let counts = self.ground.counts.then_some(done.counts);
+                let processor_us = done.ran_us * one.trace.threads as f64;
+                quantum.ran.push(Ran { id: *id, processor_us, counts, addresses: done.addresses });
+            }
+        }
+        if !quantum.ended.is_empty() {
+            self.begun.retain(|_, one| !one.trace.is_over(one.cursor));
+            self.linux.end(|id| !self.begun.contains_key(&id));
+        }
+        // 4. Who has come meanwhile.
+        while self.coming.front().is_some_and(|(_, next)| next.at_us <= self.now_us) {
+            if let Some((arrival, submission)) = self.coming.pop_front() {
+                self.arrived.insert(arrival.id, submission);
+                quantum.arrived.push(arrival);
+            }
+        }
+        Ok(Some(quantum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::Shape;
+
+    const GROUND: fn() -> Ground = || Ground { sharing: 0.0, noise: 0.0, processors: 2, ..Ground::paper() };
+
+    fn submission(at_us: f64, trace: Trace) -> Submission {
+        let key = Key { build: "b".into(), input: "i".into() };
+        Submission { at_us, key, trace: Arc::new(trace), memory_bytes: 0 }
+    }
+
+    fn steady(bandwidth: f64, alone_us: f64) -> Submission {
+        submission(0.0, Trace::steady(bandwidth, alone_us))
+    }
+
+    /// Runs to the end; `choose` says who runs among those that have begun.
+    fn run(machine: &mut Simulated, choose: impl Fn(&[ProgramId]) -> Run) -> Vec<Quantum> {
+        let (mut quanta, mut begun, mut begin) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let decision = Decision { begin: std::mem::take(&mut begin), run: choose(&begun) };
+            let Ok(quantum) = machine.run(&decision, 100_000.0);
+            let Some(quantum) = quantum else { return quanta };
+            begin = quantum.arrived.iter().map(|arrival| arrival.id).collect();
+            begun.extend(&begin);
+            begun.retain(|id| !quantum.ended.iter().any(|ended| ended.id == *id));
+            quanta.push(quantum);
+        }
+    }
+
+    fn ends_us(machine: &Simulated) -> Vec<f64> {
+        let mut finished = machine.finished().to_vec();
+        finished.sort_by_key(|finished| finished.id);
+        finished.iter().map(|finished| finished.ended_us).collect()
+    }
+
+    #[test]
+    fn programs_that_do_not_disturb_each_other_take_their_time_alone() {
+        let mut machine = Simulated::new(GROUND(), vec![steady(1.0, 2e6), steady(60.0, 3e6)], 1);
+        run(&mut machine, |_| Run::System);
+        let ends = ends_us(&machine);
+        assert!((ends[0] - 2e6).abs() < 30e3 && (ends[1] - 3e6).abs() < 30e3, "{ends:?}");
+    }
+
+    #[test]
+    fn the_overhead_of_3_19_percent_is_charged() {
+        let ground = Ground { overhead: crate::paper::OVERHEAD, ..GROUND() };
+        let mut machine = Simulated::new(ground, vec![steady(1.0, 10e6)], 1);
+        run(&mut machine, |_| Run::System);
+        assert!((ends_us(&machine)[0] / 10.319e6 - 1.0).abs() < 0.003);
+    }
+
+    #[test]
+    fn programs_that_are_not_chosen_stand_still() {
+        let mut machine = Simulated::new(GROUND(), (0..3).map(|_| steady(1.0, 1e6)).collect(), 1);
+        run(&mut machine, |begun| Run::Only(begun.first().copied().into_iter().collect()));
+        let ends = ends_us(&machine);
+        assert!(ends.windows(2).all(|pair| pair[1] - pair[0] > 0.99e6), "{ends:?}");
+    }
+
+    #[test]
+    fn counts_are_those_of_the_work_however_often_it_was_interrupted() {
+        let shape =
+            Shape { bandwidth: 30.0, phases: 9, alone_us: 3e6, spread: 0.5, threads: 1, waits: 0.0, core_peak: 62.0 };
+        let trace = Trace::new(&shape, &mut Rng::with_seed(1));
+        let requests = trace.requests();
+        let submissions = (0..5).map(|_| submission(0.0, trace.clone())).collect();
+        let quanta = run(&mut Simulated::new(GROUND(), submissions, 1), |_| Run::System);
+        for id in (0..5).map(ProgramId) {
+            let of_this = quanta.iter().flat_map(|quantum| &quantum.ran).filter(|ran| ran.id == id);
+            let (counted, samples) = of_this.fold((0.0, 0.0), |(requests, samples), ran| {
+                let counts = ran.counts.expect("it counts");
+                (requests + counts.requests, samples + ran.addresses.len() as f64 * 500.0 - ran.processor_us)
+            });
+            assert!((counted / requests - 1.0).abs() < 1e-6, "{counted} {requests}");
+            assert!(samples.abs() < 1000.0, "a sample every half millisecond: {samples}");
+        }
+    }
+
+    #[test]
+    fn the_clock_jumps_to_the_next_arrival() {
+        let late = submission(60e6, Trace::steady(1.0, 1e6));
+        let mut machine = Simulated::new(GROUND(), vec![late, steady(1.0, 1e6)], 1);
+        let quanta = run(&mut machine, |_| Run::System);
+        assert!(quanta.len() < 40);
+        assert_eq!(ends_us(&machine).iter().map(|end| (end / 1e6).round()).collect::<Vec<_>>(), [1.0, 61.0]);
+    }
+
+    #[test]
+    fn a_wait_passes_while_another_program_has_the_processor() {
+        let shape =
+            |waits| Shape { bandwidth: 1.0, phases: 1, alone_us: 1e6, spread: 0.0, threads: 1, waits, core_peak: 62.0 };
+        let make = |waits| submission(0.0, Trace::new(&shape(waits), &mut Rng::with_seed(1)));
+        let ground = Ground { processors: 1, ..GROUND() };
+        let mut machine = Simulated::new(ground, vec![make(0.5), make(0.0)], 1);
+        let quanta = run(&mut machine, |_| Run::System);
+        assert!(quanta.iter().any(|quantum| !quantum.waiting.is_empty()));
+        let other = ends_us(&machine)[1];
+        assert!(other < 1.7e6, "half of the time it would end after 2 s: {other}");
+    }
+
+    #[test]
+    fn a_program_with_threads_takes_their_processors() {
+        let shape =
+            Shape { bandwidth: 1.0, phases: 1, alone_us: 1e6, spread: 0.0, threads: 2, waits: 0.0, core_peak: 62.0 };
+        let make = || submission(0.0, Trace::new(&shape, &mut Rng::with_seed(1)));
+        let mut machine = Simulated::new(GROUND(), vec![make(), make()], 1);
+        let quanta = run(&mut machine, |_| Run::System);
+        let last = ends_us(&machine).into_iter().fold(0.0, f64::max);
+        assert!((last / 2e6 - 1.0).abs() < 0.1, "{last}");
+        let processor_us: f64 = quanta.iter().flat_map(|quantum| &quantum.ran).map(|ran| ran.processor_us).sum();
+        assert!((processor_us / 4e6 - 1.0).abs() < 0.01, "{processor_us}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_history() {
+        let history = |seed| {
+            let submissions = (0..6).map(|at| steady(10.0 * f64::from(at), 1e6)).collect();
+            run(&mut Simulated::new(GROUND(), submissions, seed), |_| Run::System)
+        };
+        assert!(history(1) == history(1) && history(1) != history(2));
+    }
+}

@@ -1,0 +1,19 @@
+//! A machine that exists only in memory, with a clock that jumps: the second implementor of [`crate::Machine`].
+//!
+//! ```text
+//!  trace     what a program does when it is alone: segments of code, each with a demand
+//!  bus       how much programs slow each other down
+//!  linux     the system's order: a round robin on each processor, with balancing
+//!  machine   runs them, quantum by quantum, and reports what a real machine would count
+//! ```
+//!
+//! The same seed gives the same history.
+
+mod bus;
+mod linux;
+mod machine;
+mod trace;
+
+pub use bus::Bus;
+pub use machine::{Finished, Ground, Simulated, Submission, Truth};
+pub use trace::{Cursor, Shape, Trace};
