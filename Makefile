@@ -1,6 +1,6 @@
 # make demo    word count of real text, on every processor
 # make test    every test
-# make lint    formatting, clippy and rustdoc without a warning, and dependencies as deny.toml allows them
+# make lint    formatting, clippy and rustdoc without a warning, dependencies as deny.toml allows them, links that lead somewhere
 # make spark-jar    the plugin for the Spark that is installed, without its tests
 #
 # What is missing is installed where this folder can install it; Rust itself it cannot.
@@ -51,6 +51,7 @@ lint: need-cargo
 	$(CARGO) clippy --package gristmill-cli --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
+	python3 -B ci/links.py
 
 clean:
 	$(CARGO) clean
