@@ -245,8 +245,9 @@ impl Guesses {
 /// A line as a message shows it.
 pub(crate) fn shown(line: &ByteRecord) -> String {
     const CHARACTERS: usize = 60;
-    let fields: Vec<_> = line.iter().map(String::from_utf8_lossy).collect();
-    let text: String = fields.join(",").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    // So many fields have more characters than are shown, however few the rest may have.
+    let fields: Vec<_> = line.iter().take(CHARACTERS).map(|field| &field[..field.len().min(4 * CHARACTERS)]).collect();
+    let text = String::from_utf8_lossy(&fields.join(&b","[..])).replace(char::is_control, " ");
     match text.char_indices().nth(CHARACTERS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,

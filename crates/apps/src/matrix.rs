@@ -1,14 +1,17 @@
 //! Tables of numbers: numpy's `.npy` and CSV.
 
-use std::io::{BufReader, Read};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
 
 use csv::ByteRecord;
+use csv_core::ReadFieldResult;
 use gristmill::{Input, Memory, Source, Verdict};
 
 use crate::error::{Error, Result};
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
 use crate::kind::Kind;
 use crate::npy;
+use crate::row::Parsers;
 use crate::sum::finite;
 
 /// Numbers in rows of equal length, row after row.
@@ -131,62 +134,99 @@ impl Reading<'_> {
         };
         let Some(heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
         let columns = heading.line.len();
-        let mut order: Vec<usize> = (0..columns).collect();
+        // Where the fields of a row belong.
+        let mut places: Vec<usize> = (0..columns).collect();
         if heading.is_header {
             let names = self.names.get_or_insert_with(|| heading.line.clone());
-            if let Some(found) = order_of(&heading.line, names) {
-                order = found;
+            if let Some(found) = places_of(&heading.line, names) {
+                places = found;
             } else {
                 let (here, before) = (shown(&heading.line), shown(names));
                 return Err(wrong(format!("its columns are called {here}, and those of the files before {before}")));
             }
         }
-        let file = source.open().map_err(|error| Error::read(&source.name, error))?;
-        let delimiter = self.dialect.delimiter_of(source);
-        let mut reader = self.dialect.reader(delimiter, BufReader::with_capacity(256 << 10, file));
-        let mut record = ByteRecord::new();
-        let (values, mut first_line) = (&mut self.matrix.values, None);
-        let mut header = heading.is_header;
-        while reader.read_byte_record(&mut record).map_err(|error| Error::csv(&source.name, error))? {
-            let line = record.position().map_or(0, csv::Position::line);
-            let first_line = *first_line.get_or_insert(line);
-            if std::mem::take(&mut header) {
-                continue;
-            }
-            if record.len() != columns {
-                return Err(wrong(format!(
-                    "line {line}: {} columns, where line {first_line} has {columns}",
-                    record.len()
-                )));
-            }
-            let numbers = (values.len() + columns) as u64;
-            let too_large =
-                |why| Error::too_large(&source.name, format!("to keep its numbers up to line {line} {why}"));
-            self.memory.allow(numbers * 8).map_err(too_large)?;
-            for column in &order {
-                let failed = |why| wrong(format!("line {line}, column {}: {why}", column + 1));
-                values.push(finite(&record[*column]).map_err(failed)?);
-            }
-        }
+        self.add_rows(source, heading.is_header, &places)?;
         if is_header.is_none() {
             self.guesses.add(source, &heading);
         }
         Ok(columns)
     }
+
+    /// Adds the rows of a file of CSV, field by field: a row may be of any length, and only its numbers are kept. The fields of
+    /// each belong to these places.
+    fn add_rows(&mut self, source: &Source, has_header: bool, places: &[usize]) -> Result<()> {
+        let wrong = |what: String| Error::file(&source.name, what);
+        let failed = |error| Error::read(&source.name, error);
+        let mut file = BufReader::with_capacity(256 << 10, source.open().map_err(failed)?);
+        let mut parser = Parsers::new(self.dialect.delimiter_of(source), self.dialect.quote).make();
+        let values = &mut self.matrix.values;
+        let (mut field, mut filled, mut is_too_long) = ([0; FIELD_BYTES_MAX], 0, false);
+        // Of the row at hand: where it begins, its fields so far, and the first that is wrong.
+        let (mut line, mut before, mut count, mut fault) = (1, values.len(), 0, None);
+        let (mut first_line, mut is_header) = (None, has_header);
+        loop {
+            let text = file.fill_buf().map_err(failed)?;
+            let (result, read, written) = parser.read_field(text, &mut field[filled..]);
+            file.consume(read);
+            filled += written;
+            let ends = match result {
+                ReadFieldResult::InputEmpty => continue,
+                ReadFieldResult::OutputFull => {
+                    (filled, is_too_long) = (0, true);
+                    continue;
+                }
+                ReadFieldResult::Field { record_end } => record_end,
+                ReadFieldResult::End => return Ok(()),
+            };
+            if count == 0 && !is_header {
+                let too_large =
+                    |why| Error::too_large(&source.name, format!("to keep its numbers up to line {line} {why}"));
+                self.memory.allow((before + places.len()) as u64 * 8).map_err(too_large)?;
+                values.resize(before + places.len(), 0.0);
+            }
+            if let Some(place) = places.get(count).filter(|_| !is_header && fault.is_none()) {
+                let number = match is_too_long {
+                    true => Err(format!("a field of {FIELD_BYTES_MAX} bytes or more is not a number")),
+                    false => finite(&field[..filled]),
+                };
+                match number {
+                    Ok(number) => values[before + place] = number,
+                    Err(why) => fault = Some((count + 1, why)),
+                }
+            }
+            (filled, is_too_long) = (0, false);
+            count += 1;
+            if !ends {
+                continue;
+            }
+            let first_line = *first_line.get_or_insert(line);
+            if !std::mem::take(&mut is_header) {
+                if count != places.len() {
+                    return Err(wrong(format!(
+                        "line {line}: {count} columns, where line {first_line} has {}",
+                        places.len()
+                    )));
+                }
+                if let Some((column, why)) = fault.take() {
+                    return Err(wrong(format!("line {line}, column {column}: {why}")));
+                }
+            }
+            (line, before, count) = (parser.line(), values.len(), 0);
+        }
+    }
 }
 
-/// Where each of `names` is in `line`, if it has the same names, each once or all in the same order.
-fn order_of(line: &ByteRecord, names: &ByteRecord) -> Option<Vec<usize>> {
+/// Bytes that no number has.
+const FIELD_BYTES_MAX: usize = 8 << 10;
+
+/// Where in `names` each field of `line` is, if both are the same names, each once or all in the same order.
+fn places_of(line: &ByteRecord, names: &ByteRecord) -> Option<Vec<usize>> {
     if line.iter().map(<[u8]>::trim_ascii).eq(names.iter().map(<[u8]>::trim_ascii)) {
         return Some((0..line.len()).collect());
     }
-    let place = |name: &[u8]| {
-        let mut places = (0..line.len()).filter(|place| line[*place].trim_ascii() == name.trim_ascii());
-        places.next().filter(|_| places.next().is_none())
-    };
-    let order: Vec<_> = names.iter().map(place).collect::<Option<_>>()?;
-    let distinct = order.iter().collect::<std::collections::HashSet<_>>().len();
-    (distinct == order.len() && order.len() == line.len()).then_some(order)
+    let mut left: HashMap<_, _> = names.iter().enumerate().map(|(place, name)| (name.trim_ascii(), place)).collect();
+    let once = left.len() == names.len() && line.len() == names.len();
+    once.then(|| line.iter().map(|name| left.remove(name.trim_ascii())).collect())?
 }
 
 #[cfg(test)]

@@ -5,14 +5,15 @@
 
 use std::path::Path;
 
-use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
+use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Memory, Records, Split, TooLarge};
 
 use crate::sum::{self, Overflow, whole};
 
 /// How palindromes are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// A palindromic tree: time in proportion to the length of the line.
+    /// A palindromic tree: time in proportion to the length of the line. Where there is no memory for the tree, which may take a
+    /// hundred times as much as the line, the longest palindromes around all centres, which take four times as much.
     #[default]
     Tree,
     /// From every centre outwards: time in proportion to the number of palindromes, up to the square of the length.
@@ -52,16 +53,31 @@ impl Palindromes {
 
     /// The number of palindromic substrings of one line.
     pub fn in_line(&self, line: &[u8]) -> u64 {
-        self.in_lines([line].into_iter())
+        self.in_lines([line].into_iter(), Memory::of(u64::MAX)).expect("the memory is not limited")
     }
 
-    fn in_lines<'l>(&self, lines: impl Iterator<Item = &'l [u8]>) -> u64 {
+    /// The same for some lines, within a memory; which line is too long for it, and why.
+    fn in_lines<'l>(
+        &self,
+        mut lines: impl Iterator<Item = &'l [u8]>,
+        memory: Memory,
+    ) -> Result<u64, (&'l [u8], TooLarge)> {
         match self.algorithm {
             Algorithm::Tree => {
                 let mut tree = Tree::default();
-                lines.map(|line| tree.count(line)).sum()
+                lines.try_fold(0, |sum, line| {
+                    let count = match memory.allow(Tree::bytes_max(line)) {
+                        Ok(()) => tree.count(line),
+                        Err(_) => {
+                            tree = Tree::default();
+                            memory.allow(4 * line.len() as u64).map_err(|why| (line, why))?;
+                            around_centres(line)
+                        }
+                    };
+                    Ok(sum + count)
+                })
             }
-            Algorithm::Brute => lines.map(from_centres).sum(),
+            Algorithm::Brute => Ok(lines.map(from_centres).sum()),
         }
     }
 }
@@ -70,12 +86,47 @@ impl MapReduce for Palindromes {
     type Key = Bytes;
     type Value = u64;
     const COMBINE: Option<Combine<u64>> = Some(sum::ADD_WHOLE);
+    const UNPACKS: bool = true;
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
-        let count = self.in_lines(split.lines());
+        let count = match self.in_lines(split.lines(), split.source().memory()) {
+            Ok(count) => count,
+            Err((line, why)) => {
+                let at = line.as_ptr().addr() - split.bytes().as_ptr().addr();
+                return split.too_large(at, format!("to find the palindromes of its {} bytes {why}", line.len()));
+            }
+        };
         let name: &Path = &split.source().name;
         out.emit(name.as_os_str().as_encoded_bytes(), count);
     }
+}
+
+/// From each centre outwards, but no byte is compared that lies within a palindrome which was found before: what is around the
+/// mirror image of the centre is around it, too, as far as that palindrome goes (Manacher, 1975).
+fn around_centres(line: &[u8]) -> u64 {
+    let mut radii: Vec<u32> = Vec::with_capacity(line.len());
+    // Centres on bytes, then before bytes. A palindrome of radius r ends before byte centre + r, and begins one earlier if it is even.
+    let mut count_all = |even: usize| -> u64 {
+        radii.clear();
+        // The palindrome so far that ends last: where it begins, and where it ends.
+        let (mut start, mut end) = (0, 0);
+        for centre in 0..line.len() {
+            let mut radius = 0;
+            if centre < end {
+                let mirror = start + end - 1 + even - centre;
+                radius = radii.get(mirror).map_or(0, |radius| *radius as usize).min(end - centre);
+            }
+            while radius + even <= centre && line.get(centre + radius) == Some(&line[centre - radius - even]) {
+                radius += 1;
+            }
+            if centre + radius > end {
+                (start, end) = (centre + 1 - radius - even, centre + radius);
+            }
+            radii.push(radius as u32);
+        }
+        radii.iter().map(|radius| u64::from(*radius)).sum()
+    };
+    count_all(0) + count_all(1)
 }
 
 fn from_centres(line: &[u8]) -> u64 {
@@ -124,6 +175,11 @@ const EMPTY: u32 = 1;
 const NONE: u32 = 0;
 
 impl Tree {
+    /// The most that it takes for a line: a node for each byte, and the same again and half of it while the list of nodes grows.
+    fn bytes_max(line: &[u8]) -> u64 {
+        3 * size_of::<Node>() as u64 * (line.len() as u64 + 2)
+    }
+
     fn count(&mut self, line: &[u8]) -> u64 {
         let root = Node { len: -1, link: BEFORE_EMPTY, suffixes: 0, first_child: NONE, sibling: NONE, byte: 0 };
         self.nodes.clear();
@@ -205,6 +261,7 @@ mod tests {
             for algorithm in [Algorithm::Tree, Algorithm::Brute] {
                 assert_eq!(Palindromes::new(algorithm).in_line(line.as_bytes()), expected, "{line} {algorithm:?}");
             }
+            assert_eq!(around_centres(line.as_bytes()), expected, "{line}");
         }
         let long = vec![b'a'; 10_000];
         assert_eq!(Palindromes::new(Algorithm::Tree).in_line(&long), 10_000 * 10_001 / 2);
@@ -222,6 +279,7 @@ mod tests {
             let expected = oracle(&line);
             prop_assert_eq!(Palindromes::new(Algorithm::Tree).in_line(&line), expected);
             prop_assert_eq!(Palindromes::new(Algorithm::Brute).in_line(&line), expected);
+            prop_assert_eq!(around_centres(&line), expected);
         }
     }
 }

@@ -21,17 +21,20 @@ impl Parsers {
         Parsers { delimiter, quote, idle: Mutex::default() }
     }
 
+    /// A parser that begins at the beginning of a file.
+    pub fn make(&self) -> Reader {
+        let mut builder = csv_core::ReaderBuilder::new();
+        builder.delimiter(self.delimiter);
+        match self.quote {
+            Some(quote) => builder.quote(quote),
+            None => builder.quoting(false),
+        };
+        builder.build()
+    }
+
     fn parser(&self) -> Reader {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut parser = idle.unwrap_or_else(|| {
-            let mut builder = csv_core::ReaderBuilder::new();
-            builder.delimiter(self.delimiter);
-            match self.quote {
-                Some(quote) => builder.quote(quote),
-                None => builder.quoting(false),
-            };
-            builder.build()
-        });
+        let mut parser = idle.unwrap_or_else(|| self.make());
         parser.reset();
         // A text may begin in the middle of a file, where a byte order mark is none.
         parser.read_record(b"\n", &mut [0], &mut [0]);

@@ -46,7 +46,9 @@ impl Keys {
             gristmill::Error::Input { source, .. } => failed(source),
             other => other.into(),
         };
-        for source in Input::paths([path]).memory(memory.bytes() as usize).sources().map_err(of_the_keys)? {
+        // A pipe is read as it comes: a copy of one that does not end would fill the disk.
+        let mut input = Input::paths([path]).memory(memory.bytes() as usize).read_once(true);
+        for source in input.look().map_err(of_the_keys)? {
             text = source.open().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
         }
         let lines = 1 + memchr::memchr_iter(b'\n', &text).count() as u64;

@@ -53,15 +53,17 @@ impl Drop for Group {
     }
 }
 
-fn gzip(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    pieces.into_iter().for_each(|piece| packed.write_all(&piece).expect("in memory"));
-    packed.finish().expect("in memory")
+/// A file of these pieces, each so many times: a member for each, so that it is packed once.
+fn gzip(pieces: &[(&[u8], usize)]) -> Vec<u8> {
+    let member = |piece: &[u8]| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(piece).expect("in memory");
+        packed.finish().expect("in memory")
+    };
+    pieces.iter().flat_map(|(piece, times)| member(piece).repeat(*times)).collect()
 }
 
-fn zeros(megabytes: usize) -> impl Iterator<Item = Vec<u8>> {
-    std::iter::repeat_n(vec![0; 1 << 20], megabytes)
-}
+const MIB: usize = 1 << 20;
 
 /// A black picture of 24 bits per pixel.
 fn png(width: u32, height: u32) -> Vec<u8> {
@@ -120,27 +122,53 @@ fn small_files_take_no_more_memory_than_they_may() {
     let dir = tempfile::tempdir().expect("a directory");
     let write = |name: &str, content: Vec<u8>| fs::write(dir.path().join(name), content).expect("written");
     write("large.png", png(9000, 9000));
-    write("behind.png.gz", gzip([png(10, 10)].into_iter().chain(zeros(200))));
-    write("behind.jpg.gz", gzip([jpeg(10, 10)].into_iter().chain(zeros(200))));
+    write("behind.png.gz", gzip(&[(&png(10, 10), 1), (&[0; MIB], 200)]));
+    write("behind.jpg.gz", gzip(&[(&jpeg(10, 10), 1), (&[0; MIB], 200)]));
     write("wide.png", png(20_000_000, 1));
     write("large.jpg", jpeg(8000, 8000));
     let mut liar = jpeg(64, 64);
     // Height and width.
     liar[76..80].fill(0xff);
     write("liar.jpg", liar);
-    write("zeros.bmp.gz", gzip(zeros(200)));
+    write("zeros.bmp.gz", gzip(&[(&[0; MIB], 200)]));
     // A frame whose window is 64 MiB, with one block of five bytes as they are.
     write("a.zst", [&b"\x28\xb5\x2f\xfd\x00\x80\x29\x00\x00"[..], b"hello"].concat());
     write("a.xz", xz());
-    write("large.npy.gz", gzip([npy("(5000000, 10)")].into_iter().chain(zeros(1))));
+    write("large.npy.gz", gzip(&[(&npy("(5000000, 10)"), 1), (&[0; MIB], 1)]));
     write("absurd.npy", npy("(4611686018427387904, 2)"));
-    write("ones.csv.gz", gzip(std::iter::repeat_n(b"1\n".repeat(1 << 19), 20)));
+    write("ones.csv.gz", gzip(&[(&b"1\n".repeat(MIB / 2), 20)]));
     write("down.csv", b"1\n".repeat(12_000));
     write("across.csv", [b"1,".repeat(11_999), b"1\n".to_vec()].concat());
     write("wide.csv", [b"1,".repeat(5_999), b"1\n".to_vec()].concat().repeat(2));
+    // Lines, fields and rows that do not end.
+    let long = |begin: &str, again: &str, end: &str| {
+        gzip(&[(begin.as_bytes(), 1), (again.repeat(MIB / again.len()).as_bytes(), 100), (end.as_bytes(), 1)])
+    };
+    write("lines.gz", gzip(&[(&format!("{:1023}\n", "a").repeat(1024).into_bytes(), 20)]));
+    write("line.gz", long("", "a", "\n"));
+    write("field.csv.gz", long("k,v\n1,2\n3,", "1", "\n"));
+    write("quoted.csv.gz", long("k,v\n1,2\n\"", "a,\"\"\n", "\",2\n"));
+    write("row.csv.gz", long("k,v\n1,2\n", "3,", "\n"));
+    write("header.csv.gz", long("", "k", ",v\n1,2\n"));
+    write("line.jsonl.gz", long("{\"k\":1,\"v\":2}\n{\"k\":\"", "a", "\",\"v\":1}\n"));
+    write("deep.jsonl.gz", long("{\"k\":1,\"v\":2}\n{\"x\":", "[", "\n"));
+    write("fields.jsonl.gz", long("{\"k\":1,\"v\":2}\n{", "\"k\":1,", "\"v\":2}\n"));
+    write("short", b"abc\0d".to_vec());
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        state >> 40
+    };
+    let keys = (0..400_000).map(|_| format!("{}\n", random())).collect::<String>();
+    write("keys.gz", gzip(&[(keys.as_bytes(), 1)]));
+    write("letters", (0..2 * MIB).map(|_| b'a' + random() as u8 % 2).collect());
+    let too_long = "is longer than 2097152 bytes. Raise the limit with --record-bytes-max";
+    let by = ["group-by", "--by", "k"];
+    let sums = ["group-by", "--by", "k", "--sum", "v"];
+    let line = ["linear-regression", "--x", "k", "--y", "v"];
     let group = Group::new();
     // What stands in the complaint; nothing of commands that end well.
-    let cases: [(&[&str], &str); 31] = [
+    let cases: [(&[&str], &str); 63] = [
         (&["histogram", "large.png"], ""),
         (&["histogram", "behind.png.gz"], ""),
         (&["histogram", "behind.jpg.gz"], "behind.jpg.gz: cannot be decoded: it is read into memory whole"),
@@ -194,6 +222,43 @@ fn small_files_take_no_more_memory_than_they_may() {
         (&["string-match", "--keys", "across.csv", "ones.csv.gz"], ""),
         (&["word-count", "--files-from", "/dev/zero"], "cannot read /dev/zero: it is read into memory whole"),
         (&["word-count", "ones.csv.gz", "behind.png.gz"], ""),
+        (&["word-count", "line.gz"], too_long),
+        (&["sort", "line.gz"], too_long),
+        (&["sort", "lines.gz"], ""),
+        (&["sort", "keys.gz"], ""),
+        (&["sort", "--records", "terasort", "line.gz"], "ends within the record that starts at byte 104857600"),
+        (&["palindromes", "line.gz"], too_long),
+        // A tree of these two million letters takes 64 MiB, and more while it grows.
+        (&["palindromes", "letters"], ""),
+        (&["palindromes", "--record-bytes-max", "8MiB", "lines.gz", "letters"], ""),
+        (&[&by[..], &["field.csv.gz"]].concat(), too_long),
+        (&[&by[..], &["quoted.csv.gz"]].concat(), too_long),
+        (&[&by[..], &["row.csv.gz"]].concat(), too_long),
+        (&[&by[..], &["header.csv.gz"]].concat(), "header.csv.gz: its first line is longer than 4 MiB"),
+        (&[&by[..], &["line.jsonl.gz"]].concat(), too_long),
+        (&[&by[..], &["deep.jsonl.gz"]].concat(), too_long),
+        (&[&by[..], &["fields.jsonl.gz"]].concat(), too_long),
+        (&[&sums[..], &["field.csv.gz"]].concat(), too_long),
+        (&[&sums[..], &["keys.gz"]].concat(), "there is no column \"k\""),
+        (&["group-by", "--by", "1", "keys.gz"], ""),
+        (&["group-by", "--by", "999999999", "keys.gz"], "there is no column 999999999"),
+        (&["group-by", "--input-format", "pairs", "short"], "has 5 bytes"),
+        (&[&line[..], &["field.csv.gz"]].concat(), too_long),
+        (&[&line[..], &["row.csv.gz"]].concat(), too_long),
+        (&["linear-regression", "--input-format", "pairs", "short"], "has 5 bytes"),
+        (&["kmeans", "-k", "2", "field.csv.gz"], "line 3, column 2: a field of 8192 bytes or more is not a number"),
+        (&["pca", "quoted.csv.gz"], "line 3, column 1: a field of 8192 bytes or more is not a number"),
+        (&["pca", "header.csv.gz"], "its first line is longer than 4 MiB"),
+        (&["matrix-multiply", "--left", "down.csv", "row.csv.gz"], "line 3: 52428801 columns, where line 1 has 2"),
+        (&["kmeans", "-k", "1000000000000", "down.csv"], "12000 points can have 1 to 12000"),
+        (&["string-match", "--keys", "line.gz", "down.csv"], "it is read into memory whole, and has more than the 8.0"),
+        // It was copied to the disk first, for it might have to be read again.
+        (
+            &["string-match", "--keys", "/dev/zero", "down.csv"],
+            "it is read into memory whole, and has more than the 8.0",
+        ),
+        (&["string-match", "--keys", "letters", "line.gz"], too_long),
+        (&["word-count", "--files-from", "letters"], "File name too long"),
     ];
     for (arguments, expected) in cases {
         let arguments = [arguments, &["--memory", MEMORY, "--workers", "2", "--quiet"]].concat();
