@@ -1,11 +1,12 @@
-//! What a thread has asked the allocator for.
+//! Counts of allocations per thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The allocator of the C library (or the one that is preloaded in its place), and a count of what it was asked for. Programs that
-/// want the count name it as theirs; in all others it is zero. Where the system refuses memory the process says so and ends with
-/// status 1.
+/// The allocator of the C library, with a count of its allocations.
+///
+/// A preloaded allocator takes its place. A program that wants the counts makes this its global allocator; in all others they are
+/// zero. When the system refuses memory, the process prints an error and ends with status 1.
 ///
 /// ```
 /// use gristmill_os::allocations::{Allocations, Counting};
@@ -24,12 +25,12 @@ use std::cell::Cell;
 /// ```
 pub struct Counting;
 
-/// Allocations of a thread since it began. Subtract two to get what lies between them.
+/// Allocations of a thread since it began. Subtract two to get the difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
-    /// How often memory was asked for, or for more or less of it.
+    /// The count of allocations and reallocations.
     pub count: u64,
-    /// Bytes asked for; of memory that grew, those that it grew by.
+    /// The bytes allocated; for memory that grew, the growth.
     pub bytes: u64,
 }
 
@@ -40,7 +41,7 @@ thread_local! {
 }
 
 impl Allocations {
-    /// Of the calling thread. A process that was forked begins with those of the thread that forked it.
+    /// The counts of the calling thread. A forked process inherits those of the forking thread.
     pub fn of_thread() -> Allocations {
         Allocations { count: COUNT.get(), bytes: BYTES.get() }
     }
@@ -60,7 +61,7 @@ fn count(bytes: usize) {
     BYTES.set(BYTES.get() + bytes as u64);
 }
 
-/// The allocation as it is, if there is one: nobody goes on without.
+/// The allocation, or the end of the process if there is none.
 #[inline(always)]
 fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {

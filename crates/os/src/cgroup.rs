@@ -1,6 +1,6 @@
-//! The cgroups this process lives in: how much memory and processor time they leave, how often they killed.
+//! The cgroups of this process: limits of memory and processor time, and kills.
 //!
-//! Both generations of cgroups are read, where distributions and container engines mount them. A
+//! Both versions of cgroups are read, where distributions and container engines mount them. A
 //! limit may be set on any ancestor, so limits are looked up from the process's own directory to
 //! the mount point. In a container the path in `/proc/self/cgroup` may be the host's and not exist;
 //! then the walk ends at the mount point, which is the container's own directory.
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Where limits and counts of one generation are found.
+/// The places of limits and counts of one version.
 struct Generation {
     mount: &'static str,
     limit: &'static str,
@@ -35,7 +35,7 @@ const V2: Generation = Generation {
     kills: "memory.events",
 };
 
-/// The tightest limit, in bytes. `None` without one.
+/// The tightest limit in bytes, if any.
 pub fn memory_limit_bytes() -> Option<u64> {
     let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
     directories(generation.mount, &path).iter().filter_map(|dir| limit_in(generation, dir)).min()
@@ -46,7 +46,7 @@ fn limit_in(generation: &Generation, dir: &Path) -> Option<u64> {
     fs::read_to_string(dir.join(generation.limit)).ok()?.trim().parse::<u64>().ok().filter(|&limit| limit < 1 << 62)
 }
 
-/// How many processors the tightest quota of time is worth. `None` without one.
+/// The tightest quota of time in processors, if any.
 pub fn processors_quota() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let (is_v1, path) = own_path(&text, "cpu")?;
@@ -68,8 +68,9 @@ fn quota_in(is_v1: bool, dir: &Path) -> Option<f64> {
     Some(number(quota)? / number(period)?)
 }
 
-/// How many more bytes the tightest limit allows, counting as free the file cache that the kernel
-/// drops first. `None` without a limit.
+/// The bytes left below the tightest limit, if any.
+///
+/// File cache that the kernel drops first counts as free.
 pub fn memory_left_bytes() -> Option<u64> {
     let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
     directories(generation.mount, &path).iter().filter_map(|dir| left_in(generation, dir)).min()
@@ -84,8 +85,9 @@ fn left_in(generation: &Generation, dir: &Path) -> Option<u64> {
     Some(limit.saturating_sub(usage.saturating_sub(reclaimable)))
 }
 
-/// How many processes the out-of-memory killer has ended in this process's cgroup; where there is
-/// none, on the whole machine. `None` when the kernel does not tell.
+/// The count of processes killed for lack of memory in this process's cgroup.
+///
+/// Without a cgroup it is that of the whole machine. `None` if the kernel does not report it.
 pub fn oom_kills() -> Option<u64> {
     static COUNTER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let counter = COUNTER.get_or_init(oom_counter).as_ref()?;
@@ -103,13 +105,13 @@ fn oom_counter() -> Option<PathBuf> {
         .find(|file| fs::read_to_string(file).is_ok_and(|text| field(&text, "oom_kill").is_some()))
 }
 
-/// The generation that governs memory, and this process's path in it, from `/proc/self/cgroup`.
+/// The version that governs memory, and this process's path in it.
 fn own_cgroup(proc_self_cgroup: &str) -> Option<(&'static Generation, String)> {
     let (is_v1, path) = own_path(proc_self_cgroup, "memory")?;
     Some((if is_v1 { &V1 } else { &V2 }, path))
 }
 
-/// Whether `controller` belongs to v1, and this process's path in its hierarchy.
+/// True if `controller` belongs to v1; and this process's path in its hierarchy.
 ///
 /// With both mounted (a hybrid system) a controller belongs to v1 if v1 lists it.
 fn own_path(proc_self_cgroup: &str, controller: &str) -> Option<(bool, String)> {

@@ -2,8 +2,9 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds on the kernel's monotonic clock: the same clock in every process, never set back.
-/// Read without a system call.
+/// Nanoseconds on the kernel's monotonic clock.
+///
+/// It is the same clock in every process, is never set back, and is read without a system call.
 ///
 /// ```
 /// let start_ns = gristmill_os::clock::monotonic_ns();

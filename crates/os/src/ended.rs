@@ -1,27 +1,27 @@
-//! Proof that a worker runs no more.
+//! Proof that a worker has ended.
 //!
-//! What a worker had may be taken by others only after its end, so whoever takes it asks for an [`Ended`]. Only a process that was
-//! reaped and a thread that was joined give one, and it names that worker: each has a number, which is given once and which the
-//! worker itself knows ([`this_worker`]).
+//! Others may take over the pages of a worker only after its end, so they need an [`Ended`]. Only a process that was
+//! reaped and a thread that was joined give one. It names the worker by a number that is given once and that the
+//! worker knows ([`this_worker`]).
 
 use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Whoever keeps a number may want a few that mean something else.
+/// Numbers left to those who store one, for other meanings.
 const WORKERS_MAX: u32 = u32::MAX - 16;
 
 thread_local! {
     static NUMBER: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The number of the worker that runs on this thread; 0 if it is none, or was started by other means.
+/// The number of this thread's worker; 0 without one.
 pub fn this_worker() -> u32 {
     NUMBER.get()
 }
 
-/// A number that no worker had before.
+/// A number that no worker has had.
 ///
 /// # Panics
 ///
@@ -32,7 +32,7 @@ pub(crate) fn new_number() -> u32 {
     next.expect("fewer than four billion workers") + 1
 }
 
-/// From now on this thread is that worker.
+/// Makes this thread that worker.
 pub(crate) fn become_worker(number: u32) {
     NUMBER.set(number);
 }
@@ -91,7 +91,7 @@ impl<'scope> WorkerThread<'scope> {
         Ok(WorkerThread { thread, number })
     }
 
-    /// Waits for its end. What it died of, if it panicked, its own body may tell.
+    /// Waits for its end. Its own body may report a panic.
     pub fn join(self) -> Ended {
         drop(self.thread.join());
         Ended::new(self.number)

@@ -1,4 +1,4 @@
-//! The limit of a file's size, as an error and not as the end of the process.
+//! The limit of a file's size, as an error instead of a signal.
 
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Resource, getrlimit};
 
-/// While one of these lives, a write beyond the limit of a file's size (`ulimit -f`) is an error of that write. Otherwise the
-/// kernel ends the process without a word, with SIGXFSZ.
+/// Makes a write beyond the limit of file sizes an error.
 ///
-/// A process that has a handler of its own for that signal, or ignores it, keeps that; when the last of these is dropped, the
-/// signal does again what it did.
+/// While a guard exists, a write beyond the limit (`ulimit -f`) fails. Otherwise the kernel ends the process with SIGXFSZ,
+/// without a message. A process that handles or ignores the signal keeps doing so. When the last guard is dropped, the signal
+/// does again what it did.
 ///
 /// ```
 /// let _guard = gristmill_os::file_size::LimitIsAnError::new();
@@ -18,11 +18,11 @@ use rustix::process::{Resource, getrlimit};
 #[derive(Debug)]
 pub struct LimitIsAnError(());
 
-/// How many live, and whether the first one found the signal's own disposition.
+/// The count of guards, and whether the first one found the default action.
 static LIVING: Mutex<(usize, bool)> = Mutex::new((0, false));
 
 impl LimitIsAnError {
-    /// From now on until it is dropped.
+    /// Takes effect until it is dropped.
     #[must_use]
     #[allow(clippy::new_without_default)] // It is made for what it does.
     pub fn new() -> LimitIsAnError {
@@ -67,7 +67,7 @@ fn set_disposition(disposition: libc::sighandler_t) {
     unsafe { libc::sigaction(libc::SIGXFSZ, &action, null_mut()) };
 }
 
-/// The limit of a file's size in this process, bytes; none if there is none.
+/// The limit of file sizes of this process in bytes, if there is one.
 pub fn limit_bytes() -> Option<u64> {
     getrlimit(Resource::Fsize).current
 }

@@ -1,11 +1,11 @@
-//! Folders that stay the ones that were opened, and the names in them.
+//! Open folders, and the names in them.
 //!
-//! A path is followed here name by name, each in a folder that is open already, and what is made, replaced or removed is named in an
-//! open folder. So whoever changes a folder on the way meanwhile changes nothing.
+//! A path is followed name by name, each in a folder that is already open. Files are made, replaced and removed by their name in an
+//! open folder. So a folder on the way that is replaced meanwhile changes nothing.
 //!
-//! Symbolic links are followed, but for one rule, that of the kernel's `fs.protected_symlinks`, `protected_fifos` and
-//! `protected_regular` for every name of a path and whatever the kernel is set to: **in a folder that everybody may write to
-//! (such as `/tmp`), the link, file or FIFO of somebody else is not used**, unless it belongs to the owner of that folder.
+//! Symbolic links are followed, with one exception, the rule of the kernel's `fs.protected_symlinks`, `protected_fifos` and
+//! `protected_regular` for every name of a path and whatever the kernel's settings: **in a folder that everybody may write to
+//! (such as `/tmp`), the link, file or FIFO of another user is not used**, unless it belongs to the owner of that folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,33 +22,33 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// An open folder. Names that are given to it are names in it, without a `/`.
+/// An open folder. Its methods take names without a `/`.
 #[derive(Debug)]
 pub struct Folder {
     /// Opened with `O_PATH`: a folder may be one that can be entered and not listed.
     fd: OwnedFd,
 }
 
-/// A name in an open folder, and what it was the name of.
+/// A name in an open folder, with its status when it was found.
 #[derive(Debug)]
 pub struct Entry {
-    /// Where it lies.
+    /// The folder of the name.
     pub folder: Folder,
     /// The name; `.` for the folder itself.
     pub name: OsString,
-    /// `None` if there is nothing of that name.
+    /// `None` if the name does not exist.
     facts: Option<Stat>,
-    /// It is one of the links of `/proc` to what has no path, as `/proc/self/fd/63` is to a pipe.
+    /// It is a link of `/proc` to something without a path, such as `/proc/self/fd/63` to a pipe.
     is_open_file: bool,
 }
 
-/// Links in one path, as many as the kernel follows.
+/// The most links in one path, as in the kernel.
 const LINKS_MAX: u32 = 40;
-/// What may be the permissions of a file; not that it changes the user of whoever runs it.
+/// The permission bits of a file, without setuid, setgid and sticky.
 const PERMISSIONS: u32 = 0o777;
 
 impl Entry {
-    /// Where `path` leads, its last name included.
+    /// The entry that `path` leads to. A last name that is a link is followed.
     ///
     /// # Errors
     /// What the system says, and that something on the way was put there by somebody else.
@@ -56,7 +56,7 @@ impl Entry {
         walk(path, true, false)
     }
 
-    /// The same, but the last name is not followed if it is a link.
+    /// As [`Entry::find`], but a last name that is a link is not followed.
     ///
     /// # Errors
     /// As [`Entry::find`].
@@ -64,22 +64,22 @@ impl Entry {
         walk(path, false, false)
     }
 
-    /// True if there is something of that name.
+    /// True if the name exists.
     pub fn is_there(&self) -> bool {
         self.facts.is_some()
     }
 
-    /// True if it is a file with bytes of its own: no folder, link, device, FIFO or socket.
+    /// True for a regular file: no folder, link, device, FIFO or socket.
     pub fn is_file(&self) -> bool {
         self.is(FileType::RegularFile)
     }
 
-    /// True if it is a folder.
+    /// True for a folder.
     pub fn is_folder(&self) -> bool {
         self.is(FileType::Directory)
     }
 
-    /// True if it is a symbolic link, as only [`Entry::find_itself`] finds them.
+    /// True for a symbolic link, which only [`Entry::find_itself`] returns.
     pub fn is_link(&self) -> bool {
         self.is(FileType::Symlink)
     }
@@ -94,7 +94,7 @@ impl Entry {
         self.facts.is_some_and(|facts| kind_of(&facts) == kind)
     }
 
-    /// Opens the device, FIFO or socket that it is, to write to it.
+    /// Opens a device, FIFO or socket for writing.
     ///
     /// # Errors
     /// What the system says.
@@ -109,12 +109,12 @@ impl Entry {
         }
     }
 
-    /// Gives `new`, which is to take the place of this, its owner, group, permissions and access control list. The owner who runs
-    /// it or its group are never changed by that: a file has neither the setuid nor the setgid bit then; a folder keeps what these
-    /// bits mean for it.
+    /// Gives the replacement `new` the owner, group, permissions and access control list of this entry.
+    ///
+    /// A file never gets the setuid or the setgid bit. A folder keeps these bits, which mean something else there.
     ///
     /// # Errors
-    /// What the system says; and that it belongs to somebody else, and this process may make nothing that does.
+    /// The system's error; or the entry belongs to another user, and this process may not give files away.
     pub fn hand_down(&self, new: impl AsFd) -> io::Result<()> {
         let Some(old) = self.facts else { return Ok(()) };
         let made = fstat(&new)?;
@@ -137,7 +137,7 @@ impl Entry {
         Ok(fchmod(&new, mode(if is_of_its_group && has_its_lists { 0o070 } else { others }))?)
     }
 
-    /// Copies the access control lists; false if there is one that cannot be copied.
+    /// Copies the access control lists; false if one cannot be copied.
     fn hand_down_lists(&self, new: impl AsFd) -> bool {
         let mut path = OsString::from(format!("/proc/self/fd/{}/", self.folder.fd.as_raw_fd()));
         path.push(&self.name);
@@ -154,10 +154,10 @@ impl Entry {
         all
     }
 
-    /// An error if the name is that of something else now, which belongs to somebody else than `new`, that is to replace it.
+    /// Fails if the name now leads to another user's file, and `new` is to replace it.
     ///
     /// # Errors
-    /// Besides that, what the system says.
+    /// That, and the system's errors.
     pub fn check_before_replacing(&self, new: impl AsFd) -> io::Result<()> {
         let (new, now) = (fstat(new)?, facts_of(&self.folder.fd, &self.name)?);
         match now {
@@ -169,7 +169,7 @@ impl Entry {
 }
 
 impl Folder {
-    /// Opens the folder that `path` leads to.
+    /// Opens the folder at `path`.
     ///
     /// # Errors
     /// What the system says, and that something on the way was put there by somebody else.
@@ -177,7 +177,7 @@ impl Folder {
         Folder::of(walk(path, true, false)?)
     }
 
-    /// The same, and makes the folders that are not there.
+    /// As [`Folder::open`], and makes missing folders.
     ///
     /// # Errors
     /// As [`Folder::open`].
@@ -189,10 +189,10 @@ impl Folder {
         Folder::of(entry)
     }
 
-    /// Opens a folder for this user alone, or makes it, and what it lies in.
+    /// Opens or makes a folder that only this user may write to, and missing parents.
     ///
     /// # Errors
-    /// What the system says; that it is a symbolic link, belongs to somebody else, or that others may write to it.
+    /// The system's error; or the folder is a symbolic link, belongs to another user, or others may write to it.
     pub fn private(path: &Path) -> io::Result<Folder> {
         let entry = walk(path, false, true)?;
         if entry.is_link() {
@@ -210,10 +210,10 @@ impl Folder {
         Folder::of(entry)?.ours_alone()
     }
 
-    /// The folder of [`Folder::private`], if it is there.
+    /// As [`Folder::private`], for a folder that exists.
     ///
     /// # Errors
-    /// As there, and that it is not.
+    /// As there, or the folder does not exist.
     pub fn open_private(path: &Path) -> io::Result<Folder> {
         let entry = walk(path, false, false)?;
         match entry.is_there() {
@@ -240,16 +240,18 @@ impl Folder {
         Ok(Folder { fd: open_folder(&entry.folder.fd, &entry.name)? })
     }
 
-    /// Begins a file without a name, to be written, with these permissions as far as the process's mask grants them.
+    /// Begins a file without a name, for writing.
+    ///
+    /// It gets these permissions as far as the process's mask grants them.
     ///
     /// # Errors
-    /// What the system says: `EOPNOTSUPP` or `EISDIR` if the file system has no such files.
+    /// The system's error: `EOPNOTSUPP` or `EISDIR` if the file system has no such files.
     pub fn make_unnamed(&self, mode: u32) -> Result<File, Errno> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         Ok(openat(&self.fd, ".", flags, Mode::from_raw_mode(mode))?.into())
     }
 
-    /// Gives a file without a name a name, which must be free.
+    /// Names an unnamed file. The name must be free.
     ///
     /// # Errors
     /// What the system says.
@@ -258,7 +260,7 @@ impl Folder {
         linkat(CWD, from, &self.fd, name.as_ref(), AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Makes a file to be written, of a name that must be free.
+    /// Makes a file for writing. The name must be free.
     ///
     /// # Errors
     /// What the system says.
@@ -267,11 +269,12 @@ impl Folder {
         Ok(openat(&self.fd, name.as_ref(), flags, Mode::from_raw_mode(mode))?.into())
     }
 
-    /// Opens a file of this user's to read and write, and makes it, for this user alone, if it is not there. What is written with
-    /// `appends` goes to its end.
+    /// Opens or makes a file of this user, for reading and writing.
+    ///
+    /// A new file is readable by this user only. With `appends`, writes go to the end.
     ///
     /// # Errors
-    /// What the system says; and that it is no file, belongs to somebody else, or has a second name elsewhere.
+    /// The system's error; or it is no regular file, belongs to another user, or has a second name elsewhere.
     pub fn open_file(&self, name: impl AsRef<OsStr>, makes: bool, appends: bool) -> io::Result<File> {
         let name = name.as_ref();
         // A FIFO would be waited for otherwise.
@@ -297,7 +300,7 @@ impl Folder {
         Ok(file.into())
     }
 
-    /// Makes a folder of a name that must be free, and opens it.
+    /// Makes a folder and opens it. The name must be free.
     ///
     /// # Errors
     /// What the system says.
@@ -306,7 +309,7 @@ impl Folder {
         Ok(Folder { fd: open_folder(&self.fd, name.as_ref())? })
     }
 
-    /// Gives what has one name in this folder another one in another; what has that name is replaced.
+    /// Renames an entry of this folder to a name in another, which it replaces.
     ///
     /// # Errors
     /// What the system says.
@@ -314,7 +317,7 @@ impl Folder {
         Ok(renameat(&self.fd, from.as_ref(), &folder.fd, to.as_ref())?)
     }
 
-    /// Removes a file, a link, or whatever else is no folder; it may be gone.
+    /// Removes an entry that is no folder. It may be gone already.
     ///
     /// # Errors
     /// What the system says.
@@ -333,7 +336,7 @@ impl Folder {
         Ok(unlinkat(&self.fd, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
 
-    /// True if `file` is what has this name.
+    /// True if the name leads to `file`.
     ///
     /// # Errors
     /// What the system says.
@@ -357,7 +360,9 @@ impl Folder {
         Ok(names)
     }
 
-    /// Returns when the disk has the names in it. Who may not list a folder cannot ask for that, and need not.
+    /// Returns when the names of the folder are on the disk.
+    ///
+    /// A user that may not list a folder cannot ask for that, and need not.
     ///
     /// # Errors
     /// What the system says.
@@ -369,7 +374,7 @@ impl Folder {
         }
     }
 
-    /// Opened for what needs more than its place: to list it, or to change its permissions.
+    /// Opens the folder for reading, to list it or to change its permissions.
     ///
     /// # Errors
     /// What the system says.
@@ -384,10 +389,10 @@ impl AsFd for Folder {
     }
 }
 
-/// A name that nobody can guess, for what is to be called `name` when it is whole: `.counts.tsv.partial-8c2f6a1be09d4437`.
+/// An unpredictable name for an unfinished `name`: `.counts.tsv.partial-8c2f6a1be09d4437`.
 ///
 /// # Errors
-/// That the system has no random numbers.
+/// If the system has no random numbers.
 pub fn hidden_name(name: &OsStr) -> io::Result<OsString> {
     let mut random = [0; 8];
     getrandom(&mut random[..], GetRandomFlags::empty())?;
@@ -399,8 +404,9 @@ pub fn hidden_name(name: &OsStr) -> io::Result<OsString> {
     Ok(hidden)
 }
 
-/// Goes along `path`. A last name that is a link is followed if `to_end`; folders that are not there are made if `makes`, but for the
-/// last one.
+/// Follows `path`. A last name that is a link is followed if `to_end`.
+///
+/// If `makes`, missing folders are made, except the last one.
 fn walk(path: &Path, to_end: bool, makes: bool) -> io::Result<Entry> {
     if path.as_os_str().is_empty() {
         return Err(Errno::NOENT.into());
@@ -474,7 +480,7 @@ fn walk(path: &Path, to_end: bool, makes: bool) -> io::Result<Entry> {
     }
 }
 
-/// The names that a path consists of, `..` among them.
+/// The names of a path, including `..`.
 fn names_of(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -483,13 +489,13 @@ fn names_of(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     })
 }
 
-/// Opens the folder of that name, which is no link to one.
+/// Opens the folder of that name, which must not be a link.
 fn open_folder(at: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, name, flags, Mode::empty())
 }
 
-/// What has that name, if anything has; a link itself.
+/// The status of a name, if it exists; of a link, its own.
 fn facts_of(at: impl AsFd, name: &OsStr) -> Result<Option<Stat>, Errno> {
     match statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(facts) => Ok(Some(facts)),
@@ -506,7 +512,7 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// An error if somebody may have put this into the folder for others to fall over.
+/// Fails if another user may have planted this entry.
 fn refuse_planted(folder: impl AsFd, facts: &Stat, shown: &Path) -> io::Result<()> {
     let folder = fstat(folder)?;
     if !is_planted(folder.st_mode, folder.st_uid, facts.st_uid, geteuid().as_raw()) {
@@ -523,7 +529,7 @@ fn refuse_planted(folder: impl AsFd, facts: &Stat, shown: &Path) -> io::Result<(
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Whether what belongs to `owner` may have been put into a folder, of this mode and owner, to lead this user astray.
+/// True if `owner` may have planted an entry in a folder of this mode and owner.
 fn is_planted(folder_mode: u32, folder_owner: u32, owner: u32, user: u32) -> bool {
     let is_open_to_all = folder_mode & 0o002 != 0;
     let is_shared_and_sticky = folder_mode & 0o1020 == 0o1020;

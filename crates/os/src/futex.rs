@@ -1,4 +1,4 @@
-//! Sleep and wake between processes.
+//! Sleeping and waking between processes.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -30,15 +30,16 @@ impl gristmill_ring::Futex for SharedFutex {
 }
 
 impl SharedFutex {
-    /// Sleeps like [`wait`](gristmill_ring::Futex::wait), but no longer than `limit`. `false` when
-    /// the time ran out; `true` when woken, or interrupted, or when `word` held something else.
+    /// Sleeps like [`wait`](gristmill_ring::Futex::wait), but no longer than `limit`.
+    ///
+    /// `false` if the time ran out; `true` if woken or interrupted, or if `word` held another value.
     ///
     /// ```
     /// use std::{sync::atomic::AtomicU32, time::Duration};
     /// use gristmill_os::futex::SharedFutex;
     ///
     /// let word = AtomicU32::new(1);
-    /// assert!(!SharedFutex.wait_for(&word, 1, Duration::from_millis(1))); // nobody wakes us
+    /// assert!(!SharedFutex.wait_for(&word, 1, Duration::from_millis(1))); // no wake comes
     /// assert!(SharedFutex.wait_for(&word, 0, Duration::from_secs(60))); // the word is not 0
     /// ```
     pub fn wait_for(&self, word: &AtomicU32, seen: u32, limit: Duration) -> bool {

@@ -1,22 +1,22 @@
-//! What Gristmill asks of the kernel.
+//! System calls, behind safe functions where that is possible.
 //!
 //! This is one of the two crates that may use `unsafe`; its unsafe blocks rest on promises that the
 //! kernel makes, or the processor. The rooms:
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
-//! - [`PrivateView`]: memory that a worker changes for itself alone, and which OS pages of it it has changed;
-//! - [`process`]: start a worker by fork, watch it, learn why it died;
-//! - [`ended`]: proof that a worker runs no more;
-//! - [`futex`]: sleep and wake between processes, for the doorbells of `gristmill-ring`;
+//! - [`PrivateView`]: copy-on-write memory of one worker, and the OS pages that it has changed;
+//! - [`process`]: starting a worker by fork, watching it, and its cause of death;
+//! - [`ended`]: proof that a worker has ended;
+//! - [`futex`]: sleeping and waking between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`file_size`]: the limit of a file's size, as an error;
-//! - [`folder`]: folders that stay the ones that were opened, and files that nobody else has put there;
-//! - [`machine`]: processors, NUMA nodes, caches, memory that is left;
-//! - [`memory`]: huge pages for what belongs to one process alone;
-//! - [`standard`]: which of the three standard streams were open at the start;
+//! - [`folder`]: open folders and the names in them, safe from other users;
+//! - [`machine`]: processors, NUMA nodes, caches, available memory;
+//! - [`memory`]: private memory in huge pages;
+//! - [`standard`]: the standard streams that were closed at the start;
 //! - [`perf`]: counters of the kernel and of the processor;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
-//! - [`allocations`]: what a thread has asked the allocator for;
+//! - [`allocations`]: counts of allocations per thread;
 //! - [`clock`]: one time for all processes;
 //! - [`vectors`]: loops compiled for the widest vectors of the processor.
 //!

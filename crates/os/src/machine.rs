@@ -1,4 +1,4 @@
-//! The machine as this process may use it: processors, NUMA nodes, caches, memory that is left.
+//! The machine as this process may use it: processors, NUMA nodes, caches, memory.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cgroup;
 
-/// The processors this thread may run on, in ascending order; respects `taskset` and cpusets.
+/// The processors that this thread may run on, ascending.
+///
+/// `taskset` and cpusets are respected.
 ///
 /// # Errors
 ///
@@ -38,8 +40,9 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &only)?)
 }
 
-/// How many bytes of memory this process could fill now without swapping or being killed: the
-/// kernel's estimate for the machine (`MemAvailable`), or what its cgroups leave if that is less.
+/// Bytes of memory that this process could fill without swapping or being killed.
+///
+/// It is the kernel's estimate for the machine (`MemAvailable`), or what its cgroups leave if that is less.
 ///
 /// # Errors
 ///
@@ -50,17 +53,19 @@ pub fn memory_available_bytes() -> io::Result<u64> {
     Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
 }
 
-/// The tightest limit of memory of this process's cgroups, in bytes; `None` without one.
+/// The tightest memory limit of this process's cgroups in bytes, if any.
 pub fn memory_limit_bytes() -> Option<u64> {
     cgroup::memory_limit_bytes()
 }
 
-/// How many processors the time that this process's cgroups grant is worth (2.5: two and a half); `None` without a limit.
+/// The processor quota of this process's cgroups, in processors (such as 2.5), if any.
 pub fn processors_quota() -> Option<f64> {
     cgroup::processors_quota()
 }
 
-/// The name that a hypervisor gives itself, such as `KVMKVMKVM`. `None` on bare metal, and where the processor does not tell.
+/// The hypervisor's name for itself, such as `KVMKVMKVM`.
+///
+/// `None` on bare metal, and if the processor does not report it.
 pub fn hypervisor() -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -88,8 +93,9 @@ fn mem_available_bytes(meminfo: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The processors of each NUMA node, by ascending node number; nodes without processors are left
-/// out. A machine that tells nothing is one node.
+/// The processors of each NUMA node, by ascending node number.
+///
+/// Nodes without processors are left out. A machine that reports no nodes counts as one.
 ///
 /// # Errors
 ///
@@ -114,8 +120,9 @@ fn nodes_in(dir: &Path) -> Vec<Vec<usize>> {
     nodes.into_iter().map(|(_, cpus)| cpus).collect()
 }
 
-/// Reads the kernel's notation for sets of processors or nodes, such as `0-3,8`. `None` when it is not one, or when a number is
-/// beyond those of any machine.
+/// Reads the kernel's notation for sets of processors or nodes, such as `0-3,8`.
+///
+/// `None` if it is not one, or if a number is too large for any machine.
 pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
     const END: usize = 1 << 16;
     let mut cpus = Vec::new();
@@ -135,8 +142,9 @@ pub fn os_page_bytes() -> usize {
     rustix::param::page_size()
 }
 
-/// The size in bytes of the second-level cache of the first processor allowed to this thread.
-/// `None` when the machine does not tell.
+/// The bytes of the second-level cache, if known.
+///
+/// It is that of the first processor allowed to this thread.
 pub fn l2_cache_bytes() -> Option<usize> {
     let cpu = *cpus_allowed().ok()?.first()?;
     cache_bytes(Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")), "2")

@@ -10,9 +10,10 @@ use rustix::mm::{Advice, madvise};
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Memory in blocks of [`BLOCK_BYTES`], which are cut from huge pages (2 MiB) that the kernel is asked for: fewer faults, and
-/// addresses are found faster. A block that is dropped is the next to be handed out, while the caches still hold it. Huge pages are
-/// given back when neither their blocks nor the `Blocks` are there any more.
+/// Memory in blocks of [`BLOCK_BYTES`], cut from huge pages.
+///
+/// Huge pages (2 MiB, if the kernel grants them) take fewer faults and fewer TLB misses. A block that is dropped is handed out
+/// next, while the caches still hold it. Huge pages are freed when their blocks and the `Blocks` are dropped.
 ///
 /// ```
 /// use gristmill_os::memory::{BLOCK_BYTES, Blocks};
@@ -35,12 +36,12 @@ struct Cut {
     free: Vec<NonNull<u8>>,
 }
 
-/// So many bytes at most, one behind the other, at an address that stays.
+/// A buffer of fixed capacity at a fixed address.
 pub struct Block {
     start: NonNull<u8>,
     used: usize,
     capacity: usize,
-    /// Where it goes when it is dropped, if it is part of a huge page.
+    /// The place to return it to on drop, if it is part of a huge page.
     home: Option<Blocks>,
 }
 
@@ -85,21 +86,21 @@ impl Block {
         Layout::array::<u8>(bytes).expect("less than the address space")
     }
 
-    /// What was appended.
+    /// The appended bytes.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `used` bytes have been written, and belong to this block alone.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.used) }
     }
 
-    /// The same, to be changed.
+    /// The appended bytes, to change.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed alone.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.used) }
     }
 
-    /// Asks for the byte at `at` to be brought near.
+    /// Prefetches the byte at `at`.
     #[inline(always)]
     pub fn prefetch(&self, at: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -112,7 +113,7 @@ impl Block {
         let _ = at;
     }
 
-    /// Bytes that may still be appended.
+    /// The remaining capacity in bytes.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.capacity - self.used
@@ -130,7 +131,7 @@ impl Block {
         self.used += bytes.len();
     }
 
-    /// Appends the first `bytes` of `from`; fast when few.
+    /// Appends the first `bytes` of `from`; fast for few bytes.
     ///
     /// # Panics
     /// When there is no room for them, or fewer in `from`.
@@ -158,7 +159,7 @@ impl Drop for Block {
     }
 }
 
-/// Asks the kernel for huge pages; its failure is the kernel's "no".
+/// Asks the kernel for huge pages. It may refuse.
 fn prefer_huge(start: NonNull<u8>, bytes: usize) {
     // SAFETY: the advice does not change what memory holds.
     let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
@@ -169,8 +170,9 @@ fn allocate(layout: Layout) -> NonNull<u8> {
     NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// An array that begins at a huge page (2 MiB), which the kernel is asked to use: fewer faults, and addresses are found
-/// faster. A kernel that does not want to uses small pages.
+/// An array in huge pages (2 MiB), if the kernel grants them.
+///
+/// Huge pages take fewer faults and fewer TLB misses.
 ///
 /// ```
 /// let mut table = gristmill_os::memory::HugeArray::<u64, 1000>::filled(&0);
@@ -193,7 +195,7 @@ impl<T, const N: usize> HugeArray<T, N> {
         }
     };
 
-    /// `N` times `value`.
+    /// An array of `N` copies of `value`.
     pub fn filled(value: &T) -> HugeArray<T, N>
     where
         T: Clone,

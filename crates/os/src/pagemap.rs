@@ -1,4 +1,4 @@
-//! Which OS pages of a private mapping its owner has written.
+//! The OS pages of a private mapping that its owner has written.
 //!
 //! The first write to a page of a private mapping gives the process a copy of its own, and the kernel's page map tells such
 //! pages from those that still are the file's (or the zero page).
@@ -19,13 +19,14 @@ pub(crate) struct Pagemap {
 }
 
 impl Pagemap {
-    /// Opens the page map. It speaks of the process that opened it, so a fork cannot use it.
+    /// Opens the page map of this process. A fork cannot use it.
     pub fn open() -> io::Result<Pagemap> {
         Ok(Pagemap { file: File::open("/proc/self/pagemap")?, process: std::process::id() })
     }
 
-    /// The runs of OS pages between two addresses that this process has copies of its own of: every page that it wrote,
-    /// and perhaps some more. Addresses, ascending, whole OS pages.
+    /// The runs of OS pages between two addresses of which this process has its own copies.
+    ///
+    /// These are all pages that it wrote, and perhaps others. Addresses ascend and are those of whole OS pages.
     pub fn own_pages(&self, addresses: Range<usize>) -> io::Result<Vec<Range<usize>>> {
         assert_eq!(self.process, std::process::id(), "a page map speaks of the process that opened it");
         match self.scan(addresses.clone()) {
@@ -35,7 +36,7 @@ impl Pagemap {
         }
     }
 
-    /// By one call that returns runs, and passes over what is not mapped without looking at each page.
+    /// By one call, which returns runs and skips what is not mapped.
     fn scan(&self, addresses: Range<usize>) -> io::Result<Vec<Range<usize>>> {
         let mut runs = Vec::new();
         let mut found = [Region::default(); 128];
@@ -64,7 +65,7 @@ impl Pagemap {
         Ok(runs)
     }
 
-    /// By the word that the page map has for each page.
+    /// By the word for each page in the page map.
     fn read(&self, addresses: Range<usize>) -> io::Result<Vec<Range<usize>>> {
         let os_page = os_page_bytes();
         let mut runs = Vec::new();
@@ -83,7 +84,7 @@ impl Pagemap {
     }
 }
 
-/// Adds a run behind the others, as a part of the last one if they touch.
+/// Appends a run, or extends the last one if they touch.
 fn extend(runs: &mut Vec<Range<usize>>, run: Range<usize>) {
     match runs.last_mut() {
         Some(last) if last.end == run.start => last.end = run.end,

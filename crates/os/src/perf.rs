@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-/// What is counted.
+/// A countable event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Cycles of the processor.
     Cycles,
     /// Instructions of the processor.
     Instructions,
-    /// Accesses that the last cache did not have.
+    /// Misses of the last-level cache.
     CacheMisses,
     /// Nanoseconds on a processor; counted by the kernel.
     TaskClock,
@@ -25,7 +25,7 @@ pub enum Event {
     Tracepoint(u64),
 }
 
-/// Where it is counted.
+/// The part of execution that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Outside of the kernel only, which needs fewer rights.
@@ -53,7 +53,9 @@ impl Event {
     }
 }
 
-/// A running counter of the calling thread, and of threads and processes that it starts from now on.
+/// A running counter of the calling thread.
+///
+/// It includes threads and processes that the thread starts from now on.
 ///
 /// ```
 /// use gristmill_os::perf::{Counter, Event, Space};
@@ -128,7 +130,7 @@ impl Counter {
         Ok(Counter(File::from(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })))
     }
 
-    /// The count so far; that of a process that was started joins it when the process has ended.
+    /// The count so far. The count of a started process is added when it ends.
     ///
     /// # Errors
     ///

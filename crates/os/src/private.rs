@@ -1,9 +1,9 @@
-//! Memory that a worker changes for itself alone.
+//! Copy-on-write memory of one worker.
 //!
 //! ```text
-//!   Original      a file in memory: sealed, when nobody changes it any more, or changed while nobody looks
+//!   Original      a file in memory: sealed when it changes no more, or changed while no view is in use
 //!   PrivateView   the same bytes (or zeros) in one process: a write gives it a copy of the OS page,
-//!                 which nobody else sees, and `restore` throws the copy away
+//!                 which no other process sees, and `restore` throws the copy away
 //! ```
 
 use std::fs::File;
@@ -20,8 +20,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use crate::machine::os_page_bytes;
 use crate::pagemap::Pagemap;
 
-/// Bytes in memory that [`PrivateView`]s are of. They change by [`Original::write`] alone, and after
-/// [`Original::seal`] never again.
+/// The bytes that [`PrivateView`]s show.
+///
+/// Only [`Original::write`] changes them, and nothing after [`Original::seal`].
 #[derive(Debug)]
 pub struct Original {
     memory: File,
@@ -29,7 +30,7 @@ pub struct Original {
 }
 
 impl Original {
-    /// So many zeros, rounded up to whole OS pages. What is not written takes no memory before it is looked at.
+    /// An original of zeros, rounded up to whole OS pages. It takes memory where it is written or read.
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ impl Original {
         Ok(Original { memory, bytes })
     }
 
-    /// Writes `bytes` from byte `start` on. Views show them, but for OS pages that they have copies of.
+    /// Writes `bytes` from byte `start` on. Views show them, except in OS pages that they have copied.
     ///
     /// # Errors
     ///
@@ -51,12 +52,12 @@ impl Original {
     ///
     /// # Safety
     ///
-    /// Nobody, in any process, has a reference into a view of this original meanwhile.
+    /// No process has a reference into a view of this original meanwhile.
     pub unsafe fn write(&self, bytes: &[u8], start: usize) -> io::Result<()> {
         self.memory.write_all_at(bytes, start as u64)
     }
 
-    /// Reads what lies from byte `start` on. Needs no memory and no descriptor that is not there already.
+    /// Reads from byte `start` on. It needs no further memory or file descriptor.
     ///
     /// # Errors
     ///
@@ -65,7 +66,7 @@ impl Original {
         self.memory.read_exact_at(to, start as u64)
     }
 
-    /// From now on the kernel lets nobody change it.
+    /// Seals it: the kernel allows no further change.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl PrivateView {
         PrivateView::at(base, original.bytes)
     }
 
-    /// A view of so many zeros, rounded up to whole OS pages.
+    /// A view of zeros, rounded up to whole OS pages.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl PrivateView {
         })
     }
 
-    /// What this view holds.
+    /// The bytes of the view.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: mapped and readable as long as `self` lives. The bytes under it are zeros or those of an `Original`, which
         // nobody writes while this reference lives (`Original::write`), and copies of this process that `&mut self` alone
@@ -150,14 +151,15 @@ impl PrivateView {
         unsafe { slice::from_raw_parts(self.base.as_ptr(), self.bytes) }
     }
 
-    /// The same to write: nobody else sees it.
+    /// The bytes of the view, to write. No other process sees the changes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`, writable, and the only reference.
         unsafe { slice::from_raw_parts_mut(self.base.as_ptr(), self.bytes) }
     }
 
-    /// The runs of bytes that may differ from what the view was of: whole OS pages, every one that was written since the
-    /// view was made or the page was restored, and perhaps others.
+    /// The runs of whole OS pages that may differ from the original.
+    ///
+    /// They include every page that was written since the view was made or the page was restored, and perhaps others.
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl PrivateView {
         Ok(runs.into_iter().map(|run| run.start - start..run.end - start).collect())
     }
 
-    /// Makes `range` what it was at first, and gives its memory back.
+    /// Restores `range` to the original, and frees its memory.
     ///
     /// # Errors
     ///
@@ -206,7 +208,7 @@ impl Drop for PrivateView {
     }
 }
 
-/// At least one OS page: nothing cannot be mapped.
+/// At least one OS page, because an empty range cannot be mapped.
 fn whole_os_pages(bytes: usize) -> io::Result<usize> {
     let whole = bytes.max(1).checked_next_multiple_of(os_page_bytes()).filter(|bytes| *bytes <= isize::MAX as usize);
     whole.ok_or_else(|| io::ErrorKind::OutOfMemory.into())

@@ -1,4 +1,4 @@
-//! Worker processes: started by fork, watched, and asked why they died.
+//! Worker processes: fork, watch, and cause of death.
 
 mod activity;
 mod death;
@@ -27,7 +27,7 @@ pub use death::Death;
 /// The exit status of a worker whose body panicked; the standard library's own for a panic.
 pub const PANICKED: i32 = 101;
 
-/// How many threads the calling process runs, itself included.
+/// The count of threads of the calling process.
 ///
 /// A thread that was joined a moment ago may still be counted.
 ///
@@ -40,13 +40,13 @@ pub fn threads_in_this_process() -> io::Result<usize> {
     count.ok_or_else(|| io::Error::other("/proc/self/status has no line Threads"))
 }
 
-/// Why no worker was started.
+/// A worker could not be started.
 #[derive(Debug)]
 pub enum ForkError {
     /// This process runs more than one thread. A fork copies only the thread that calls it; a lock
     /// that another holds at that moment (the allocator's, say) would stay locked in the copy.
     ThreadsRunning {
-        /// How many run, the calling one included.
+        /// The count of threads, including the calling one.
         count: usize,
     },
     /// The kernel refused, for example because there are too many processes or open files.
@@ -79,17 +79,17 @@ impl std::error::Error for ForkError {
 ///
 /// The worker
 ///
-/// - never comes back from this call, nor runs destructors of the caller's values;
-/// - is killed when the thread that called this ends, and with it when this process ends in any way;
+/// - never returns from this call, and runs no destructors of the caller's values;
+/// - is killed when the calling thread ends, and so when this process ends in any way;
 /// - ends with [`PANICKED`] when `body` panics, after the usual message;
 /// - dies of SIGINT and SIGTERM, whatever handlers this process has; a write to a closed pipe, or
 ///   beyond the limit of a file's size, gives it an error, not a signal; no signal is blocked.
 ///
-/// What was printed to standard output before is flushed first, so that it does not appear twice.
+/// Standard output is flushed first, so that nothing appears twice.
 ///
-/// A fork copies every value, also those whose types say that there is one of them. Where such a value stands for shared
-/// memory (the sender of a slot, a latch that is held), the caller sees to it that one of the two processes leaves it alone; this
-/// function is no `unsafe fn`, and nothing proves it. The engine forks before a slot is claimed, and workers claim their own.
+/// A fork copies every value, even of types that promise to be unique. Where such a value stands for shared
+/// memory (the sender of a slot, a latch that is held), the caller must ensure that only one of the two processes uses it. This
+/// function is no `unsafe fn`, and nothing proves that. The engine forks before a slot is claimed, and workers claim their own.
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     }
 }
 
-/// The count of threads, once threads that were already joined are gone from it.
+/// The count of threads, without threads that were already joined.
 ///
 /// A join returns when the thread has left user space; the kernel counts it a little longer.
 fn threads_now() -> io::Result<usize> {
@@ -152,7 +152,7 @@ fn threads_now() -> io::Result<usize> {
     threads_in_this_process()
 }
 
-/// The life of a worker.
+/// Runs a worker to its end.
 fn work(parent: Pid, body: impl FnOnce() -> i32) -> ! {
     let bound_to_parent = set_parent_process_death_signal(Some(Signal::KILL));
     // The parent may have died before the request: then nobody would kill this worker.
@@ -212,15 +212,15 @@ fn set_signal_mask(mask: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, null_mut()) };
 }
 
-/// A worker process, seen from the process that started it. Dropped, it is killed and reaped.
+/// A worker process, as its parent sees it. A drop kills and reaps it.
 #[derive(Debug)]
 pub struct Child {
     pid: Pid,
     /// Its number among all workers.
     number: u32,
     pidfd: OwnedFd,
-    /// The process that started it: only there does a drop kill. A worker started later has a copy
-    /// of this value, and must not kill its elder sibling when it drops that.
+    /// The process that started it: a drop kills only there. A worker started later has a copy
+    /// of this value, and must not kill the earlier worker when it drops the copy.
     parent: u32,
     oom_kills_before: Option<u64>,
     killed_here: bool,
@@ -228,7 +228,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Opens the process descriptor of a child just forked, or ends it when that is not possible.
+    /// Opens the process descriptor of a new child, or ends the child if that fails.
     fn adopt(pid: Pid, number: u32, oom_kills_before: Option<u64>) -> io::Result<Child> {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Child {
@@ -258,7 +258,7 @@ impl Child {
         self.pidfd.as_fd()
     }
 
-    /// Sends SIGKILL. Nothing happens when the process has ended already.
+    /// Sends SIGKILL. It has no effect after the process has ended.
     ///
     /// # Errors
     ///
@@ -271,16 +271,18 @@ impl Child {
         }
     }
 
-    /// How it died, if it did. Reaps it: after `Some` the process is certainly not running.
+    /// Reaps it if it has died, and returns how.
+    ///
+    /// After `Some` the process is certainly not running.
     ///
     /// # Errors
     ///
-    /// When somebody else has reaped it; a host that ignores SIGCHLD makes the kernel do so.
+    /// When another thread or the kernel has reaped it; the kernel does so if the host ignores SIGCHLD.
     pub fn try_wait(&mut self) -> io::Result<Option<Death>> {
         self.reap(WaitOptions::NOHANG)
     }
 
-    /// Waits until it has died, and tells how.
+    /// Waits until it has died, and returns how.
     ///
     /// # Errors
     ///
@@ -290,7 +292,7 @@ impl Child {
         Ok(death.expect("a wait that may block ends with a death"))
     }
 
-    /// Proof that it has ended, once it was reaped.
+    /// Proof that it has ended, after it was reaped.
     pub fn ended(&self) -> Option<Ended> {
         self.death.map(|_| Ended::new(self.number))
     }

@@ -1,4 +1,4 @@
-//! The one piece of memory that all workers share.
+//! The region: the memory that all workers share.
 //!
 //! The region is made before the first worker starts, and fork passes it on: every worker has it at
 //! the same address, so an offset, a page number or an address means the same thing everywhere. No
@@ -11,7 +11,7 @@
 //!        (next 2 MiB)      end
 //! ```
 //!
-//! Memory is given when it is first touched, and reads zero until it is written.
+//! Memory is allocated when it is first touched, and reads zero until it is written.
 
 use std::io;
 use std::ops::Range;
@@ -92,7 +92,7 @@ impl Region {
 
     /// `count` atomics of 4 bytes at byte `offset` of the control area, zero at first.
     ///
-    /// All u32s lie before all u64s, in whatever process they are asked for. So no place is ever
+    /// All u32s lie before all u64s, in every process. So no place is ever
     /// accessed in two sizes, which has no meaning in Rust.
     ///
     /// # Panics
@@ -123,8 +123,7 @@ impl Region {
         unsafe { slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
     }
 
-    /// Checks that `count` atomics at `offset` lie in the control area, and returns the offset behind
-    /// the last of them.
+    /// Checks that `count` atomics at `offset` lie in the control area, and returns their end.
     fn end_of(&self, offset: usize, count: usize, atomic_bytes: usize) -> usize {
         let end = count.checked_mul(atomic_bytes).and_then(|bytes| bytes.checked_add(offset));
         let end = end.filter(|&end| end <= self.control_bytes && offset.is_multiple_of(atomic_bytes));
@@ -136,8 +135,9 @@ impl Region {
         })
     }
 
-    /// Moves the border of one kind outwards to `reach`, if it is not there yet, and checks that the
-    /// two kinds have not met.
+    /// Moves the border of one kind outwards to `reach`, if needed.
+    ///
+    /// Panics if the two kinds meet.
     fn extend(&self, border: usize, reach: usize) {
         let borders = self.borders();
         // Almost always it is there already; then the line stays shared between the processors.
@@ -154,7 +154,7 @@ impl Region {
         );
     }
 
-    /// How far the u32s reach from the start of the control area, and the u64s from its end.
+    /// The bytes that u32s take from the start of the control area, and u64s from its end.
     fn borders(&self) -> &[AtomicU64; 2] {
         let offset = self.control_bytes.next_multiple_of(LINE_BYTES);
         // SAFETY: `new` left a line for them between the control area and the page area, at a
@@ -164,7 +164,7 @@ impl Region {
 
     /// The first byte of the page area, at a multiple of 2 MiB.
     ///
-    /// Whoever reads or writes through it sees to it that no process accesses the same bytes in a
+    /// A caller that reads or writes through it must ensure that no process accesses the same bytes in a
     /// conflicting way at the same time.
     pub fn page_area(&self) -> NonNull<u8> {
         // SAFETY: the page area starts inside the mapping, or at its end when it is empty.
@@ -232,8 +232,9 @@ impl Region {
         unsafe { self.advise(whole, Advice::LinuxPopulateWrite) }
     }
 
-    /// Gives the memory of `range` of the page area back to the kernel, for all processes. It reads
-    /// zero afterwards and takes memory again when it is touched.
+    /// Gives the memory of `range` back to the kernel, for all processes.
+    ///
+    /// It reads zero afterwards and takes memory again when it is touched.
     ///
     /// # Errors
     ///
@@ -246,7 +247,7 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// It counts as a write to the range: nobody, in any process, uses these bytes meanwhile, or has a reference to them.
+    /// It counts as a write to the range: no process uses these bytes meanwhile, or has a reference to them.
     pub unsafe fn discard(&self, range: Range<usize>) -> io::Result<()> {
         self.assert_in_page_area(&range);
         assert!(
@@ -267,7 +268,7 @@ impl Region {
 
     /// # Safety
     ///
-    /// `range` lies inside the page area, and whoever uses the range expects what `advice` does.
+    /// `range` lies inside the page area, and every user of the range expects what `advice` does.
     unsafe fn advise(&self, range: Range<usize>, advice: Advice) -> rustix::io::Result<()> {
         // SAFETY: the range is mapped, and by this region alone.
         unsafe { madvise(self.page_area().add(range.start).as_ptr().cast(), range.len(), advice) }
@@ -275,7 +276,7 @@ impl Region {
 }
 
 impl Drop for Region {
-    /// Takes the region out of this process. The memory lives until no process has it mapped.
+    /// Unmaps the region from this process. The memory lives until no process maps it.
     fn drop(&mut self) {
         // SAFETY: the mapping is this region's own, and every reference into it borrows the region.
         let result = unsafe { munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
@@ -328,12 +329,12 @@ fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
     }
 }
 
-/// A file of so many zeros, which has no name and lies in memory.
+/// A file of `bytes` zeros in memory, without a name.
 fn in_memory_file(bytes: usize) -> rustix::io::Result<OwnedFd> {
     let _guard = LimitIsAnError::new();
     let memory = memfd_create("gristmill", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&memory, bytes as u64)?;
-    // Nobody can cut the memory short later, which would make an access to it fatal.
+    // No process can truncate the memory later, which would make an access to it fatal.
     fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(memory)
 }

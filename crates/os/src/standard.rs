@@ -1,14 +1,14 @@
-//! Whether standard input, output and error were open when this process began.
+//! The standard streams that were closed when this process began.
 //!
-//! Rust's runtime opens `/dev/null` in the place of one that is closed, before `main` is called. What is written there then
-//! is lost without an error. So the loader of programs has this looked at before.
+//! Before `main`, Rust's runtime replaces a closed stream by `/dev/null`, where writes are lost without an error. So the
+//! program loader calls a function of this module first.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A bit for each of the three that was closed.
+/// A bit for each of the three streams that was closed.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-/// Called by the loader once, before the runtime begins: it must need nothing of it.
+/// Called once by the loader, before the runtime starts: it must not need the runtime.
 extern "C" fn look() {
     for fd in 0..3 {
         // SAFETY: F_GETFD reads a flag of a descriptor, or says that there is none; it touches no memory of ours.

@@ -1,9 +1,9 @@
-//! What a thread or a process has used so far: time, page faults, context switches.
+//! Usage of a thread or a process: time, page faults, context switches.
 
 use std::mem::MaybeUninit;
 use std::ops::Sub;
 
-/// Counts since the thread or the process started. Subtract two to get what lies between them.
+/// Counts since the thread or the process started. Subtract two to get the difference.
 ///
 /// ```
 /// use gristmill_os::usage::Usage;
@@ -31,17 +31,17 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Of the calling thread.
+    /// The usage of the calling thread.
     pub fn of_thread() -> Usage {
         Usage::of(libc::RUSAGE_THREAD)
     }
 
-    /// Of all threads of the calling process, the ended ones included; not of its children.
+    /// The usage of all threads of the calling process, without its children.
     pub fn of_process() -> Usage {
         Usage::of(libc::RUSAGE_SELF)
     }
 
-    /// Of all children of the calling process that have ended and been waited for, and of their children.
+    /// The usage of all children that have ended and been waited for, and of their children.
     pub fn of_children() -> Usage {
         Usage::of(libc::RUSAGE_CHILDREN)
     }
@@ -68,8 +68,9 @@ impl Usage {
 impl Sub for Usage {
     type Output = Usage;
 
-    /// What was used between `earlier` and `self`. A count that went back (the kernel scales its
-    /// sampled times and may) gives 0.
+    /// The usage between `earlier` and `self`.
+    ///
+    /// A count that went back gives 0; the kernel scales its sampled times, so it may.
     fn sub(self, earlier: Usage) -> Usage {
         Usage {
             user_us: self.user_us.saturating_sub(earlier.user_us),

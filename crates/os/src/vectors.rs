@@ -1,16 +1,17 @@
-//! A loop compiled for several processors, of which the one at hand runs what suits it.
+//! Loops compiled for several widths of vectors.
 //!
-//! A program for all x86-64 processors uses vectors of 16 bytes; most have 32, and many 64. What is run here is compiled
-//! three times, and the processor is asked once.
+//! A program for all x86-64 processors uses vectors of 16 bytes; most processors have 32, and many 64. Work given to this
+//! module is compiled three times, and the processor is asked once.
 
-/// Work that is worth wide vectors. A closure is; a struct of your own is where a closure within it would be compiled only once.
+/// Work that is worth wide vectors.
 ///
-/// Mark `run`, and what it calls, with `#[inline(always)]`: what is not inlined is compiled for every processor alike.
+/// Every closure is. Write a struct of your own where a closure inside the work would be compiled only once. Mark `run`, and
+/// the functions that it calls, with `#[inline(always)]`: code that is not inlined is compiled once, for every processor.
 pub trait Work {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Does the work.
     fn run(self) -> Self::Output;
 }
 
@@ -49,7 +50,7 @@ mod x86 {
 
     use super::Work;
 
-    /// The levels of x86-64: v4, v3, and what all have.
+    /// The levels of x86-64: v4, v3 and the baseline.
     #[derive(Clone, Copy)]
     pub enum Level {
         Bytes64,

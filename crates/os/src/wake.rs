@@ -1,7 +1,7 @@
-//! Wake a coordinator that waits for many things at once.
+//! Waking a coordinator that waits for several events at once.
 //!
-//! A worker sleeps on one futex. The coordinator waits for deaths too, and the kernel tells those
-//! through file descriptors; so it sleeps in [`poll`], and workers wake it through a [`Bell`].
+//! A worker sleeps on one futex. The coordinator also waits for deaths, which the kernel reports
+//! through file descriptors. So it sleeps in [`poll`], and workers wake it through a [`Bell`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A bell that nobody has rung.
+    /// A bell that has not been rung.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Bell {
         }
     }
 
-    /// How often it was rung since the last drain. Never blocks.
+    /// The count of rings since the last drain. Never blocks.
     pub fn drain(&self) -> u64 {
         let mut count = [0; 8];
         match rustix::io::read(&self.fd, &mut count) {
@@ -52,9 +52,10 @@ impl AsFd for Bell {
     }
 }
 
-/// Sleeps until one of `fds` is readable (or its other end is gone), and returns the indices of all
-/// that are. Empty when `timeout_ms` milliseconds passed, or when a signal came; `None` waits for
-/// ever.
+/// Sleeps until one of `fds` is readable, and returns the indices of all that are.
+///
+/// A descriptor whose other end is gone counts as readable. The result is empty after `timeout_ms` milliseconds or a signal;
+/// `None` waits without a limit.
 ///
 /// # Errors
 ///

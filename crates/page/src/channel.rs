@@ -24,7 +24,7 @@ pub enum Reuse {
 /// Stays on the thread of the worker whose slot it belongs to: the end of that worker is its end.
 type Stays = PhantomData<*const ()>;
 
-/// A page that only its holder can see: free to write.
+/// A page that only its holder may read and write.
 pub struct PageMut<'r> {
     bytes: &'r mut [u8],
     number: u32,
@@ -44,7 +44,7 @@ impl PageMut<'_> {
     }
 }
 
-/// A page received from `producer`: nobody writes it until it is given back.
+/// A received page. No worker writes it until it is given back.
 pub struct PageRef<'r> {
     bytes: &'r [u8],
     number: u32,
@@ -71,7 +71,7 @@ pub struct Sender<'r> {
     slot: usize,
     reuse: Reuse,
     free: Vec<u32>,
-    /// For each page of the arena: its memory is there already.
+    /// For each page of the arena: its memory is present.
     faulted_in: Vec<bool>,
     fresh_uses: u64,
     repeated_uses: u64,
@@ -99,7 +99,7 @@ impl<'r> Sender<'r> {
         }
     }
 
-    /// Chooses what becomes of the memory of a page that comes back.
+    /// Chooses whether the memory of a returned page is kept.
     pub fn set_reuse(&mut self, reuse: Reuse) {
         self.reuse = reuse;
     }
@@ -107,7 +107,7 @@ impl<'r> Sender<'r> {
     /// Faults in the whole arena now, on the calling worker's NUMA node.
     ///
     /// # Errors
-    /// What the kernel answers; the arena stays usable.
+    /// The kernel's error; the arena stays usable.
     pub fn populate(&mut self) -> std::io::Result<()> {
         // Pages that were sent are no longer this worker's alone.
         assert_eq!(self.free.len(), self.faulted_in.len(), "an arena is populated before its first page is taken");
@@ -118,12 +118,12 @@ impl<'r> Sender<'r> {
         Ok(())
     }
 
-    /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
+    /// The counts of pages taken: with memory to be faulted in, and with memory present.
     pub fn uses(&self) -> (u64, u64) {
         (self.fresh_uses, self.repeated_uses)
     }
 
-    /// A free page, or `None` while all of them are under way or held.
+    /// A free page, or `None` while all are in flight or held.
     #[inline]
     pub fn take(&mut self) -> Option<PageMut<'r>> {
         if self.free.is_empty() {
@@ -159,7 +159,7 @@ impl<'r> Sender<'r> {
         self.free.push(page.number);
     }
 
-    /// Takes in the pages that have come back; returns how many.
+    /// Collects the returned pages, and returns their count.
     pub fn collect(&mut self) -> usize {
         let mut collected = 0;
         for consumer in 0..self.rings.len() {
@@ -177,8 +177,9 @@ impl<'r> Sender<'r> {
         self.free.len()
     }
 
-    /// Takes back every page that dead `consumer` held or had not yet received. Nothing may be sent to it
-    /// afterwards.
+    /// Takes back every page that a dead `consumer` had not returned.
+    ///
+    /// Nothing may be sent to it afterwards.
     ///
     /// # Panics
     /// When the consumer has not been declared dead ([`Pages::declare_dead`]): it might still be reading.
@@ -208,7 +209,7 @@ impl<'r> Sender<'r> {
 pub struct Receiver<'r> {
     pages: &'r Pages,
     slot: usize,
-    /// For each producer up to the last one asked about, its two rings.
+    /// The two rings of each producer up to the last one used.
     rings: Vec<(Consumer<'r>, Producer<'r>)>,
     stays: Stays,
 }
@@ -218,7 +219,7 @@ impl<'r> Receiver<'r> {
         Receiver { pages, slot, rings: Vec::new(), stays: PhantomData }
     }
 
-    /// Makes sure that the rings of all producers below `producers` are attached.
+    /// Attaches the rings of all producers below `producers`.
     fn attach(&mut self, producers: usize) {
         for producer in self.rings.len()..producers {
             let data = Consumer::attach(self.pages.data_ring(producer, self.slot));

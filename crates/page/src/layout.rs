@@ -1,4 +1,4 @@
-//! Where everything lies in the region.
+//! The layout of the region.
 //!
 //! ```text
 //!  control area (atomics only)                                     page area (bytes)
@@ -14,9 +14,9 @@
 //!
 //! *Invariants.* A page number is an index into its producer's own arena, so a number and a producer name a
 //! page. `ring_slots` is a power of two and at least `pages_per_arena`: a push never finds a ring full,
-//! because a producer cannot have more pages under way than it owns. Extents start at a multiple of
-//! `extent_bytes`, itself a multiple of 4096. The area is sparse: what no worker touches costs address
-//! space and nothing else.
+//! because a producer cannot have more pages in flight than it owns. Extents start at a multiple of
+//! `extent_bytes`, itself a multiple of 4096. The area is sparse: memory that no worker touches costs only
+//! address space.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -28,14 +28,14 @@ use gristmill_ring::{Cells, Doorbell};
 use crate::channel::{Receiver, Sender};
 use crate::shelf::Shelf;
 
-/// Bytes between words that different workers write, so that they do not share a cache line.
+/// Bytes between words of different workers, to avoid shared cache lines.
 const LINE_BYTES: usize = 128;
 
 /// The life of a slot: nobody's, that of the worker with this number + 1, nobody's any more. It only goes on.
 const UNCLAIMED: u32 = 0;
 const DEAD: u32 = u32::MAX;
 
-/// How many slots, pages and extra words a region has.
+/// The sizes of a region: slots, pages, extents, extra words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
     /// Workers that can ever exist in this region, the coordinator and replacements for the dead included.
@@ -68,7 +68,7 @@ impl Pages {
     /// Maps a new region of this shape. Every later fork sees it at the same address.
     ///
     /// # Errors
-    /// What the kernel answers to `memfd_create`, `ftruncate` or `mmap`.
+    /// The kernel's error from `memfd_create`, `ftruncate` or `mmap`.
     ///
     /// # Panics
     /// When a count is zero or `page_bytes` is not a multiple of 4096.
@@ -184,7 +184,7 @@ impl Pages {
     }
 
     fn ring(&self, producer: usize, consumer: usize, road: usize) -> Cells<'_> {
-        // What one consumer polls lies together.
+        // Rings that one consumer polls lie together.
         let index = (consumer * self.shape.slots + producer) * 2 + road;
         let words = Cells::words(self.ring_slots);
         Cells::in_words(self.region.u32s(self.rings_at + index * words * 4, words), self.ring_slots)

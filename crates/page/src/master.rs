@@ -8,7 +8,7 @@
 //!                              ^-----touch---------+
 //! ```
 //!
-//! *Who touches what.* While a job maps the array is words, accessed as atomics; who changes words of an OS page holds its
+//! *Access.* While a job maps, the array is words, accessed as atomics; a worker that changes words of an OS page holds its
 //! latch. Between jobs, and between the steps of a job, the process that made the array sees it as plain bytes.
 
 use std::io;
@@ -34,27 +34,27 @@ pub struct Master {
 }
 
 impl Master {
-    /// So many bytes, all zero. None of them takes memory yet.
+    /// An array of zero bytes. It takes no memory before it is written.
     ///
     /// # Errors
-    /// What the kernel answers to `memfd_create`, `ftruncate` or `mmap`.
+    /// The kernel's error from `memfd_create`, `ftruncate` or `mmap`.
     pub fn new(bytes: usize) -> io::Result<Master> {
         let os_pages = bytes.div_ceil(os_page_bytes());
         let region = Region::new(2 * os_pages * size_of::<AtomicU32>(), bytes)?;
         Ok(Master { region, bytes, os_pages, maker: std::process::id() })
     }
 
-    /// Its length in OS pages, the last of which may be longer than the array.
+    /// The length in OS pages, the last of which may extend beyond the array.
     pub fn os_pages(&self) -> usize {
         self.os_pages
     }
 
-    /// True in the process that made it, false in its forks.
+    /// True in the process that made the array, false in its forks.
     pub fn is_mine(&self) -> bool {
         self.maker == std::process::id()
     }
 
-    /// The words of one OS page. Whoever stores one holds the [latch](Master::latch).
+    /// The words of one OS page. A worker that stores one holds the [latch](Master::latch).
     #[inline]
     pub fn words(&self, os_page: usize) -> &[AtomicU64] {
         assert!(os_page < self.os_pages, "OS page {os_page} of an array of {}", self.os_pages);
@@ -71,7 +71,7 @@ impl Master {
         Latch::new(&self.region.u32s(0, self.os_pages)[os_page])
     }
 
-    /// Notes that the OS page may hold something else than zeros, and than the original.
+    /// Notes that the OS page may differ from zeros and from the original.
     pub fn touch(&self, os_page: usize) {
         self.state(os_page).store(CHANGED, Ordering::Relaxed);
     }
@@ -85,10 +85,10 @@ impl Master {
         &self.region.u32s(self.os_pages * size_of::<AtomicU32>(), self.os_pages)[os_page]
     }
 
-    /// Writes every OS page that was touched since the last time to `original`.
+    /// Writes the OS pages touched since the last call to `original`.
     ///
-    /// Call it only when that is certain: nobody changes the array, and nobody has a reference into a view of `original`. So
-    /// it is before the first worker starts, and between two steps, because workers look at views in tasks alone.
+    /// Call it only when it is certain that no process changes the array or has a reference into a view of `original`. That is so
+    /// before the first worker starts, and between two steps, because workers use views only in tasks.
     ///
     /// # Errors
     /// When the kernel has no memory left.
@@ -102,16 +102,16 @@ impl Master {
         while let Some(first) = (os_page..self.os_pages).find(is_changed) {
             os_page = (first..self.os_pages).find(|os_page| !is_changed(os_page)).unwrap_or(self.os_pages);
             let bytes = first * os_page_bytes()..os_page * os_page_bytes();
-            // SAFETY: nobody has a reference into a view, the caller promises.
+            // SAFETY: the caller promises that no process has a reference into a view.
             unsafe { original.write(&array[bytes.clone()], bytes.start)? };
             (first..os_page).for_each(|os_page| self.state(os_page).store(SETTLED, Ordering::Relaxed));
         }
         Ok(())
     }
 
-    /// The array, while others know it.
+    /// The array, while workers that know it exist.
     ///
-    /// Call it only when that is certain: nobody changes the array as long as the caller has what this returns. So it is
+    /// Call it only when it is certain that no process changes the array while the caller holds the returned reference. That is so
     /// between two steps of a job.
     ///
     /// # Panics
@@ -128,8 +128,9 @@ impl Master {
         unsafe { slice::from_raw_parts(self.region.page_area().as_ptr(), self.os_pages * os_page_bytes()) }
     }
 
-    /// Faults OS pages in together, which costs half of what it costs one by one. A kernel that cannot leaves them to be
-    /// faulted in later.
+    /// Faults in OS pages together, at half the cost of one by one.
+    ///
+    /// A kernel without that call leaves them to be faulted in later.
     pub fn prefault(&self, os_pages: Range<usize>) {
         let _ = self.region.prefault(os_pages.start * os_page_bytes()..os_pages.end * os_page_bytes());
     }
@@ -137,12 +138,12 @@ impl Master {
     /// The array.
     ///
     /// # Panics
-    /// In a fork: its maker may be writing.
+    /// In a fork: the process that made the array may be writing.
     pub fn bytes(&mut self) -> &[u8] {
         self.bytes_mut()
     }
 
-    /// The array, to write. What is written is not [touched](Master::touch) thereby.
+    /// The array, to write. Writing does not [touch](Master::touch) it.
     ///
     /// # Panics
     /// In a fork, as [`Master::bytes`].

@@ -1,6 +1,6 @@
 //! Hints to the processor: this line will be read soon, or written.
 
-/// Asks for the cache line that holds `place`; changes nothing that a program can observe.
+/// Prefetches the cache line of `place`, to be read.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -12,7 +12,7 @@ pub fn prefetch<T>(place: &T) {
     let _ = place;
 }
 
-/// Asks for the cache line that holds `place`, to be written; changes nothing that a program can observe.
+/// Prefetches the cache line of `place`, to be written.
 #[inline(always)]
 pub fn prefetch_to_write<T>(place: &mut T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,9 @@
-//! The shelf: memory of the region for what outlives the worker that wrote it and is read by many.
+//! The shelf: memory for pairs that outlive their writer and have many readers.
 //!
-//! A page goes from one writer to one reader and back. What one step of a job leaves for the next has to stay: it is
-//! written once, read by whoever gets the task, read again when a reader dies, and given back all at once when nobody
-//! can need it any more. So the shelf is cut into *extents*; a worker takes an extent for a *generation*, seals *pieces*
-//! of it from the front, and when a generation is over all its extents are free.
+//! A page goes from one writer to one reader and back. The pairs that one step of a job leaves for the next must stay: they
+//! are written once, read by any worker, read again when a reader dies, and freed all at once when no worker can need them
+//! any more. So the shelf is cut into *extents*. A worker takes an extent for a *generation* and seals *pieces*
+//! of it from the front. When a generation is over, all its extents are free.
 //!
 //! ```text
 //!  extent:   | piece, sealed | piece, sealed | being written | free room ... |
@@ -22,14 +22,14 @@ use crate::layout::Pages;
 
 const FREE: u32 = 0;
 
-/// Bytes on the shelf that nobody writes any more.
+/// Bytes on the shelf that no worker writes any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The extent.
     pub extent: u32,
-    /// Where in the extent it starts, in bytes.
+    /// The place in the extent where it starts, in bytes.
     pub start: u32,
-    /// How long it is, in bytes.
+    /// The length in bytes.
     pub bytes: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct Shelf<'r> {
     pages: &'r Pages,
     /// The generation of each extent, `FREE` for none.
     generations: &'r [AtomicU32],
-    /// How many extents were ever taken: those behind them have no memory yet.
+    /// The count of extents ever taken: later ones have no memory yet.
     touched: &'r AtomicU32,
 }
 
@@ -69,8 +69,8 @@ impl<'r> Shelf<'r> {
 
     /// Frees every extent of a generation below `generation`.
     ///
-    /// Call it only when that is certain: nobody reads a piece of these generations any more, and nobody has an
-    /// [`Extent`] of them. Writers take this word for it.
+    /// Call it only when it is certain that no worker reads a piece of these generations any more, and that none has an
+    /// [`Extent`] of them. Writers rely on it.
     pub fn clear(&self, generation: u32) {
         for word in &self.generations[..self.extents_touched()] {
             // PAIRS WITH the compare-and-swap in `take_free`: what was read before is not written before.
@@ -98,8 +98,9 @@ impl<'r> Shelf<'r> {
     }
 }
 
-/// The writing end of one worker: it takes extents, by preference those that it wrote before, whose memory its own
-/// page tables already know.
+/// The writing end of one worker.
+///
+/// It prefers extents that it wrote before, because its page tables already map their memory.
 pub struct Shelver<'r> {
     shelf: Shelf<'r>,
     reuse: Reuse,
@@ -108,17 +109,17 @@ pub struct Shelver<'r> {
 }
 
 impl<'r> Shelver<'r> {
-    /// A writer that keeps the memory of extents it uses again.
+    /// A writer that keeps the memory of extents that it reuses.
     pub fn new(shelf: Shelf<'r>) -> Shelver<'r> {
         Shelver { shelf, reuse: Reuse::Keep, populates: false, known: Vec::new() }
     }
 
-    /// Chooses what becomes of the memory of an extent before it is written again.
+    /// Chooses whether the memory of a reused extent is kept.
     pub fn set_reuse(&mut self, reuse: Reuse) {
         self.reuse = reuse;
     }
 
-    /// Faults in every extent as a whole when it is taken for the first time.
+    /// Faults in every extent as a whole when it is first taken.
     pub fn set_populate(&mut self) {
         self.populates = true;
     }
@@ -162,7 +163,7 @@ impl<'r> Shelver<'r> {
     }
 }
 
-/// An extent being written; what of it is sealed is no longer in reach.
+/// An extent being written. Its sealed pieces are out of reach.
 pub struct Extent<'r> {
     room: &'r mut [u8],
     number: u32,

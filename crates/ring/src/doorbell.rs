@@ -1,6 +1,8 @@
-//! Sleep and wake without a lost wake-up, and without a system call when nobody sleeps.
+//! Doorbells: sleep and wake without a lost wake-up.
 //!
-//! One doorbell belongs to one sleeper; anybody may ring it. Its word has two states:
+//! Ringing takes no system call while the sleeper is awake.
+//!
+//! One doorbell belongs to one sleeper; any process may ring it. Its word has two states:
 //!
 //! ```text
 //!            sleep_unless: announce
@@ -9,8 +11,8 @@
 //!            ring (then futex wake), or sleep_unless: there is work after all
 //! ```
 //!
-//! The sleeper announces itself and then looks for work once more; a ringer publishes its work and
-//! then looks whether somebody sleeps. A fence on both sides makes at least one of the two see the
+//! The sleeper announces itself and then looks for work once more. A ringer publishes its work and
+//! then checks whether the sleeper sleeps. A fence on each side makes at least one of the two see the
 //! other (`README.md`, promise 4).
 
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -18,8 +20,9 @@ use crate::sync::{AtomicU32, Ordering, fence};
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
-/// The two system calls a doorbell needs. The crate `gristmill-os` makes them for Linux; the tests
-/// have a twin made of a mutex and a condition variable.
+/// The two system calls that a doorbell needs.
+///
+/// The crate `gristmill-os` makes them on Linux. The tests use a twin made of a mutex and a condition variable.
 pub trait Futex {
     /// Sleeps while `word` holds `seen`, until the next [`wake`](Futex::wake) on the same word.
     /// Returns at once when `word` holds something else. May return early for no reason.
@@ -28,19 +31,21 @@ pub trait Futex {
     fn wake(&self, word: &AtomicU32);
 }
 
-/// A word on which one worker sleeps until another has work for it. All zero is a sleeper awake.
+/// A word on which one worker sleeps until it is rung.
+///
+/// 0 is a sleeper that is awake.
 #[derive(Clone, Copy, Debug)]
 pub struct Doorbell<'a> {
     word: &'a AtomicU32,
 }
 
 impl<'a> Doorbell<'a> {
-    /// The doorbell that lives in `word`. Every party makes its own.
+    /// The doorbell that lies in `word`. Every worker makes its own.
     pub fn new(word: &'a AtomicU32) -> Doorbell<'a> {
         Doorbell { word }
     }
 
-    /// Tells the sleeper that there is work: call it after publishing the work.
+    /// Wakes the sleeper if it sleeps. Call it after publishing the work.
     ///
     /// While the sleeper is awake this costs a fence and a load.
     #[inline]
@@ -53,10 +58,10 @@ impl<'a> Doorbell<'a> {
         }
     }
 
-    /// Wakes the sleeper whatever the word says.
+    /// Wakes the sleeper regardless of the word.
     ///
-    /// For whoever declares a worker dead: the dead may have marked this sleeper awake and then died
-    /// before the wake, and from then on `ring` would take the sleeper for awake.
+    /// The coordinator calls it after it has declared a worker dead. The dead worker may have marked this sleeper awake and
+    /// died before the wake; from then on `ring` would believe the sleeper to be awake.
     pub fn ring_after_death(&self, futex: &impl Futex) {
         self.word.swap(AWAKE, Ordering::Release);
         futex.wake(self.word);
@@ -64,25 +69,25 @@ impl<'a> Doorbell<'a> {
 
     #[cold]
     fn wake_sleeper(&self, futex: &impl Futex) {
-        // PAIRS WITH sleep_unless, load of the word. One ringer of many finds ASLEEP and makes the call.
+        // PAIRS WITH sleep_unless, load of the word. Only one of many ringers finds ASLEEP and makes the call.
         let marked = self.word.compare_exchange(ASLEEP, AWAKE, Ordering::Release, Ordering::Relaxed);
         if marked.is_ok() {
             futex.wake(self.word);
         }
     }
 
-    /// Sleeps until somebody rings, unless `has_work` says there is work already.
+    /// Sleeps until the doorbell is rung, unless `has_work` returns true.
     ///
-    /// `has_work` is asked after the announcement, perhaps more than once. It has to look at all that
-    /// the caller would act upon, and compare it with what the caller saw *before* it decided to
-    /// sleep: a change in between rang while nobody was asleep. Returning does not mean that there is
+    /// `has_work` is called after the announcement, perhaps more than once. It must look at everything
+    /// that the caller would act upon, and compare it with what the caller saw *before* it decided to
+    /// sleep, because a change in between rang while the caller was awake. Returning does not mean that there is
     /// work: look, and sleep again if there is none. Only the doorbell's one sleeper calls this.
     ///
     /// ```
     /// use gristmill_ring::sync::{AtomicU32, Ordering};
     /// use gristmill_ring::{Doorbell, Futex};
     ///
-    /// /// A futex for threads that have nothing better to do.
+    /// /// A futex for threads that may spin.
     /// struct Spin;
     /// impl Futex for Spin {
     ///     fn wait(&self, _word: &AtomicU32, _seen: u32) { std::thread::yield_now() }
@@ -106,12 +111,12 @@ impl<'a> Doorbell<'a> {
         fence(Ordering::SeqCst);
         loop {
             if has_work() {
-                // By exchange: the next announcement then comes after any mark a ringer made meanwhile.
+                // An exchange: the next announcement then comes after any mark that a ringer made meanwhile.
                 self.word.swap(AWAKE, Ordering::Relaxed);
                 return;
             }
             futex.wait(self.word, ASLEEP);
-            // PAIRS WITH wake_sleeper and ring_after_death. Still ASLEEP: the wait ended for no reason.
+            // PAIRS WITH wake_sleeper and ring_after_death. Still ASLEEP: the wait was a spurious one.
             if self.word.load(Ordering::Acquire) == AWAKE {
                 return;
             }

@@ -1,15 +1,16 @@
-//! The word that lets one worker at a time change a piece of shared memory.
+//! The latch: one worker at a time changes a piece of memory.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Nobody holds the latch. Workers are numbered from 1.
+/// No worker holds the latch. Workers are numbered from 1.
 const FREE: u32 = 0;
 
-/// The latch of a piece of memory: at most one living worker holds it, and what a dead worker holds can be taken
-/// from it. All zero means that nobody does.
+/// The latch of a piece of memory.
 ///
-/// Numbers of workers are never used twice while the latch lives, so the number of a dead one can leave the word only by
-/// being taken over, and only one of those who try takes it.
+/// At most one living worker holds it. The latch of a dead worker can be taken over. 0 means that no worker holds it.
+///
+/// Numbers of workers are never used twice while the latch exists. So the number of a dead worker leaves the word only by a
+/// takeover, and only one of the workers that try succeeds.
 ///
 /// ```
 /// use gristmill_ring::{Latch, sync::AtomicU32};
@@ -29,15 +30,17 @@ pub struct Latch<'a> {
 }
 
 impl<'a> Latch<'a> {
-    /// The latch that lives in `word`. Every party makes its own.
+    /// The latch that lies in `word`. Every worker makes its own.
     pub fn new(word: &'a AtomicU32) -> Latch<'a> {
         Latch { word }
     }
 
-    /// Takes the latch for `worker`, unless a worker holds it that is not dead. What earlier holders did to the memory,
-    /// the dead one included, is visible after `true`; what the dead one was about to do is for the caller to find out.
+    /// Takes the latch for `worker`, unless a living worker holds it.
     ///
-    /// `is_dead` must be certain, and order the caller behind the death (an acquire load of what was stored after it).
+    /// After `true`, all changes of earlier holders are visible, those of a dead one included. The caller must find out what
+    /// a dead holder left undone.
+    ///
+    /// `is_dead` must be certain, and order the caller after the death (an acquire load of a word that was stored after it).
     pub fn try_take(&self, worker: u32, is_dead: impl FnOnce(u32) -> bool) -> bool {
         debug_assert_ne!(worker, FREE, "workers are numbered from 1");
         // Acquire PAIRS WITH the store in release.
@@ -48,7 +51,7 @@ impl<'a> Latch<'a> {
         }
     }
 
-    /// Gives the latch back. Only who holds it may.
+    /// Gives the latch back. Only its holder may call this.
     pub fn release(&self) {
         // PAIRS WITH try_take: the next holder sees what this one did.
         self.word.store(FREE, Ordering::Release);

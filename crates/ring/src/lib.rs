@@ -1,15 +1,15 @@
-//! How workers that share nothing but memory hand pages to each other.
+//! The protocol by which workers exchange pages through shared memory.
 //!
-//! Four small parts, all of them safe code over borrowed atomics:
+//! It has four parts, all of them safe code over borrowed atomics:
 //!
 //! - [`Producer`] and [`Consumer`], the two ends of a ring of page numbers;
-//! - [`Doorbell`], on which an idle worker sleeps until another has work for it;
-//! - [`CommitWord`], which says how far the pages of a map worker count;
-//! - [`Latch`], which lets one worker at a time change a piece of memory, and bars nobody for the dead.
+//! - [`Doorbell`], on which an idle worker sleeps until it is rung;
+//! - [`CommitWord`], the last epoch of a map worker that counts;
+//! - [`Latch`], which lets one worker at a time change a piece of memory, and which outlives a dead holder.
 //!
 //! The atomics may lie in shared memory, on the heap, or inside loom, which replaces them by its own
-//! and then tries every interleaving. `README.md` beside this crate is the protocol: states, steps,
-//! promises, and what a dead peer leaves behind.
+//! and then tries every interleaving. `README.md` in this crate is the protocol: states, steps,
+//! promises, and the state that a dead peer leaves.
 
 #![forbid(unsafe_code)]
 

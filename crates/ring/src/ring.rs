@@ -11,17 +11,17 @@
 //! ```
 //!
 //! Only the producer stores `tail` and the slots, only the consumer stores `head`. Each end keeps
-//! the last value it saw of the other's count, and loads the shared word again only when that value
-//! says "full" or "empty": a busy ring moves few cache lines.
+//! the last value that it read of the other's count, and loads the shared word again only when that value
+//! says "full" or "empty". So a busy ring moves few cache lines.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// The shared words of one ring, wherever they lie. All zero is an empty ring.
+/// The shared words of one ring. All zero is an empty ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a> {
-    /// How many numbers were popped, modulo 2^32. Stored by the consumer only.
+    /// The count of popped numbers, modulo 2^32. Only the consumer stores it.
     pub head: &'a AtomicU32,
-    /// How many numbers were pushed, modulo 2^32. Stored by the producer only.
+    /// The count of pushed numbers, modulo 2^32. Only the producer stores it.
     pub tail: &'a AtomicU32,
     /// The numbers in flight. The length is the ring's capacity, a power of two.
     pub slots: &'a [AtomicU32],
@@ -32,7 +32,7 @@ pub struct Cells<'a> {
 const LINE_WORDS: usize = 32;
 
 impl<'a> Cells<'a> {
-    /// How many words [`Cells::in_words`] needs for a ring of `capacity` page numbers.
+    /// The words that a ring of `capacity` page numbers takes.
     ///
     /// # Panics
     ///
@@ -42,7 +42,7 @@ impl<'a> Cells<'a> {
         2 * LINE_WORDS + if capacity < LINE_WORDS { LINE_WORDS } else { capacity }
     }
 
-    /// Lays out a ring of `capacity` page numbers in the first `Cells::words(capacity)` words:
+    /// Lays out a ring in the first `Cells::words(capacity)` words:
     ///
     /// ```text
     ///   byte 0        tail, then 124 bytes unused
@@ -58,7 +58,7 @@ impl<'a> Cells<'a> {
         Cells { tail: &words[0], head: &words[LINE_WORDS], slots: &words[2 * LINE_WORDS..][..capacity] }
     }
 
-    /// How many page numbers the ring holds.
+    /// The page numbers that the ring can hold.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
@@ -74,9 +74,9 @@ const fn assert_capacity(capacity: usize) {
     assert!(capacity.is_power_of_two() && capacity <= 1 << 31, "a ring's capacity is a power of two, at most 2^31");
 }
 
-/// The ring holds as many page numbers as it has slots.
+/// The ring is full.
 ///
-/// The engine sizes every ring for all pages of the producer's arena, so there this cannot happen.
+/// The engine sizes every ring for all pages of the producer's arena, so it never sees this error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -93,15 +93,15 @@ impl std::error::Error for Full {}
 pub struct Producer<'a> {
     cells: Cells<'a>,
     tail: u32,
-    /// The consumer's count when last looked at: never above the true one.
+    /// The consumer's count as last read: never above the true one.
     head_seen: u32,
 }
 
 impl<'a> Producer<'a> {
-    /// Takes the producing end, at the place where the ring stands now.
+    /// Attaches the producing end at the current position.
     ///
-    /// A ring has one producer at a time. A second one attached beside it would lose numbers or
-    /// send them twice; nothing here can notice.
+    /// A ring has one producer at a time. A second one would lose numbers or send them twice, and
+    /// nothing here can notice.
     ///
     /// # Panics
     ///
@@ -111,7 +111,9 @@ impl<'a> Producer<'a> {
         Producer { cells, tail: cells.tail.load(Ordering::Acquire), head_seen: cells.head.load(Ordering::Acquire) }
     }
 
-    /// Hands `page` to the consumer, with everything this thread wrote before.
+    /// Hands `page` to the consumer.
+    ///
+    /// The consumer that pops it sees everything that this thread wrote before.
     ///
     /// # Errors
     ///
@@ -143,12 +145,12 @@ impl<'a> Producer<'a> {
 pub struct Consumer<'a> {
     cells: Cells<'a>,
     head: u32,
-    /// The producer's count when last looked at: never above the true one.
+    /// The producer's count as last read: never above the true one.
     tail_seen: u32,
 }
 
 impl<'a> Consumer<'a> {
-    /// Takes the consuming end, at the place where the ring stands now.
+    /// Attaches the consuming end at the current position.
     ///
     /// A ring has one consumer at a time, as [`Producer::attach`] says of producers.
     ///
@@ -161,8 +163,9 @@ impl<'a> Consumer<'a> {
         Consumer { cells, head, tail_seen: head }
     }
 
-    /// Takes the oldest page number, and with it sees everything its producer wrote before the push.
-    /// `None` when the ring is empty.
+    /// Takes the oldest page number, or `None` if the ring is empty.
+    ///
+    /// The caller sees everything that the producer wrote before the push.
     #[inline]
     pub fn pop(&mut self) -> Option<u32> {
         if self.head == self.tail_seen {
@@ -179,7 +182,7 @@ impl<'a> Consumer<'a> {
         Some(page)
     }
 
-    /// Whether a pop would find nothing now.
+    /// True if a pop would find nothing now.
     #[inline]
     pub fn is_empty(&self) -> bool {
         // PAIRS WITH Producer::push, store of tail.

@@ -1,4 +1,4 @@
-//! What a process does at this moment, as others see it.
+//! The state of a process, as others see it.
 
 use std::fs;
 use std::io;
@@ -6,16 +6,16 @@ use std::mem::MaybeUninit;
 
 use super::Child;
 
-/// What a process does at this moment.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It runs, or would if a processor were free.
+    /// It runs, or waits for a processor.
     Runs,
-    /// It sleeps until somebody or something wakes it.
+    /// It sleeps until it is woken.
     Sleeps,
-    /// It waits in the kernel, for a disk as a rule, and no signal wakes it.
+    /// It waits in the kernel, usually for a disk, and no signal wakes it.
     WaitsForDevice,
-    /// SIGSTOP, its like, or a debugger has stopped it.
+    /// SIGSTOP, a similar signal or a debugger has stopped it.
     Stopped,
     /// It has ended.
     Ended,
@@ -37,12 +37,12 @@ impl Activity {
 }
 
 impl Child {
-    /// What it does; [`Activity::Ended`] also when nobody can tell.
+    /// The state; [`Activity::Ended`] also if it is unknown.
     pub fn activity(&self) -> Activity {
         fs::read_to_string(format!("/proc/{}/stat", self.pid())).map_or(Activity::Ended, |stat| Activity::of(&stat))
     }
 
-    /// Nanoseconds of processor time that it has used, all threads together. Whoever does anything at all uses some.
+    /// Nanoseconds of processor time of all its threads. Any work takes some.
     ///
     /// # Errors
     ///

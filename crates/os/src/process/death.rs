@@ -1,10 +1,10 @@
-//! How a process died, in words.
+//! The cause of a process's death, in words.
 
 use std::fmt;
 
 use rustix::process::WaitStatus;
 
-/// How a process died.
+/// The cause of a process's death.
 ///
 /// ```
 /// use gristmill_os::process::Death;
@@ -27,13 +27,13 @@ pub enum Death {
 }
 
 impl Death {
-    /// True when somebody else seems to have killed it: by SIGKILL, and not for lack of memory.
+    /// True for a kill from outside: SIGKILL, and not for lack of memory.
     pub fn is_from_outside(self) -> bool {
         matches!(self, Death::Signalled { signal: libc::SIGKILL, oom } if oom != Some(true))
     }
 
-    /// Reads what `waitpid` says of a process that has ended. `oom_killed` is asked only when the
-    /// signal is the out-of-memory killer's.
+    /// The death that `waitpid` reports. `oom_killed` is called only if the
+    /// signal is that of the out-of-memory killer.
     pub(super) fn of(status: WaitStatus, oom_killed: impl FnOnce() -> Option<bool>) -> Death {
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Death::Exited(code),
