@@ -28,7 +28,7 @@ use gristmill_ring::{Cells, Doorbell};
 use crate::channel::{Receiver, Sender};
 use crate::shelf::Shelf;
 
-/// Bytes between words of different workers, to avoid shared cache lines.
+/// Bytes between words that different workers write, so that they do not share a cache line.
 const LINE_BYTES: usize = 128;
 
 /// The life of a slot: nobody's, that of the worker with this number + 1, nobody's any more. It only goes on.
