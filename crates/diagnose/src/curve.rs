@@ -54,6 +54,8 @@ pub struct Curve {
     pub best: Best,
     /// The best number of workers by the law; `None` without one law.
     pub predicted: Option<Predicted>,
+    /// How many processors there are. Laws say what happens up to there: more workers than processors take turns.
+    pub processors: Option<u64>,
 }
 
 /// How many numbers of workers a choice between the laws needs.
@@ -72,24 +74,35 @@ impl Curve {
     ///
     /// [`Error::Empty`] when there is none.
     pub fn of(times: &Times) -> Result<Curve, Error> {
+        Curve::with(times, None)
+    }
+
+    /// The same where it is known how many processors there are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Empty`] when there is no time.
+    pub fn with(times: &Times, processors: Option<u64>) -> Result<Curve, Error> {
         let points: Vec<Point> = times.points().collect();
+        let room = points.partition_point(|point| processors.is_none_or(|processors| point.workers <= processors));
         let best = points.iter().min_by(|a, b| a.median().total_cmp(&b.median())).ok_or(Error::Empty)?.workers;
-        let mut fits: Vec<Fit> = Law::ALL.into_iter().filter_map(|law| Fit::of(law, &points)).collect();
+        let mut fits: Vec<Fit> = Law::ALL.into_iter().filter_map(|law| Fit::of(law, &points[..room])).collect();
         fits.sort_by(|a, b| a.aicc.total_cmp(&b.aicc));
         let repeats = Noise::of_repeats(&points);
-        let verdict = verdict(&points, &fits, repeats);
+        let verdict = verdict(&points, room, &fits, repeats);
         let noise = match (&verdict, fits.first()) {
-            (Verdict::Law(_) | Verdict::Several(_), Some(fit)) => noise_of(&points, fit),
+            (Verdict::Law(_) | Verdict::Several(_), Some(fit)) => noise_of(&points[..room], fit),
             _ => repeats,
         };
         let predicted = match (&verdict, fits.first()) {
-            (Verdict::Law(_), Some(fit)) => Some(predicted(&points, fit)),
+            (Verdict::Law(_), Some(fit)) => Some(predicted(&points[..room], fit)),
             _ => None,
         };
         Ok(Curve {
             best: Best { workers: best, interval: noise.map(|noise| best_of(&points, noise)) },
             regions: regions(&points, noise),
             predicted,
+            processors,
             verdict,
             fits,
             points,
@@ -111,6 +124,11 @@ impl Curve {
         self.speed_up(point) * self.base().workers as f64 / point.workers as f64
     }
 
+    /// True for more workers than processors.
+    pub fn is_crowded(&self, workers: u64) -> bool {
+        self.processors.is_some_and(|processors| workers > processors)
+    }
+
     /// The point with the shortest time.
     pub fn best_point(&self) -> &Point {
         self.points.iter().find(|point| point.workers == self.best.workers).expect("the best is one of the points")
@@ -123,14 +141,14 @@ fn noise_of(points: &[Point], fit: &Fit) -> Option<Noise> {
     Noise::of_fit(points, &residuals, fit.parameters.len() + 1)
 }
 
-fn verdict(points: &[Point], fits: &[Fit], repeats: Option<Noise>) -> Verdict {
+fn verdict(points: &[Point], room: usize, fits: &[Fit], repeats: Option<Noise>) -> Verdict {
     let medians = || points.iter().map(Point::median);
     let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
     let noise_max = points.iter().filter_map(|point| Some(repeats?.of_point(point))).fold(0.0, f64::max);
     if points.len() > 1 && most / least < 1.0 + FLAT && noise_max < FLAT {
         return Verdict::Flat;
     }
-    let Some(best) = fits.first().filter(|_| points.len() >= POINTS_MIN) else { return Verdict::TooFew };
+    let Some(best) = fits.first().filter(|_| room >= POINTS_MIN) else { return Verdict::TooFew };
     if best.deviation > DEVIATION_MAX.max(3.0 * noise_max) {
         return Verdict::NoLaw;
     }
@@ -222,6 +240,19 @@ mod tests {
         let curve = curve(&[(1, 4.0), (2, 2.1), (4, 1.2)]);
         assert_eq!((curve.verdict, curve.predicted), (Verdict::TooFew, None));
         assert_eq!((curve.best.workers, curve.best.interval), (4, None));
+    }
+
+    /// Four workers on two processors take turns; that is no contention.
+    #[test]
+    fn more_workers_than_processors_are_shown_and_not_fitted() {
+        let mut times = Times::default();
+        let table = [(1, 8.0), (2, 4.02), (3, 2.66), (4, 2.01), (6, 1.34), (8, 1.0), (16, 1.0), (32, 1.1)];
+        table.iter().for_each(|(workers, seconds)| times.add(*workers, *seconds).expect("a time"));
+        let curve = Curve::with(&times, Some(8)).expect("there are times");
+        let seconds = curve.fits[0].fitted.seconds(16.0);
+        assert!((seconds - 0.5).abs() < 0.05, "{seconds}");
+        assert_eq!((curve.points.len(), curve.is_crowded(8), curve.is_crowded(16)), (8, false, true));
+        assert_eq!(Curve::with(&times, Some(4)).expect("there are times").verdict, Verdict::TooFew);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::law::{Law, Shape};
 use crate::noise::{Interval, Noise};
-use crate::simplex::{Place, least, nearby, valleys};
+use crate::simplex::{Place, bottoms, nearby};
 use crate::times::Point;
 
 /// Parameters of a law.
@@ -65,9 +65,9 @@ impl<'s> Search<'s> {
             Law::Amdahl | Law::Universal => even.clone(),
         };
         let second = if law.parameters().len() == 1 { &[0.0][..] } else { &even };
-        search.starts = valleys(&first, second, |place| search.squares(logs, place));
-        let (place, squares) = least(law.parameters().len(), &search.starts, |place| search.squares(logs, place));
-        search.starts.insert(0, place);
+        let found = bottoms(&first, second, |place| search.squares(logs, place));
+        search.starts = found.iter().map(|(place, _)| *place).collect();
+        let (place, squares) = found[0];
         (search.fitted(logs, place), squares, search)
     }
 
@@ -171,8 +171,12 @@ mod tests {
             let workers = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0];
             let logs = workers.map(|workers| truth.seconds(workers).ln());
             let (found, ..) = Search::best(law, &workers, &logs);
-            prop_assert!((found.first_seconds / seconds - 1.0).abs() < 0.005, "{found:?} {truth:?}");
-            for (found, truth) in found.shape.iter().zip(shape) {
+            for workers in workers {
+                let far = (found.seconds(workers) / truth.seconds(workers)).ln();
+                prop_assert!(far.abs() < 0.02, "{found:?} {truth:?}: {far} with {workers}");
+            }
+            // A floor that is hardly reached may be anywhere.
+            for (found, truth) in found.shape.iter().zip(shape).filter(|_| law != Law::Floor) {
                 prop_assert!((found - truth).abs() < 0.01 * truth + 2e-4, "{found} {truth}");
             }
         }

@@ -54,11 +54,14 @@ impl Curve {
     fn law(&self) -> String {
         match &self.verdict {
             Verdict::Flat => String::new(),
-            Verdict::TooFew => format!(
-                "The curve alone cannot tell more: {} {} measured, a law needs {POINTS_MIN} or more.",
-                self.points.len(),
-                if self.points.len() == 1 { "number of workers was" } else { "numbers of workers were" },
-            ),
+            Verdict::TooFew => {
+                let room = self.points.iter().filter(|point| !self.is_crowded(point.workers)).count();
+                let of = self.processors.map_or(String::new(), |count| format!(" up to the {count} processors"));
+                let counted = if room == 1 { "number of workers was" } else { "numbers of workers were" };
+                format!(
+                    "The curve alone cannot tell more: {room} {counted} measured{of}, a law needs {POINTS_MIN} or more."
+                )
+            }
             Verdict::NoLaw => {
                 "The times follow none of the known laws, so nothing is said about other numbers.".to_owned()
             }

@@ -1,42 +1,45 @@
 //! The least value of a function of one or two numbers between 0 and 1.
 //!
-//! 1. A grid finds the valleys: there may be more than one low place.
-//! 2. From the lowest of them Nelder and Mead's simplex walks to the bottom. A corner that would leave the square is mirrored
+//! 1. A grid is laid over the square; of each of its columns the lowest place is a start, because there may be several valleys.
+//! 2. From each start Nelder and Mead's simplex walks to the bottom. A corner that would leave the square is mirrored
 //!    on its edge; put onto the edge it would flatten the simplex.
 //! 3. A second, small simplex starts there, because the first may have collapsed on the way.
 
 /// A place in the square; of a function of one number the second stays 0.
 pub type Place = [f64; 2];
 
-const VALLEYS_MAX: usize = 3;
+const BOTTOMS_MAX: usize = 3;
+/// Bottoms nearer than this are one.
+const APART: f64 = 0.02;
 const STEPS_MAX: usize = 100;
 
-/// Where to start: the places of a grid whose neighbours are higher, the lowest first.
-pub fn valleys(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<Place> {
-    let (columns, rows) = (first.len(), second.len());
-    let place = |at: usize| [first[at % columns], second[at / columns]];
-    let values: Vec<f64> = (0..rows * columns).map(|at| f(place(at))).collect();
-    let around = |at: usize, end: usize| at.saturating_sub(1)..(at + 2).min(end);
-    let is_low = |at: &usize| {
-        let mut there = around(at / columns, rows)
-            .flat_map(|row| around(at % columns, columns).map(move |column| row * columns + column));
-        there.all(|other| values[*at] <= values[other])
+/// The lowest places of `f` and their values, the lowest first; where there is more than one valley, up to three.
+pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(Place, f64)> {
+    let dimensions = if second.len() == 1 { 1 } else { 2 };
+    let lowest = |places: &mut dyn Iterator<Item = Place>| {
+        places.map(|place| (place, f(place))).min_by(|a, b| a.1.total_cmp(&b.1)).expect("a grid has places")
     };
-    let mut low: Vec<usize> = (0..values.len()).filter(is_low).collect();
-    low.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-    low.into_iter().take(VALLEYS_MAX).map(place).collect()
+    let mut found: Vec<(Place, f64)> = Vec::new();
+    for column in first {
+        let start = lowest(&mut second.iter().map(|row| [*column, *row]));
+        // A long step may cross a kink into another valley, and a short one stay on a slope.
+        for length in [0.05, 0.008] {
+            let walked = walk(dimensions, start, length, 1e-5, &f);
+            found.push(walk(dimensions, walked, length / 8.0, 1e-5, &f));
+        }
+    }
+    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut apart: Vec<(Place, f64)> = Vec::new();
+    for bottom in found {
+        let is_near = |other: &(Place, f64)| [0, 1].iter().all(|side| (other.0[*side] - bottom.0[*side]).abs() < APART);
+        if apart.len() < BOTTOMS_MAX && !apart.iter().any(is_near) {
+            apart.push(bottom);
+        }
+    }
+    apart
 }
 
-/// The place with the least value of `f` that is found from `starts`, of which there is one, and that value.
-pub fn least(dimensions: usize, starts: &[Place], f: impl Fn(Place) -> f64) -> (Place, f64) {
-    let bottom = |start: &Place| {
-        let walked = walk(dimensions, (*start, f(*start)), 0.05, 1e-5, &f);
-        walk(dimensions, walked, 0.004, 1e-5, &f)
-    };
-    starts.iter().map(bottom).min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a start")
-}
-
-/// The same, where the bottom is known to be near one of `starts`, and need not be known so well.
+/// The lowest place where it is known to be near one of `starts`, and need not be known so well.
 pub fn nearby(dimensions: usize, starts: &[Place], f: impl Fn(Place) -> f64) -> Place {
     let bottom = |start: &Place| walk(dimensions, (*start, f(*start)), 0.02, 5e-4, &f);
     starts.iter().map(bottom).min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a start").0
@@ -96,7 +99,7 @@ mod tests {
 
     fn found(dimensions: usize, f: impl Fn(Place) -> f64) -> (Place, f64) {
         let grid: Vec<f64> = (0..9).map(|at| f64::from(at) / 8.0).collect();
-        least(dimensions, &valleys(&grid, if dimensions == 1 { &[0.0] } else { &grid }, &f), f)
+        bottoms(&grid, if dimensions == 1 { &[0.0] } else { &grid }, f)[0]
     }
 
     #[test]
