@@ -15,6 +15,7 @@
 //! - [`memory`]: private memory in huge pages;
 //! - [`standard`]: the standard streams that were closed at the start;
 //! - [`perf`]: counters of the kernel and of the processor;
+//! - [`stop`]: requests to stop, as something to wait for;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
 //! - [`allocations`]: counts of allocations per thread;
 //! - [`clock`]: one time for all processes;
@@ -39,6 +40,7 @@ mod private;
 pub mod process;
 mod region;
 pub mod standard;
+pub mod stop;
 pub mod usage;
 pub mod vectors;
 pub mod wake;
