@@ -49,6 +49,7 @@ mod pca;
 mod progress;
 mod rows;
 mod runs;
+mod scale;
 mod sort;
 mod stats;
 mod string_match;
@@ -97,6 +98,7 @@ enum Program {
     Generate(generate::Generate),
     Experiment(experiment::Experiment),
     Machine(machine::Machine),
+    Scale(scale::Scale),
     #[command(hide = true)]
     HandOver(experiment::HandOver),
 }
@@ -128,6 +130,7 @@ fn main() -> ExitCode {
         Program::Generate(generate) => generate.run(),
         Program::Experiment(experiment) => experiment.run(),
         Program::Machine(machine) => machine.run(),
+        Program::Scale(scale) => scale.run(),
         Program::HandOver(hand_over) => hand_over.run(),
     };
     match outcome {

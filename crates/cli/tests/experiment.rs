@@ -3,6 +3,8 @@
 mod command;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/scale.rs"]
+mod scale;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -9,6 +9,7 @@
 //!  load       what other programs took of the processors while something was measured
 //!  stream     reads, copies and triads of memory by several threads
 //!  storage    the same for a file: from the page cache, and from its disk
+//!  tree       the processes that a process has started
 //!  ceilings   all of these for each number of threads
 //!  kept       ceilings of this host that were measured before
 //! ```
@@ -35,4 +36,5 @@ pub mod memory;
 pub mod storage;
 pub mod stream;
 pub mod topology;
+pub mod tree;
 pub mod units;

@@ -15,14 +15,14 @@
 
 mod allocator;
 mod application;
-mod chart;
+pub mod chart;
 mod comparison;
 mod conclusion;
 mod hand_over;
 mod machine;
 mod report;
 mod shell;
-mod tally;
+pub mod tally;
 mod trial;
 
 use std::io::Write;

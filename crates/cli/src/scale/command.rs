@@ -1,0 +1,217 @@
+//! One run of a command, with everything that it starts.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gristmill_counters::load::{Load, Watch};
+use gristmill_counters::tree::descendants;
+use gristmill_os::process::{Death, fork_worker};
+use gristmill_os::stop::Stop;
+use gristmill_os::usage::Usage;
+use gristmill_os::wake::poll;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+
+use crate::messages::printable;
+
+/// What stands for the number of workers.
+pub const PLACE: &str = "{workers}";
+
+/// A command that is run with several numbers of workers.
+pub struct Program {
+    words: Vec<OsString>,
+    /// Run by a shell before each run, and not timed.
+    prepare: Option<OsString>,
+    timeout: Duration,
+    /// What it says on standard error.
+    said: File,
+    stop: Stop,
+}
+
+/// How a run ended.
+pub enum End {
+    /// The command succeeded.
+    Done(Once),
+    /// It failed, or was ended because its time was over; why.
+    Failed(String),
+    /// This program was asked to end, by this signal.
+    Stopped(i32),
+}
+
+/// A run that succeeded.
+#[derive(Clone, Copy, Debug)]
+pub struct Once {
+    /// From the start of the command to its end.
+    pub seconds: f64,
+    /// What the command and all that it started used.
+    pub usage: Usage,
+    /// What others took of the processors meanwhile.
+    pub load: Option<Load>,
+    /// Processes that it left running.
+    pub left: usize,
+}
+
+/// The word with the number in its place.
+fn filled(word: &OsStr, workers: u64) -> OsString {
+    let (bytes, place) = (word.as_bytes(), PLACE.as_bytes());
+    let mut filled = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at..].starts_with(place) {
+            filled.extend_from_slice(workers.to_string().as_bytes());
+            at += place.len();
+        } else {
+            filled.push(bytes[at]);
+            at += 1;
+        }
+    }
+    OsString::from_vec(filled)
+}
+
+/// True when some word says where the number goes.
+pub fn has_place(words: &[OsString]) -> bool {
+    let place = PLACE.as_bytes();
+    words.iter().any(|word| word.as_bytes().windows(place.len()).any(|part| part == place))
+}
+
+impl Program {
+    /// A command of at least one word. From now on what it leaves running becomes a child of this process.
+    pub fn new(words: Vec<OsString>, prepare: Option<OsString>, timeout: Duration) -> io::Result<Program> {
+        set_child_subreaper(Some(getpid()))?;
+        Ok(Program { words, prepare, timeout, said: tempfile::tempfile()?, stop: Stop::new()? })
+    }
+
+    /// Runs it once with so many workers.
+    pub fn run(&self, workers: u64) -> io::Result<End> {
+        if let Some(prepare) = &self.prepare {
+            let words = [OsStr::new("sh"), OsStr::new("-c"), prepare].map(|word| filled(word, workers));
+            match self.once(&words)? {
+                End::Done(_) => {}
+                End::Failed(why) => return Ok(End::Failed(format!("what prepares it failed: {why}"))),
+                End::Stopped(signal) => return Ok(End::Stopped(signal)),
+            }
+        }
+        let words: Vec<OsString> = self.words.iter().map(|word| filled(word, workers)).collect();
+        self.once(&words)
+    }
+
+    fn once(&self, words: &[OsString]) -> io::Result<End> {
+        (&self.said).seek(SeekFrom::Start(0))?;
+        self.said.set_len(0)?;
+        let (mut told, tell) = io::pipe()?;
+        let said = self.said.try_clone()?;
+        let (watch, before, began) = (Watch::start(), Usage::of_children(), Instant::now());
+        let mut child = fork_worker(|| {
+            let mut command = Command::new(&words[0]);
+            let error = command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).exec();
+            // Nobody reads it if the other process has ended.
+            let _ = (&tell).write_all(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
+            127
+        })
+        .map_err(io::Error::other)?;
+        // The command has begun when nobody can write there any more.
+        drop(tell);
+        let mut refused = Vec::new();
+        told.read_to_end(&mut refused)?;
+        let mut ended = None;
+        let mut stopped = None;
+        while ended.is_none() && stopped.is_none() {
+            let left = self.timeout.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            let wait_ms = (left.as_millis() + 1).min(u128::from(u32::MAX)) as u32;
+            let ready = poll(&[child.pidfd(), self.stop.fd()], Some(wait_ms))?;
+            if ready.contains(&0) {
+                ended = Some(began.elapsed());
+            } else if ready.contains(&1) {
+                stopped = self.stop.taken();
+            }
+        }
+        if ended.is_none() {
+            child.kill()?;
+        }
+        let death = child.wait()?;
+        let left = end_all()?;
+        if let Some(signal) = stopped {
+            return Ok(End::Stopped(signal));
+        }
+        if let Some(bytes) = refused.first_chunk() {
+            let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*bytes));
+            return Ok(End::Failed(format!("{} cannot be started: {error}", printable(&words[0].to_string_lossy()))));
+        }
+        Ok(match (ended, death) {
+            (None, _) => End::Failed(format!(
+                "it had not ended after {} and was ended; --timeout allows more",
+                humantime::format_duration(self.timeout)
+            )),
+            (Some(time), Death::Exited(0)) => End::Done(Once {
+                seconds: time.as_secs_f64(),
+                usage: Usage::of_children() - before,
+                load: watch.load(),
+                left,
+            }),
+            (Some(_), death) => End::Failed(format!("it ended with {death}{}", self.last_words()?)),
+        })
+    }
+
+    /// The last line that the command said.
+    fn last_words(&self) -> io::Result<String> {
+        const BYTES: u64 = 4096;
+        let mut file = &self.said;
+        let end = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(end.saturating_sub(BYTES)))?;
+        let mut text = Vec::new();
+        file.take(BYTES).read_to_end(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        Ok(last.map_or(String::new(), |line| format!(": {}", line.trim())))
+    }
+
+    /// Ends this process as the signal would have.
+    pub fn end_by(self, signal: i32) {
+        self.stop.end_by(signal);
+    }
+}
+
+/// Ends whatever the command has left running, and says how many there were.
+fn end_all() -> io::Result<usize> {
+    const ATTEMPTS: usize = 1000;
+    let mut count = 0;
+    for attempt in 0..ATTEMPTS {
+        let left = descendants(std::process::id());
+        // Those that have ended, and were nobody's to wait for.
+        while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
+        let left: Vec<Pid> = left.into_iter().filter_map(|process| Pid::from_raw(process as i32)).collect();
+        let running = left.iter().filter(|process| kill_process(**process, Signal::KILL).is_ok()).count();
+        if running == 0 {
+            break;
+        }
+        if attempt == 0 {
+            count = running;
+        } else {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_stands_in_every_place() {
+        let of = |word: &str| filled(OsStr::new(word), 12).into_string().expect("text");
+        assert_eq!(of("-j{workers}"), "-j12");
+        assert_eq!(of("{workers}/{workers}"), "12/12");
+        assert_eq!(of("{worker}{workers"), "{worker}{workers");
+        let odd = OsString::from_vec(b"\xff{workers}".to_vec());
+        assert_eq!(filled(&odd, 3).into_vec(), b"\xff3");
+        assert!(has_place(&["make".into(), "-j{workers}".into()]) && !has_place(&["make".into()]));
+    }
+}

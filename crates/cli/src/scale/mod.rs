@@ -1,0 +1,325 @@
+//! `gristmill scale`: where more workers stop helping, for any command.
+//!
+//! ```text
+//!  command   one run, with all that it starts, and its end
+//!  runs      which runs are made, in which order, and which of them count
+//!            (what the times say: `gristmill_diagnose`)
+//!  text      the report on the terminal
+//!  page      the report as a page
+//! ```
+
+mod command;
+mod page;
+mod runs;
+mod text;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use gristmill::Error;
+use gristmill_counters::card::Card;
+use gristmill_counters::load::Load;
+use gristmill_diagnose::{Curve, Times, Verdict};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::aside::Aside;
+use crate::failure::Failure;
+use crate::messages::{printable, tell};
+use crate::output::print;
+use crate::units;
+use command::{PLACE, Program, has_place};
+use runs::{Effort, Series};
+
+/// Find out where more workers stop helping, for any command
+///
+/// Runs the command with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
+/// changes, where it rises, which law describes that, and how sure this is. Standard output of the command is thrown away.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Scale {
+    /// The command; {workers} stands for the number of workers
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "from", conflicts_with = "from")]
+    command: Vec<OsString>,
+
+    /// Numbers of workers, separated by commas [default: 1, 2, 4 and so on to twice the processors]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=4096))]
+    workers: Vec<u64>,
+
+    /// How often the command runs with each number at least, after one run that does not count. There are up to three times as many
+    /// while the times lie far apart
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+
+    /// End a run that takes longer
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10min")]
+    timeout: Duration,
+
+    /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as well
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<OsString>,
+
+    /// Analyse times that were measured elsewhere: a file with a number of workers and seconds in each line, separated by a comma;
+    /// - for standard input
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+
+    /// How many processors the machine of --from had: more workers than these take turns, and are not fitted
+    #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u64).range(1..))]
+    processors: Option<u64>,
+
+    /// Write the report to this file as well, as a page of HTML
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill scale --prepare 'make clean' -- make -j{workers}
+  gristmill scale --workers 1,2,4,8 -- sort --parallel={workers} -o /dev/null words.txt
+  gristmill scale --output report.html -- env OMP_NUM_THREADS={workers} ./simulate
+  gristmill scale -- gristmill word-count --workers {workers} --output /dev/null logs
+  gristmill scale --from times.csv
+
+In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
+processors; with fewer, the report says what was seen and no more.";
+
+/// After this, no round begins that is not needed.
+const ENOUGH: Duration = Duration::from_secs(40);
+/// What is read of --from at most.
+const TABLE_BYTES_MAX: u64 = 16 << 20;
+
+impl Scale {
+    pub fn run(&self) -> Result<(), Failure> {
+        match &self.from {
+            Some(path) => self.analyse(path),
+            None => self.measure(),
+        }
+    }
+
+    /// Times of somebody else.
+    fn analyse(&self, path: &PathBuf) -> Result<(), Failure> {
+        let failed = |source| Failure::Job(Error::Input { path: path.clone(), source });
+        let mut bytes = Vec::new();
+        if path.as_os_str() == "-" {
+            io::stdin().take(TABLE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+        } else {
+            fs::File::open(path).and_then(|file| file.take(TABLE_BYTES_MAX).read_to_end(&mut bytes)).map_err(failed)?;
+        }
+        let wrong = |error: gristmill_diagnose::Error| failed(io::Error::other(error.to_string()));
+        let (times, zeros) = Times::from_table(&String::from_utf8_lossy(&bytes)).map_err(wrong)?;
+        let mut notes = Vec::new();
+        if let [first, ..] = zeros[..] {
+            let lines = if zeros.len() == 1 {
+                format!("line {first}")
+            } else {
+                format!("line {first} and {} more", zeros.len() - 1)
+            };
+            notes.push(format!("Times of 0 were left out ({lines}): the clock was too coarse for them."));
+        }
+        let curve = Curve::with(&times, self.processors).map_err(wrong)?;
+        self.report(&curve, printable(&path.display().to_string()), Vec::new(), notes, vec![curve.sentence()], |_| {
+            String::new()
+        })
+    }
+
+    /// Times of a command.
+    fn measure(&self) -> Result<(), Failure> {
+        if !has_place(&self.command) {
+            return Err(Failure::Usage(format!(
+                "nothing in the command says how many workers it shall use: write {PLACE} in its place, as in make -j{PLACE}, or \
+                 env OMP_NUM_THREADS={PLACE} ./program"
+            )));
+        }
+        let card = Card::here();
+        let processors = available(card.topology.allowed.len(), card.quota);
+        let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
+        // 1. The runs.
+        let system = |source| Failure::Job(Error::System { what: "running the command", source });
+        let program = Program::new(self.command.clone(), self.prepare.clone(), self.timeout).map_err(system)?;
+        let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
+        let effort = Effort { repeats: self.repeats as usize, enough: ENOUGH };
+        let bar = ProgressBar::new((workers.len() * effort.repeats + 1) as u64);
+        let style = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}");
+        bar.set_style(style.expect("the template is right"));
+        let all = runs::make(&program, &workers, *warm, &effort, |workers, round| {
+            if round as u64 * bar.length().unwrap_or(0) > 0 && bar.position() + 1 > bar.length().unwrap_or(0) {
+                bar.inc_length(1);
+            }
+            bar.set_message(if round == 0 {
+                "for warmth".to_owned()
+            } else {
+                format!("round {round}, workers: {workers}")
+            });
+            bar.inc(1);
+        });
+        bar.finish_and_clear();
+        let all = match all.map_err(system)? {
+            Ok(all) => all,
+            Err(signal) => {
+                program.end_by(signal);
+                return Ok(());
+            }
+        };
+        // 2. What failed.
+        let mut notes: Vec<String> = failures(&all);
+        let wrong = |error: gristmill_diagnose::Error| system(io::Error::other(error.to_string()));
+        let times = match runs::times(&all) {
+            Ok(times) if times.points().next().is_some() => times,
+            Ok(_) => {
+                let why = notes.first().cloned().unwrap_or_default();
+                return Err(system(io::Error::other(format!("nothing could be measured. {why}"))));
+            }
+            Err(error) => return Err(wrong(error)),
+        };
+        // 3. What was disturbed.
+        notes.extend(disturbances(&all));
+        let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
+        let mut result: Vec<String> = under_load(&all).into_iter().collect();
+        result.push(curve.sentence());
+        if curve.verdict == Verdict::Flat && result.len() == 1 {
+            result.push(format!("Does the command use the number that stands for {PLACE}?"));
+        }
+        let words: Vec<String> = self.command.iter().map(|word| printable(&word.to_string_lossy())).collect();
+        let mut facts: Vec<(String, String)> =
+            card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
+        let mark = |workers: u64| {
+            let Some(series) = all.iter().find(|series| series.workers == workers) else { return String::new() };
+            let busy = series.busy().map_or(String::new(), |busy| format!("{busy:.2} busy"));
+            let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
+            busy + load
+        };
+        self.report(&curve, words.join(" "), facts, notes, result, mark)
+    }
+
+    /// Prints the report, and writes the page.
+    fn report(
+        &self,
+        curve: &Curve,
+        title: String,
+        facts: Vec<(String, String)>,
+        notes: Vec<String>,
+        result: Vec<String>,
+        mark: impl Fn(u64) -> String,
+    ) -> Result<(), Failure> {
+        let notes_text: String = notes.iter().map(|note| format!("{note}\n")).collect();
+        let text = format!("{}\n{}\n{notes_text}{}", text::table(curve, mark), text::drawn(curve), result.join(" "));
+        if let Some(path) = &self.output {
+            let page = page::html(&page::About { title, facts, result, notes }, curve);
+            let written = Aside::create(path).and_then(|mut aside| {
+                aside.file.write_all(page.as_bytes())?;
+                aside.publish()
+            });
+            written.map_err(|source| Failure::output(path, source))?;
+            tell(format_args!("the report is in {}", path.display()));
+        }
+        print(text)
+    }
+}
+
+/// How many processors this process may use at once.
+fn available(allowed: usize, quota: Option<f64>) -> u64 {
+    let allowed = allowed.max(1) as u64;
+    quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as u64))
+}
+
+/// 1, 2, 4 and so on to twice the processors; where these are few, every number.
+fn numbers(processors: u64) -> Vec<u64> {
+    let end = processors * 2;
+    if end <= 8 {
+        return (1..=end).filter(|count| *count <= 4 || count % 2 == 0).collect();
+    }
+    let mut numbers: Vec<u64> =
+        std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|count| *count <= end).collect();
+    numbers.extend([processors, end]);
+    sorted(&numbers)
+}
+
+fn sorted(numbers: &[u64]) -> Vec<u64> {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// A sentence for each way in which the command failed.
+fn failures(all: &[Series]) -> Vec<String> {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for series in all {
+        let Some(why) = &series.failure else { continue };
+        let workers = series.workers.to_string();
+        match said.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, list)) => list.push(workers),
+            None => said.push((why.clone(), vec![workers])),
+        }
+    }
+    said.into_iter()
+        .map(|(why, list)| {
+            let workers = if list == ["1"] { "worker" } else { "workers" };
+            format!("With {} {workers} the command failed: {}.", list.join(", "), printable(why.trim_end_matches('.')))
+        })
+        .collect()
+}
+
+/// What others did meanwhile, and what the command left.
+fn disturbances(all: &[Series]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let repeated: usize = all.iter().map(|series| series.repeated).sum();
+    if repeated > 0 {
+        let runs = if repeated == 1 { "1 run was" } else { &format!("{repeated} runs were") };
+        notes.push(format!("{runs} repeated because other programs used more than a tenth of the processors."));
+    }
+    let left: usize = all.iter().flat_map(|series| &series.runs).map(|run| run.left).sum();
+    if left > 0 {
+        notes.push(
+            "The command left processes running when it ended; they were ended, and their work is not in its time."
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// What must be known before anything else is read: that others used the processors.
+fn under_load(all: &[Series]) -> Option<String> {
+    let loaded: Vec<Load> = all.iter().filter_map(Series::load).filter(Load::disturbs).collect();
+    let load = Load::mean(loaded.iter().copied())?;
+    Some(format!(
+        "The machine was under load: with {} of {} numbers of workers others used {:.0} % of the processors. What follows may be \
+         their work; measure again when it is quiet.",
+        loaded.len(),
+        all.len(),
+        load.foreign * 100.0
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_to_twice_the_processors() {
+        assert_eq!(numbers(1), [1, 2]);
+        assert_eq!(numbers(2), [1, 2, 3, 4]);
+        assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
+        assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
+        assert_eq!((available(8, Some(2.5)), available(8, None), available(0, Some(0.1))), (3, 8, 1));
+    }
+
+    #[test]
+    fn failures_for_the_same_reason_are_one_sentence() {
+        let series = |workers, failure: Option<&str>| Series {
+            workers,
+            failure: failure.map(str::to_owned),
+            ..Series::default()
+        };
+        let all = [series(1, None), series(2, Some("it broke.")), series(4, Some("it broke.")), series(8, Some("no"))];
+        assert_eq!(
+            failures(&all),
+            ["With 2, 4 workers the command failed: it broke.", "With 8 workers the command failed: no."]
+        );
+    }
+}

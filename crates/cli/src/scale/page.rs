@@ -1,0 +1,123 @@
+//! The report as a page that needs nothing from elsewhere.
+
+use gristmill_diagnose::{Curve, Fit};
+
+use super::text::{has_crowd, regions, shown};
+use crate::experiment::chart::{self, escape};
+use crate::experiment::tally::Tally;
+
+/// What a page says beside the curve.
+pub struct About {
+    /// What was run.
+    pub title: String,
+    /// Names and values of the circumstances.
+    pub facts: Vec<(String, String)>,
+    /// The sentences.
+    pub result: Vec<String>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The whole page.
+pub fn html(about: &About, curve: &Curve) -> String {
+    let facts: String = about
+        .facts
+        .iter()
+        .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
+        .collect();
+    let result: String =
+        about.result.iter().map(|sentence| format!("<p class='result'>{}</p>", escape(sentence))).collect();
+    let notes: String = about.notes.iter().map(|note| format!("<p class='note'>{}</p>", escape(note))).collect();
+    let points: Vec<(f64, Tally)> = curve
+        .points
+        .iter()
+        .map(|point| {
+            let milliseconds: Vec<f64> = point.seconds.iter().map(|seconds| seconds * 1e3).collect();
+            (point.workers as f64, Tally::of(&milliseconds))
+        })
+        .collect();
+    let processors = curve.processors.map_or(usize::MAX, |processors| processors as usize);
+    let body = format!(
+        "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
+         <figure><h3>Time over workers</h3>{}<figcaption>Points: medians. Thick lines: the middle half of the runs. Dashed: the \
+         time of the first point, divided by the workers, or by the processors if they are fewer.</figcaption></figure>\
+         <h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
+        escape(&about.title),
+        chart::curve(&points, processors),
+        escape(&sentence_case(&regions(curve))),
+        numbers(curve),
+        laws(curve),
+    );
+    format!(
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: where more workers stop helping</title>\
+         <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}</style></head>\n<body>{body}</body></html>\n",
+        include_str!("../experiment/report.css")
+    )
+}
+
+fn sentence_case(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(|| "One number of workers".to_owned(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn numbers(curve: &Curve) -> String {
+    let rows: String = curve
+        .points
+        .iter()
+        .map(|point| {
+            let (least, most) = point.range();
+            let class = if point.workers == curve.best.workers { " first" } else { "" };
+            let mark = if curve.is_crowded(point.workers) { " *" } else { "" };
+            format!(
+                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{} – {}</td>\
+                 <td class='number'>{}</td><td class='number'>{:.2}</td><td class='number'>{:.0} %</td></tr>",
+                point.workers,
+                shown(point.median()),
+                shown(least),
+                shown(most),
+                point.seconds.len(),
+                curve.speed_up(point),
+                curve.efficiency(point) * 100.0,
+            )
+        })
+        .collect();
+    let heads = ["Workers", "Median", "All runs", "Runs", "Speed-up", "Efficiency"]
+        .map(|head| format!("<th class='number'>{head}</th>"));
+    let crowd = match curve.processors {
+        Some(processors) if has_crowd(curve) => {
+            format!("<p class='soft'>* more workers than the {processors} processors, so they take turns.</p>")
+        }
+        _ => String::new(),
+    };
+    format!("<div class='scroll'><table><tr>{}</tr>{rows}</table></div>{crowd}", heads.concat())
+}
+
+/// Every law with its parameters.
+fn laws(curve: &Curve) -> String {
+    if curve.fits.is_empty() {
+        return String::new();
+    }
+    let best = curve.fits[0].aicc;
+    let row = |fit: &Fit| {
+        let law = fit.fitted.law;
+        let named = law.meanings().iter().zip(&fit.parameters);
+        let parameters: Vec<String> = named.map(|(name, value)| format!("{name} {value}")).collect();
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class='number'>{:.1} %</td><td class='number'>{:.1}</td></tr>",
+            escape(&law.to_string()),
+            escape(&parameters.join(", ")),
+            escape(&fit.best.to_string()),
+            fit.deviation * 100.0,
+            fit.aicc - best
+        )
+    };
+    let rows: String = curve.fits.iter().map(row).collect();
+    format!(
+        "<details><summary>Laws</summary><p class='soft'>In brackets: where the true value lies in nine of ten cases. Behind: how far \
+         the times are from the law, and Akaike's criterion above that of the best; less than 2 is no difference.</p>\
+         <div class='scroll'><table><tr><th>Law</th><th>Parameters</th><th>Best number of workers</th>\
+         <th class='number'>Deviation</th><th class='number'>Criterion</th></tr>{rows}</table></div></details>"
+    )
+}

@@ -1,0 +1,130 @@
+//! Which runs are made, in which order, and which of them count.
+//!
+//! 1. One run for warmth, which does not count.
+//! 2. Rounds: every number of workers once, in ascending order, then in descending order, and so on (ABBA), so that a machine
+//!    that becomes slower or faster meanwhile favours none.
+//! 3. A run that other programs disturbed is repeated at once; of the two the less disturbed counts.
+//! 4. More rounds, as long as the times at some number of workers lie far apart and there is time.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use gristmill_counters::load::Load;
+use gristmill_diagnose::{Error, Times};
+
+use super::command::{End, Once, Program};
+use crate::experiment::tally::Tally;
+
+/// How often and how long.
+pub struct Effort {
+    /// Rounds at least.
+    pub repeats: usize,
+    /// No further round begins after this, once there are `repeats`.
+    pub enough: Duration,
+}
+
+/// The runs with one number of workers.
+#[derive(Debug, Default)]
+pub struct Series {
+    pub workers: u64,
+    /// Those that count.
+    pub runs: Vec<Once>,
+    /// How many were repeated because others disturbed them.
+    pub repeated: usize,
+    /// Why there are no more.
+    pub failure: Option<String>,
+}
+
+/// Rounds at most, as a multiple of those at least.
+const ROUNDS_MAX: usize = 3;
+/// The middle half of the times lies within this, or there is another round.
+const SPREAD_MAX: f64 = 0.05;
+
+impl Series {
+    /// What others took of the processors during the runs that count.
+    pub fn load(&self) -> Option<Load> {
+        Load::mean(self.runs.iter().filter_map(|run| run.load))
+    }
+
+    /// How many processors the command kept busy, on average.
+    pub fn busy(&self) -> Option<f64> {
+        let seconds: f64 = self.runs.iter().map(|run| run.seconds).sum();
+        let used: u64 = self.runs.iter().map(|run| run.usage.user_us + run.usage.sys_us).sum();
+        (!self.runs.is_empty()).then(|| used as f64 / 1e6 / seconds)
+    }
+
+    fn is_wide(&self) -> bool {
+        let seconds: Vec<f64> = self.runs.iter().map(|run| run.seconds).collect();
+        if seconds.is_empty() {
+            return false;
+        }
+        let tally = Tally::of(&seconds);
+        tally.upper_quartile > tally.lower_quartile * (1.0 + SPREAD_MAX)
+    }
+}
+
+/// The times of all series, for the curve.
+pub fn times(all: &[Series]) -> Result<Times, Error> {
+    let mut times = Times::default();
+    for series in all {
+        for run in &series.runs {
+            times.add(series.workers, run.seconds)?;
+        }
+    }
+    Ok(times)
+}
+
+/// Runs with all these numbers of workers. `begins` is told of each run; `Err` with a signal when this program was asked to end.
+pub fn make(
+    program: &Program,
+    workers: &[u64],
+    warm: u64,
+    effort: &Effort,
+    mut begins: impl FnMut(u64, usize),
+) -> io::Result<Result<Vec<Series>, i32>> {
+    let mut all: Vec<Series> =
+        workers.iter().map(|workers| Series { workers: *workers, ..Series::default() }).collect();
+    let began = Instant::now();
+    begins(warm, 0);
+    // Should it fail, it will again.
+    if let End::Stopped(signal) = program.run(warm)? {
+        return Ok(Err(signal));
+    }
+    for round in 1..=effort.repeats * ROUNDS_MAX {
+        let is_over = round > effort.repeats && (began.elapsed() > effort.enough || !all.iter().any(Series::is_wide));
+        if is_over {
+            break;
+        }
+        let ascending = round % 2 == 1;
+        for at in 0..all.len() {
+            let series = if ascending { at } else { all.len() - 1 - at };
+            let series = &mut all[series];
+            if series.failure.is_some() {
+                continue;
+            }
+            begins(series.workers, round);
+            match once(program, series)? {
+                End::Done(run) => series.runs.push(run),
+                End::Failed(why) => series.failure = Some(why),
+                End::Stopped(signal) => return Ok(Err(signal)),
+            }
+        }
+    }
+    Ok(Ok(all))
+}
+
+/// A run, or the less disturbed of two.
+fn once(program: &Program, series: &mut Series) -> io::Result<End> {
+    let first = program.run(series.workers)?;
+    let End::Done(run) = &first else { return Ok(first) };
+    if !run.load.is_some_and(|load| load.disturbs()) {
+        return Ok(first);
+    }
+    series.repeated += 1;
+    let second = program.run(series.workers)?;
+    let foreign = |run: &Once| run.load.map_or(0.0, |load| load.foreign);
+    Ok(match &second {
+        End::Done(again) if foreign(again) >= foreign(run) => first,
+        _ => second,
+    })
+}

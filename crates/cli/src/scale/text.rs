@@ -1,0 +1,149 @@
+//! The report on the terminal: a table, the U, and what it means.
+
+use std::fmt::Write;
+
+use gristmill_diagnose::{Curve, Point, Trend};
+
+use crate::experiment::chart::milliseconds;
+
+/// A row for each number of workers.
+pub fn table(curve: &Curve, notes: impl Fn(u64) -> String) -> String {
+    let mut text =
+        format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", "time", "from - to", "speed-up", "efficiency");
+    for point in &curve.points {
+        let mark = if curve.is_crowded(point.workers) { "*" } else { " " };
+        let (least, most) = point.range();
+        let range = match point.seconds.len() {
+            1 => "one run".to_owned(),
+            _ => format!("{} - {}", shown(least), shown(most)),
+        };
+        let line = format!(
+            "{:>7}{mark}  {:>10}  {range:>21}  {:>8.2}  {:>8.0} %  {}",
+            point.workers,
+            shown(point.median()),
+            curve.speed_up(point),
+            curve.efficiency(point) * 100.0,
+            notes(point.workers)
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    if let (Some(processors), true) = (curve.processors, has_crowd(curve)) {
+        writeln!(text, "* more workers than the {processors} processors, so they take turns")
+            .expect("a string takes everything");
+    }
+    text
+}
+
+/// True when some number of workers exceeds the processors.
+pub fn has_crowd(curve: &Curve) -> bool {
+    curve.points.iter().any(|point| curve.is_crowded(point.workers))
+}
+
+/// Three digits of a time.
+pub fn shown(seconds: f64) -> String {
+    milliseconds(seconds * 1e3)
+}
+
+const ROWS: usize = 10;
+const COLUMN: usize = 7;
+
+/// The time over the workers, drawn with characters: both in logarithms, so that no loss is a straight line.
+pub fn drawn(curve: &Curve) -> String {
+    if curve.points.len() < 2 {
+        return String::new();
+    }
+    let ideal = |point: &Point| {
+        let base = curve.base();
+        let at_once =
+            curve.processors.map_or(point.workers, |processors| point.workers.min(processors.max(base.workers)));
+        base.median() * base.workers as f64 / at_once as f64
+    };
+    let medians = || curve.points.iter().map(Point::median);
+    // What would be without loss is drawn as long as it leaves room for what is.
+    let least = medians().fold(f64::INFINITY, f64::min) / 1.5;
+    let most = medians().fold(0.0, f64::max);
+    // Small differences would look like large ones.
+    let most = most.max(least * 3.0);
+    let row = |seconds: f64| {
+        let share = (most / seconds).ln() / (most / least).ln();
+        (share * (ROWS - 1) as f64).round().clamp(0.0, (ROWS - 1) as f64) as usize
+    };
+    let mut grid = vec![vec![' '; curve.points.len() * COLUMN]; ROWS];
+    for (at, point) in curve.points.iter().enumerate() {
+        let column = at * COLUMN + COLUMN / 2;
+        if ideal(point) >= least {
+            grid[row(ideal(point))][column] = '.';
+        }
+        grid[row(point.median())][column] = 'o';
+    }
+    let mut text = String::new();
+    for (at, line) in grid.iter().enumerate() {
+        let label = match at {
+            0 => shown(most),
+            _ if at == ROWS - 1 => shown(least),
+            _ => String::new(),
+        };
+        let line: String = line.iter().collect();
+        writeln!(text, "{label:>10} |{}", line.trim_end()).expect("a string takes everything");
+    }
+    let axis = "-".repeat(curve.points.len() * COLUMN);
+    let numbers: String = curve.points.iter().map(|point| format!("{:^COLUMN$}", point.workers)).collect();
+    writeln!(text, "{:>10} +{axis}\n{:>10}  {}", "", "workers", numbers.trim_end()).expect("a string takes everything");
+    writeln!(text, "{:>10}  o measured   . without loss", "").expect("a string takes everything");
+    text
+}
+
+/// The regions in words: `gain 1 to 16, saturation 16 to 32`.
+pub fn regions(curve: &Curve) -> String {
+    let named = |trend| match trend {
+        Trend::Gain => "gain",
+        Trend::Saturation => "saturation",
+        Trend::Loss => "loss",
+        Trend::Unclear => "unclear, as the times vary too much,",
+    };
+    let all: Vec<String> = curve
+        .regions
+        .iter()
+        .map(|region| format!("{} from {} to {}", named(region.trend), region.from, region.to))
+        .collect();
+    all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_diagnose::Times;
+
+    fn curve(processors: Option<u64>) -> Curve {
+        let mut times = Times::default();
+        for (workers, seconds) in [(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)] {
+            times.add(workers, seconds).expect("a time");
+        }
+        Curve::with(&times, processors).expect("there are times")
+    }
+
+    #[test]
+    fn the_u_of_the_paper_is_a_u() {
+        let drawn = drawn(&curve(None));
+        let rows: Vec<usize> = (0..7)
+            .map(|at| {
+                let column = 12 + at * COLUMN + COLUMN / 2;
+                drawn.lines().position(|line| line.chars().nth(column) == Some('o')).expect("a point in each column")
+            })
+            .collect();
+        assert!(rows.is_sorted_by(|a, b| a <= b) || rows[4] >= rows[6], "{drawn}");
+        assert!(rows[0] == 0 && rows[4] > rows[0] && rows[6] <= rows[4], "{drawn}");
+        assert!(drawn.lines().all(|line| line.chars().count() <= 80), "{drawn}");
+    }
+
+    #[test]
+    fn rows_beyond_the_processors_are_marked() {
+        let text = table(&curve(Some(16)), |_| String::new());
+        assert!(text.contains("     16   ") && text.contains("     32*  "), "{text}");
+        assert!(text.contains("* more workers than the 16 processors"), "{text}");
+        assert!(!table(&curve(None), |_| String::new()).contains('*'));
+        let regions = regions(&curve(None));
+        assert!(regions.starts_with("gain from 1 to 16, ") && regions.ends_with("loss from 32 to 64"), "{regions}");
+    }
+}

@@ -1,0 +1,190 @@
+//! `gristmill scale`: commands that scale, fail, never end, take no notice, or leave something behind.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use crate::command::gristmill;
+
+/// Status, what it printed, what it said.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    read(gristmill(["scale"]).args(arguments).output().expect("the command starts"))
+}
+
+fn read(output: Output) -> (i32, String, String) {
+    let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    (output.status.code().expect("no signal ended it"), printed, said)
+}
+
+/// `scale` of a shell's script, each run once.
+fn script(script: &str, options: &[&str]) -> (i32, String, String) {
+    run(&[
+        if options.contains(&"--repeats") { &[][..] } else { &["--repeats", "1"] },
+        options,
+        &["--", "sh", "-c", script],
+    ]
+    .concat())
+}
+
+/// The speed-up in the row of so many workers.
+fn speed_up(report: &str, workers: &str) -> f64 {
+    let row = report
+        .lines()
+        .find(|row| row.split_whitespace().next().is_some_and(|first| first.trim_end_matches('*') == workers));
+    let row = row.unwrap_or_else(|| panic!("no row of {workers} in {report}"));
+    let before = row.split('%').next().expect("an efficiency");
+    before.split_whitespace().rev().nth(1).and_then(|number| number.parse().ok()).expect("a speed-up")
+}
+
+#[test]
+fn a_command_that_scales_is_told_how_far() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let page = dir.path().join("report.html");
+    let waits = "case {workers} in 1) sleep 0.4;; 2) sleep 0.2;; *) sleep 0.3;; esac";
+    let (status, report, said) = script(waits, &["--workers", "1,2,64", "--output", page.to_str().expect("text")]);
+    assert_eq!(status, 0, "{said}");
+    assert!((1.3..2.2).contains(&speed_up(&report, "2")), "{report}");
+    assert!(report.contains("More workers help up to 2") && report.contains("Beyond that the time rises"), "{report}");
+    assert!(report.contains("The curve alone cannot tell more: "), "{report}");
+    assert!(report.contains(" o measured   . without loss"), "{report}");
+    let html = fs::read_to_string(&page).expect("a page");
+    assert!(html.contains("<svg ") && html.contains("More workers help up to 2"), "{html}");
+    assert!(!html.contains("http") && !html.contains("src="), "the page refers to something outside");
+    assert!(said.contains("the report is in "), "{said}");
+}
+
+/// A command took no notice of the number, and its times were taken for a program that does not scale.
+#[test]
+fn a_command_that_takes_no_notice_of_workers_is_asked_whether_it_does() {
+    let (status, report, _) = script(": {workers}; sleep 0.6", &["--workers", "1,2", "--repeats", "2"]);
+    assert_eq!(status, 0);
+    assert!(report.contains("The time does not depend on the number of workers at all."), "{report}");
+    let (status, printed, said) = run(&["--", "make", "-j4"]);
+    assert_eq!((status, printed.as_str()), (2, ""));
+    assert!(said.contains("make -j{workers}"), "{said}");
+}
+
+#[test]
+fn what_fails_with_some_workers_is_said_and_the_rest_is_analysed() {
+    let (status, report, _) =
+        script("test {workers} != 2 || { echo out of luck >&2; exit 3; }; sleep 0.1", &["--workers", "1,2,4"]);
+    assert_eq!(status, 0);
+    assert!(
+        report.contains("With 2 workers the command failed: it ended with exit status 3: out of luck."),
+        "{report}"
+    );
+    assert!(speed_up(&report, "1") == 1.0 && speed_up(&report, "4") > 0.0, "{report}");
+    let (status, report, _) = script("test {workers} = 1 || kill -SEGV $$", &["--workers", "1,2,4"]);
+    assert_eq!(status, 0);
+    assert!(report.contains("With 2, 4 workers the command failed: it ended with signal 11 (SIGSEGV)."), "{report}");
+
+    for (command, why) in [
+        (&["/nowhere/at/all", "{workers}"][..], "/nowhere/at/all cannot be started: No such file or directory"),
+        (&["false", "{workers}"], "it ended with exit status 1"),
+    ] {
+        let (status, report, said) = run(&[&["--workers", "1,2", "--"], command].concat());
+        assert_eq!((status, report.as_str()), (1, ""));
+        assert!(
+            said.contains("nothing could be measured. With 1, 2 workers the command failed: ") && said.contains(why),
+            "{said}"
+        );
+    }
+    let (status, _, said) = run(&["--workers", "1", "--prepare", "exit 7", "--", "true", "{workers}"]);
+    assert!(status == 1 && said.contains("what prepares it failed: it ended with exit status 7"), "{said}");
+}
+
+/// True while a process with the number in this file runs.
+fn runs(file: &Path) -> bool {
+    let number = fs::read_to_string(file).expect("a number").trim().parse().expect("a number");
+    test_kill_process(Pid::from_raw(number).expect("above 0")).is_ok()
+}
+
+#[test]
+fn a_run_that_never_ends_is_ended_with_all_that_it_started() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("number");
+    let endless = format!("test {{workers}} = 1 || {{ sleep 1000 & echo $! > {}; wait; }}", file.display());
+    let (status, report, _) = script(&endless, &["--workers", "1,2", "--timeout", "500ms"]);
+    assert_eq!(status, 0);
+    let why = "With 2 workers the command failed: it had not ended after 500ms and was ended; --timeout allows more.";
+    assert!(report.contains(why), "{report}");
+    assert!(!runs(&file), "sleep goes on");
+    // One that ends and leaves another running.
+    let leaves = format!(": {{workers}}; sleep 1000 & echo $! > {}", file.display());
+    let (_, report, _) = script(&leaves, &["--workers", "1"]);
+    assert!(report.contains("The command left processes running"), "{report}");
+    assert!(!runs(&file), "sleep goes on");
+}
+
+/// Who presses Ctrl-C wants his processors back.
+#[test]
+fn a_measurement_that_is_stopped_ends_all_that_runs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("number");
+    let endless = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait {{workers}}", file.display());
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut scale = gristmill(["scale", "--", "sh", "-c", &endless])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the command starts");
+        let began = Instant::now();
+        while !file.exists() && began.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(runs(&file));
+        kill_process(Pid::from_child(&scale), signal).expect("it runs");
+        assert_eq!(scale.wait().expect("it ends").signal(), Some(signal.as_raw()));
+        assert!(!runs(&file), "sleep goes on");
+        fs::remove_file(&file).expect("it is there");
+    }
+}
+
+/// Times of the fourth paper, palindromic tree.
+const TREE: &str = "workers,seconds\n1,40.6\n2,21.2\n4,11.0\n8,6.6\n16,5.2\n32,5.7\n64,6.7\n";
+
+#[test]
+fn times_of_somebody_else_are_analysed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let table = dir.path().join("times.csv");
+    fs::write(&table, format!("{TREE}3,0\n")).expect("written");
+    let (status, report, said) = run(&["--from", table.to_str().expect("text")]);
+    assert_eq!((status, said.as_str()), (0, ""));
+    assert!(report.contains("It follows the universal scalability law: contention 0.044 ("), "{report}");
+    assert!(report.contains("Times of 0 were left out (line 9)"), "{report}");
+
+    let mut from_input = gristmill(["scale", "--from", "-", "--processors", "8"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    from_input.stdin.take().expect("piped").write_all(TREE.as_bytes()).expect("it reads");
+    let (status, report, said) = read(from_input.wait_with_output().expect("it ends"));
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        report.contains("     16*") && report.contains("4 numbers of workers were measured up to the 8 processors"),
+        "{report}"
+    );
+
+    for (text, why) in [
+        ("", "there is no time to analyse"),
+        ("1,0\n", "there is no time to analyse"),
+        ("1,2\nx,y\n", "line 2: expected a number of workers and its seconds"),
+        ("1,-3\n", "line 1: -3 is no time in seconds"),
+        ("\u{0}\u{1}\u{2}", "there is no time to analyse"),
+        ("\u{0}1\n\u{0}2,3", "line 2: expected"),
+    ] {
+        fs::write(&table, text).expect("written");
+        let (status, report, said) = run(&["--from", table.to_str().expect("text")]);
+        assert_eq!((status, report.as_str()), (1, ""), "{text:?}");
+        assert!(said.contains("times.csv") && said.contains(why), "{text:?}: {said}");
+    }
+    let (status, _, said) = run(&["--from", "/nowhere/times.csv"]);
+    assert!(status == 1 && said.contains("/nowhere/times.csv"), "{said}");
+}

@@ -1,0 +1,102 @@
+//! The processes that a process has started, and those that these have.
+
+use std::fs;
+
+use crate::files::here;
+
+/// The numbers of all descendants of process `root`, itself not included. Those that end meanwhile may be missing.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    // Where the kernel has no lists of children, all processes are looked through, once.
+    let has_lists = here(&format!("/proc/{root}/task/{root}/children")).is_some();
+    let parents = if has_lists { Vec::new() } else { parents() };
+    while let Some(parent) = open.pop() {
+        let children = if has_lists {
+            children(parent)
+        } else {
+            parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child).collect()
+        };
+        for child in children {
+            if child != root && !found.contains(&child) {
+                found.push(child);
+                open.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// The numbers in a folder of `/proc`.
+pub fn numbers(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let of_thread = |thread: u32| here(&format!("/proc/{parent}/task/{thread}/children")).unwrap_or_default();
+    let lists: Vec<String> = numbers(&format!("/proc/{parent}/task")).into_iter().map(of_thread).collect();
+    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|child| child.parse().ok()).collect()
+}
+
+/// Every process and its parent.
+fn parents() -> Vec<(u32, u32)> {
+    let parent = |process: u32| Some((process, Stat::of(&here(&format!("/proc/{process}/stat"))?)?.parent));
+    numbers("/proc").into_iter().filter_map(parent).collect()
+}
+
+/// A line of `/proc/PID/stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The letter of its state: R, S, D, Z and others.
+    pub state: char,
+    /// The number of the process that started it.
+    pub parent: u32,
+}
+
+impl Stat {
+    /// Reads it. The name of the program may hold spaces and brackets.
+    pub fn of(text: &str) -> Option<Stat> {
+        let (_, rest) = text.rsplit_once(") ")?;
+        let mut fields = rest.split_ascii_whitespace();
+        Some(Stat { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_name_with_brackets_does_not_hide_the_state() {
+        assert_eq!(Stat::of("7 (a) R 1) (b) S 42 7 7"), Some(Stat { state: 'S', parent: 42 }));
+        for text in ["", "7 (a", "7 (a) ", "7 (a) S", "7 (a) S x"] {
+            assert_eq!(Stat::of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn grandchildren_are_descendants() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "sh -c 'read line; :' & read line; wait"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let is_all = || {
+            let all = descendants(std::process::id());
+            let of_shell = descendants(shell.id());
+            all.contains(&shell.id()) && !of_shell.is_empty() && of_shell.iter().all(|child| all.contains(child))
+        };
+        let began = std::time::Instant::now();
+        let mut seen = is_all();
+        while !seen && began.elapsed().as_secs() < 30 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            seen = is_all();
+        }
+        drop(shell.stdin.take());
+        shell.wait().expect("it ends");
+        assert!(seen);
+        assert!(parents().iter().any(|(process, _)| *process == std::process::id()));
+    }
+}
