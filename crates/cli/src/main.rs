@@ -18,12 +18,14 @@
 //!  parts        a folder of files that appears whole or not at all
 //!  stats        what it took           units        sizes and durations as people write them
 //!  generate     makes input            experiment   compares strategies
+//!  batch        which programs run together (simulated)
 //! ```
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no thread.
 
 mod aside;
 mod bad_records;
+mod batch;
 #[cfg(feature = "columnar")]
 mod columns;
 mod common;
@@ -99,6 +101,7 @@ enum Program {
     Experiment(experiment::Experiment),
     Machine(machine::Machine),
     Scale(scale::Scale),
+    Batch(batch::Batch),
     #[command(hide = true)]
     HandOver(experiment::HandOver),
 }
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Program::Experiment(experiment) => experiment.run(),
         Program::Machine(machine) => machine.run(),
         Program::Scale(scale) => scale.run(),
+        Program::Batch(batch) => batch.run(),
         Program::HandOver(hand_over) => hand_over.run(),
     };
     match outcome {

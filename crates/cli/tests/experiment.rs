@@ -1,5 +1,7 @@
 //! `gristmill experiment`: the report holds every comparison, and says what the rows of the runs say.
 
+#[path = "experiment/batch.rs"]
+mod batch;
 mod command;
 #[path = "experiment/machine.rs"]
 mod machine;

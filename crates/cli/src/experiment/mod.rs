@@ -38,6 +38,7 @@ use crate::generate::{Generator, Present, Size, name};
 use crate::messages::tell;
 use crate::output::print;
 use application::Subject;
+pub use chart::escape;
 use comparison::{Comparison, Topic};
 pub use hand_over::HandOver;
 use trial::Trial;

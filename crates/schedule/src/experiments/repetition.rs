@@ -24,6 +24,8 @@ pub struct Plan {
     pub executions_max: u64,
     /// Random groups from which the offline method's polynomial is fitted.
     pub training: usize,
+    /// Executions of each of these with each target that is tried.
+    pub training_rounds: usize,
     /// Random groups on which nothing was tuned.
     pub unseen: usize,
     /// Programs and processors of the large machine.
@@ -33,12 +35,28 @@ pub struct Plan {
 impl Plan {
     /// The paper's: ten groups, forty executions.
     pub fn new(seed: u64) -> Plan {
-        Plan { seed, rounds: 40, executions_max: 200, training: 20, unseen: 10, scale: (10_000, 1024) }
+        Plan {
+            seed,
+            rounds: 40,
+            executions_max: 200,
+            training: 20,
+            training_rounds: 3,
+            unseen: 10,
+            scale: (10_000, 1024),
+        }
     }
 
     /// A first look.
     pub fn quick(seed: u64) -> Plan {
-        Plan { rounds: 4, executions_max: 30, training: 8, unseen: 4, scale: (1000, 128), ..Plan::new(seed) }
+        Plan {
+            rounds: 3,
+            executions_max: 15,
+            training: 4,
+            training_rounds: 1,
+            unseen: 2,
+            scale: (400, 64),
+            ..Plan::new(seed)
+        }
     }
 }
 
@@ -90,7 +108,8 @@ impl Repetition {
         }
         // 2. The rival is trained.
         tell("figure 8: training of the offline method");
-        let (correction, training) = train(ground, &programs, plan.training, 3, plan.seed ^ SEED_TRAINING);
+        let (correction, training) =
+            train(ground, &programs, plan.training, plan.training_rounds, plan.seed ^ SEED_TRAINING);
         // 3. Groups are compared.
         let mut rng = Rng::with_seed(plan.seed ^ SEED_UNSEEN);
         let paper = GROUPS.iter().map(|group| Team::new(group.name, &programs, &group.members()));
@@ -106,7 +125,7 @@ impl Repetition {
         let (groups, unseen) = (compared(paper.collect()), compared(unseen.collect()));
         // 4. What is possible, and what it costs.
         tell("the oracle of small groups");
-        let small = small_groups(10);
+        let small = small_groups(plan.rounds.min(10) as u64);
         tell(&format!("{} programs on {} processors", plan.scale.0, plan.scale.1));
         let scale = scale(plan.scale.0, plan.scale.1, plan.seed);
         Repetition { plan, figure_3: points, table_2: covered, training, correction, groups, unseen, small, scale }

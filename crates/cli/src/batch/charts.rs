@@ -1,0 +1,162 @@
+//! Charts of a simulation as SVG; their colours are those of the page.
+
+use std::fmt::Write;
+
+use gristmill_schedule::experiments::Interval;
+
+use crate::experiment::escape;
+
+const WIDTH: f64 = 560.0;
+
+/// A dot; its class is one of the style sheet.
+pub struct Dot {
+    pub x: f64,
+    pub y: f64,
+    pub class: &'static str,
+}
+
+/// A line through points.
+pub struct Line {
+    pub points: Vec<(f64, f64)>,
+    pub class: &'static str,
+}
+
+/// From where to where an axis goes, and its name.
+pub struct Axis {
+    pub from: f64,
+    pub to: f64,
+    pub name: &'static str,
+}
+
+/// Dots and lines between two axes.
+pub fn plane(x: &Axis, y: &Axis, dots: &[Dot], lines: &[Line]) -> String {
+    const HEIGHT: f64 = 240.0;
+    const LEFT: f64 = 52.0;
+    const RIGHT: f64 = WIDTH - 12.0;
+    const TOP: f64 = 14.0;
+    const BOTTOM: f64 = HEIGHT - 40.0;
+    let at_x = |value: f64| LEFT + (RIGHT - LEFT) * (value - x.from) / (x.to - x.from);
+    let at_y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value - y.from) / (y.to - y.from);
+    let mut svg = begin(HEIGHT, &format!("{} over {}", y.name, x.name));
+    for part in 0..=4 {
+        let share = f64::from(part) / 4.0;
+        let (mark_x, mark_y) = (x.from + share * (x.to - x.from), y.from + share * (y.to - y.from));
+        put(&mut svg, format_args!("<path class='grid' d='M{LEFT} {:.1}H{RIGHT}'/>", at_y(mark_y)));
+        put(
+            &mut svg,
+            format_args!("<text class='name' x='{}' y='{:.1}'>{}</text>", LEFT - 6.0, at_y(mark_y), number(mark_y)),
+        );
+        put(
+            &mut svg,
+            format_args!("<text class='tick' x='{:.1}' y='{}'>{}</text>", at_x(mark_x), BOTTOM + 14.0, number(mark_x)),
+        );
+    }
+    let middle = (LEFT + RIGHT) / 2.0;
+    put(&mut svg, format_args!("<text class='tick' x='{middle}' y='{}'>{}</text>", HEIGHT - 8.0, escape(x.name)));
+    for Dot { x, y, class } in dots {
+        put(&mut svg, format_args!("<circle class='dot {class}' cx='{:.1}' cy='{:.1}' r='2'/>", at_x(*x), at_y(*y)));
+    }
+    for Line { points, class } in lines {
+        let places: Vec<String> = points.iter().map(|(x, y)| format!("{:.1} {:.1}", at_x(*x), at_y(*y))).collect();
+        put(&mut svg, format_args!("<path class='line {class}' d='M{}'/>", places.join("L")));
+    }
+    svg + "</svg>"
+}
+
+/// For each name some means, each with a line from the least to the greatest; the classes are those of the columns.
+pub fn ranges(rows: &[(String, Vec<Interval>)], classes: &[&str]) -> String {
+    const LEFT: f64 = 84.0;
+    const RIGHT: f64 = WIDTH - 16.0;
+    const TOP: f64 = 8.0;
+    const STEP: f64 = 8.0;
+    let all = || rows.iter().flat_map(|(_, values)| values);
+    let from = all().map(|value| value.least).fold(0.0, f64::min).floor();
+    let to = all().map(|value| value.greatest).fold(1.0, f64::max).ceil();
+    let x = |value: f64| LEFT + (RIGHT - LEFT) * (value - from) / (to - from);
+    let row_height = STEP * (classes.len() as f64 + 1.5);
+    let bottom = TOP + row_height * rows.len() as f64;
+    let mut svg = begin(bottom + 26.0, "gain over Linux, percent");
+    let every = if to - from > 12.0 { 4 } else { 2 };
+    for mark in (from as i64..=to as i64).filter(|mark| mark % every == 0) {
+        let (at, class) = (x(mark as f64), if mark == 0 { "axis" } else { "grid" });
+        put(&mut svg, format_args!("<path class='{class}' d='M{at:.1} {TOP}V{bottom:.1}'/>"));
+        put(&mut svg, format_args!("<text class='tick' x='{at:.1}' y='{:.1}'>{mark} %</text>", bottom + 14.0));
+    }
+    for (place, (name, values)) in rows.iter().enumerate() {
+        let top = TOP + row_height * place as f64 + STEP;
+        let middle = top + STEP * (classes.len() as f64 - 1.0) / 2.0;
+        put(&mut svg, format_args!("<text class='name' x='{}' y='{middle:.1}'>{}</text>", LEFT - 8.0, escape(name)));
+        for (column, (value, class)) in values.iter().zip(classes).enumerate() {
+            let y = top + STEP * column as f64;
+            let (least, mean, greatest) = (x(value.least), x(value.mean), x(value.greatest));
+            put(&mut svg, format_args!("<path class='line {class}' d='M{least:.1} {y:.1}H{greatest:.1}'/>"));
+            put(&mut svg, format_args!("<circle class='dot {class}' cx='{mean:.1}' cy='{y:.1}' r='3.5'/>"));
+        }
+    }
+    svg + "</svg>"
+}
+
+/// For each name shares of a whole, side by side; the classes are those of the columns.
+pub fn shares(rows: &[(&str, Vec<f64>)], classes: &[&str]) -> String {
+    const LEFT: f64 = 92.0;
+    const RIGHT: f64 = WIDTH - 16.0;
+    const ROW: f64 = 18.0;
+    let mut svg = begin(rows.len() as f64 * ROW + 4.0, "shares of states");
+    for (place, (name, shares)) in rows.iter().enumerate() {
+        let (top, sum) = (place as f64 * ROW + 4.0, shares.iter().sum::<f64>().max(f64::MIN_POSITIVE));
+        put(
+            &mut svg,
+            format_args!("<text class='name' x='{}' y='{:.1}'>{}</text>", LEFT - 8.0, top + 6.0, escape(name)),
+        );
+        let mut x = LEFT;
+        for (share, class) in shares.iter().zip(classes) {
+            let width = (RIGHT - LEFT) * share / sum;
+            put(
+                &mut svg,
+                format_args!("<rect class='dot {class}' x='{x:.1}' y='{top:.1}' width='{width:.1}' height='12'/>"),
+            );
+            x += width;
+        }
+    }
+    svg + "</svg>"
+}
+
+fn begin(height: f64, label: &str) -> String {
+    format!("<svg viewBox='0 0 {WIDTH} {height:.0}' role='img' aria-label='{}'>", escape(label))
+}
+
+fn put(svg: &mut String, text: std::fmt::Arguments<'_>) {
+    svg.write_fmt(text).expect("a string takes everything");
+}
+
+/// A mark of an axis, without needless zeros.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_have_no_needless_zeros() {
+        assert_eq!([0.0, 1.0, 0.25, 7.5, 40.0].map(number), ["0", "1", "0.25", "7.5", "40"]);
+    }
+
+    #[test]
+    fn a_range_lies_within_the_chart_and_its_mean_between_its_ends() {
+        let value = Interval { least: -3.2, low: 0.0, mean: 2.0, high: 3.0, greatest: 8.7 };
+        let svg = ranges(&[("WL#01".into(), vec![value, value])], &["one", "two"]);
+        let numbers = |before: &str| -> Vec<f64> {
+            let parts = svg.split(before).skip(1);
+            parts
+                .map(|part| {
+                    part.split([' ', '\'', 'H', 'V']).next().and_then(|text| text.parse().ok()).expect("a number")
+                })
+                .collect()
+        };
+        let (starts, means) = (numbers("<path class='line one' d='M"), numbers("cx='"));
+        assert!(starts[0] >= 84.0 && means.iter().all(|mean| *mean > starts[0] && *mean < WIDTH), "{svg}");
+    }
+}
