@@ -10,49 +10,48 @@ public final class Settings {
   public record Entry(String key, String unit, String defaultValue, String doc) {}
 
   public static final Entry FALLBACK = new Entry("spark.gristmill.fallback", "true or false", "true",
-      "Use Spark's sort shuffle where this one cannot help or cannot be right, and log why. With false, a shuffle that cannot"
-          + " be honoured fails instead, and one that is merely too small is done all the same.");
+      "Use Spark's sort shuffle where this one cannot help or cannot be right, and log why. With false, a shuffle that cannot be done right"
+          + " fails instead, and one that is only too small is done all the same.");
   public static final Entry BLOCKS_MIN = new Entry("spark.gristmill.fallback.blocksMin", "count", "64",
       "Shuffles with fewer blocks (map tasks times partitions) are too small to gain and use the sort shuffle.");
   public static final Entry POOL_BYTES = new Entry("spark.gristmill.pool.bytes", "bytes", "0",
       "Budget of the page pool of an executor, reserved with Spark's memory manager. 0: a quarter of the memory that Spark"
           + " shares between execution and storage.");
   public static final Entry POOL_PATIENCE = new Entry("spark.gristmill.pool.patienceMs", "ms", "10000",
-      "A map task that waits for a page while none at all comes free for this long goes over the budget.");
+      "A map task that waits for a page exceeds the budget if no page at all becomes free for this long.");
   public static final Entry THRESHOLD = new Entry("spark.gristmill.pool.threshold", "share", "0.8",
-      "Share of the budget from which pages that are not full are sent too, the fullest partition first.");
+      "When the pool is this full, pages that are not full are sent too, the fullest partition first.");
   public static final Entry PAGE_BYTES = new Entry("spark.gristmill.page.bytes", "bytes", "1048576",
       "A page of a partition is full at this size and leaves as soon as its home is known.");
   public static final Entry SEGMENT_BYTES = new Entry("spark.gristmill.segment.bytes", "bytes", "262144",
-      "Serialised bytes a map task gathers for a partition before it compresses them into a segment.");
+      "Serialised bytes that a map task gathers for a partition before it compresses them into a segment.");
   public static final Entry TASK_BYTES = new Entry("spark.gristmill.task.bytes", "bytes", "33554432",
-      "Serialised bytes a map task gathers over all partitions before it compresses the larger ones into segments.");
+      "Serialised bytes that a map task gathers over all partitions before it compresses the larger ones into segments.");
   public static final Entry PARCEL_BYTES = new Entry("spark.gristmill.parcel.bytes", "bytes", "4194304",
       "Pages for one home travel together up to this size.");
   public static final Entry WINDOW_BYTES = new Entry("spark.gristmill.window.bytes", "bytes", "16777216",
-      "Bytes on their way to one home at a time.");
+      "Bytes in flight to one home.");
   public static final Entry SEND_TRIES = new Entry("spark.gristmill.send.tries", "count", "5",
-      "A page that could not be delivered this often is given up; its maps are run again if a reader needs it.");
+      "A page is given up after this many failed deliveries; its maps run again if a reader needs it.");
   public static final Entry SEND_RETRY = new Entry("spark.gristmill.send.retryMs", "ms", "500", "Pause after a failed delivery.");
   public static final Entry APPEND_BYTES = new Entry("spark.gristmill.append.bytes", "bytes", "1048576",
-      "A home writes about as much of its partitions at a time.");
+      "A home writes about this much of its partitions at a time.");
   public static final Entry STORE_BYTES = new Entry("spark.gristmill.store.bytes", "bytes", "67108864",
-      "Memory of a home for what it has not written, beside Spark's memory manager: from half of it on it writes, and above all of it"
-          + " senders wait. Shuffles that fit into half of it are read from there, and never written.");
+      "Memory of a home for data that it has not written, outside of Spark's memory manager. When half of it is used the home writes, and when"
+          + " all of it is used senders wait. Shuffles that fit into half of it are read from memory and never written.");
   public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "458752",
       "A reader takes a partition from its home in pieces of this size.");
   public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",
-      "Share of a shuffle's maps (at least 4 of them, fewer if there are few) after which partition sizes are predicted and"
-          + " partitions placed.");
+      "Share of a shuffle's maps (at least 4, fewer if the shuffle has fewer) after which partition sizes are predicted and partitions placed.");
   public static final Entry RECOVERY = new Entry("spark.gristmill.recovery", "recompute, resend or replicate", "recompute",
-      "What is done for the partitions of an executor that is lost. recompute: maps run again and emit only these. resend: map"
-          + " output is kept in a local file too and sent again; only maps that ran on the lost executor run again. replicate: every"
-          + " partition is sent to a second executor too, which takes over; no map runs again.");
+      "How the partitions of a lost executor are recovered. recompute: maps run again and emit only these. resend: map output is also kept in"
+          + " a local file and sent again; only maps that ran on the lost executor run again. replicate: every partition is also sent to a second"
+          + " executor, which takes over; no map runs again.");
   public static final Entry LOCALITY = new Entry("spark.gristmill.locality", "executor or host", "executor",
-      "Whether map statuses ask for a partition's executor or only for its host.");
+      "Map statuses ask for a partition's executor, or only for its host.");
   public static final Entry TIMEOUT = new Entry("spark.gristmill.timeoutMs", "ms", "0",
-      "How long anything here waits for the driver, another executor or a disk of which it hears nothing. Then what it waited for counts as"
-          + " lost, and is made again elsewhere. 0: `spark.network.timeout` (120 s unless it is set).");
+      "The longest wait for a driver, an executor or a disk that does not answer. After it, the awaited data counts as lost, and is made again"
+          + " elsewhere. 0: `spark.network.timeout` (120 s unless it is set).");
 
   public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
