@@ -12,12 +12,12 @@
 //! Pages of a dead worker are taken back only with a proof that it was that worker which has ended
 //! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread.
 //!
-//! Four functions promise less than their types say. [`Shelf::read`], [`Shelf::clear`], [`Master::settle`] and
-//! [`Master::settled_bytes`] are no `unsafe fn`, although they are sound only as long as their callers keep what their documents ask
-//! for: that nobody still reads a generation which is cleared, and that no task runs while a master is settled. No token proves that yet.
-//! The engine is their only caller, and it calls the last three between two steps alone, when every task is committed.
+//! Four functions rely on their callers, although they are no `unsafe fn`: [`Shelf::read`], [`Shelf::clear`], [`Master::settle`]
+//! and [`Master::settled_bytes`]. They are sound only if no worker still reads a generation that is cleared, and no task runs
+//! while a master is settled. No token proves that yet. The engine is their only caller, and it calls the last three only
+//! between two steps, when every task is committed.
 //!
-//! What must stay, and be read by many, lies on the [`Shelf`]; its promise is its own (`shelf.rs`).
+//! Pairs that must stay and have many readers lie on the [`Shelf`]; `shelf.rs` states its own promise.
 //!
 //! ```text
 //!  slot p: Sender                                          slot c: Receiver
@@ -25,7 +25,7 @@
 //!    free list <---------collect()-----------  <==return ring== give_back(page)
 //! ```
 //!
-//! A [`Master`] is memory of another kind: it stays where it is, and whoever changes a part of it holds that part's latch.
+//! A [`Master`] is memory that stays in place. A worker that changes a part of it holds that part's latch.
 //!
 //! ```
 //! use gristmill_page::{Pages, Shape};
