@@ -44,7 +44,8 @@ pub struct Inputs {
 
     /// The length of the longest record (for words: the longest word), less than 4GiB; a longer record is an error that
     /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a quarter of
-    /// that [default: 16MiB, or a thirty-second of --memory if that is less]
+    /// what each worker has of that: longer records take fewer workers [default: 16MiB, or a sixteenth of what each of
+    /// two workers or more has of --memory if that is less]
     #[arg(long, value_name = "SIZE", value_parser = record_bytes, help_heading = INPUT)]
     record_bytes_max: Option<usize>,
 }
@@ -75,18 +76,40 @@ fn files(text: &str) -> Result<u32, String> {
 const RECORD_BYTES_DEFAULT: usize = 16 << 20;
 const RECORD_BYTES_LEAST: usize = 64 << 10;
 
+/// A worker has so many copies of its longest record at once: the record, the pair that is made of it, on its way and where it is
+/// gathered.
+const COPIES: usize = 4;
+
 impl Inputs {
-    /// The longest record of a job that may take so much memory, if the user says how much.
-    pub fn record_bytes_max(&self, memory_bytes: Option<usize>) -> Result<usize, Failure> {
-        let part = |part: usize| memory_bytes.map_or(usize::MAX, |bytes| bytes / part);
-        match self.record_bytes_max {
-            None => Ok(RECORD_BYTES_DEFAULT.min(part(32).max(RECORD_BYTES_LEAST))),
-            Some(bytes) if bytes <= part(4).max(RECORD_BYTES_LEAST) => Ok(bytes),
-            Some(bytes) => Err(Failure::Usage(format!(
-                "records of {bytes} bytes (--record-bytes-max) need four times as much memory, and --memory is {} bytes: raise \
-                 one or lower the other",
-                memory_bytes.unwrap_or(usize::MAX)
-            ))),
+    /// The longest record of a job, and how many workers may have such a record at once; of `workers` that the user asks for, all
+    /// must.
+    pub fn record_bytes_max(
+        &self,
+        memory_bytes: Option<usize>,
+        workers: Option<usize>,
+    ) -> Result<(usize, Option<usize>), Failure> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let Some(memory_bytes) = memory_bytes else {
+            return Ok((self.record_bytes_max.unwrap_or(RECORD_BYTES_DEFAULT), workers));
+        };
+        let most = |workers: usize, copies: usize| (memory_bytes / (copies * workers)).max(RECORD_BYTES_LEAST);
+        let Some(bytes) = self.record_bytes_max else {
+            let all = workers.unwrap_or(processors);
+            return Ok((RECORD_BYTES_DEFAULT.min(most(all.max(2), 4 * COPIES)), workers));
+        };
+        if bytes <= most(workers.unwrap_or(processors), COPIES) {
+            return Ok((bytes, workers));
+        }
+        let at_once = memory_bytes / (COPIES * bytes);
+        match workers {
+            None if at_once > 0 => Ok((bytes, Some(at_once))),
+            _ => {
+                let each = if workers.is_some_and(|workers| workers > 1) { " in each worker" } else { "" };
+                Err(Failure::Usage(format!(
+                    "records of {bytes} bytes (--record-bytes-max) need four times as much memory{each}, and --memory is \
+                     {memory_bytes} bytes: raise one, lower the other, or take fewer workers"
+                )))
+            }
         }
     }
 

@@ -190,6 +190,12 @@ enum Pages {
 }
 
 impl JobOptions {
+    /// How many workers there shall be, of all kinds, if somebody says it.
+    pub fn workers(&self) -> Option<usize> {
+        let apart = [self.map_workers, self.reduce_workers].into_iter().flatten().reduce(|map, reduce| map + reduce);
+        self.workers.or(apart)
+    }
+
     /// The folder for copies of pipes.
     pub fn spool_dir(&self) -> Option<&Path> {
         self.spill_dirs.first().map(PathBuf::as_path)

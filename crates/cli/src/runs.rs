@@ -29,6 +29,8 @@ pub struct Runs<'o> {
     /// Where there is input from outside.
     inputs: Option<&'o Inputs>,
     record_bytes_max: usize,
+    /// More workers would not find the memory for such a record.
+    workers_max: Option<usize>,
     outputs: Outputs,
     terminal: Terminal,
     stats: Option<Stats>,
@@ -88,12 +90,16 @@ impl<'o> Runs<'o> {
         }
         outputs.check()?;
         outputs.check_named(inputs.into_iter().flat_map(Inputs::named))?;
-        let record_bytes_max = inputs.map_or(Ok(usize::MAX), |inputs| inputs.record_bytes_max(options.memory))?;
+        let (record_bytes_max, workers) = match inputs {
+            Some(inputs) => inputs.record_bytes_max(options.memory, options.workers())?,
+            None => (usize::MAX, None),
+        };
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
         Ok(Runs {
             options,
             inputs,
             record_bytes_max,
+            workers_max: workers.filter(|_| options.workers().is_none()),
             outputs,
             terminal: Terminal::new(options.quiet),
             stats,
@@ -308,6 +314,7 @@ impl<'o> Runs<'o> {
         let mut job = self.options.apply(job).on_news(|news| self.terminal.tell(news));
         if self.inputs.is_some() {
             job = job.record_bytes_max(self.record_bytes_max);
+            job = self.workers_max.into_iter().fold(job, Job::workers);
         }
         if self.options.explain && !self.explained.replace(true) {
             job = job.on_plan(explain);

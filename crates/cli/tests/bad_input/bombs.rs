@@ -16,8 +16,8 @@ const LIMIT_BYTES: u64 = 96 << 20;
 struct Group(Option<PathBuf>);
 
 impl Group {
-    fn new() -> Group {
-        let name = format!("gristmill-bombs-{}", std::process::id());
+    fn new(test: &str) -> Group {
+        let name = format!("gristmill-bombs-{}-{test}", std::process::id());
         let found = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
         let made = found.into_iter().find_map(|(parent, limit)| {
             let group = Path::new(parent).join(&name);
@@ -166,7 +166,7 @@ fn small_files_take_no_more_memory_than_they_may() {
     let by = ["group-by", "--by", "k"];
     let sums = ["group-by", "--by", "k", "--sum", "v"];
     let line = ["linear-regression", "--x", "k", "--y", "v"];
-    let group = Group::new();
+    let group = Group::new("small");
     // What stands in the complaint; nothing of commands that end well.
     let cases: [(&[&str], &str); 63] = [
         (&["histogram", "large.png"], ""),
@@ -293,4 +293,29 @@ fn a_file_that_needs_more_memory_is_no_bad_file() {
     // There is enough for one worker, and not for each of two.
     let enough = ["--workers", "1", "--memory", "200MiB"];
     assert_eq!(answer(&mut count(enough)), b"one\t1\nsome\t1\nwords\t1\n");
+}
+
+/// A field of 100 MB took five times as much in one process, and with several such fields, or several workers, jobs were killed for
+/// want of memory: each worker might have copies of its longest record, and of each run that it merged, beside its share.
+#[test]
+fn long_records_take_no_more_memory_than_they_may() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let lengths = [15 * MIB, 14 * MIB, 13 * MIB, 12 * MIB];
+    let fields = lengths.map(|length| "k".repeat(length));
+    fs::write(dir.path().join("lines"), gzip(&[(fields.map(|field| field + "\n").concat().as_bytes(), 1)]))
+        .expect("written");
+    let group = Group::new("long");
+    let run = |arguments: &[&str], more: &[&str]| {
+        let limits = ["--memory", MEMORY, "--record-bytes-max", "16MiB", "--quiet"];
+        let Output { status, stdout, stderr } = group.run(&[arguments, &limits, more].concat(), dir.path());
+        (status, stdout.len(), String::from_utf8_lossy(&stderr).into_owned())
+    };
+    let bytes = lengths.iter().sum::<usize>() + 4;
+    for (subcommand, expected) in [("sort", bytes), ("word-count", bytes + 8)] {
+        let (status, found, complaint) = run(&[subcommand, "lines"], &[]);
+        assert_eq!((found, &complaint[..]), (expected, ""), "{subcommand}: {status}");
+    }
+    // Each of two workers would need as much.
+    let (status, _, complaint) = run(&["sort", "lines"], &["--workers", "2"]);
+    assert!(complaint.contains("need four times as much memory in each worker"), "{status}: {complaint}");
 }

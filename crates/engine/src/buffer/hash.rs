@@ -9,7 +9,7 @@
 //! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, whole tasks
 //! even past the queue, and the table is tried again later ([`Trial`]).
 
-use crate::buffer::slots::{KEYS_MAX, Slot, Slots, Stored};
+use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slot, Slots, Stored};
 use crate::control::counters::{Count, Phase};
 use crate::data::datum::{Datum, Key, Short};
 use crate::data::digest::{Digest, weight};
@@ -196,8 +196,10 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         entry::check_width(entry::width::<J::Key, J::Value>(key, value));
         let whole = key::hash::<J::Key>(key, self.seed);
         self.digest.add::<J::Value>(whole, value, self.seed);
-        if self.table.rests() {
-            self.table.passed(1);
+        // A key that would fill the table by itself would be copied there, and as often as not for nothing.
+        let is_huge = J::Key::WIDTH.is_none() && key::width::<J::Key>(key) >= LONG_BYTES_MAX;
+        if is_huge || self.table.rests() {
+            self.table.passed(u64::from(!is_huge));
             self.lane.meter.add(Count::PairsPassed, 1);
             let hash = short_hash(whole);
             let partition = self.partitioner.of::<J>(hash, key);

@@ -21,7 +21,7 @@ const SLOT_BITS: u32 = 16;
 /// Keys at which the table counts as full: beyond this probing gets long.
 pub(super) const KEYS_MAX: usize = SLOTS / 8 * 5;
 /// Bytes of long keys at which it counts as full.
-const LONG_BYTES_MAX: usize = 512 << 10;
+pub(super) const LONG_BYTES_MAX: usize = 512 << 10;
 /// Bytes of values of variable width at which it counts as full.
 const VALUE_BYTES_MAX: usize = 2 << 20;
 

@@ -18,6 +18,9 @@ use crate::input::tasks::{Part, Tasks};
 /// Bytes read at a time where the end of one record is looked for.
 const GLANCE_BYTES: usize = 64 << 10;
 
+/// A buffer that has grown to more than so many chunks is given back when its record has been mapped.
+const LONG_CHUNKS: usize = 16;
+
 /// Reads parts into one buffer.
 pub(crate) struct Reader {
     buffer: Vec<u8>,
@@ -105,11 +108,19 @@ impl Reader {
                     });
                 }
                 self.visit(&mut visit, tasks, part.source, whole, at)?;
-                if inside == 0 || ended {
+                let is_over = inside == 0 || ended;
+                if !is_over {
+                    self.buffer.copy_within(whole..filled, 0);
+                    (at, filled) = (at + whole as u64, filled - whole);
+                }
+                if whole > LONG_CHUNKS * chunk_bytes {
+                    // It was one long record, and others need the memory.
+                    self.buffer.truncate(if is_over { 0 } else { filled });
+                    self.buffer.shrink_to_fit();
+                }
+                if is_over {
                     return Ok(());
                 }
-                self.buffer.copy_within(whole..filled, 0);
-                (at, filled) = (at + whole as u64, filled - whole);
             }
         }
     }

@@ -24,8 +24,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"grun");
 pub(crate) const HEADER_BYTES: usize = 16;
 /// Blocks that are not even tried after one that did not pack well.
 const UNTRIED: u32 = 15;
-/// Larger blocks, of one pair each, are not packed: LZ4 takes no more than 2 GiB.
-const PACKED_BYTES_MAX: usize = 1 << 30;
+/// Larger blocks, of one pair each, are not packed: that would take as much memory again, here and where they are read.
+const PACKED_BYTES_MAX: usize = 4 << 20;
 /// A byte that LZ4 has packed was at most so many.
 const PACKED_MAX: usize = 255;
 
@@ -58,6 +58,11 @@ impl Run {
     /// Bytes in the file.
     pub fn bytes(&self) -> u64 {
         self.extent.bytes
+    }
+
+    /// Bytes of its largest block, which are in memory while it is read.
+    pub fn block_bytes_max(&self) -> usize {
+        self.blocks.iter().max().map_or(0, |bytes| *bytes as usize)
     }
 }
 
@@ -129,6 +134,10 @@ impl<'s> RunWriter<'s> {
         let checksum = checksum(block);
         block[12..16].copy_from_slice(&checksum.to_le_bytes());
         let extent = self.spill.append(self.extent.folder, block)?;
+        if self.open.capacity() > 2 * (HEADER_BYTES + self.block_bytes) {
+            // It was one long pair.
+            self.open = vec![0; HEADER_BYTES];
+        }
         if self.blocks.is_empty() {
             self.extent.start = extent.start;
         }

@@ -130,7 +130,11 @@ impl<K: Key, V: Datum> Sorter<K, V> {
 
     /// Merges runs until the rest, and what is in memory, can be merged at once.
     pub fn merge_runs(&mut self) -> Result<(), Failure> {
-        let at_once = self.room.streams_max - 1;
+        // A block of one long pair is larger than others, and each run has one in memory.
+        let block_bytes = self.runs.iter().map(Run::block_bytes_max).max().unwrap_or(0);
+        let blocks_bytes = 2 * self.room.block_bytes * self.room.streams_max;
+        let streams = blocks_bytes / block_bytes.max(2 * self.room.block_bytes);
+        let at_once = streams.clamp(3, self.room.streams_max) - 1;
         while self.runs.len() > at_once {
             // The first time just enough that all later merges are full ones.
             let surplus = (self.runs.len() - 2) % (at_once - 1) + 2;
