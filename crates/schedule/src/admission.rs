@@ -40,6 +40,11 @@ impl<P> Admission<P> {
         beginning
     }
 
+    /// Programs that will not begin: a user has taken them away.
+    pub fn cancel(&mut self, is_cancelled: impl Fn(&P) -> bool) {
+        self.waiting.retain(|(program, _)| !is_cancelled(program));
+    }
+
     /// A program that had begun has ended.
     pub fn end(&mut self, memory_bytes: u64) {
         self.begun -= 1;
@@ -64,6 +69,14 @@ mod tests {
         assert_eq!(admission.begin(100), [], "the last one does not overtake");
         admission.end(40);
         assert_eq!(admission.begin(100), [2, 3]);
+    }
+
+    #[test]
+    fn a_program_that_was_taken_away_does_not_begin() {
+        let mut admission = admission(&[60, 200, 40]);
+        assert_eq!(admission.begin(100), [0]);
+        admission.cancel(|program| *program == 1);
+        assert_eq!(admission.begin(100), [2]);
     }
 
     #[test]

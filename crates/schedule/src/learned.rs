@@ -101,10 +101,12 @@ impl Learned {
             return;
         }
         let program = self.store.programs.entry(execution.key.build.clone()).or_default();
-        let is_long = ran_us >= self.learning.ran_min * quantum_us;
+        // All that there is of a program that ends at once; without it, it would never be covered.
+        let is_first = execution.phase.is_none();
+        let is_sample = is_first || ran_us >= self.learning.ran_min * quantum_us;
         let phase = match execution.phase {
             // Too short to be recognised: the phase goes on.
-            Some(phase) if !is_long => phase,
+            Some(phase) if !is_sample => phase,
             _ => {
                 let vector = BlockVector::of(&ran.addresses, &self.learning.buckets);
                 program.phases.recognise(&vector, &self.learning.similarity)
@@ -113,7 +115,7 @@ impl Learned {
         execution.phase = Some(phase);
         execution.requests += counts.requests;
         *execution.instructions.entry(phase).or_default() += counts.instructions;
-        if is_long {
+        if is_sample {
             let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
             program.phases.update(phase, rate, bandwidth, state.is_some());
             execution.transitions.observe(phase);
@@ -254,6 +256,31 @@ mod tests {
             learned.end(ProgramId(turn), false);
         }
         assert_eq!(learned.store.coverage("a"), 1.0);
+    }
+
+    /// A thousand short commands among some long ones were never covered, so nothing was ever chosen.
+    #[test]
+    fn a_program_that_ends_at_once_is_covered_by_its_first_execution() {
+        let mut learned = learned();
+        learned.begin(&arrival(0, "a"));
+        let counts = Counts { instructions: 2000.0, requests: 40.0 };
+        let short = Ran { id: ProgramId(0), processor_us: 2.0, counts: Some(counts), addresses: vec![] };
+        learned.learn(&quantum(vec![short]), &LIMITS);
+        learned.end(ProgramId(0), true);
+        learned.begin(&arrival(1, "a"));
+        let forecast = learned.forecast(ProgramId(1)).expect("it is known");
+        assert_eq!((forecast.whole.alone_us, forecast.whole.requests), (2.0, 40.0));
+    }
+
+    #[test]
+    fn a_short_piece_of_a_quantum_does_not_say_which_phase_it_was() {
+        let mut learned = learned();
+        learned.begin(&arrival(0, "a"));
+        learned.learn(&quantum(vec![ran(0, 1000.0, 60.0, 0)]), &LIMITS);
+        let piece = Ran { processor_us: 50.0, addresses: vec![640; 2], ..ran(0, 1000.0, 60.0, 0) };
+        learned.learn(&quantum(vec![piece]), &LIMITS);
+        let phases = &learned.store.programs["a"].phases;
+        assert_eq!((phases.len(), phases.get(0).map(|phase| phase.quanta)), (1, Some(1)));
     }
 
     #[test]

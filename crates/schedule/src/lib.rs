@@ -13,6 +13,7 @@
 //!    transitions     which phase comes next
 //!    store           what is kept for the next execution
 //!  scheduler     decides
+//!   settings       what can be switched off
 //!   admission      programs begin when their memory fits
 //!   gate           nothing is changed where there is no contention
 //!   ideal          the bandwidth that a group asks for: the target
@@ -27,24 +28,25 @@
 
 #![forbid(unsafe_code)]
 
-mod admission;
+mod machine;
+mod ideal;
 mod blocks;
 mod contention;
 mod estimate;
-pub mod experiments;
-mod gate;
-mod ideal;
+mod transitions;
+mod phases;
+mod store;
 mod knowledge;
 mod learned;
-mod machine;
-mod pairings;
-pub mod paper;
-mod phases;
-mod scheduler;
 mod select;
+mod admission;
+mod gate;
+mod pairings;
+mod settings;
+mod scheduler;
+pub mod paper;
 pub mod simulation;
-mod store;
-mod transitions;
+pub mod experiments;
 
 pub use blocks::{BlockVector, Buckets};
 pub use contention::{Little, Thresholds};
@@ -56,7 +58,8 @@ pub use learned::{Learned, Learning};
 pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
-pub use scheduler::{Cost, Reason, Scheduler, Settings, drive};
+pub use scheduler::{Cost, Reason, Scheduler, drive};
 pub use select::{Candidate, select};
+pub use settings::Settings;
 pub use store::{Input, Program, Store, alone_us};
 pub use transitions::Transitions;

@@ -12,81 +12,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::admission::Admission;
-use crate::gate::{Gate, GateRule};
+use crate::gate::Gate;
 use crate::ideal::{Work, ideal_average_bandwidth, ideal_time_us};
 use crate::knowledge::{Forecast, Knowledge};
 use crate::machine::{Arrival, Decision, Limits, Machine, ProgramId, Quantum, Run};
-use crate::pairings::{Member, PairRule, Pairings};
+use crate::pairings::{Member, Pairings};
 use crate::select::{Candidate, select};
+use crate::settings::Settings;
 
-/// What the scheduler does. All but the length of a quantum goes beyond the paper.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// The length of a quantum.
-    pub quantum_us: f64,
-    /// The target is computed before each quantum from what is left to do, and not once for the whole group.
-    pub target_of_the_rest: bool,
-    /// A program that arrives later becomes part of the group, and the target is computed anew.
-    pub arrivals_join: bool,
-    /// The order is changed only where the machine shows contention.
-    pub gate: Option<GateRule>,
-    /// Pairs that were found wrong are dropped.
-    pub pairings: Option<PairRule>,
-    /// A program runs now if its time left, and this share more, exceeds the ideal time left: it would end last. Without
-    /// this rule the programs whose demand is near to the share run first, and at the end processors are idle.
-    pub late: Option<f64>,
-    /// Programs begin when their memory fits, and not at once.
-    pub memory: bool,
-    /// No more programs run than the quota has processors.
-    pub quota: bool,
-    /// A program with threads takes as many processors.
-    pub threads: bool,
-    /// A program that waits for input and output leaves its processor to another.
-    pub waits: bool,
-}
-
-/// The paper's quantum, which is Linux's.
-const QUANTUM_US: f64 = 100_000.0;
 /// A program that waits all the time still takes this share of a processor.
 const PROCESSORS_MIN: f64 = 0.1;
 /// How fast the share that a program uses of its processors follows what it does.
 const USE_WEIGHT: f64 = 0.25;
-
-impl Settings {
-    /// The paper's policy and nothing else.
-    pub fn paper() -> Settings {
-        Settings {
-            quantum_us: QUANTUM_US,
-            target_of_the_rest: false,
-            arrivals_join: false,
-            gate: None,
-            pairings: None,
-            late: None,
-            memory: false,
-            quota: false,
-            threads: false,
-            waits: false,
-        }
-    }
-}
-
-impl Default for Settings {
-    /// Everything.
-    fn default() -> Settings {
-        Settings {
-            quantum_us: QUANTUM_US,
-            target_of_the_rest: true,
-            arrivals_join: true,
-            gate: Some(GateRule::default()),
-            pairings: Some(PairRule::default()),
-            late: Some(0.5),
-            memory: true,
-            quota: true,
-            threads: true,
-            waits: true,
-        }
-    }
-}
 
 /// Why the last decision was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -335,9 +272,12 @@ impl<K: Knowledge> Scheduler<K> {
             }
         }
         for ended in &quantum.ended {
-            if let Some(program) = self.programs.remove(&ended.id) {
-                self.admission.end(program.memory_bytes);
-                self.knowledge.end(ended.id, ended.whole);
+            match self.programs.remove(&ended.id) {
+                Some(program) => {
+                    self.admission.end(program.memory_bytes);
+                    self.knowledge.end(ended.id, ended.whole);
+                }
+                None => self.admission.cancel(|arrival| arrival.id == ended.id),
             }
         }
         for arrival in &quantum.arrived {
@@ -395,8 +335,11 @@ pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Schedule
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::GateRule;
     use crate::knowledge::Progress;
     use crate::machine::{Counts, Ended, Key, Ran};
+    use crate::pairings::PairRule;
+    use proptest::prelude::*;
 
     /// Knows of each program what the test says.
     #[derive(Default)]
@@ -629,5 +572,41 @@ mod tests {
         let ended = vec![Ended { id: ProgramId(3), whole: true }];
         scheduler.learn(&Quantum { ended, ..quantum(vec![]) }, &LIMITS);
         assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), 2);
+    }
+
+    proptest! {
+        /// Whatever is switched on, and whatever programs ask for, need and wait for.
+        #[test]
+        fn nobody_who_is_ready_waits_for_more_decisions_than_there_are_programs(
+            programs in prop::collection::vec((0.0..100.0_f64, 1..3_usize, 0.0..1.0_f64, any::<bool>()), 3..12),
+            seed in any::<u64>(),
+        ) {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let settings = Settings { gate: None, ..Settings::default() };
+            let mut scheduler = scheduler(&[], settings);
+            let arrived = (0..programs.len()).map(|id| arrival(id as u32, programs[id].1, 0)).collect();
+            scheduler.learn(&Quantum { arrived, ..quantum(vec![]) }, &LIMITS);
+            let mut waited = vec![0; programs.len()];
+            let mut is_ready = vec![true; programs.len()];
+            for _ in 0..100 {
+                for (id, (demand, ..)) in programs.iter().enumerate() {
+                    scheduler.knowledge.forecasts.insert(id as u32, known(*demand, rng.f64()));
+                    scheduler.knowledge.losses.insert(id as u32, rng.f64());
+                }
+                let ids: Vec<u32> = match scheduler.decide(&LIMITS).run {
+                    Run::Only(ids) => ids.into_iter().map(|id| id.0).collect(),
+                    Run::System => (0..programs.len() as u32).filter(|id| is_ready[*id as usize]).collect(),
+                };
+                prop_assert!(ids.iter().all(|id| is_ready[*id as usize]), "one that waits was chosen");
+                for (id, ready) in is_ready.iter().enumerate() {
+                    waited[id] = if ids.contains(&(id as u32)) || !ready { 0 } else { waited[id] + 1 };
+                    prop_assert!(waited[id] < programs.len(), "{waited:?}");
+                }
+                let run = |id: &u32| ran(*id, 100.0 * programs[*id as usize].2.max(0.01), 10.0);
+                is_ready.iter_mut().zip(&programs).for_each(|(ready, one)| *ready = !one.3 || rng.bool());
+                let waiting = (0..programs.len() as u32).filter(|id| !is_ready[*id as usize]).map(ProgramId).collect();
+                scheduler.learn(&Quantum { waiting, ..quantum(ids.iter().map(run).collect()) }, &LIMITS);
+            }
+        }
     }
 }

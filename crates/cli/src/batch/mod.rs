@@ -7,10 +7,10 @@
 //!   rows        all numbers, as CSV
 //! ```
 
-mod charts;
-mod page;
 mod rows;
+mod charts;
 mod table;
+mod page;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,8 @@ use crate::knowledge::Knowledge;
 use crate::learned::{Learned, Learning};
 use crate::machine::Key;
 use crate::paper::{BENCHMARKS, Benchmark, OVERHEAD};
-use crate::scheduler::{Reason, Settings};
+use crate::scheduler::Reason;
+use crate::settings::Settings;
 use crate::simulation::{Cursor, Ground, Trace};
 use crate::store::Store;
 

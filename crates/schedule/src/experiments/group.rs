@@ -8,7 +8,8 @@ use fastrand::Rng;
 use crate::knowledge::{Forecast, Knowledge, Progress};
 use crate::machine::{Arrival, Key, Limits, Machine, ProgramId, Quantum};
 use crate::paper::{BENCHMARKS, Benchmark};
-use crate::scheduler::{Cost, Reason, Scheduler, Settings};
+use crate::scheduler::{Cost, Reason, Scheduler};
+use crate::settings::Settings;
 use crate::simulation::{Ground, Shape, Simulated, Submission, Trace};
 
 /// The paper's programs, made up from a seed: mean demands and numbers of phases are those of its table 2.

@@ -13,16 +13,16 @@
 //!  interval    how sure a mean is
 //! ```
 
-mod comparison;
+mod interval;
+mod group;
+mod offline;
 mod exact;
 mod figure_3;
-mod group;
-mod interval;
-mod offline;
-mod oracle;
-mod repetition;
-mod scale;
 mod table_2;
+mod comparison;
+mod oracle;
+mod scale;
+mod repetition;
 
 pub use comparison::{Comparison, Execution, METHODS, Method, Team, compare, train};
 pub use exact::Profiled;

@@ -12,7 +12,7 @@ use super::exact::Profiled;
 use super::group::{Nothing, run_group};
 use super::offline::solved;
 use crate::machine::Key;
-use crate::scheduler::Settings;
+use crate::settings::Settings;
 use crate::simulation::{Bus, Ground, Trace};
 
 /// The least time in which all programs of a group end. `works` holds demands and times alone.

@@ -9,7 +9,8 @@ use super::table_2::table_2;
 use crate::learned::{Learned, Learning};
 use crate::machine::Key;
 use crate::paper::{BENCHMARKS, OVERHEAD};
-use crate::scheduler::{Cost, Settings};
+use crate::scheduler::Cost;
+use crate::settings::Settings;
 use crate::simulation::{Bus, Ground, Trace};
 
 /// What came out.

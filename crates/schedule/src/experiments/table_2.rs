@@ -9,7 +9,8 @@ use crate::contention::Little;
 use crate::learned::{Learned, Learning};
 use crate::machine::Machine;
 use crate::paper::BENCHMARKS;
-use crate::scheduler::{Scheduler, Settings};
+use crate::scheduler::Scheduler;
+use crate::settings::Settings;
 use crate::simulation::{Ground, Simulated, Submission};
 use crate::store::Store;
 

@@ -10,9 +10,9 @@
 //! The same seed gives the same history.
 
 mod bus;
+mod trace;
 mod linux;
 mod machine;
-mod trace;
 
 pub use bus::Bus;
 pub use machine::{Finished, Ground, Simulated, Submission, Truth};
