@@ -10,6 +10,7 @@
 //!  stream     reads, copies and triads of memory by several threads
 //!  storage    the same for a file: from the page cache, and from its disk
 //!  tree       the processes that a process has started
+//!  threads    what the threads of a program do at a moment
 //!  ceilings   all of these for each number of threads
 //!  kept       ceilings of this host that were measured before
 //! ```
@@ -35,6 +36,7 @@ pub mod load;
 pub mod memory;
 pub mod storage;
 pub mod stream;
+pub mod threads;
 pub mod topology;
 pub mod tree;
 pub mod units;

@@ -8,6 +8,7 @@
 //!  fit      the parameters of a law that are nearest to the times (simplex: how they are found)
 //!  noise    how far a time is from what it would be without disturbance; intervals by bootstrap
 //!  region   where more workers gain, saturate, lose
+//!  account  where the time of the workers went, and what of it is a loss
 //!  curve    all of it together: which law, which number of workers is best, and how sure that is
 //! ```
 //!
@@ -27,6 +28,7 @@
 //! # Ok::<(), gristmill_diagnose::Error>(())
 //! ```
 
+mod account;
 mod curve;
 mod fit;
 mod law;
@@ -36,6 +38,7 @@ mod sentence;
 mod simplex;
 mod times;
 
+pub use account::{Account, Cause, Counted, Loss, Moment, Part, Seen, Wait};
 pub use curve::{Best, Curve, Predicted, Verdict};
 pub use fit::{Fit, Fitted};
 pub use law::Law;

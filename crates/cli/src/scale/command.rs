@@ -16,6 +16,7 @@ use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
+use super::evidence::Look;
 use crate::messages::printable;
 
 /// What stands for the number of workers.
@@ -87,19 +88,28 @@ impl Program {
 
     /// Runs it once with so many workers.
     pub fn run(&self, workers: u64) -> io::Result<End> {
+        self.prepared(workers, None)
+    }
+
+    /// The same, looked at meanwhile.
+    pub fn watch(&self, workers: u64, look: &mut Look) -> io::Result<End> {
+        self.prepared(workers, Some(look))
+    }
+
+    fn prepared(&self, workers: u64, look: Option<&mut Look>) -> io::Result<End> {
         if let Some(prepare) = &self.prepare {
             let words = [OsStr::new("sh"), OsStr::new("-c"), prepare].map(|word| filled(word, workers));
-            match self.once(&words)? {
+            match self.once(&words, None)? {
                 End::Done(_) => {}
                 End::Failed(why) => return Ok(End::Failed(format!("what prepares it failed: {why}"))),
                 End::Stopped(signal) => return Ok(End::Stopped(signal)),
             }
         }
         let words: Vec<OsString> = self.words.iter().map(|word| filled(word, workers)).collect();
-        self.once(&words)
+        self.once(&words, look)
     }
 
-    fn once(&self, words: &[OsString]) -> io::Result<End> {
+    fn once(&self, words: &[OsString], mut look: Option<&mut Look>) -> io::Result<End> {
         (&self.said).seek(SeekFrom::Start(0))?;
         self.said.set_len(0)?;
         let (mut told, tell) = io::pipe()?;
@@ -117,14 +127,17 @@ impl Program {
         drop(tell);
         let mut refused = Vec::new();
         told.read_to_end(&mut refused)?;
-        let mut ended = None;
-        let mut stopped = None;
+        if let Some(look) = &mut look {
+            look.begin();
+        }
+        let (mut ended, mut stopped) = (None, None);
         while ended.is_none() && stopped.is_none() {
             let left = self.timeout.saturating_sub(began.elapsed());
             if left.is_zero() {
                 break;
             }
-            let wait_ms = (left.as_millis() + 1).min(u128::from(u32::MAX)) as u32;
+            let next = look.as_mut().map(|look| look.once());
+            let wait_ms = (next.unwrap_or(left).min(left).as_millis() + 1).min(u128::from(u32::MAX)) as u32;
             let ready = poll(&[child.pidfd(), self.stop.fd()], Some(wait_ms))?;
             if ready.contains(&0) {
                 ended = Some(began.elapsed());

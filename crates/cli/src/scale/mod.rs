@@ -4,11 +4,13 @@
 //!  command   one run, with all that it starts, and its end
 //!  runs      which runs are made, in which order, and which of them count
 //!            (what the times say: `gristmill_diagnose`)
+//!  evidence  one more run each, in which threads are looked at: where the time of the workers went
 //!  text      the report on the terminal
 //!  page      the report as a page
 //! ```
 
 mod command;
+mod evidence;
 mod page;
 mod runs;
 mod text;
@@ -32,6 +34,8 @@ use crate::messages::{printable, tell};
 use crate::output::print;
 use crate::units;
 use command::{PLACE, Program, has_place};
+use evidence::Evidence;
+use page::About;
 use runs::{Effort, Series};
 
 /// Find out where more workers stop helping, for any command
@@ -57,6 +61,10 @@ pub struct Scale {
     /// End a run that takes longer
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10min")]
     timeout: Duration,
+
+    /// Do not run once more with each number to see where the time of the workers goes
+    #[arg(long, conflicts_with = "from")]
+    no_account: bool,
 
     /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as well
     #[arg(long, value_name = "COMMAND")]
@@ -121,9 +129,9 @@ impl Scale {
             notes.push(format!("Times of 0 were left out ({lines}): the clock was too coarse for them."));
         }
         let curve = Curve::with(&times, self.processors).map_err(wrong)?;
-        self.report(&curve, printable(&path.display().to_string()), Vec::new(), notes, vec![curve.sentence()], |_| {
-            String::new()
-        })
+        let title = printable(&path.display().to_string());
+        let about = About { title, facts: Vec::new(), result: vec![curve.sentence()], notes };
+        self.report(&curve, &about, None, |_| String::new())
     }
 
     /// Times of a command.
@@ -156,9 +164,19 @@ impl Scale {
             });
             bar.inc(1);
         });
+        let evidence = match all.map_err(system)? {
+            Ok(all) if self.no_account => Ok((all, None)),
+            Ok(all) => {
+                let evidence = evidence::gather(&program, &all, |workers| {
+                    bar.set_message(format!("looked at, workers: {workers}"));
+                });
+                evidence.map_err(system)?.map(|evidence| (all, Some(evidence)))
+            }
+            Err(signal) => Err(signal),
+        };
         bar.finish_and_clear();
-        let all = match all.map_err(system)? {
-            Ok(all) => all,
+        let (all, evidence) = match evidence {
+            Ok(made) => made,
             Err(signal) => {
                 program.end_by(signal);
                 return Ok(());
@@ -183,6 +201,7 @@ impl Scale {
         if curve.verdict == Verdict::Flat && result.len() == 1 {
             result.push(format!("Does the command use the number that stands for {PLACE}?"));
         }
+        result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(&curve)));
         let words: Vec<String> = self.command.iter().map(|word| printable(&word.to_string_lossy())).collect();
         let mut facts: Vec<(String, String)> =
             card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -193,23 +212,23 @@ impl Scale {
             let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
             busy + load
         };
-        self.report(&curve, words.join(" "), facts, notes, result, mark)
+        self.report(&curve, &About { title: words.join(" "), facts, result, notes }, evidence.as_ref(), mark)
     }
 
     /// Prints the report, and writes the page.
     fn report(
         &self,
         curve: &Curve,
-        title: String,
-        facts: Vec<(String, String)>,
-        notes: Vec<String>,
-        result: Vec<String>,
+        about: &About,
+        evidence: Option<&Evidence>,
         mark: impl Fn(u64) -> String,
     ) -> Result<(), Failure> {
-        let notes_text: String = notes.iter().map(|note| format!("{note}\n")).collect();
-        let text = format!("{}\n{}\n{notes_text}{}", text::table(curve, mark), text::drawn(curve), result.join(" "));
+        let notes: String = about.notes.iter().map(|note| format!("{note}\n")).collect();
+        let account = evidence.map_or(String::new(), |evidence| evidence.table() + "\n");
+        let (table, drawn) = (text::table(curve, mark), text::drawn(curve));
+        let text = format!("{table}\n{drawn}\n{account}{notes}{}", about.result.join(" "));
         if let Some(path) = &self.output {
-            let page = page::html(&page::About { title, facts, result, notes }, curve);
+            let page = page::html(about, curve, evidence);
             let written = Aside::create(path).and_then(|mut aside| {
                 aside.file.write_all(page.as_bytes())?;
                 aside.publish()

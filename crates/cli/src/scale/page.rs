@@ -2,6 +2,7 @@
 
 use gristmill_diagnose::{Curve, Fit};
 
+use super::evidence::Evidence;
 use super::text::{has_crowd, regions, shown};
 use crate::experiment::chart::{self, escape};
 use crate::experiment::tally::Tally;
@@ -19,7 +20,7 @@ pub struct About {
 }
 
 /// The whole page.
-pub fn html(about: &About, curve: &Curve) -> String {
+pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String {
     let facts: String = about
         .facts
         .iter()
@@ -41,9 +42,10 @@ pub fn html(about: &About, curve: &Curve) -> String {
         "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
          <figure><h3>Time over workers</h3>{}<figcaption>Points: medians. Thick lines: the middle half of the runs. Dashed: the \
          time of the first point, divided by the workers, or by the processors if they are fewer.</figcaption></figure>\
-         <h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
+         {}<h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
         escape(&about.title),
         chart::curve(&points, processors),
+        evidence.map_or(String::new(), Evidence::html),
         escape(&sentence_case(&regions(curve))),
         numbers(curve),
         laws(curve),

@@ -69,6 +69,27 @@ fn a_command_that_takes_no_notice_of_workers_is_asked_whether_it_does() {
     assert!(said.contains("make -j{workers}"), "{said}");
 }
 
+/// One of two workers was never started, and nothing said so.
+#[test]
+fn the_time_of_all_workers_is_accounted_for() {
+    let (status, report, said) = script("sleep 0.{workers}", &["--workers", "4,8"]);
+    assert_eq!(status, 0, "{said}");
+    let rows = report.lines().skip_while(|line| !line.contains("absent")).skip(1).take(2);
+    let rows: Vec<Vec<f64>> =
+        rows.map(|row| row.split_whitespace().map_while(|number| number.parse().ok()).collect()).collect();
+    for row in &rows {
+        let [workers, all, user, system, waiting, blocked, absent] = row[..] else { panic!("{row:?}") };
+        let parts = user + system + waiting + blocked + absent;
+        assert!((parts / all - 1.0).abs() < 0.02 && all >= workers * 0.1 * workers, "{row:?}");
+        // One sleeps, the others are not there.
+        assert!((0.5..=1.0 / 0.8).contains(&(blocked / (all / workers))) && absent > 0.5 * all, "{row:?}");
+    }
+    assert_eq!(rows.len(), 2, "{report}");
+    assert!(report.contains("blocked by the clock (sleep)"), "{report}");
+    let (_, report, _) = script("sleep 0.{workers}", &["--workers", "1,2", "--no-account"]);
+    assert!(!report.contains("absent"), "{report}");
+}
+
 #[test]
 fn what_fails_with_some_workers_is_said_and_the_rest_is_analysed() {
     let (status, report, _) =

@@ -1,0 +1,215 @@
+//! One more run with each number of workers, in which its threads are looked at again and again.
+//!
+//! These runs are not timed: to look takes time. The first look comes at once, the next ones every 5 ms, or less often where
+//! there are so many threads that looking would take more than a tenth of the time.
+
+use std::fmt::Write;
+use std::io;
+use std::time::{Duration, Instant};
+
+use gristmill_counters::threads::{Glance, Sleep, Watcher};
+use gristmill_diagnose::{Account, Counted, Curve, Loss, Moment, Part, Seen, Wait};
+
+use super::command::{End, Once, Program};
+use super::runs::Series;
+use crate::experiment::chart::escape;
+
+/// Looks at a run.
+pub struct Look {
+    watcher: Watcher,
+    seen: Seen,
+    workers: u64,
+    last: Instant,
+}
+
+const PERIOD: Duration = Duration::from_millis(5);
+/// The time between two looks, in times of what one takes.
+const REST: u32 = 9;
+
+impl Look {
+    fn new(workers: u64) -> Look {
+        Look { watcher: Watcher::new(std::process::id()), seen: Seen::default(), workers, last: Instant::now() }
+    }
+
+    /// The command has begun.
+    pub fn begin(&mut self) {
+        self.last = Instant::now();
+    }
+
+    /// Looks once, and says when to look again.
+    pub fn once(&mut self) -> Duration {
+        let began = Instant::now();
+        let glance = self.watcher.look();
+        self.seen.add(&moment(&glance), (began - self.last).as_secs_f64(), self.workers);
+        self.last = began;
+        PERIOD.max(began.elapsed() * REST)
+    }
+}
+
+fn moment(glance: &Glance) -> Moment {
+    let wait = |sleep: &Sleep| match sleep {
+        // It is no worker while it waits for those that it has started.
+        Sleep::Child => None,
+        Sleep::Futex => Some(Wait::Lock),
+        Sleep::AddressSpace => Some(Wait::AddressSpace),
+        Sleep::Pipe => Some(Wait::Pipe),
+        Sleep::Disk => Some(Wait::Disk),
+        Sleep::Clock => Some(Wait::Clock),
+        Sleep::Events => Some(Wait::Events),
+        Sleep::Other => Some(Wait::Other),
+    };
+    Moment { runnable: glance.runnable, asleep: glance.asleep.iter().filter_map(wait).collect() }
+}
+
+/// The accounts of all numbers of workers that ran.
+pub struct Evidence {
+    pub accounts: Vec<Account>,
+    /// How much longer the runs took than those that were timed, on average: 0.03 is three percent.
+    longer: f64,
+    /// Others took too much of the processors meanwhile.
+    disturbed: bool,
+}
+
+/// Runs once with each number of workers that has not failed. `Err` with a signal when this program was asked to end.
+pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
+    let mut evidence = Evidence { accounts: Vec::new(), longer: 0.0, disturbed: false };
+    let (mut timed, mut watched) = (0.0, 0.0);
+    for series in all.iter().filter(|series| series.failure.is_none() && !series.runs.is_empty()) {
+        begins(series.workers);
+        let mut look = Look::new(series.workers);
+        let run = match program.watch(series.workers, &mut look)? {
+            End::Done(run) => run,
+            End::Stopped(signal) => return Ok(Err(signal)),
+            // It succeeded before; there is no account of it.
+            End::Failed(_) => continue,
+        };
+        timed += series.runs.iter().map(|run| run.seconds).sum::<f64>() / series.runs.len() as f64;
+        watched += run.seconds;
+        evidence.disturbed |= run.load.is_some_and(|load| load.disturbs());
+        evidence.accounts.push(account(series.workers, &run, look));
+    }
+    evidence.longer = if timed > 0.0 { watched / timed - 1.0 } else { 0.0 };
+    Ok(Ok(evidence))
+}
+
+fn account(workers: u64, run: &Once, look: Look) -> Account {
+    let mut seen = look.seen;
+    (seen.on_processor, seen.waited) = look.watcher.times();
+    let counted = Counted {
+        workers,
+        seconds: run.seconds,
+        user: run.usage.user_us as f64 / 1e6,
+        system: run.usage.sys_us as f64 / 1e6,
+        faults: run.usage.minor_faults,
+        waits: run.usage.voluntary_switches,
+    };
+    Account::of(counted, &seen)
+}
+
+/// Runs shorter than this are seen by too few looks.
+const SECONDS_MIN: f64 = 0.05;
+
+impl Evidence {
+    /// What the loss is, with the most workers that the processors have room for.
+    pub fn sentence(&self, curve: &Curve) -> Option<String> {
+        let few = self.accounts.first()?;
+        let room = self.accounts.iter().rev().find(|account| !curve.is_crowded(account.counted.workers));
+        let many = room.filter(|many| many.counted.workers > few.counted.workers)?;
+        Some(if self.disturbed {
+            "Why cannot be told: other programs used the processors during the runs that would say it.".to_owned()
+        } else if many.counted.seconds < SECONDS_MIN || few.counted.seconds < SECONDS_MIN {
+            "Why cannot be told: the runs are too short to be looked at. Give the command more to do.".to_owned()
+        } else {
+            Loss::of(few, many).sentence()
+        })
+    }
+
+    /// A row for each number of workers, in thread-seconds.
+    pub fn table(&self) -> String {
+        if self.accounts.is_empty() {
+            return String::new();
+        }
+        let mut text = format!("{}:\n{:>8}", self.title(), "workers");
+        for head in ["all", "user", "system", "waiting", "blocked", "absent"] {
+            write!(text, "{head:>10}").expect("a string takes everything");
+        }
+        for account in &self.accounts {
+            let Account { counted, waiting, absent, .. } = account;
+            let blocked: f64 = account.blocked.iter().sum();
+            write!(text, "\n{:>8}", counted.workers).expect("a string takes everything");
+            for seconds in [account.whole(), counted.user, counted.system, *waiting, blocked, *absent] {
+                write!(text, "{seconds:>10.3}").expect("a string takes everything");
+            }
+            let blocked_by = account
+                .parts()
+                .into_iter()
+                .filter(|(part, seconds)| matches!(part, Part::Blocked(_)) && *seconds > 0.05 * account.whole());
+            for (part, seconds) in blocked_by {
+                write!(text, "  {part} {seconds:.3}").expect("a string takes everything");
+            }
+        }
+        text.push('\n');
+        text
+    }
+
+    fn title(&self) -> String {
+        let longer = (self.longer * 100.0).max(0.0);
+        format!(
+            "Thread-seconds (workers x time) of one more run each, whose threads were looked at; it took {longer:.0} % longer"
+        )
+    }
+
+    /// A bar for each number of workers, with its parts.
+    pub fn html(&self) -> String {
+        /// One class or colour for each kind of part, and its name.
+        const KINDS: [(&str, &str); 5] = [
+            ("#2f7d5b", "user"),
+            ("#c2702a", "system"),
+            ("#8a6fb0", "waiting for a processor"),
+            ("#4a86b8", "blocked"),
+            ("#b9bfc4", "not started or ended"),
+        ];
+        if self.accounts.is_empty() {
+            return String::new();
+        }
+        let most = self.accounts.iter().map(Account::whole).fold(f64::MIN_POSITIVE, f64::max);
+        let rows: String = self
+            .accounts
+            .iter()
+            .map(|account| {
+                let Account { counted, waiting, absent, .. } = account;
+                let blocked: f64 = account.blocked.iter().sum();
+                let bar: String = [counted.user, counted.system, *waiting, blocked, *absent]
+                    .iter()
+                    .zip(KINDS)
+                    .map(|(seconds, (colour, name))| {
+                        let width = seconds / most * 100.0;
+                        format!(
+                            "<span title='{name}: {seconds:.3} s' style='display:inline-block;height:1rem;width:{width:.2}%;\
+                             background:{colour}'></span>"
+                        )
+                    })
+                    .collect();
+                let parts: Vec<String> = account
+                    .parts()
+                    .iter()
+                    .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
+                    .map(|(part, seconds)| format!("{part} {seconds:.3} s"))
+                    .collect();
+                format!(
+                    "<tr><td class='number'>{}</td><td style='width:60%;white-space:nowrap'>{bar}</td><td>{}</td></tr>",
+                    counted.workers,
+                    escape(&parts.join(", "))
+                )
+            })
+            .collect();
+        let legend: Vec<String> =
+            KINDS.iter().map(|(colour, name)| format!("<span style='color:{colour}'>■</span> {name}")).collect();
+        format!(
+            "<h2>Where the time of the workers went</h2><p class='soft'>{}. Without loss all bars would be equally long.</p><p>{}</p>\
+             <table style='width:100%'><tr><th class='number'>Workers</th><th>Thread-seconds</th><th></th></tr>{rows}</table>",
+            escape(&self.title()),
+            legend.join(" &nbsp; ")
+        )
+    }
+}
