@@ -11,11 +11,12 @@
 
 use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slot, Slots, Stored};
 use crate::control::counters::{Count, Phase};
-use crate::data::datum::{Datum, Key, Short};
+use crate::data::datum::{Datum, Key};
 use crate::data::digest::{Digest, weight};
 use crate::data::entry::{self, short_hash};
 use crate::data::key;
 use crate::data::seed::Seed;
+use crate::data::short::Short;
 use crate::exchange::lane::Lane;
 use crate::program::map_reduce::{Emit, MapReduce, combiner};
 use crate::program::partition::Partitioner;

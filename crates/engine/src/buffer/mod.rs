@@ -6,10 +6,10 @@
 //! - [`DenseBuffer`] combines pairs in an array with a place for each key of a small domain.
 
 mod array;
-mod dense;
-mod hash;
 mod range;
+mod dense;
 mod slots;
+mod hash;
 
 pub(crate) use array::ArrayBuffer;
 pub(crate) use dense::{DenseArray, DenseBuffer};

@@ -10,9 +10,10 @@
 use gristmill_os::memory::HugeArray;
 use gristmill_page::prefetch;
 
-use crate::data::datum::{Combine, Datum, Key, SHORT_BYTES, Short};
+use crate::data::datum::{Combine, Datum, Key};
 use crate::data::entry::short_hash;
 use crate::data::key;
+use crate::data::short::{SHORT_BYTES, Short};
 
 /// Slots: 2 MiB of them for 8-byte values, one huge page and the size of a common second-level cache; measured best of
 /// 2^14 to 2^17.

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use gristmill_os::folder::Folder;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::control::words::Place;
+use crate::control::place::Place;
 use crate::error::{Error, Result};
 use crate::input::source::Source;
 use crate::input::tasks::Tasks;

@@ -1,2 +1,12 @@
 pub(crate) mod counters;
+pub(crate) mod job_is_over;
+pub(crate) mod progress;
+pub(crate) mod place;
+pub(crate) mod telling;
 pub(crate) mod words;
+pub(crate) mod claims;
+pub(crate) mod digests;
+pub(crate) mod bad_records;
+pub(crate) mod failures;
+pub(crate) mod steps;
+pub(crate) mod result_parts;

@@ -13,14 +13,6 @@
 //! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
 //! claims, the coordinator when it puts a task back or opens a round. Digests: the worker that has the task.
 
-mod bad_records;
-mod claims;
-mod digests;
-mod failure;
-mod steps;
-pub(crate) use steps::Kept;
-mod written;
-
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -30,29 +22,25 @@ use gristmill_page::Pages;
 use gristmill_ring::{CommitWord, Futex};
 
 use crate::control::counters::{COUNTERS, Counters};
+use crate::control::telling::Telling;
 use crate::failure::FAILURE_WORDS;
 use crate::testing::kill_points::Fate;
-use bad_records::Telling;
-pub(crate) use bad_records::{Found, Place, SetAside};
-pub(crate) use claims::ROUNDS_MAX;
 
-pub(crate) use written::Given;
-
-const JOB_WORDS: usize = 16;
-const PARTITION_WORDS: usize = 8;
-const DIGEST_WORDS: usize = 4;
-const PIECE_WORDS: usize = 2;
-const SET_ASIDE_WORDS: usize = 2;
-const SLOT_WORDS: usize = 192;
-const MESSAGE_AT: usize = 24;
-const MESSAGE_WORDS: usize = 64;
-const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
+pub(crate) const JOB_WORDS: usize = 16;
+pub(crate) const PARTITION_WORDS: usize = 8;
+pub(crate) const DIGEST_WORDS: usize = 4;
+pub(crate) const PIECE_WORDS: usize = 2;
+pub(crate) const SET_ASIDE_WORDS: usize = 2;
+pub(crate) const SLOT_WORDS: usize = 192;
+pub(crate) const MESSAGE_AT: usize = 24;
+pub(crate) const MESSAGE_WORDS: usize = 64;
+pub(crate) const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
 const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
 const _: () = assert!(COUNTERS_AT + COUNTERS <= SLOT_WORDS);
 
 /// Words of the job.
 #[derive(Clone, Copy)]
-enum Job {
+pub(crate) enum Job {
     Round,
     MappedRound,
     FinishRound,
@@ -79,7 +67,7 @@ enum Job {
 
 /// Words of a slot.
 #[derive(Clone, Copy)]
-enum Slot {
+pub(crate) enum Slot {
     Commit,
     Task,
     TaskStartNs,
@@ -137,18 +125,18 @@ pub(crate) struct Shared<'p> {
     pub pages: &'p Pages,
     /// Wakes the coordinator, which also waits for the kernel to tell of deaths.
     pub bell: CoordinatorBell,
-    slots: usize,
-    job: &'p [AtomicU64],
-    slot_words: &'p [AtomicU64],
-    partition_words: &'p [AtomicU64],
-    state_words: &'p [AtomicU64],
-    task_words: &'p [AtomicU64],
-    digest_words: &'p [AtomicU64],
-    piece_words: &'p [AtomicU64],
-    careful_words: &'p [AtomicU64],
-    set_aside_words: &'p [AtomicU64],
+    pub slots: usize,
+    pub job: &'p [AtomicU64],
+    pub slot_words: &'p [AtomicU64],
+    pub partition_words: &'p [AtomicU64],
+    pub state_words: &'p [AtomicU64],
+    pub task_words: &'p [AtomicU64],
+    pub digest_words: &'p [AtomicU64],
+    pub piece_words: &'p [AtomicU64],
+    pub careful_words: &'p [AtomicU64],
+    pub set_aside_words: &'p [AtomicU64],
     /// Of a job that sets records aside.
-    telling: Option<Telling>,
+    pub telling: Option<Telling>,
 }
 
 /// How many words of each kind a job needs.
@@ -216,19 +204,19 @@ impl<'p> Shared<'p> {
         self.partition_words.len() / PARTITION_WORDS
     }
 
-    fn job(&self, word: Job) -> &AtomicU64 {
+    pub fn job(&self, word: Job) -> &AtomicU64 {
         &self.job[word as usize]
     }
 
-    fn slot_words(&self, slot: usize) -> &[AtomicU64] {
+    pub fn slot_words(&self, slot: usize) -> &[AtomicU64] {
         &self.slot_words[slot * SLOT_WORDS..][..SLOT_WORDS]
     }
 
-    fn slot(&self, slot: usize, word: Slot) -> &AtomicU64 {
+    pub fn slot(&self, slot: usize, word: Slot) -> &AtomicU64 {
         &self.slot_words(slot)[word as usize]
     }
 
-    fn partition_words(&self, partition: usize) -> &[AtomicU64] {
+    pub fn partition_words(&self, partition: usize) -> &[AtomicU64] {
         &self.partition_words[partition * PARTITION_WORDS..][..PARTITION_WORDS]
     }
 
@@ -237,7 +225,7 @@ impl<'p> Shared<'p> {
         self.job(Job::Tasks).load(Ordering::Acquire) as usize
     }
 
-    fn task_word(&self, task: usize) -> &AtomicU64 {
+    pub fn task_word(&self, task: usize) -> &AtomicU64 {
         &self.task_words[task]
     }
 
@@ -344,9 +332,14 @@ impl<'p> Shared<'p> {
         self.job(Job::Permits).store(permits as u64, Ordering::Release);
     }
 
+    /// True when `slot` has a permit to map. For the worker itself.
+    pub fn holds_permit(&self, slot: usize) -> bool {
+        self.slot(slot, Slot::Permit).load(Ordering::Relaxed) == 1
+    }
+
     /// Takes a permit to map for `slot`, unless it has one; true when it has one now.
     pub fn take_permit(&self, slot: usize) -> bool {
-        if self.slot(slot, Slot::Permit).load(Ordering::Relaxed) == 1 {
+        if self.holds_permit(slot) {
             return true;
         }
         // The slot's word first: a worker that dies in between has a permit given back that it never took,
@@ -488,14 +481,14 @@ impl<'p> Shared<'p> {
 }
 
 /// What of a message has room.
-fn cut_message(message: &str) -> &str {
+pub(crate) fn cut_message(message: &str) -> &str {
     let room = message.len().min(MESSAGE_WORDS * 8);
     let end = (0..=room).rev().find(|at| message.is_char_boundary(*at));
     &message[..end.unwrap_or(0)]
 }
 
 /// Up to eight bytes as a word.
-fn word_of(bytes: &[u8]) -> u64 {
+pub(crate) fn word_of(bytes: &[u8]) -> u64 {
     let mut padded = [0; 8];
     padded[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(padded)

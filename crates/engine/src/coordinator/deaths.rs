@@ -7,24 +7,14 @@
 //!  killed from outside           made good for as long as there are spare slots, unless it was in a task
 //! ```
 
-use gristmill_os::ended::Ended;
-
-use super::overdue::Overdue;
-use super::{Body, Coordinator, Hand};
-use crate::control::words::Place;
+use crate::control::place::Place;
+use crate::coordinator::clock::Overdue;
+use crate::coordinator::hand::{Body, End, Hand};
+use crate::coordinator::state::Coordinator;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::program::map_reduce::MapReduce;
-use crate::worker::main_loop::{Role, Work};
-
-/// How a worker ended.
-pub(super) struct End {
-    pub cause: String,
-    /// By a signal that neither it nor this process sent, and not for lack of memory: it may be nobody's fault.
-    pub from_outside: bool,
-    /// That it did.
-    pub proof: Ended,
-}
+use crate::worker::work::{Role, Work};
 
 /// Looks at a worker: how it ended, and what it failed of. The end is looked at first, because a worker that fails ends soon after:
 /// once the end is seen, the failure is there to be read, and not the worker is to blame.

@@ -1,6 +1,6 @@
 //! Errors that workers leave in their words, as the caller of the job reads them.
 
-use super::Coordinator;
+use crate::coordinator::state::Coordinator;
 use crate::error::{Error, explain_spill};
 use crate::failure::{Doing, Failure};
 use crate::input::records::Records;

@@ -13,51 +13,20 @@ use crate::data::order::Order;
 use crate::data::seed::Seed;
 use crate::error::{Asked, Error, Result};
 use crate::input::memory::Memory;
-use crate::input::paths::{Input, Opened};
+use crate::input::paths::Opened;
+use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::tasks::Tasks;
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
+use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::MapReduce;
 use crate::program::ranges::Ranges;
+use crate::survey::quote_scan::scan_quotes;
 use crate::survey::range_finder::find_ranges;
 use crate::survey::sampler::take_sample;
-
-/// What a job does beside map and reduce.
-#[derive(Clone, Copy)]
-pub(super) struct Kind<'s> {
-    /// It runs in steps, of which the first sees this state.
-    pub state: Option<&'s [u8]>,
-    /// Its map function writes shared outputs.
-    pub writes_outputs: bool,
-    /// Its reducers write the result.
-    pub writes_result: bool,
-    /// It has a reduce function.
-    pub reduces: bool,
-}
-
-impl Kind<'_> {
-    /// Refuses what such a job cannot do.
-    fn check(self, settings: &Settings) -> Result<()> {
-        let leaves_traces = match (self.state, self.writes_outputs) {
-            (Some(_), _) => Some("a job in steps"),
-            (None, true) => Some("a job with shared outputs"),
-            (None, false) => None,
-        };
-        if let Some(what) = leaves_traces.filter(|_| settings.skip_bad_records > 0) {
-            return Err(Error::Setting(format!(
-                "{what} cannot set records aside: what the records before them have left stays. Leave out --skip-bad-records"
-            )));
-        }
-        let runs_once = leaves_traces.or(self.writes_result.then_some("a job whose reducers write its result"));
-        if let Some(what) = runs_once.filter(|_| settings.checkpoint.is_some()) {
-            return Err(Error::Setting(format!("{what} cannot be continued: leave out --checkpoint")));
-        }
-        Ok(())
-    }
-}
 
 /// A job that can start.
 pub(super) struct Prepared<J: MapReduce> {
@@ -83,18 +52,16 @@ impl<J: MapReduce> Prepared<J> {
     /// Prepares a job; one that continues takes `settings` from its beginning.
     pub fn new(
         program: &J,
-        input: &Input,
+        open: impl FnOnce() -> Result<Arc<Opened>>,
         settings: &mut Settings,
-        kind: Kind<'_>,
+        mode: Mode<'_>,
+        reduces: bool,
         on_plan: Option<Box<dyn FnMut(&[Choice]) + '_>>,
-        on_news: &mut Option<Box<dyn FnMut(&str) + '_>>,
     ) -> Result<Prepared<J>> {
         // 1. Whether it can run.
-        settings.check()?;
         if settings.deterministic && settings.order == Order::Unordered {
             settings.order = Order::ByKey;
         }
-        kind.check(settings)?;
         if settings.isolation == Isolation::Process {
             let threads = threads_in_this_process().asked("counting the threads of this process")?;
             if threads > 1 {
@@ -105,17 +72,17 @@ impl<J: MapReduce> Prepared<J> {
             return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
         }
         // 2. What there is to read, and what of it is done.
-        let opened = input.open()?;
-        let reads_again = match kind.state {
-            Some(_) => Some("a job in steps"),
-            None => (settings.skip_bad_records > 0).then_some("a job that sets records aside"),
+        let opened = open()?;
+        let reads_again = match mode {
+            Mode::Steps { .. } => Some("a job in steps"),
+            _ => (settings.skip_bad_records > 0).then_some("a job that sets records aside"),
         };
         if let Some(what) = reads_again.filter(|_| opened.has_stream()) {
             return Err(Error::Setting(format!(
                 "{what} reads its input more than once: leave out --no-retry (Input::read_once)"
             )));
         }
-        let mut checkpoint = open_checkpoint::<J>(settings, &opened)?;
+        let mut checkpoint = open_checkpoint::<J>(mode, settings, &opened)?;
         let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
         if let Some((log, facts)) = &checkpoint {
             if facts.cuts_too_small(input_bytes, settings.split_bytes) {
@@ -128,7 +95,7 @@ impl<J: MapReduce> Prepared<J> {
             Some(number) => Seed::of(number),
             // The tasks of later steps are partitions, and within a task values are summed before they are sent: sums that are
             // rounded are the same each time only if the partitions are.
-            None if settings.combines_in_order::<J>() && kind.state.is_some() => Seed::of(0),
+            None if settings.combines_in_order::<J>() && mode.iterates() => Seed::of(0),
             None => Seed::random(),
         };
         // 3. The plan. A look at the input must leave no trace in an output.
@@ -144,25 +111,26 @@ impl<J: MapReduce> Prepared<J> {
             unpacks: J::UNPACKS,
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
             place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
-            iterates: kind.state.is_some(),
-            passes: kind.state.is_none() && !kind.reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
+            iterates: mode.iterates(),
+            passes: !mode.iterates() && !reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
         };
-        let (sample, sampler) = match kind.writes_outputs {
-            false => take_sample(program, settings, &opened.sources, kind.state.unwrap_or_default(), &seed).unzip(),
+        let writes_result = matches!(mode, Mode::Written);
+        let (sample, sampler) = match mode.writes_outputs() {
+            false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
         let plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
-        if kind.writes_result && !plan.ranged {
+        if writes_result && !plan.ranged {
             return Err(Error::Setting(
                 "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
                     .into(),
             ));
         }
-        let ranges = match plan.ranged && !kind.writes_outputs {
-            true => find_ranges(program, settings, &opened.sources, plan.partitions, kind.writes_result),
+        let ranges = match plan.ranged && !mode.writes_outputs() {
+            true => find_ranges(program, settings, &opened.sources, plan.partitions, writes_result),
             false => None,
         };
-        let ranges = ranges.or_else(|| kind.writes_result.then(Ranges::whole));
+        let ranges = ranges.or_else(|| writes_result.then(Ranges::whole));
         if let Some(mut on_plan) = on_plan {
             let ranges = ranges.as_ref().map(Ranges::len);
             on_plan(&explain(&plan, settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
@@ -175,7 +143,6 @@ impl<J: MapReduce> Prepared<J> {
             log.begin(of_log)?;
         }
         // 4. Tasks, and the room that they take.
-        let quotes = opened.quotes(settings, plan.split_bytes, on_news)?;
         let Budget { decoder_bytes, unpack_bytes, .. } = plan.budget;
         let sources = match decoder_bytes + unpack_bytes {
             0 => opened.sources.clone(),
@@ -189,7 +156,10 @@ impl<J: MapReduce> Prepared<J> {
                     .collect()
             }
         };
-        let tasks = Tasks::cut(sources, settings.records, plan.split_bytes, settings.record_bytes_max, &quotes);
+        let mut tasks = Tasks::cut(sources, settings.records, plan.split_bytes, settings.record_bytes_max);
+        if let Records::Csv(syntax) = settings.records {
+            scan_quotes(&mut tasks, syntax, cpus)?;
+        }
         if let Some((log, facts)) = &checkpoint
             && let Some(what) = facts.misfit(&tasks, of_log)
         {
@@ -197,13 +167,13 @@ impl<J: MapReduce> Prepared<J> {
         }
         let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers);
         // A partition has a piece, and one more for each extent that it begins anew in.
-        let pieces = kind.state.map_or(0, |_| plan.partitions + shelf.extents);
+        let pieces = mode.state().map_or(0, |_| plan.partitions + shelf.extents);
         let room = Room {
             slots: plan.slots(),
             partitions: plan.partitions,
             tasks: tasks.len().max(pieces),
             pieces,
-            state_bytes: kind.state.map_or(0, <[u8]>::len),
+            state_bytes: mode.state().map_or(0, <[u8]>::len),
             bad_records: settings.skip_bad_records as usize,
         };
         let _opened = opened;
@@ -226,8 +196,12 @@ impl<J: MapReduce> Prepared<J> {
 }
 
 /// The checkpoint of a job that has one, and what it says is done.
-fn open_checkpoint<J: MapReduce>(settings: &Settings, opened: &Opened) -> Result<Option<(Checkpoint, Facts)>> {
-    let Some(checkpoint) = &settings.checkpoint else { return Ok(None) };
+fn open_checkpoint<J: MapReduce>(
+    mode: Mode<'_>,
+    settings: &Settings,
+    opened: &Opened,
+) -> Result<Option<(Checkpoint, Facts)>> {
+    let Mode::Stages(checkpoint) = mode else { return Ok(None) };
     if opened.is_spooled() {
         return Err(Error::Setting(
             "what came through a pipe cannot be read again: write it to a file, or leave out --checkpoint".into(),

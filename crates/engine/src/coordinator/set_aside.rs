@@ -2,8 +2,8 @@
 
 use std::io::{self, BufReader, Read, Write};
 
-use super::Coordinator;
-use crate::control::words::Place;
+use crate::control::place::Place;
+use crate::coordinator::state::Coordinator;
 use crate::error::{Error, Result};
 use crate::input::source::Source;
 use crate::output::outcome::BadRecord;

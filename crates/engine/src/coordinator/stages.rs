@@ -12,43 +12,13 @@
 
 use gristmill_os::clock::monotonic_ns;
 
-use super::Coordinator;
-use crate::checkpoint::log::{Checkpoint, Facts};
+use crate::coordinator::state::Coordinator;
 use crate::error::Result;
 use crate::program::map_reduce::MapReduce;
-use crate::worker::main_loop::Work;
+use crate::worker::work::Work;
 
 /// A stage has at most so many times the tasks of the one before.
 const GROWTH_MAX: u64 = 4;
-
-/// Where a job with a checkpoint stands.
-pub(super) struct Stages {
-    log: Checkpoint,
-    /// Tasks of the input that are done.
-    done: usize,
-    /// Nothing is left to be mapped.
-    pub is_last: bool,
-    /// For each reducer, whether its result is noted.
-    results: Vec<bool>,
-    every_ns: u64,
-}
-
-impl Stages {
-    /// Goes on where `facts` end.
-    pub fn new(log: Checkpoint, facts: &Facts, reducers: usize, every_ns: u64) -> Stages {
-        let results = (0..reducers).map(|reducer| facts.result(reducer).is_some()).collect();
-        Stages { log, done: facts.tasks, is_last: false, results, every_ns }
-    }
-
-    pub fn log(&mut self) -> &mut Checkpoint {
-        &mut self.log
-    }
-
-    /// The log, for a job that begins anew.
-    pub fn into_log(self) -> Checkpoint {
-        self.log
-    }
-}
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// How many tasks the first stage has, or the job, if it has no stages.

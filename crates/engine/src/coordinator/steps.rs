@@ -15,13 +15,13 @@
 
 use gristmill_page::Piece;
 
-use super::{Coordinator, Taint};
-use crate::control::words::ROUNDS_MAX;
+use crate::control::claims::ROUNDS_MAX;
+use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
 use crate::program::map_reduce::MapReduce;
 use crate::steps::shelf_writer::pieces;
 use crate::steps::step::{Next, Step};
-use crate::worker::main_loop::Work;
+use crate::worker::work::Work;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// The whole of an iterated job; returns the number of pairs of its last step, and when all workers had been started.

@@ -6,9 +6,8 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
-use std::ops::Range;
 
-use crate::data::key;
+use crate::data::short::{SHORT_BYTES, Short, word4, word8};
 
 /// A type whose values travel in pages.
 ///
@@ -80,11 +79,11 @@ pub(crate) mod trust {
 pub trait Key: Datum {
     /// The key's bytes and zeros behind them, when it has at most [`SHORT_BYTES`].
     fn short(key: Self::Ref<'_>) -> Option<Short> {
-        key::written_short::<Self>(key)
+        written_short::<Self>(key)
     }
     /// Equality of keys.
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
-        key::written_equal::<Self>(a, b)
+        written_equal::<Self>(a, b)
     }
 
     /// How many keys can number the places of an array: every key is one, and below this number. 0 for types that
@@ -100,77 +99,42 @@ pub trait Key: Datum {
     }
 }
 
-/// Keys of at most this many bytes are compared and hashed as two words.
-pub const SHORT_BYTES: usize = 16;
+/// Longer keys than this are written to the heap to be looked at.
+const NEAR_BYTES: usize = 64;
 
-/// A short key: its bytes, little end first, with zeros behind them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Short {
-    /// The bytes.
-    pub words: [u64; 2],
-    /// How many of them are the key.
-    pub len: u32,
+/// The first two words of what is written, if there is no more.
+#[inline(always)]
+pub(crate) fn written_short<D: Datum + ?Sized>(key: D::Ref<'_>) -> Option<Short> {
+    let bytes = D::WIDTH.unwrap_or_else(|| D::width(key));
+    (bytes <= SHORT_BYTES).then(|| {
+        let mut written = [0; SHORT_BYTES];
+        D::write(key, &mut written[..bytes]);
+        Short::padded(&written, bytes)
+    })
 }
 
-/// For each length, the bits that belong to a key of that length.
-const MASKS: [[u64; 2]; SHORT_BYTES + 1] = {
-    let mut masks = [[0; 2]; SHORT_BYTES + 1];
-    let mut len = 0;
-    while len <= SHORT_BYTES {
-        let bits = if len == 16 { u128::MAX } else { (1 << (len * 8)) - 1 };
-        masks[len] = [bits as u64, (bits >> 64) as u64];
-        len += 1;
+/// Whether the same is written for both.
+#[inline]
+pub(crate) fn written_equal<D: Datum + ?Sized>(a: D::Ref<'_>, b: D::Ref<'_>) -> bool {
+    match (written_short::<D>(a), written_short::<D>(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => with_written::<D, _>(a, |a| with_written::<D, _>(b, |b| a == b)),
+        _ => false,
     }
-    masks
-};
+}
 
-impl Short {
-    /// The bytes of `text` in `range`. Fast when 16 bytes of text follow the start of the range.
-    #[inline(always)]
-    pub fn within(text: &[u8], range: Range<usize>) -> Option<Short> {
-        let len = range.end - range.start;
-        if len > SHORT_BYTES {
-            return None;
-        }
-        Some(match text.get(range.start..range.start + SHORT_BYTES) {
-            Some(sixteen) => {
-                let mask = MASKS[len];
-                Short { words: [word8(sixteen, 0) & mask[0], word8(sixteen, 8) & mask[1]], len: len as u32 }
-            }
-            None => Short::of(&text[range]),
-        })
-    }
-
-    /// The bytes of `key`, which are at most 16.
-    #[inline(always)]
-    pub(crate) fn of(key: &[u8]) -> Short {
-        let n = key.len();
-        let words = if n >= 8 {
-            // Two overlapping words; what the second repeats is shifted out.
-            let high = word8(key, n - 8).unbounded_shr(8 * (16 - n as u32));
-            [word8(key, 0), high]
-        } else if n >= 4 {
-            [u64::from(word4(key, 0)) | u64::from(word4(key, n - 4)) << (8 * (n - 4)), 0]
-        } else if n > 0 {
-            let (first, middle, last) = (u64::from(key[0]), u64::from(key[n / 2]), u64::from(key[n - 1]));
-            [first | middle << (8 * (n / 2)) | last << (8 * (n - 1)), 0]
-        } else {
-            [0, 0]
-        };
-        Short { words, len: n as u32 }
-    }
-
-    /// The first `len` of 16 bytes, behind which there are zeros.
-    #[inline(always)]
-    pub(crate) fn padded(bytes: &[u8; SHORT_BYTES], len: usize) -> Short {
-        Short { words: [word8(bytes, 0), word8(bytes, 8)], len: len as u32 }
-    }
-
-    /// The key's bytes, zeros behind them.
-    #[inline(always)]
-    pub fn bytes(self) -> [u8; SHORT_BYTES] {
-        (u128::from(self.words[0]) | u128::from(self.words[1]) << 64).to_le_bytes()
-    }
+/// Shows `look` what is written of a value.
+pub(crate) fn with_written<D: Datum + ?Sized, R>(value: D::Ref<'_>, look: impl FnOnce(&[u8]) -> R) -> R {
+    let bytes = D::WIDTH.unwrap_or_else(|| D::width(value));
+    let (mut near, mut far) = ([0; NEAR_BYTES], Vec::new());
+    let to = if bytes <= NEAR_BYTES {
+        &mut near[..bytes]
+    } else {
+        far.resize(bytes, 0);
+        &mut far[..]
+    };
+    D::write(value, to);
+    look(to)
 }
 
 /// How two values of one key become one; associative and commutative.
@@ -275,16 +239,6 @@ fn equal_short(a: &[u8], b: &[u8]) -> bool {
     } else {
         n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1])
     }
-}
-
-#[inline(always)]
-fn word8(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
-}
-
-#[inline(always)]
-fn word4(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 macro_rules! number {
@@ -456,7 +410,7 @@ impl<A: Datum, B: Datum> Datum for (A, B) {
 impl<A: Key, B: Key> Key for (A, B) {
     #[inline(always)]
     fn short(key: Self::Ref<'_>) -> Option<Short> {
-        key::written_short::<Self>(key)
+        written_short::<Self>(key)
     }
     #[inline(always)]
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {

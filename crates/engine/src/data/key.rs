@@ -4,11 +4,9 @@
 //! table, page or run a key lies. The engine's own types answer by themselves, because that is faster; of any other type
 //! only width and bytes are asked for, whatever its [`Key`] says.
 
-use crate::data::datum::{Datum, Key, SHORT_BYTES, Short};
+use crate::data::datum::{Datum, Key, with_written, written_equal, written_short};
 use crate::data::seed::Seed;
-
-/// Longer keys than this are written to the heap to be looked at.
-const NEAR_BYTES: usize = 64;
+use crate::data::short::{SHORT_BYTES, Short};
 
 /// The key in two words, if it has at most [`SHORT_BYTES`].
 #[inline(always)]
@@ -69,38 +67,4 @@ pub(crate) fn width<D: Datum>(value: D::Ref<'_>) -> usize {
         Some(width) => width,
         None => D::width(value),
     }
-}
-
-/// The first two words of what is written, if there is no more.
-#[inline(always)]
-pub(crate) fn written_short<D: Datum + ?Sized>(key: D::Ref<'_>) -> Option<Short> {
-    let bytes = D::WIDTH.unwrap_or_else(|| D::width(key));
-    (bytes <= SHORT_BYTES).then(|| {
-        let mut written = [0; SHORT_BYTES];
-        D::write(key, &mut written[..bytes]);
-        Short::padded(&written, bytes)
-    })
-}
-
-/// Whether the same is written for both.
-#[inline]
-pub(crate) fn written_equal<D: Datum + ?Sized>(a: D::Ref<'_>, b: D::Ref<'_>) -> bool {
-    match (written_short::<D>(a), written_short::<D>(b)) {
-        (Some(a), Some(b)) => a == b,
-        (None, None) => with_written::<D, _>(a, |a| with_written::<D, _>(b, |b| a == b)),
-        _ => false,
-    }
-}
-
-fn with_written<D: Datum + ?Sized, R>(value: D::Ref<'_>, look: impl FnOnce(&[u8]) -> R) -> R {
-    let bytes = D::WIDTH.unwrap_or_else(|| D::width(value));
-    let (mut near, mut far) = ([0; NEAR_BYTES], Vec::new());
-    let to = if bytes <= NEAR_BYTES {
-        &mut near[..bytes]
-    } else {
-        far.resize(bytes, 0);
-        &mut far[..]
-    };
-    D::write(value, to);
-    look(to)
 }

@@ -1,3 +1,4 @@
+pub(crate) mod short;
 pub(crate) mod seed;
 pub(crate) mod datum;
 pub(crate) mod key;

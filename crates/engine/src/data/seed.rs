@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 
-use crate::data::datum::{SHORT_BYTES, Short};
+use crate::data::short::{SHORT_BYTES, Short};
 
 /// What the hashes of a job begin with.
 #[derive(Clone, Debug)]

@@ -5,24 +5,22 @@
 //! [`Lane`] is both, because whoever waits for an empty page must keep draining its own inbound rings: that
 //! is why nobody waits for ever (ring/README).
 
-mod header;
-mod inbox;
-mod outbox;
-
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_page::PageMut;
 
 use crate::control::counters::{Count, Meter, Phase};
+use crate::control::job_is_over::JobIsOver;
 use crate::control::words::{COORDINATOR, Shared};
 use crate::data::contract::Contract;
+use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::seed::Seed;
-use crate::{Datum, Key, MapReduce, SHORT_BYTES, Short};
-pub(crate) use header::{HEADER_BYTES, Header, Kind};
-pub(crate) use inbox::{Inbox, give_back};
-use outbox::Open;
-pub(crate) use outbox::Outbox;
+use crate::data::short::{SHORT_BYTES, Short};
+use crate::exchange::header::Kind;
+use crate::exchange::inbox::Inbox;
+use crate::exchange::outbox::{Open, Outbox};
+use crate::program::map_reduce::MapReduce;
 
 /// Both ways, and the counters.
 pub(crate) struct Lane<'r, J: MapReduce> {
@@ -37,9 +35,6 @@ pub(crate) struct Lane<'r, J: MapReduce> {
     /// What all hashes begin with.
     pub seed: &'r Seed,
 }
-
-/// Unwinds a worker thread whose job is over before its map function has returned.
-pub(crate) struct JobIsOver;
 
 impl<'r, J: MapReduce> Lane<'r, J> {
     /// Writes a pair into the open page of `partition`, and sends the page when it is full.

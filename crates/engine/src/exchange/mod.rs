@@ -1,1 +1,4 @@
+pub(crate) mod header;
+pub(crate) mod outbox;
+pub(crate) mod inbox;
 pub(crate) mod lane;

@@ -8,6 +8,8 @@ pub(crate) mod records;
 pub(crate) mod split;
 pub(crate) mod tasks;
 pub(crate) mod reader;
+pub(crate) mod left_out;
+pub(crate) mod look;
 pub(crate) mod spool;
 pub(crate) mod walk;
 pub(crate) mod paths;

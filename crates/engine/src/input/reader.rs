@@ -9,7 +9,7 @@ use gristmill_os::clock::monotonic_ns;
 use rustix::fs::Advice;
 
 use crate::failure::Failure;
-use crate::input::quotes::State;
+use crate::input::quotes::{MARK, State};
 use crate::input::records::{Records, Scan};
 use crate::input::source::Content;
 use crate::input::split::{Rejected, Split};
@@ -53,6 +53,8 @@ impl Reader {
         let Range { start, end } = part.range;
         let chunk_bytes = match tasks.records {
             Records::Fixed(width) => self.chunk_bytes.next_multiple_of(width),
+            // A byte order mark is looked for in one piece.
+            Records::Csv(_) => self.chunk_bytes.max(MARK.len()),
             _ => self.chunk_bytes,
         };
         // A record begins here, or did before: the byte before the part says so, or the state of CSV.

@@ -1,22 +1,6 @@
 //! Where one record ends and the next begins.
 
-use crate::input::quotes::{MARK, State};
-
-/// How the fields of CSV are separated and enclosed: by single bytes, which differ and are no line ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Syntax {
-    /// What stands between two fields.
-    pub delimiter: u8,
-    /// What encloses a field that holds delimiters or line ends; two of them inside are one.
-    pub quote: u8,
-}
-
-impl Default for Syntax {
-    /// Commas and double quotes, as in RFC 4180.
-    fn default() -> Syntax {
-        Syntax { delimiter: b',', quote: b'"' }
-    }
-}
+use crate::input::quotes::{MARK, State, Syntax};
 
 /// Where one record ends and the next begins.
 #[derive(Clone, Copy, Debug)]

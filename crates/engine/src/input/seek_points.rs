@@ -19,7 +19,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::input::compression::Compression;
-use crate::input::source::UNKNOWN_BYTES;
+
+/// How much content a file has when nobody can say before it is decoded.
+pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
 
 /// Content between two cuts, at least: each costs a decoder. Tests cut small files.
 const CONTENT_BYTES_MIN: u64 = if cfg!(test) { 16 } else { 256 << 10 };

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::input::compression::{Compression, MAGIC_BYTES};
 use crate::input::decoder::{Decoder, Stored, decoder_bytes_max};
 use crate::input::memory::Memory;
-use crate::input::seek_points::{self, Cut};
+use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 
 /// One file of the input.
 #[derive(Clone, Debug)]
@@ -60,9 +60,6 @@ struct Stream {
     head: Vec<u8>,
     is_taken: AtomicBool,
 }
-
-/// How much content a file has when nobody can say before it is decoded.
-pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
 
 /// Until the input or the plan says what a source may take.
 const UNLIMITED: TaskMemory = TaskMemory { decoder: Memory::of(u64::MAX), unpack: Memory::of(u64::MAX) };

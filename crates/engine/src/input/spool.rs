@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::input::paths::{InputNews, Look};
+use crate::input::look::{InputNews, Look};
 
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 256 << 10;

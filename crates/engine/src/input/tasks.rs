@@ -5,14 +5,14 @@
 //! began before it and finishes the one that ends after it. Every record is therefore read by exactly one task,
 //! wherever the cuts fall.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::input::quotes::State;
+use crate::input::quotes::{MARK, State};
 use crate::input::records::Records;
-use crate::input::source::{Source, UNKNOWN_BYTES};
+use crate::input::seek_points::UNKNOWN_BYTES;
+use crate::input::source::Source;
 
 /// A range of the content of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,26 +36,16 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Cuts `sources` into tasks of about `split_bytes`: large files are cut, small ones are grouped. `quotes` has the
-    /// state of CSV before each place where a file of it is cut.
-    pub fn cut(
-        sources: Arc<[Source]>,
-        records: Records,
-        split_bytes: u64,
-        record_bytes_max: usize,
-        quotes: &HashMap<(usize, u64), State>,
-    ) -> Tasks {
+    /// Cuts `sources` into tasks of about `split_bytes`: large files are cut, small ones are grouped. The parts of CSV have no state
+    /// yet ([`quote_scan`](crate::survey::quote_scan)).
+    pub fn cut(sources: Arc<[Source]>, records: Records, split_bytes: u64, record_bytes_max: usize) -> Tasks {
         let (mut parts, mut tasks) = (Vec::<Part>::new(), Vec::new());
         let (mut first, mut gathered) = (0, 0);
         for (source, file) in sources.iter().enumerate() {
             let (mut start, mut stored) = (0, 0);
             for (end, stored_end) in ends(file, records, split_bytes) {
-                let state = if start == 0 {
-                    State::default()
-                } else {
-                    quotes.get(&(source, start)).copied().unwrap_or_default()
-                };
-                parts.push(Part { source, range: start..end, stored_bytes: stored_end - stored, state });
+                let stored_bytes = stored_end - stored;
+                parts.push(Part { source, range: start..end, stored_bytes, state: State::default() });
                 gathered += stored_end - stored;
                 (start, stored) = (end, stored_end);
                 if gathered >= split_bytes {
@@ -76,6 +66,15 @@ impl Tasks {
 
     pub fn parts(&self, task: usize) -> &[Part] {
         &self.parts[self.tasks[task].clone()]
+    }
+
+    /// The parts of all tasks, in the order of the input.
+    pub fn all_parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    pub fn all_parts_mut(&mut self) -> &mut [Part] {
+        &mut self.parts
     }
 
     /// Bytes of the files that this task reads.
@@ -127,6 +126,8 @@ fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
         (None, _) => {
             let step = match records {
                 Records::Fixed(width) => split_bytes.next_multiple_of(width as u64),
+                // A byte order mark is looked for in one piece.
+                Records::Csv(_) => split_bytes.max(MARK.len() as u64),
                 _ => split_bytes,
             };
             let count = content_bytes.div_ceil(step);
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn many_small_files_are_one_task_and_a_large_file_is_many() {
         let source = |bytes| Source::plain(PathBuf::from("x"), PathBuf::from("x"), bytes);
-        let cut = |sources: Vec<Source>| Tasks::cut(sources.into(), Records::Lines, 100, 1, &HashMap::new());
+        let cut = |sources: Vec<Source>| Tasks::cut(sources.into(), Records::Lines, 100, 1);
         let small = cut(vec![source(10), source(0), source(10)]);
         assert_eq!((small.len(), small.parts(0).len()), (1, 2));
         assert_eq!(cut(vec![source(1000)]).len(), 10);

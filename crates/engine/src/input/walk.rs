@@ -10,7 +10,6 @@
 //! file. What is left out is counted, and said.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
@@ -22,113 +21,11 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::input::left_out::{LeftOut, Tallies};
+use crate::input::look::{BadFile, Entry, Look, in_proc};
 use crate::input::memory::Memory;
-use crate::input::paths::{BadFile, Entry, InputNews, Look, in_proc};
 use crate::input::source::{Source, TaskMemory};
 use crate::input::spool;
-
-/// Why a path was not read. None of these is an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LeftOut {
-    /// Its name begins with a dot, and it lies below a directory.
-    Hidden,
-    /// It is a symbolic link below a directory.
-    Link,
-    /// It is a symbolic link to a directory in which it lies.
-    Loop,
-    /// It is a FIFO, a socket or a device, and was not named but found.
-    Special,
-    /// Another path has led to it before.
-    Again,
-    /// It was found below a directory, and the program does not read files of its kind ([`Verdict::OtherKind`]).
-    ///
-    /// [`Verdict::OtherKind`]: crate::Verdict::OtherKind
-    OtherKind,
-}
-
-const REASONS: [LeftOut; 6] =
-    [LeftOut::Hidden, LeftOut::Link, LeftOut::Loop, LeftOut::Special, LeftOut::Again, LeftOut::OtherKind];
-
-impl LeftOut {
-    /// What are left out, one of them and several, and what happened to them.
-    fn words(self) -> [&'static str; 4] {
-        match self {
-            LeftOut::Hidden => ["hidden name", "hidden names", "was left out", "were left out"],
-            LeftOut::Link => ["symbolic link", "symbolic links", "was not followed", "were not followed"],
-            LeftOut::Loop => [
-                "symbolic link",
-                "symbolic links",
-                "leads back to a directory above it and was not followed",
-                "lead back to a directory above them and were not followed",
-            ],
-            LeftOut::Special => {
-                ["FIFO, socket or device", "FIFOs, sockets or devices", "was left out", "were left out"]
-            }
-            LeftOut::Again => [
-                "path",
-                "paths",
-                "was skipped because its file had been found before",
-                "were skipped because their files had been found before",
-            ],
-            LeftOut::OtherKind => ["file of another kind", "files of another kind", "was left out", "were left out"],
-        }
-    }
-}
-
-/// How many paths were left out for one reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally {
-    /// The reason.
-    pub why: LeftOut,
-    /// How many.
-    pub count: u64,
-    /// The first of them.
-    pub first: PathBuf,
-}
-
-impl fmt::Display for Tally {
-    /// `3 symbolic links were not followed, the first of them a/b`
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [one, several, was, were] = self.why.words();
-        match self.count {
-            1 => write!(to, "1 {one} {was}: {}", self.first.display()),
-            count => write!(to, "{count} {several} {were}, the first of them {}", self.first.display()),
-        }
-    }
-}
-
-/// What was left out so far.
-#[derive(Default)]
-pub(crate) struct Tallies(Vec<Tally>);
-
-impl Tallies {
-    pub fn add(&mut self, why: LeftOut, path: &Path) {
-        match self.0.iter_mut().find(|tally| tally.why == why) {
-            Some(tally) => tally.count += 1,
-            None => self.0.push(Tally { why, count: 1, first: path.to_owned() }),
-        }
-    }
-
-    pub fn has(&self, why: LeftOut) -> bool {
-        self.0.iter().any(|tally| tally.why == why)
-    }
-
-    /// Tells of it, reason by reason.
-    pub fn tell(&self, look: &Look) {
-        // That hidden names are left out is the rule everywhere.
-        for why in REASONS.into_iter().filter(|why| *why != LeftOut::Hidden) {
-            if let Some(tally) = self.0.iter().find(|tally| tally.why == why) {
-                look.news.tell(&InputNews::LeftOut(tally));
-            }
-        }
-    }
-
-    /// The same in one sentence.
-    pub fn sentence(&self) -> String {
-        self.0.iter().map(Tally::to_string).collect::<Vec<_>>().join("; ")
-    }
-}
 
 /// How a path has come up.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,11 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::ControlFlow;
 
 use gristmill_os::process::threads_in_this_process;
 
+use crate::coordinator::{self, Request};
 use crate::data::datum::Bytes;
 use crate::error::{Asked, Error, Result};
 use crate::input::memory::{Memory, is_limit};
@@ -15,8 +17,7 @@ use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::split::Split;
-use crate::job::builder::Job;
-use crate::plan::settings::Isolation;
+use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
 
 /// Says of each file what is wrong with it, if anything is. Its input are the numbers of the files.
@@ -98,18 +99,23 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
         let isolation = if threads > 1 { Isolation::Thread } else { Isolation::Process };
         // As few tasks as keep all workers busy, and no more than that.
         let split_bytes = 4 * (numbers.len() as u64).div_ceil(4096);
-        let mut job = Job::new(self, input).records(Records::Fixed(4)).split_bytes(split_bytes).sample(false);
-        if let Some(bytes) = memory_bytes {
-            job = job.memory(bytes);
-        }
-        // A file that crashes the check is a record that is set aside.
-        let aside = numbers.len().min(1_000_000) as u32;
-        let (said, summary) = job.workers(workers).isolation(isolation).skip_bad_records(aside).run()?;
+        let settings = Settings {
+            isolation,
+            records: Records::Fixed(4),
+            split_bytes: Some(split_bytes),
+            sample: false,
+            memory_bytes,
+            workers: Some(workers),
+            // A file that crashes the check is a record that is set aside.
+            skip_bad_records: numbers.len().min(1_000_000) as u32,
+            ..Settings::default()
+        };
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
-        for (key, what) in said.iter() {
+        let summary = coordinator::run(Request::new(self, settings), || input.find(), |key, what| {
             let place = if key % 2 == 0 { &mut found.bad } else { &mut found.too_large };
             place.insert((key / 2) as u32, String::from_utf8_lossy(what).into_owned());
-        }
+            ControlFlow::Continue(())
+        })?;
         found.bad.extend(summary.bad_records.iter().map(|record| {
             let number = numbers[(record.offset / 4) as usize];
             let error = Error::Unfit { path: self.sources[number as usize].name.clone(), why: record.cause.clone() };

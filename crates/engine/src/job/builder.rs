@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::coordinator;
+use crate::control::progress::Progress;
+use crate::coordinator::{self, Request};
 use crate::data::datum::Datum;
 use crate::data::order::Order;
 use crate::error::Result;
@@ -16,30 +17,11 @@ use crate::output::outcome::{Outcome, Output, Summary};
 use crate::output::parts::{Part, Row, Target, Writing};
 use crate::plan::explain::Choice;
 use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Settings};
-use crate::program::map_reduce::{MapReduce, Reduce};
-use crate::shared_output::array::{Plain, Scope, SharedOutput};
+use crate::program::map_reduce::MapReduce;
+use crate::shared_output::array::{Plain, SharedOutput};
 use crate::spill::values::Values;
 use crate::steps::step::{Next, Step};
 use crate::testing::kill_points::Moment;
-
-/// What a run looks like at one moment.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Bytes of input in committed tasks of this step.
-    pub done_bytes: u64,
-    /// Bytes of input of this step in all.
-    pub total_bytes: u64,
-    /// Workers alive.
-    pub workers: usize,
-    /// Workers that died.
-    pub deaths: usize,
-    /// The step of an iterated job, from 0.
-    pub step: u32,
-    /// 0, and one more for each time that the input of the step is mapped again because reduce state was lost.
-    pub round: u32,
-    /// Everything is mapped and the result is being made.
-    pub finishing: bool,
-}
 
 /// A MapReduce job.
 ///
@@ -70,39 +52,31 @@ pub struct Progress {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Job<'j, J: MapReduce> {
-    pub(crate) program: &'j J,
-    pub(crate) input: Input,
-    pub(crate) settings: Settings,
-    pub(crate) reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
-    pub(crate) progress: Option<Box<dyn FnMut(Progress) + 'j>>,
-    pub(crate) on_news: Option<Box<dyn FnMut(&str) + 'j>>,
-    pub(crate) outputs: Vec<&'j Scope>,
-    pub(crate) on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
+    input: Input,
+    request: Request<'j, J>,
 }
 
 impl<'j, J: MapReduce> Job<'j, J> {
     /// A job that reads lines, with as many workers as the process may use processors.
     pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
-        let settings = Settings::default();
-        let (reduce, progress, on_news, on_plan) = (None, None, None, None);
-        Job { program, input, settings, reduce, progress, on_news, outputs: Vec::new(), on_plan }
+        Job { input, request: Request::new(program, Settings::default()) }
     }
 
     /// Workers that both map and reduce.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.settings.workers = Some(workers);
+        self.request.settings.workers = Some(workers);
         self
     }
 
     /// Separate workers for map: a crash in map then never loses what reduce has gathered.
     pub fn map_workers(mut self, workers: usize) -> Self {
-        self.settings.map_workers = Some(workers);
+        self.request.settings.map_workers = Some(workers);
         self
     }
 
     /// Separate workers for reduce.
     pub fn reduce_workers(mut self, workers: usize) -> Self {
-        self.settings.reduce_workers = Some(workers);
+        self.request.settings.reduce_workers = Some(workers);
         self
     }
 
@@ -143,31 +117,31 @@ impl<'j, J: MapReduce> Job<'j, J> {
         ) + Sync
         + 'j,
     ) -> Self {
-        self.reduce = Some(Box::new(reduce));
+        self.request.reduce = Some(Box::new(reduce));
         self
     }
 
     /// Processes or threads.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
-        self.settings.isolation = isolation;
+        self.request.settings.isolation = isolation;
         self
     }
 
     /// Pipelined, or with a barrier between map and reduce.
     pub fn exchange(mut self, exchange: Exchange) -> Self {
-        self.settings.exchange = exchange;
+        self.request.settings.exchange = exchange;
         self
     }
 
     /// The map-side buffer.
     pub fn buffer(mut self, buffer: Buffer) -> Self {
-        self.settings.buffer = buffer;
+        self.request.settings.buffer = buffer;
         self
     }
 
     /// Where values are combined.
     pub fn combine(mut self, combine: Combining) -> Self {
-        self.settings.combine = combine;
+        self.request.settings.combine = combine;
         self
     }
 
@@ -196,69 +170,69 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # Ok::<(), gristmill::Error>(())
     /// ```
     pub fn combine_after(mut self, values: u32) -> Self {
-        self.settings.combine_after = Some(values);
+        self.request.settings.combine_after = Some(values);
         self
     }
 
     /// Where the memory of pages comes from.
     pub fn pages(mut self, pages: PagePolicy) -> Self {
-        self.settings.pages = pages;
+        self.request.settings.pages = pages;
         self
     }
 
     /// Size of a page in bytes, a multiple of 4096.
     pub fn page_bytes(mut self, bytes: usize) -> Self {
-        self.settings.page_bytes = Some(bytes);
+        self.request.settings.page_bytes = Some(bytes);
         self
     }
 
     /// Input bytes of one map task, about.
     pub fn split_bytes(mut self, bytes: u64) -> Self {
-        self.settings.split_bytes = Some(bytes);
+        self.request.settings.split_bytes = Some(bytes);
         self
     }
 
     /// Input bytes that the map function sees at once, about. 256 KiB by default.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.settings.chunk_bytes = Some(bytes);
+        self.request.settings.chunk_bytes = Some(bytes);
         self
     }
 
     /// The order of the result.
     pub fn order(mut self, order: Order) -> Self {
-        self.settings.order = order;
+        self.request.settings.order = order;
         self
     }
 
     /// Only the `k` pairs with the greatest values.
     pub fn top(mut self, k: usize) -> Self {
-        self.settings.order = Order::ByValueDescending;
-        self.settings.limit = k;
+        self.request.settings.order = Order::ByValueDescending;
+        self.request.settings.limit = k;
         self
     }
 
     /// Where records end.
     pub fn records(mut self, records: Records) -> Self {
-        self.settings.records = records;
+        self.request.settings.records = records;
         self
     }
 
     /// The longest record in bytes; a longer one is an error that names its place. 64 MiB by default.
     pub fn record_bytes_max(mut self, bytes: usize) -> Self {
-        self.settings.record_bytes_max = bytes;
+        self.request.settings.record_bytes_max = bytes;
         self
     }
 
     /// How often a task that failed is tried again, and a partition that failed when it was combined or reduced. 2 by
     /// default. Where a worker died of a task, the next attempts go record by record, so that the error can name the record that fails.
     pub fn retries(mut self, retries: u32) -> Self {
-        self.settings.retries = retries;
+        self.request.settings.retries = retries;
         self
     }
 
     /// How many workers may die in the whole job; by default as many as there are spare places for, at least 32.
     pub fn max_failures(mut self, failures: u32) -> Self {
-        self.settings.max_failures = Some(failures);
+        self.request.settings.max_failures = Some(failures);
         self
     }
 
@@ -293,14 +267,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # Ok::<(), gristmill::Error>(())
     /// ```
     pub fn skip_bad_records(mut self, records: u32) -> Self {
-        self.settings.skip_bad_records = records;
+        self.request.settings.skip_bad_records = records;
         self
     }
 
     /// Ends a worker whose task takes longer than this; the task counts as failed. Outside of its tasks, a worker is ended that
     /// stands still for this long, because it was stopped or waits for something that never comes.
     pub fn task_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.task_timeout = Some(timeout);
+        self.request.settings.task_timeout = Some(timeout);
         self
     }
 
@@ -339,28 +313,29 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn checkpoint(mut self, dir: impl Into<PathBuf>, program: &str, every: Duration) -> Self {
-        self.settings.checkpoint = Some(CheckpointSettings { dir: dir.into(), program: program.to_owned(), every });
+        self.request.settings.checkpoint =
+            Some(CheckpointSettings { dir: dir.into(), program: program.to_owned(), every });
         self
     }
 
     /// How many workers map at the same time; by default as many as there are processors. Raise it when the
     /// map function waits for something else than the processor.
     pub fn mapping_at_once(mut self, workers: usize) -> Self {
-        self.settings.mapping_at_once = Some(workers);
+        self.request.settings.mapping_at_once = Some(workers);
         self
     }
 
     /// What the pairs of two steps in a row may take in the region, for [`Job::iterate`]; by default half of what
     /// [`Job::memory`] leaves beside pages and tables, or half of the memory that is available. It is address space until it is used.
     pub fn keep_bytes(mut self, bytes: u64) -> Self {
-        self.settings.keep_bytes = Some(bytes);
+        self.request.settings.keep_bytes = Some(bytes);
         self
     }
 
     /// The map function (or, of pairs, [`MapReduce::map_pairs`]) writes into this array; see [`SharedOutput`]. A job may write
     /// several.
     pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
-        self.outputs.push(output.scope());
+        self.request.outputs.push(output.scope());
         self
     }
 
@@ -372,21 +347,21 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// tells of its own ([`Job::holds`], [`MapReduce::UNPACKS`]); not what the map function and the receiver of the
     /// result allocate otherwise. One pair, and one record, must fit.
     pub fn memory(mut self, bytes: usize) -> Self {
-        self.settings.memory_bytes = Some(bytes);
+        self.request.settings.memory_bytes = Some(bytes);
         self
     }
 
     /// Memory that the program holds for the whole job, such as a matrix that its map function reads: it is taken out of
     /// [`Job::memory`].
     pub fn holds(mut self, bytes: usize) -> Self {
-        self.settings.held_bytes = bytes;
+        self.request.settings.held_bytes = bytes;
         self
     }
 
     /// Memory that the program will hold beside that, while the job runs or for its result. If there is not so much, the job
     /// does not start.
     pub fn will_hold(mut self, bytes: usize) -> Self {
-        self.settings.will_hold_bytes = bytes;
+        self.request.settings.will_hold_bytes = bytes;
         self
     }
 
@@ -415,7 +390,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn spill_dirs<P: Into<PathBuf>>(mut self, dirs: impl IntoIterator<Item = P>) -> Self {
-        self.settings.spill_dirs = dirs.into_iter().map(Into::into).collect();
+        self.request.settings.spill_dirs = dirs.into_iter().map(Into::into).collect();
         self
     }
 
@@ -425,20 +400,20 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ascending order: this takes more memory, as [`Combining::Map`] does, and the time to sort all pairs by key: twice
     /// the time where keys hardly meet within a task.
     pub fn deterministic(mut self, deterministic: bool) -> Self {
-        self.settings.deterministic = deterministic;
+        self.request.settings.deterministic = deterministic;
         self
     }
 
     /// Calls `progress` about ten times a second while the job runs.
     pub fn on_progress(mut self, progress: impl FnMut(Progress) + 'j) -> Self {
-        self.progress = Some(Box::new(progress));
+        self.request.progress = Some(Box::new(progress));
         self
     }
 
     /// Calls `on_news` with a sentence when something has happened that a user may want to know while the job goes on: a
     /// worker died (of which attempt at a task) and is replaced, or a job is continued that had a checkpoint.
     pub fn on_news(mut self, on_news: impl FnMut(&str) + 'j) -> Self {
-        self.on_news = Some(Box::new(on_news));
+        self.request.on_news = Some(Box::new(on_news));
         self
     }
 
@@ -446,7 +421,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// then knows how long a byte takes and what it becomes. True by default; false for a map function that must
     /// not meet a record once more. Small inputs, and jobs whose workers are threads, are planned without.
     pub fn sample(mut self, sample: bool) -> Self {
-        self.settings.sample = sample;
+        self.request.settings.sample = sample;
         self
     }
 
@@ -472,7 +447,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # Ok::<(), gristmill::Error>(())
     /// ```
     pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + 'j) -> Self {
-        self.on_plan = Some(Box::new(on_plan));
+        self.request.on_plan = Some(Box::new(on_plan));
         self
     }
 
@@ -480,14 +455,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// comes to `moment` for the `nth` time; both count from 1.
     #[doc(hidden)]
     pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.settings.fates.push((worker, moment, nth, Signal::KILL));
+        self.request.settings.fates.push((worker, moment, nth, Signal::KILL));
         self
     }
 
     /// The same for a worker that stops itself, as SIGSTOP from outside would.
     #[doc(hidden)]
     pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.settings.fates.push((worker, moment, nth, Signal::STOP));
+        self.request.settings.fates.push((worker, moment, nth, Signal::STOP));
         self
     }
 
@@ -525,7 +500,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self,
         visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
-        coordinator::run(self, visit)
+        coordinator::run(self.request, || self.input.open(), visit)
     }
 
     /// Runs the job and lets its reducers write the result, in the order of keys and all at the same time: each has ranges of
@@ -577,7 +552,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
         target: Target<'t>,
         row: &'t dyn Row<J::Key, J::Value>,
     ) -> Result<(Vec<Part>, Summary)> {
-        coordinator::write(self, Writing { path, target, row })
+        coordinator::write(self.request, || self.input.open(), Writing { path, target, row })
     }
 
     /// Runs the job in steps, with the same workers: what one step reduces stays in the region, partition by partition.
@@ -627,6 +602,6 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// As [`Job::run`]; and when the pairs of two steps together are larger than [`Job::keep_bytes`], or those of
     /// one, while they are gathered, than the memory leaves to reducers.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
-        coordinator::iterate(self, state, control)
+        coordinator::iterate(self.request, || self.input.open(), state, control)
     }
 }

@@ -1,4 +1,5 @@
 pub(crate) mod settings;
+pub(crate) mod mode;
 pub(crate) mod sample;
 pub(crate) mod budget;
 pub(crate) mod job_plan;

@@ -38,8 +38,8 @@ use gristmill_os::{Original, PrivateView};
 use gristmill_page::Master;
 use gristmill_ring::Latch;
 
-use crate::Short;
 use crate::data::seed::Seed;
+use crate::data::short::Short;
 use crate::error::{Asked, Error, Result};
 use crate::shared_output::diff::{Clash, merge};
 

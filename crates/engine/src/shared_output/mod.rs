@@ -1,2 +1,2 @@
-pub(crate) mod array;
 pub(crate) mod diff;
+pub(crate) mod array;

@@ -1,2 +1,2 @@
-pub(crate) mod step;
 pub(crate) mod shelf_writer;
+pub(crate) mod step;

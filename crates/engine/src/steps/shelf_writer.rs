@@ -10,7 +10,7 @@
 
 use gristmill_page::{Extent, Piece, Shelf, Shelver};
 
-use crate::control::words::Kept;
+use crate::control::steps::Kept;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::key;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use gristmill_page::Shelf;
 
-use crate::control::words::Kept;
+use crate::control::steps::Kept;
 use crate::control::words::Shared;
 use crate::data::datum::Datum;
 use crate::data::entry;

@@ -6,7 +6,7 @@
 //!
 //! Measured: 0.3 ms of CPU time for the fork, the child and the count, which is why inputs below [`WORTH_BYTES`] are planned without.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> 
         Records::Csv(_) => u64::MAX,
         _ => input_bytes.div_ceil(pieces),
     };
-    Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max, &HashMap::new())
+    Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max)
 }
 
 /// Shows `map` the first chunk of a task.

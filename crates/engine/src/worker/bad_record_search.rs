@@ -20,16 +20,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 
-use crate::control::words::{Found, Place, SetAside};
+use crate::control::bad_records::{Found, SetAside};
+use crate::control::job_is_over::JobIsOver;
+use crate::control::place::Place;
 use crate::data::contract::Contract;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
-use crate::exchange::lane::JobIsOver;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
 use crate::input::split::{Rejected, Split};
 use crate::program::map_reduce::{Emit, MapReduce};
-use crate::worker::main_loop::Work;
+use crate::worker::work::Work;
 
 /// Maps a task, with care where that is needed.
 pub(crate) struct Narrow<'w, J: MapReduce> {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::control::counters::{Count, Phase};
-use crate::control::words::Given;
+use crate::control::result_parts::Given;
 use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::Failure;
@@ -11,7 +11,8 @@ use crate::output::parts::Written;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::delivery::Delivery;
 use crate::testing::kill_points::Moment;
-use crate::worker::main_loop::{Work, reduced};
+use crate::worker::gathered::reduced;
+use crate::worker::work::Work;
 
 /// Sorts what this worker has reduced and sends it to the coordinator, or writes it.
 pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Result<(), Failure> {

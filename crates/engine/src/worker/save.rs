@@ -23,7 +23,8 @@ use crate::spill::merge::Merge;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::{Extent, Spill};
 use crate::testing::kill_points::Moment;
-use crate::worker::main_loop::{Work, reduced};
+use crate::worker::gathered::reduced;
+use crate::worker::work::Work;
 
 /// Which reducer `slot` is: its number is that of its first partition.
 fn number_of<J: MapReduce>(work: &Work<'_, J>, slot: usize) -> usize {

@@ -1,14 +1,14 @@
 //! Files that are nearly right, made from a number: whatever stands in them, reading them ends, with records or with an
 //! error. `ci/fuzz.sh` tries a million of each kind; a failure names the number of its case.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::tests::{KINDS, expected, read, source, states};
+use super::tests::{KINDS, expected, read, source};
 use super::*;
-use crate::input::records::Syntax;
+use crate::input::quotes::Syntax;
 use crate::nearly::{bytes, fuzz, mutate};
 use crate::pack::{COMPRESSED, Packing};
+use crate::survey::quote_scan::scan_quotes;
 
 #[test]
 fn any_bytes_are_cut_into_the_sequential_records() {
@@ -17,8 +17,7 @@ fn any_bytes_are_cut_into_the_sequential_records() {
         content.truncate(content.len() / 3 * 3);
         let records = *random.choice(&KINDS).expect("some");
         let (split_bytes, chunk_bytes) = (random.u64(1..60), random.usize(1..60));
-        let states = states(&content, records);
-        let found = read(Packing::Plain, &content, records, split_bytes, chunk_bytes, states);
+        let found = read(Packing::Plain, &content, records, split_bytes, chunk_bytes);
         assert_eq!(found.expect("read"), expected(&content, records));
     });
 }
@@ -38,11 +37,10 @@ fn any_csv_has_the_rows_that_the_csv_crate_finds_in_one_piece() {
         content.extend(bytes(random, b"ab\"\"\n\r,", 100));
         let (mut sequential, mut found) = (Vec::new(), Vec::new());
         rows(&content, &mut sequential);
-        let states = states(&content, Records::Csv(Syntax::default()));
         let (source, _file) = source(Packing::Plain, &content).expect("plain");
-        let tasks = Tasks::cut([source].into(), Records::Csv(Syntax::default()), random.u64(3..60), 1 << 20, &states);
-        // The mark in front of the text is looked for in one piece; no split and no chunk is as small as that.
-        let mut reader = Reader::new(random.usize(3..60));
+        let mut tasks = Tasks::cut([source].into(), Records::Csv(Syntax::default()), random.u64(1..60), 1 << 20);
+        scan_quotes(&mut tasks, Syntax::default(), 2).expect("plain");
+        let mut reader = Reader::new(random.usize(1..60));
         for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {
             reader.for_each_chunk(&tasks, part, |split| rows(split.bytes(), &mut found)).expect("read");
         }
@@ -63,7 +61,7 @@ fn any_compressed_file_is_read_or_refused() {
         let (packing, whole) = random.choice(&*FILES).expect("some");
         let mut file = whole.clone();
         mutate(random, &mut file);
-        let found = read(*packing, &file, Records::Lines, random.u64(1..200), random.usize(1..500), HashMap::new());
+        let found = read(*packing, &file, Records::Lines, random.u64(1..200), random.usize(1..500));
         if file == *whole {
             assert_eq!(found.expect("whole"), expected(&CONTENT, Records::Lines));
         }

@@ -2,17 +2,16 @@
 
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, memfd_create};
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use super::*;
-use crate::input::quotes::MARK;
-use crate::input::records::Syntax;
+use crate::input::quotes::Syntax;
 use crate::input::source::Source;
 use crate::pack::{COMPRESSED, Packing};
+use crate::survey::quote_scan::scan_quotes;
 
 /// A file in memory, which is there as long as the second part of the answer is.
 pub(super) fn source(packing: Packing, bytes: &[u8]) -> crate::error::Result<(Source, File)> {
@@ -30,10 +29,12 @@ pub(super) fn read(
     records: Records,
     split_bytes: u64,
     chunk_bytes: usize,
-    states: HashMap<(usize, u64), State>,
 ) -> Result<Vec<Vec<u8>>, String> {
     let (source, _file) = source(packing, file).map_err(|error| error.to_string())?;
-    let tasks = Tasks::cut([source].into(), records, split_bytes, 1 << 20, &states);
+    let mut tasks = Tasks::cut([source].into(), records, split_bytes, 1 << 20);
+    if let Records::Csv(syntax) = records {
+        scan_quotes(&mut tasks, syntax, 2).map_err(|error| error.to_string())?;
+    }
     let mut reader = Reader::new(chunk_bytes);
     let mut found = Vec::new();
     // The last task first: none depends on the one before.
@@ -75,21 +76,6 @@ pub(super) fn expected(content: &[u8], records: Records) -> Vec<Vec<u8>> {
     pieces.into_iter().map(|piece| records.without_end(piece).to_vec()).collect()
 }
 
-/// The states of CSV wherever a file may be cut.
-pub(super) fn states(content: &[u8], records: Records) -> HashMap<(usize, u64), State> {
-    let Records::Csv(syntax) = records else { return HashMap::new() };
-    let state_at = |at: usize| {
-        let before = &content[..at];
-        let (mut state, rest) = match before.strip_prefix(MARK) {
-            Some(rest) => (State::Field, rest),
-            None => (State::Record, before),
-        };
-        state.last_end(rest, syntax);
-        state
-    };
-    (0..content.len()).map(|at| ((0, at as u64), state_at(at))).collect()
-}
-
 pub(super) const KINDS: [Records; 6] = [
     Records::Lines,
     Records::EndedBy(b'a'),
@@ -115,8 +101,7 @@ proptest! {
         for packing in PACKINGS {
             let file = packing.pack(&content, member_bytes);
             for records in KINDS {
-                let states = states(&content, records);
-                let found = read(packing, &file, records, split_bytes, chunk_bytes, states).expect("read");
+                let found = read(packing, &file, records, split_bytes, chunk_bytes).expect("read");
                 prop_assert_eq!(found, expected(&content, records), "{:?} {:?}", packing, records);
             }
         }
@@ -128,14 +113,14 @@ fn a_file_of_fixed_records_ends_with_a_whole_one() {
     for packing in PACKINGS {
         for chunk_bytes in [1, 8, 9, 100] {
             let file = packing.pack(b"aaabbbcc", 5);
-            let failure = read(packing, &file, Records::Fixed(3), 4, chunk_bytes, HashMap::new()).expect_err("cut");
+            let failure = read(packing, &file, Records::Fixed(3), 4, chunk_bytes).expect_err("cut");
             assert_eq!(failure, "RecordCut { source: 0, offset: 6 }", "{packing:?}");
         }
     }
 }
 
 fn lines(packing: Packing, file: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-    read(packing, file, Records::Lines, 100, 64, HashMap::new())
+    read(packing, file, Records::Lines, 100, 64)
 }
 
 /// Text that does not compress to nothing.
@@ -229,7 +214,7 @@ fn formats_that_say_where_are_cut() {
     for packing in PACKINGS {
         let file = packing.pack(&content, 333);
         let (source, _file) = source(packing, &file).expect("recognised");
-        let tasks = Tasks::cut([source].into(), Records::Lines, 1, 1, &HashMap::new()).len();
+        let tasks = Tasks::cut([source].into(), Records::Lines, 1, 1).len();
         let is_cut = matches!(packing, Packing::Plain | Packing::Bgzip | Packing::SeekableZstd);
         assert_eq!(tasks > 10, is_cut, "{packing:?}: {tasks} tasks");
     }

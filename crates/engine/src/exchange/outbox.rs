@@ -2,9 +2,9 @@
 
 use gristmill_page::{PageMut, Sender, prefetch_to_write};
 
-use super::header::{HEADER_BYTES, Header, Kind};
 use crate::control::counters::{Count, Meter};
 use crate::control::words::{COORDINATOR, Shared};
+use crate::exchange::header::{HEADER_BYTES, Header, Kind};
 use crate::testing::kill_points::{Fate, Moment};
 
 /// How far ahead of what is written a page's lines are asked for: two lines.

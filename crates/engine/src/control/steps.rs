@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_page::Piece;
 
-use super::{Job, PIECE_WORDS, Shared, Slot, word_of};
+use crate::control::words::{Job, PIECE_WORDS, Shared, Slot, word_of};
 
 /// Where in the words of a partition the step stands in which it was kept, and what was kept.
 const KEPT_IN: usize = 2;

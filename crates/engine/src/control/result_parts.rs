@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Shared;
+use crate::control::words::Shared;
 
 const PAIRS: usize = 2;
 const BYTES: usize = 3;

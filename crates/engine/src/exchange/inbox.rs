@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use gristmill_page::{PageRef, Receiver};
 
-use super::JobIsOver;
-use super::header::{HEADER_BYTES, Header, Kind};
 use crate::control::counters::{Count, Meter, Phase};
-use crate::control::words::{Given, Reducing, Shared};
+use crate::control::job_is_over::JobIsOver;
+use crate::control::result_parts::Given;
+use crate::control::words::{Reducing, Shared};
+use crate::exchange::header::{HEADER_BYTES, Header, Kind};
 use crate::failure::Failure;
 use crate::output::parts::Written;
 use crate::plan::job_plan::Plan;

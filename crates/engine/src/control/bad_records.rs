@@ -13,33 +13,14 @@
 //! sleeps until the coordinator has read.
 
 use std::collections::BTreeSet;
-use std::io::{self, PipeReader, PipeWriter};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::{Job, SET_ASIDE_WORDS, Shared, Slot, cut_message};
-
-/// A record or a chunk: in which source, from which byte of its content on, and its bytes, what ends it included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub source: usize,
-    pub offset: u64,
-    pub bytes: u64,
-}
-
-impl Place {
-    pub fn range(self) -> Range<u64> {
-        self.offset..self.offset + self.bytes
-    }
-
-    /// True when the two have a byte in common.
-    pub fn meets(self, other: Place) -> bool {
-        self.source == other.source && self.offset < other.range().end && other.offset < self.range().end
-    }
-}
+use crate::control::place::Place;
+use crate::control::words::{Job, SET_ASIDE_WORDS, Shared, Slot, cut_message};
 
 /// Bytes that a batch has at most: so many a pipe takes at once or not at all.
 const BATCH_BYTES: usize = 4096;
@@ -86,21 +67,6 @@ impl Found {
                 Err(error) => panic!("telling of bad records: {error}"),
             }
         }
-    }
-}
-
-/// The pipe by which workers tell.
-pub(super) struct Telling {
-    from: PipeReader,
-    to: PipeWriter,
-}
-
-impl Telling {
-    pub fn new() -> io::Result<Telling> {
-        let (from, to) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&from, true)?;
-        rustix::io::ioctl_fionbio(&to, true)?;
-        Ok(Telling { from, to })
     }
 }
 

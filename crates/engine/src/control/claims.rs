@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Job, Shared};
+use crate::control::words::{Job, Shared};
 
 /// A claim on a task: which worker took it in which epoch of its own, in which round of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,11 +96,15 @@ impl Shared<'_> {
         self.drawable(self.job(Job::NextTask).load(Ordering::Relaxed), round).is_some()
     }
 
+    /// True when [`Shared::claim_put_back`] may find something; tasks that nobody has drawn count too.
+    pub fn has_returned_task(&self, round: u32) -> bool {
+        self.job(Job::PutBack).load(Ordering::Acquire) != 0
+            && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
+    }
+
     /// True when one of the two claims may find something.
     pub fn has_free_task(&self, round: u32) -> bool {
-        self.has_new_task(round)
-            || self.job(Job::PutBack).load(Ordering::Acquire) != 0
-                && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
+        self.has_new_task(round) || self.has_returned_task(round)
     }
 
     pub fn claim_of(&self, task: usize) -> Claim {

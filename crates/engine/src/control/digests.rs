@@ -12,7 +12,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{DIGEST_WORDS, Job, Shared};
+use crate::control::words::{DIGEST_WORDS, Job, Shared};
 use crate::data::digest::Digest;
 
 impl Shared<'_> {

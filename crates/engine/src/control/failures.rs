@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Shared, Slot};
+use crate::control::words::{Shared, Slot};
 use crate::failure::{FAILURE_WORDS, Failure};
 
 impl Shared<'_> {

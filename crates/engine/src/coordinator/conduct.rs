@@ -1,0 +1,110 @@
+//! A whole job without steps: from the first worker to the last pair of the result.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use crate::checkpoint::log::Checkpoint;
+use crate::control::result_parts::Given;
+use crate::control::words::COORDINATOR;
+use crate::coordinator::results::{Arrangement, Results};
+use crate::coordinator::saved_stages::Stages;
+use crate::coordinator::state::Coordinator;
+use crate::data::datum::Datum;
+use crate::data::order::Order;
+use crate::error::Result;
+use crate::output::parts::Part;
+use crate::program::map_reduce::MapReduce;
+use crate::program::ranges::Ranges;
+use crate::worker::work::Work;
+
+impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+    /// The whole job; returns the number of pairs and when all workers had been started.
+    pub(super) fn conduct(
+        &mut self,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> Result<(u64, u64)> {
+        let Work { plan, shared, settings, reduce, .. } = *self.work;
+        let started_ns = self.start_all()?;
+        self.conduct_stages()?;
+        let (_, receiver) = shared.pages.claim(COORDINATOR);
+        // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
+        let mut results = Results::<J>::new(shared, receiver, plan, settings);
+        let arrangement = match (self.work.ranges, settings.order) {
+            (Some(_), _) => Arrangement::Ranges(plan.partitions),
+            (None, Order::Unordered) => Arrangement::Unordered,
+            // Whatever the sums, there is one for each key.
+            (None, Order::ByKey) if reduce.is_none() => Arrangement::Merge(Order::ByKey),
+            (None, order) if settings.rounds_as_it_comes::<J>() => Arrangement::MergeHeldBack(order),
+            (None, order) => Arrangement::Merge(order),
+        };
+        let visited = Cell::new(false);
+        let visit = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            visited.set(true);
+            visit(key, value)
+        };
+        let pairs = results.visit(arrangement, settings.limit, visit, |results| {
+            self.kept.delivered |= visited.get();
+            // Counted before the look, so that what is announced during it is not slept through.
+            let announced = shared.announced();
+            self.watch(|reducer| results.has_ended(reducer))?;
+            self.note_results()?;
+            results.follow(&self.reducers);
+            if !results.has_arrived() {
+                self.sleep(announced, || results.has_arrived());
+            }
+            Ok(())
+        })?;
+        Ok((pairs, started_ns))
+    }
+
+    /// Goes on with a job that has a checkpoint: what its log says is done.
+    pub(super) fn go_on(&mut self) -> Result<()> {
+        let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
+        self.set_aside(facts.bad.clone())?;
+        let Work { plan, tasks, settings, .. } = *self.work;
+        let every = settings
+            .checkpoint
+            .as_ref()
+            .map_or(0, |checkpoint| u64::try_from(checkpoint.every.as_nanos()).unwrap_or(u64::MAX));
+        self.stages = Some(Stages::new(log, &facts, plan.reduce_workers, every));
+        if facts.tasks > 0 {
+            self.kept.tell(&format!("continuing: {} of {} tasks were done", facts.tasks, tasks.len()));
+        }
+        Ok(())
+    }
+
+    /// Keeps the checkpoint for a job that begins anew. If its log cannot be read any more, the job does not.
+    pub(super) fn keep_checkpoint(&mut self) {
+        if let Some(stages) = self.stages.take() {
+            let log = stages.into_log();
+            match Checkpoint::read(&log.folder) {
+                Ok(facts) => self.kept.checkpoint = Some((log, facts)),
+                Err(_) => self.kept.delivered = true,
+            }
+        }
+    }
+
+    /// The same for a job whose reducers write the result; returns its parts, too.
+    pub(super) fn conduct_writing(&mut self) -> Result<(Vec<Part>, (u64, u64))> {
+        // Of each part that has any, the first key and the last.
+        let mut keys = Vec::new();
+        let (_, started_ns) = self.conduct(|key, _| {
+            let mut text = Vec::new();
+            J::Key::to_text(key, &mut text);
+            keys.push(text);
+            ControlFlow::Continue(())
+        })?;
+        let mut keys = keys.into_iter();
+        let Work { shared, ranges, .. } = *self.work;
+        let parts: Vec<Part> = (0..ranges.map_or(0, Ranges::len))
+            .map(|partition| {
+                let Given { pairs, bytes } = shared.given(partition);
+                let ends =
+                    (pairs > 0).then(|| [(); 2].map(|()| keys.next().expect("two pairs of each part were sent")));
+                Part { records: pairs, bytes, checksum: shared.checksum(partition), keys: ends }
+            })
+            .collect();
+        let pairs = parts.iter().map(|part| part.records).sum();
+        Ok((parts, (pairs, started_ns)))
+    }
+}

@@ -1,0 +1,59 @@
+//! A worker, as the coordinator sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gristmill_os::ended::{Ended, WorkerThread};
+use gristmill_os::process::Child;
+
+use crate::coordinator::clock::{Overdue, Rest};
+use crate::error::{Asked, Result};
+use crate::worker::work::Role;
+
+/// How a worker ended.
+pub(super) struct End {
+    pub cause: String,
+    /// By a signal that neither it nor this process sent, and not for lack of memory: it may be nobody's fault.
+    pub from_outside: bool,
+    /// That it did.
+    pub proof: Ended,
+}
+
+/// A worker, seen from here.
+pub(super) struct Hand<'scope> {
+    pub role: Role,
+    pub body: Body<'scope>,
+    /// Its place among the reducers, kept by whoever replaces it.
+    pub reducer: Option<usize>,
+    pub rest: Rest,
+    /// Why it was ended, if it took too long.
+    pub overdue: Option<Overdue>,
+}
+
+pub(super) enum Body<'scope> {
+    Process(Child),
+    Thread(Option<(WorkerThread<'scope>, Arc<AtomicBool>)>),
+    Gone,
+}
+
+impl Hand<'_> {
+    /// How the worker ended, if it has: before the job is over every end is a death.
+    pub fn ended(&mut self) -> Result<Option<End>> {
+        match &mut self.body {
+            Body::Process(child) => {
+                let death = child.try_wait().asked("waiting for a worker")?;
+                let proved = death.zip(child.ended());
+                Ok(proved.map(|(death, proof)| End {
+                    cause: death.to_string(),
+                    from_outside: death.is_from_outside(),
+                    proof,
+                }))
+            }
+            Body::Thread(thread) if thread.as_ref().is_some_and(|(_, ended)| ended.load(Ordering::Acquire)) => {
+                let proof = thread.take().map(|(thread, _)| thread.join());
+                Ok(proof.map(|proof| End { cause: "its thread ended".to_owned(), from_outside: false, proof }))
+            }
+            Body::Thread(_) | Body::Gone => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The coordinator: starts the workers, watches over the job, and takes in the result.
+
+mod request;
+mod prepare;
+mod results;
+mod clock;
+mod hand;
+mod saved_stages;
+mod state;
+mod failures;
+mod set_aside;
+mod start;
+mod deaths;
+mod overdue;
+mod rounds;
+mod steps;
+mod watch;
+mod stages;
+mod conduct;
+mod supervise;
+
+pub(crate) use request::Request;
+pub(crate) use supervise::{iterate, run, write};

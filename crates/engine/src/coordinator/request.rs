@@ -1,0 +1,25 @@
+//! A job as its caller has described it, before anything is looked at.
+
+use crate::control::progress::Progress;
+use crate::plan::explain::Choice;
+use crate::plan::settings::Settings;
+use crate::program::map_reduce::{MapReduce, Reduce};
+use crate::shared_output::array::Scope;
+
+/// What [`run`](crate::coordinator::run) is asked to do.
+pub(crate) struct Request<'j, J: MapReduce> {
+    pub program: &'j J,
+    pub settings: Settings,
+    pub reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
+    pub progress: Option<Box<dyn FnMut(Progress) + 'j>>,
+    pub on_news: Option<Box<dyn FnMut(&str) + 'j>>,
+    pub on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
+    /// Shared outputs that map functions write.
+    pub outputs: Vec<&'j Scope>,
+}
+
+impl<'j, J: MapReduce> Request<'j, J> {
+    pub fn new(program: &'j J, settings: Settings) -> Request<'j, J> {
+        Request { program, settings, reduce: None, progress: None, on_news: None, on_plan: None, outputs: Vec::new() }
+    }
+}

@@ -1,0 +1,88 @@
+//! Rounds: when one is mapped, when it is drained, and what comes after it.
+
+use crate::control::result_parts::Given;
+use crate::coordinator::state::{Coordinator, Taint};
+use crate::error::Result;
+use crate::program::map_reduce::MapReduce;
+use crate::worker::work::Work;
+
+impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+    /// Fixes where each part of a result begins that reducers write. What was fixed before a death stays.
+    pub(super) fn place_parts(&mut self) {
+        let Work { shared, plan, written: Some(written), .. } = *self.work else { return };
+        let given: Vec<Given> = (0..plan.partitions).map(|partition| shared.given(partition)).collect();
+        if let Some(placed) = &self.placed {
+            assert_eq!(*placed, given, "the same pairs take the same place");
+            return;
+        }
+        let starts = written.starts(given.iter().map(|given| given.bytes));
+        starts.into_iter().enumerate().for_each(|(partition, start)| shared.set_start(partition, start));
+        self.kept.delivered = true;
+        self.placed = Some(given);
+    }
+
+    /// Opens the first round of a step.
+    pub(super) fn open_step(&mut self, round: u32, tasks: usize) {
+        self.attempts.clear();
+        self.attempts.resize(tasks, 0);
+        self.suspects.clear();
+        self.work.shared.clear_careful();
+        self.tasks += tasks;
+        self.first_round = round;
+        self.work.shared.set_first_round(round);
+        self.done = 0;
+        self.work.shared.open_round(round, tasks);
+    }
+
+    /// Moves the round on by one step if it is time; false when it is not.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let shared = self.work.shared;
+        let round = shared.round();
+        if !shared.is_mapped(round) {
+            // Done tasks stay done until the next round.
+            self.done += (self.done..self.attempts.len()).take_while(|task| shared.is_done(*task)).count();
+            let mapped = self.done == self.attempts.len();
+            if mapped {
+                // What the tasks have found was told before they were done.
+                self.hear()?;
+                shared.set_mapped(round);
+            }
+            return Ok(mapped);
+        }
+        Ok(match self.drained() {
+            Some(Taint::Some) => {
+                self.done = 0;
+                shared.open_round(round + 1, self.attempts.len());
+                true
+            }
+            Some(Taint::None) if self.is_last_step() && !shared.may_finish(round) => {
+                self.place_parts();
+                shared.set_may_finish(round);
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// True when reducers may finish once the running round is drained: unless there are more steps, or stages.
+    pub(super) fn is_last_step(&self) -> bool {
+        !self.work.iterates && self.stages.as_ref().is_none_or(|stages| stages.is_last)
+    }
+
+    /// Whether partitions are tainted when the round has been drained; `None` as long as it has not.
+    pub(super) fn drained(&self) -> Option<Taint> {
+        let Work { plan, shared, .. } = *self.work;
+        let round = shared.round();
+        // Only who receives pages of this round need say that it has them all. The others may be waiting for
+        // the coordinator to take their result, and the coordinator for the result of this round.
+        let (mut drained, mut taint) = (true, Taint::None);
+        for partition in 0..plan.partitions {
+            let since = shared.since(partition);
+            drained &= since != round || shared.is_drained(shared.owner(partition), round);
+            if since > round {
+                taint = Taint::Some;
+            }
+        }
+        drained.then_some(taint)
+    }
+}

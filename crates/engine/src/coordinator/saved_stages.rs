@@ -1,0 +1,32 @@
+//! How far a job with a checkpoint has come.
+
+use crate::checkpoint::log::{Checkpoint, Facts};
+
+/// Where a job with a checkpoint stands.
+pub(super) struct Stages {
+    pub log: Checkpoint,
+    /// Tasks of the input that are done.
+    pub done: usize,
+    /// Nothing is left to be mapped.
+    pub is_last: bool,
+    /// For each reducer, whether its result is noted.
+    pub results: Vec<bool>,
+    pub every_ns: u64,
+}
+
+impl Stages {
+    /// Goes on where `facts` end.
+    pub fn new(log: Checkpoint, facts: &Facts, reducers: usize, every_ns: u64) -> Stages {
+        let results = (0..reducers).map(|reducer| facts.result(reducer).is_some()).collect();
+        Stages { log, done: facts.tasks, is_last: false, results, every_ns }
+    }
+
+    pub fn log(&mut self) -> &mut Checkpoint {
+        &mut self.log
+    }
+
+    /// The log, for a job that begins anew.
+    pub fn into_log(self) -> Checkpoint {
+        self.log
+    }
+}

@@ -1,0 +1,204 @@
+//! Starts the workers, watches over the job, and takes in the result.
+//!
+//! The coordinator touches no data until results arrive. It sleeps until a worker announces something, a
+//! worker dies, or a tick passes; then it looks at the shared words and moves the job on:
+//!
+//! ```text
+//!  round k open --all tasks committed--> mapped --all reducers drained--> taint? --no--> finish --> over
+//!       ^                                                                  | yes
+//!       +------------------------- round k + 1: map again, for tainted partitions only ----+
+//! ```
+//!
+//! A dead worker's tasks of its open epoch go back to the queue; if it reduced, its partitions are tainted
+//! and given to the worker that replaces it (`coordinator/deaths.rs`).
+//!
+//! An iterated job has no finish, but steps (`coordinator/steps.rs`).
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use gristmill_os::clock::monotonic_ns;
+use gristmill_os::file_size::LimitIsAnError;
+use gristmill_page::Pages;
+
+use crate::control::words::Shared;
+use crate::coordinator::clock::Clock;
+use crate::coordinator::prepare::Prepared;
+use crate::coordinator::request::Request;
+use crate::coordinator::state::{Coordinator, Kept, Over};
+use crate::data::datum::Datum;
+use crate::error::{Asked, Error, Result, gave};
+use crate::input::paths::Opened;
+use crate::output::outcome::{Summary, Worker};
+use crate::output::parts::{Part, Writing, Written};
+use crate::plan::mode::Mode;
+use crate::program::map_reduce::MapReduce;
+use crate::shared_output::array::Scopes;
+use crate::steps::step::{Next, Step};
+use crate::worker::work::Work;
+
+/// How often a job begins anew because a task gave other pairs the second time.
+const ANEW_MAX: u32 = 3;
+
+/// Runs a job and visits its result; `open` finds the input, and is called when it is known that the job can run.
+pub(crate) fn run<J: MapReduce>(
+    job: Request<'_, J>,
+    open: impl FnOnce() -> Result<Arc<Opened>>,
+    mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+) -> Result<Summary> {
+    supervise(job, open, None, None, |coordinator| coordinator.conduct(&mut visit))
+}
+
+/// Runs a job whose reducers write the result.
+pub(crate) fn write<J: MapReduce>(
+    job: Request<'_, J>,
+    open: impl FnOnce() -> Result<Arc<Opened>>,
+    writing: Writing<'_, J>,
+) -> Result<(Vec<Part>, Summary)> {
+    let mut parts = Vec::new();
+    let summary = supervise(job, open, None, Some(writing), |coordinator| {
+        let (written, counted) = coordinator.conduct_writing()?;
+        parts = written;
+        Ok(counted)
+    })?;
+    Ok((parts, summary))
+}
+
+/// Runs a job in steps, of which the first sees `state`.
+pub(crate) fn iterate<J: MapReduce>(
+    job: Request<'_, J>,
+    open: impl FnOnce() -> Result<Arc<Opened>>,
+    state: &[u8],
+    mut control: impl FnMut(&mut Step<'_, J>) -> Next,
+) -> Result<Summary> {
+    supervise(job, open, Some(state), None, |coordinator| coordinator.conduct_steps(&mut control))
+}
+
+/// Makes everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state, and
+/// some jobs have something to write.
+///
+/// A job whose map function gives other pairs when it runs again cannot keep what it has. As long as nobody has seen anything of
+/// the result it begins anew, with new workers, and behind the last stage that its checkpoint has.
+fn supervise<J: MapReduce>(
+    job: Request<'_, J>,
+    open: impl FnOnce() -> Result<Arc<Opened>>,
+    state: Option<&[u8]>,
+    writing: Option<Writing<'_, J>>,
+    mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
+) -> Result<Summary> {
+    let start_ns = monotonic_ns();
+    let _guard = LimitIsAnError::new();
+    let Request { program, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
+    settings.check()?;
+    let described = settings.clone();
+    let mode = Mode::new(&described, state, !outputs.is_empty(), writing.is_some())?;
+    let mut prepared = Prepared::new(program, open, &mut settings, mode, reduce.is_some(), on_plan)?;
+    let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
+    let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
+    let Prepared { plan, tasks, ranges, .. } = &prepared;
+    let written = match (writing, ranges) {
+        (Some(writing), Some(ranges)) => {
+            let path = writing.path;
+            let opened = Written::open(writing, ranges.len());
+            Some(opened.map_err(|source| Error::Output { path: path.to_owned(), source })?)
+        }
+        _ => None,
+    };
+    let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
+    let mut kept = Kept { progress, on_news, deaths: Vec::new(), checkpoint, sampler, delivered: false, anew: 0 };
+    let mut attempt = |kept: &mut Kept<'_>| {
+        let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
+        pages.region().ask_for_huge_pages();
+        let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
+        shared.set_state(mode.state().unwrap_or_default());
+        let outputs = Scopes::begin(outputs.clone(), mode.iterates())?;
+        let work = Work {
+            program,
+            plan,
+            tasks,
+            shared: &shared,
+            reduce: reduce.as_deref(),
+            settings: &settings,
+            fates: if kept.anew == 0 { &settings.fates } else { &[] },
+            ranges: ranges.as_ref(),
+            written: written.as_ref(),
+            outputs: &outputs,
+            checkpoint: folder.as_deref(),
+            seed: &prepared.seed,
+            start_ns,
+            iterates: mode.iterates(),
+        };
+        let outcome = std::thread::scope(|scope| {
+            let over = Over(&shared);
+            let mut coordinator = Coordinator {
+                work: &work,
+                scope,
+                hands: Vec::new(),
+                reducers: Vec::new(),
+                attempts: Vec::new(),
+                reduce_attempts: vec![0; plan.reduce_workers],
+                suspects: HashMap::new(),
+                bad_records: Vec::new(),
+                places_aside: HashSet::new(),
+                done: 0,
+                told: (0, 0),
+                tasks: 0,
+                first_round: 0,
+                placed: None,
+                kept,
+                next_tick_ns: 0,
+                clock: Clock::new(start_ns),
+                stages: None,
+            };
+            let begun = coordinator.go_on();
+            let outcome = begun.and_then(|()| conduct(&mut coordinator));
+            drop(over);
+            coordinator.dismiss(outcome.is_ok());
+            let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
+            let bad_records = coordinator.list_bad_records()?;
+            Ok(Summary {
+                wall_ns: monotonic_ns() - start_ns,
+                start_ns: started_ns - start_ns,
+                input_bytes: prepared.input_bytes,
+                tasks: coordinator.tasks,
+                resumed_tasks,
+                memory_bytes: plan.budget.total_bytes as u64,
+                pairs,
+                rounds: shared.round() + 1,
+                begun_anew: coordinator.kept.anew,
+                steps: shared.step() + 1,
+                workers: coordinator
+                    .hands
+                    .iter()
+                    .map(|hand| Worker {
+                        number: hand.role.slot,
+                        maps: hand.role.maps,
+                        reduces: hand.role.reduces.is_some(),
+                        counters: shared.counters(hand.role.slot),
+                    })
+                    .collect(),
+                deaths: std::mem::take(&mut coordinator.kept.deaths),
+                bad_records,
+            })
+        });
+        if outcome.is_ok() {
+            outputs.keep();
+        }
+        outcome
+    };
+    loop {
+        match attempt(&mut kept) {
+            Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
+                kept.tell(&format!(
+                    "{place} {} when it was mapped again after a death. \
+                     Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but its split \
+                     would have spared that",
+                    gave(first, again)
+                ));
+                kept.anew += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a worker has reduced: taken out of its inbox, and left on the shelf for the next step.
+
+use std::rc::Rc;
+
+use crate::control::counters::{Count, Phase};
+use crate::exchange::lane::Lane;
+use crate::failure::Failure;
+use crate::gather::store::Store;
+use crate::plan::settings::PagePolicy;
+use crate::program::map_reduce::MapReduce;
+use crate::reduce::delivery::{in_partitions, run_order};
+use crate::reduce::reduction::Reduction;
+use crate::spill::spill_file::Spill;
+use crate::steps::shelf_writer::{Keeper, NoRoom};
+use crate::testing::kill_points::Moment;
+use crate::worker::work::Work;
+
+/// A reducer that has nothing yet.
+pub(super) fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
+    let Work { plan, settings, reduce, .. } = *work;
+    let (order, limit) = run_order::<J>(settings, reduce.is_some());
+    let store = Store::empty(plan.partitions, plan.combine_in_reduce, work.ranges.is_some());
+    let mut reduction = Reduction::new(store, order, limit, plan.room, spill, work.seed);
+    reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.combines_in_order::<J>()));
+    reduction
+}
+
+/// What this worker has gathered, in the end; its inbox is left with nothing.
+pub(super) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
+    lane.meter.enter(Phase::Reduce);
+    let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
+    let empty = empty_reduction(work, inbox.spill.clone());
+    let mut reduction = std::mem::replace(&mut inbox.reduction, empty);
+    reduction.combine();
+    reduction.count_memory(&mut lane.meter.counters);
+    lane.meter.add(Count::PartitionBytes, reduction.sorter.held_bytes as u64);
+    reduction
+}
+
+/// Leaves the partitions of `round` that this worker has reduced where the next step finds them.
+pub(super) fn keep<J: MapReduce>(
+    work: &Work<'_, J>,
+    lane: &mut Lane<'_, J>,
+    keeper: &mut Keeper<'_>,
+    round: u32,
+) -> Result<(), Failure> {
+    let Work { plan, shared, .. } = *work;
+    let before = lane.meter.enter(Phase::Reduce);
+    let mut reduction = in_partitions(reduced(work, lane), work.settings, work.reduce)?;
+    lane.meter.enter(Phase::Output);
+    lane.meter.add(Count::Keys, reduction.sorter.store.len() as u64);
+    let step = shared.step();
+    let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;
+    // What a dead predecessor has kept stays as it is.
+    for partition in (0..plan.partitions).filter(mine).filter(|partition| !shared.is_kept(*partition, step)) {
+        // Generations count from 1.
+        let mut writer = keeper.begin(step + 1);
+        let written = reduction
+            .sorter
+            .store
+            .try_for_each(partition, |key, value| writer.append::<J::Key, J::Value>(key, value))
+            .map(|()| writer.end());
+        let kept = written.map_err(|why| match why {
+            NoRoom::Shelf => Failure::ShelfFull,
+            NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
+        })?;
+        lane.outbox.fate.passes(Moment::Keeping);
+        shared.publish(partition, step, kept);
+        lane.outbox.fate.passes(Moment::Kept);
+    }
+    keeper.end_generation();
+    let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combine_in_reduce);
+    if as_it_came && plan.pages != PagePolicy::Fresh {
+        reduction.sorter.clear();
+        lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;
+    }
+    lane.meter.enter(before);
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! The map side of a worker: one task after the other, in epochs.
+
+use gristmill_os::clock::monotonic_ns;
+use gristmill_ring::Latch;
+
+use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, RangeBuffer};
+use crate::control::bad_records::SetAside;
+use crate::control::counters::{Count, Meter, Phase};
+use crate::control::job_is_over::JobIsOver;
+use crate::control::words::Shared;
+use crate::data::digest::Digest;
+use crate::exchange::lane::Lane;
+use crate::failure::Failure;
+use crate::input::reader::Reader;
+use crate::plan::job_plan::Plan;
+use crate::plan::settings::Buffer;
+use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::pairs::Pairs;
+use crate::program::partition::Partitioner;
+use crate::steps::shelf_writer::pairs_of;
+use crate::testing::kill_points::Moment;
+use crate::worker::bad_record_search::Narrow;
+use crate::worker::work::Work;
+
+/// The map side of a worker.
+pub(super) struct Mapper<J: MapReduce> {
+    reader: Reader,
+    /// What the buffer keeps, made for the first task.
+    kept: Kept<J>,
+    partitioner: Partitioner,
+    /// Records that are left out.
+    set_aside: SetAside,
+    /// The round whose state the reader shows.
+    state_of: Option<u32>,
+    /// Tasks of the open epoch.
+    pub open_tasks: usize,
+    /// Pages that had been sent when the open epoch began.
+    pages_before: u64,
+    /// When the first task of the open epoch began.
+    epoch_since_ns: u64,
+}
+
+/// An epoch ends with the task that is running when it is so old: so much a worker may lose, beside that one task.
+const EPOCH_NS_MAX: u64 = 100_000_000;
+
+/// What a map-side buffer keeps from task to task.
+enum Kept<J: MapReduce> {
+    /// There was no task yet, or the buffer keeps nothing.
+    Nothing,
+    Table(HashTable<J::Key, J::Value>),
+    Array(DenseArray<J::Value>),
+}
+
+impl<J: MapReduce> Mapper<J> {
+    pub fn new(plan: &Plan) -> Mapper<J> {
+        Mapper {
+            reader: Reader::new(plan.chunk_bytes),
+            kept: Kept::Nothing,
+            partitioner: Partitioner::new(plan.partitions),
+            set_aside: SetAside::default(),
+            state_of: None,
+            open_tasks: 0,
+            pages_before: 0,
+            epoch_since_ns: 0,
+        }
+    }
+
+    /// Shows the map function the state of the step that `round` belongs to.
+    pub fn see_state(&mut self, shared: &Shared<'_>, round: u32) {
+        if self.state_of != Some(round) {
+            self.state_of = Some(round);
+            shared.copy_state(&mut self.reader.state);
+        }
+    }
+
+    pub fn run(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
+        lane.outbox.fate.passes(Moment::Claimed);
+        let now_ns = monotonic_ns();
+        work.shared.begin_task(lane.slot, task, now_ns);
+        if self.open_tasks == 0 {
+            self.epoch_since_ns = now_ns;
+        }
+        lane.meter.enter(Phase::Map);
+        lane.meter.add(Count::Tasks, 1);
+        self.open_tasks += 1;
+        self.reader.read_ns = 0;
+        if let Kept::Nothing = self.kept {
+            self.kept = match (work.plan.buffer, work.program.keys()) {
+                (Buffer::Hash, _) => Kept::Table(HashTable::new(work.plan.table_may_rest, work.iterates)),
+                (Buffer::Dense, Some(keys)) => Kept::Array(DenseArray::new(keys)),
+                _ => Kept::Nothing,
+            };
+        }
+        let Mapper { reader, kept, partitioner, set_aside, .. } = self;
+        set_aside.learn(work.shared);
+        let narrow = Narrow::new(work, lane.slot, task, set_aside);
+        let digest = match kept {
+            Kept::Table(table) if table.rests() => {
+                let mut past = ArrayBuffer::new(lane, *partitioner);
+                map_task(work, reader, task, narrow, &mut past)?;
+                let digest = past.digest;
+                drop(past);
+                table.passed(digest.pairs);
+                lane.meter.add(Count::PairsPassed, digest.pairs);
+                digest
+            }
+            Kept::Table(table) => {
+                let mut buffer = HashBuffer::new(lane, table, *partitioner);
+                map_task(work, reader, task, narrow, &mut buffer)?;
+                buffer.digest
+            }
+            Kept::Array(array) => {
+                let mut buffer = DenseBuffer::new(lane, array, *partitioner);
+                map_task(work, reader, task, narrow, &mut buffer)?;
+                buffer.digest
+            }
+            Kept::Nothing => match work.ranges {
+                Some(ranges) => {
+                    let mut buffer = RangeBuffer::new(lane, ranges);
+                    map_task(work, reader, task, narrow, &mut buffer)?;
+                    buffer.digest
+                }
+                None => {
+                    let mut buffer = ArrayBuffer::new(lane, *partitioner);
+                    map_task(work, reader, task, narrow, &mut buffer)?;
+                    buffer.digest
+                }
+            },
+        };
+        lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
+        let changes = changes_of_outputs(work, lane, task)?;
+        let digest = Digest { changes, ..digest };
+        let Digest { pairs: again, .. } = digest;
+        let proved = work.shared.prove(task, lane.outbox.round, digest, !work.outputs.is_empty());
+        proved.map_err(|Digest { pairs: first, .. }| Failure::OtherPairs { task, first, again })?;
+        merge_outputs(work, lane, task)?;
+        lane.meter.add(Count::InputBytes, work.task_bytes(task));
+        work.shared.end_task(lane.slot);
+        Ok(())
+    }
+
+    /// Empties the buffer into pages.
+    pub fn flush(&mut self, lane: &mut Lane<'_, J>) {
+        match &mut self.kept {
+            Kept::Table(table) => HashBuffer::new(lane, table, self.partitioner).flush(),
+            Kept::Array(array) => DenseBuffer::new(lane, array, self.partitioner).flush(),
+            Kept::Nothing => {}
+        }
+    }
+
+    /// True when the open epoch has sent enough pages, or has lasted long enough, for the task just done to be its last.
+    pub fn has_enough(&self, plan: &Plan, meter: &Meter) -> bool {
+        meter.counters.get(Count::PagesSent) - self.pages_before >= plan.epoch_pages
+            || meter.read_ns() - self.epoch_since_ns >= EPOCH_NS_MAX
+    }
+
+    /// Ends the epoch: everything that its tasks emitted leaves, and then counts.
+    pub fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
+        self.flush(lane);
+        lane.send_all();
+        lane.outbox.fate.passes(Moment::Flushed);
+        // After the last page was pushed, and by one store. While there are tasks that nobody has drawn the round is not over, and
+        // nobody needs to look.
+        let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
+        let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
+        lane.outbox.fate.passes(Moment::Committed);
+        lane.outbox.ring_receivers();
+        if !goes_on {
+            work.shared.announce();
+        }
+        lane.outbox.epoch += 1;
+        lane.meter.add(Count::Epochs, 1);
+        self.open_tasks = 0;
+        self.pages_before = lane.meter.counters.get(Count::PagesSent);
+    }
+}
+
+fn map_task<J: MapReduce>(
+    work: &Work<'_, J>,
+    reader: &mut Reader,
+    task: usize,
+    mut narrow: Narrow<'_, J>,
+    buffer: &mut impl Emit<J::Key, J::Value>,
+) -> Result<(), Failure> {
+    if let Some(piece) = work.shared.piece(task) {
+        let shelf = work.shared.pages.shelf();
+        work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
+        return Ok(());
+    }
+    let mut before_bytes = 0;
+    for part in work.tasks.parts(work.shared.input_task(task)) {
+        // Only a file that cannot be cut is a part for so long that somebody wants to see how far it is.
+        let is_whole = part.range.start == 0;
+        reader.for_each_chunk(work.tasks, part, |split| {
+            if is_whole {
+                work.shared.set_reached(narrow.slot, before_bytes + split.reached.min(part.stored_bytes));
+            }
+            if !narrow.is_plain {
+                return narrow.map(split, buffer);
+            }
+            narrow.begin(split);
+            work.program.map(split, buffer);
+            narrow.end();
+        })?;
+        before_bytes += part.stored_bytes;
+    }
+    narrow.finish();
+    Ok(())
+}
+
+/// A hash of what a task has changed in shared outputs.
+fn changes_of_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<u64, Failure> {
+    if work.outputs.is_empty() {
+        return Ok(0);
+    }
+    lane.meter.enter(Phase::Merge);
+    work.outputs.changes(work.seed).map_err(|what| Failure::Conflict { task, what })
+}
+
+/// Merges what a task has changed in shared outputs.
+fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
+    if work.outputs.is_empty() {
+        return Ok(());
+    }
+    lane.meter.enter(Phase::Merge);
+    let Lane { shared, slot, ref outbox, .. } = *lane;
+    let take = |latch: Latch<'_>| {
+        let try_take = || latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize));
+        if !try_take() {
+            // Its holder merges one OS page, or is dead and will be declared so, or is stopped: not this task is late.
+            let (start_ns, waits_since_ns) = (shared.stop_clock(slot), monotonic_ns());
+            while !try_take() {
+                if shared.is_over() {
+                    std::panic::resume_unwind(Box::new(JobIsOver));
+                }
+                std::thread::yield_now();
+            }
+            shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
+        }
+        outbox.fate.passes(Moment::Latched);
+    };
+    let merged = work.outputs.merge(take, || outbox.fate.passes(Moment::Merged));
+    lane.meter.add(Count::OsPagesMerged, merged.map_err(|what| Failure::Conflict { task, what })?);
+    Ok(())
+}

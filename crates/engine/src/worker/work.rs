@@ -1,0 +1,56 @@
+//! What all workers of a job are given.
+
+use gristmill_os::folder::Folder;
+use rustix::process::Signal;
+
+use crate::control::words::Shared;
+use crate::data::seed::Seed;
+use crate::input::tasks::Tasks;
+use crate::output::parts::Written;
+use crate::plan::job_plan::Plan;
+use crate::plan::settings::Settings;
+use crate::program::map_reduce::{MapReduce, Reduce};
+use crate::program::ranges::Ranges;
+use crate::shared_output::array::Scopes;
+use crate::testing::kill_points::Moment;
+
+/// What a worker does, and in which slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Role {
+    pub slot: usize,
+    pub maps: bool,
+    /// The round whose pages make up the partitions that it reduces, if it reduces any.
+    pub reduces: Option<u32>,
+}
+
+/// What all workers of a job are given: the same memory, before and after a fork.
+pub(crate) struct Work<'w, J: MapReduce> {
+    pub program: &'w J,
+    pub plan: &'w Plan,
+    pub tasks: &'w Tasks,
+    pub shared: &'w Shared<'w>,
+    pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+    pub settings: &'w Settings,
+    /// Those of the settings, until the job begins anew.
+    pub fates: &'w [(usize, Moment, u64, Signal)],
+    /// What the partitions are, if they are ranges of pairs.
+    pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
+    /// Reducers write the result themselves.
+    pub written: Option<&'w Written<'w, J>>,
+    pub outputs: &'w Scopes<'w>,
+    /// Where the job goes on, if it keeps that.
+    pub checkpoint: Option<&'w Folder>,
+    /// What all hashes begin with.
+    pub seed: &'w Seed,
+    pub start_ns: u64,
+    /// The job runs in steps: its result stays in the region.
+    pub iterates: bool,
+}
+
+impl<J: MapReduce> Work<'_, J> {
+    /// Bytes of input in a task of the running step.
+    pub fn task_bytes(&self, task: usize) -> u64 {
+        let of_input = || self.tasks.bytes(self.shared.input_task(task));
+        self.shared.piece(task).map_or_else(of_input, |piece| u64::from(piece.bytes))
+    }
+}
