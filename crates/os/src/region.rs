@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap};
 
 use crate::file_size::LimitIsAnError;
 use crate::machine::os_page_bytes;
@@ -181,6 +181,49 @@ impl Region {
     pub fn ask_for_huge_pages(&self) {
         // SAFETY: the advice does not change what the memory holds. Its failure is the kernel's "no".
         let _ = unsafe { self.advise(0..self.page_area_bytes, Advice::LinuxHugepage) };
+    }
+
+    /// Takes from this process the right to write to `range` of the page area: a write there ends it with SIGSEGV from now on.
+    /// Other processes keep their rights; those that this one forks inherit its own.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no memory to note it.
+    ///
+    /// # Panics
+    ///
+    /// When `range` does not lie inside the page area, or does not begin and end with an OS page.
+    pub fn forbid_writes(&self, range: Range<usize>) -> io::Result<()> {
+        self.protect(range, MprotectFlags::READ)
+    }
+
+    /// Gives back the right to write to `range`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Region::forbid_writes`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Region::forbid_writes`].
+    pub fn permit_writes(&self, range: Range<usize>) -> io::Result<()> {
+        self.protect(range, MprotectFlags::READ | MprotectFlags::WRITE)
+    }
+
+    fn protect(&self, range: Range<usize>, rights: MprotectFlags) -> io::Result<()> {
+        assert!(range.start <= range.end && range.end <= self.page_area_bytes, "{range:?} lies in the page area");
+        let os_page_bytes = os_page_bytes();
+        assert!(
+            range.start.is_multiple_of(os_page_bytes) && range.end.is_multiple_of(os_page_bytes),
+            "{range:?} is whole OS pages"
+        );
+        if range.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the range lies inside the mapping. Contents stay; a reference through which somebody writes where that is
+        // forbidden ends the process and changes nothing.
+        unsafe { mprotect(self.page_area().add(range.start).as_ptr().cast(), range.len(), rights) }?;
+        Ok(())
     }
 
     /// Gives memory to `range` of the page area now, so that this process takes no page fault there

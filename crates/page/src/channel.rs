@@ -8,18 +8,10 @@ use std::marker::PhantomData;
 use gristmill_ring::{Consumer, Producer};
 
 use crate::layout::Pages;
+use crate::reuse::Reuse;
 
 /// The page is at home: free, or being written by its owner.
 const HOME: u32 = u32::MAX;
-
-/// What becomes of a page's memory between two uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reuse {
-    /// The memory is kept and written again.
-    Keep,
-    /// The memory goes back to the kernel; the next use faults in fresh, zeroed memory.
-    Discard,
-}
 
 /// Stays on the thread of the worker whose slot it belongs to: the end of that worker is its end.
 type Stays = PhantomData<*const ()>;
@@ -254,5 +246,17 @@ impl<'r> Receiver<'r> {
     pub fn give_back(&mut self, page: PageRef<'r>) {
         let pushed = self.rings[page.producer].1.push(page.number);
         assert!(pushed.is_ok(), "a return ring holds all pages of an arena");
+    }
+}
+
+impl Pages {
+    /// Takes slot `slot` for the calling worker: its sending and its receiving end.
+    ///
+    /// # Panics
+    /// When the slot was claimed before: slots are never used twice, so that what a dead worker left
+    /// behind cannot be mistaken for its successor's.
+    pub fn claim(&self, slot: usize) -> (Sender<'_>, Receiver<'_>) {
+        assert!(self.claim_life(slot), "slot {slot} is claimed once");
+        (Sender::new(self, slot), Receiver::new(self, slot))
     }
 }

@@ -25,9 +25,6 @@ use gristmill_os::Region;
 use gristmill_os::ended::{Ended, this_worker};
 use gristmill_ring::{Cells, Doorbell};
 
-use crate::channel::{Receiver, Sender};
-use crate::shelf::Shelf;
-
 /// Bytes between words that different workers write, so that they do not share a cache line.
 const LINE_BYTES: usize = 128;
 
@@ -98,18 +95,6 @@ impl Pages {
         &self.region
     }
 
-    /// Takes slot `slot` for the calling worker: its sending and its receiving end.
-    ///
-    /// # Panics
-    /// When the slot was claimed before: slots are never used twice, so that what a dead worker left
-    /// behind cannot be mistaken for its successor's.
-    pub fn claim(&self, slot: usize) -> (Sender<'_>, Receiver<'_>) {
-        let claim =
-            self.life(slot).compare_exchange(UNCLAIMED, this_worker() + 1, Ordering::Relaxed, Ordering::Relaxed);
-        assert!(claim.is_ok(), "slot {slot} is claimed once");
-        (Sender::new(self, slot), Receiver::new(self, slot))
-    }
-
     /// Says that the worker of `slot` has ended and touches no page any more. Senders write again then what it was reading.
     ///
     /// # Panics
@@ -147,10 +132,28 @@ impl Pages {
         self.region.u64s(self.extra_at, self.shape.extra_words)
     }
 
-    /// The shelf, empty at the start.
-    pub fn shelf(&self) -> Shelf<'_> {
+    /// Takes from this process the right to write to arenas of other slots, and to extents that it has not taken: whatever a
+    /// stray pointer hits there ends this process, and changes nothing. What it receives it reads in place as before.
+    ///
+    /// # Errors
+    /// When the kernel has no memory to note it.
+    pub fn keep_to_arena(&self, slot: usize) -> io::Result<()> {
+        let own = self.arena_range(slot);
+        self.region.forbid_writes(0..own.start)?;
+        self.region.forbid_writes(own.end..self.region.page_area_bytes())
+    }
+
+    /// How many extents have ever been taken, and the generation of each.
+    pub(crate) fn extent_words(&self) -> (&AtomicU32, &[AtomicU32]) {
         let (touched, generations) = self.region.u32s(self.extents_at, 1 + self.shape.extents).split_at(1);
-        Shelf::new(self, generations, &touched[0])
+        (&touched[0], generations)
+    }
+
+    /// Claims `slot` for the calling worker; false if it was claimed before.
+    pub(crate) fn claim_life(&self, slot: usize) -> bool {
+        let claim =
+            self.life(slot).compare_exchange(UNCLAIMED, this_worker() + 1, Ordering::Relaxed, Ordering::Relaxed);
+        claim.is_ok()
     }
 
     /// Byte range of an extent in the page area.

@@ -41,14 +41,16 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod channel;
-mod layout;
-mod master;
 mod prefetch;
+mod reuse;
+mod layout;
+mod channel;
 mod shelf;
+mod master;
 
-pub use channel::{PageMut, PageRef, Receiver, Reuse, Sender};
+pub use channel::{PageMut, PageRef, Receiver, Sender};
 pub use layout::{Pages, Shape};
 pub use master::Master;
 pub use prefetch::{prefetch, prefetch_to_write};
+pub use reuse::Reuse;
 pub use shelf::{Extent, Piece, Shelf, Shelver};

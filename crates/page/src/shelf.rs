@@ -17,8 +17,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::channel::Reuse;
 use crate::layout::Pages;
+use crate::reuse::Reuse;
 
 const FREE: u32 = 0;
 
@@ -136,6 +136,9 @@ impl<'r> Shelver<'r> {
             let new = new.filter(|extent| self.shelf.take_free(*extent, generation));
             let extent =
                 new.or_else(|| (0..generations.len() as u32).find(|extent| self.shelf.take_free(*extent, generation)))?;
+            // A process that keeps to its arena may not write here yet.
+            let permitted = pages.region().permit_writes(pages.extent_range(extent));
+            permitted.expect("the kernel has memory to note one more range");
             self.known.push(extent);
             Some((extent, new.is_some()))
         })?;
@@ -186,5 +189,13 @@ impl Extent<'_> {
         self.room = rest;
         self.at += bytes;
         piece
+    }
+}
+
+impl Pages {
+    /// The shelf, empty at the start.
+    pub fn shelf(&self) -> Shelf<'_> {
+        let (touched, generations) = self.extent_words();
+        Shelf::new(self, generations, touched)
     }
 }
