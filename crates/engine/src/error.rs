@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gristmill_os::file_size::limit_bytes;
 
 use crate::failure::{Doing, Failure};
-use crate::input::memory::is_limit;
+use crate::memory::is_limit;
 
 /// Why a job did not give an answer.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// A stream cannot be copied to a file, as it must be to be read twice.
     #[error(
-        "cannot copy {} to the folder {}: {} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with --spill-dir (Input::spool_dir), or read it without a copy with --no-retry (Input::read_once)",
+        "cannot copy {} to the folder {}: {} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with Input::spool_dir, or read it without a copy with Input::read_once",
         path.display(), folder.display(), says(source)
     )]
     Spool {
@@ -63,7 +63,7 @@ pub enum Error {
     },
     /// A worker died, and what it had read of a stream is gone ([`Input::read_once`](crate::Input::read_once)).
     #[error(
-        "{last}. {} was read as it came (--no-retry, Input::read_once), and what that worker had of it is gone. Leave that out: then it is copied first, and read again",
+        "{last}. {} was read as it came (Input::read_once), and what that worker had of it is gone. Leave that out: then it is copied first, and read again",
         path.display()
     )]
     ReadOnce {
@@ -89,7 +89,7 @@ pub enum Error {
     },
     /// One file more is bad than may be set aside.
     #[error(
-        "{last}. That is one file more than the {limit} that may be set aside (--skip-bad-files, Input::skip_bad_files): raise that number, or say all"
+        "{last}. That is one file more than the {limit} that may be set aside (Input::skip_bad_files): raise that number, or say all"
     )]
     TooManyBadFiles {
         /// How many may be.
@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// A record is longer than the limit.
     #[error(
-        "a record in {} that starts at byte {offset} is longer than {limit_bytes} bytes. Raise the limit with --record-bytes-max (Job::record_bytes_max), or check that this is the right kind of file",
+        "a record in {} that starts at byte {offset} is longer than {limit_bytes} bytes. Raise the limit with Job::record_bytes_max, or check that this is the right kind of file",
         path.display()
     )]
     RecordTooLong {
@@ -166,7 +166,7 @@ pub enum Error {
     },
     /// A record failed as often as a task may.
     #[error(
-        "{last}. The task was tried {attempts} times, and that record did it. Rerun with --skip-bad-records 1 (Job::skip_bad_records) to set it aside"
+        "{last}. The task was tried {attempts} times, and that record did it. Rerun with Job::skip_bad_records(1) to set it aside"
     )]
     RecordFailed {
         /// The file.
@@ -182,7 +182,7 @@ pub enum Error {
     },
     /// One record more failed than may be set aside.
     #[error(
-        "{what}. That is one record more than the {limit} that may be set aside (--skip-bad-records, Job::skip_bad_records): raise that number, or check that this is the right kind of file"
+        "{what}. That is one record more than the {limit} that may be set aside (Job::skip_bad_records): raise that number, or check that this is the right kind of file"
     )]
     TooManyBadRecords {
         /// How many may be.
@@ -199,9 +199,7 @@ pub enum Error {
         attempts: u32,
     },
     /// More workers died than this job was to bear.
-    #[error(
-        "{last}. That is one more than the {limit} failures that this job may have (--max-failures, Job::max_failures)"
-    )]
+    #[error("{last}. That is one more than the {limit} failures that this job may have (Job::max_failures)")]
     TooManyFailures {
         /// How many it may have.
         limit: u32,
@@ -228,7 +226,7 @@ pub enum Error {
     },
     /// What two steps of an iterated job leave is more than the region keeps.
     #[error(
-        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise --memory (Job::memory) or --keep-bytes (Job::keep_bytes), or stop a step earlier"
+        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise Job::memory or Job::keep_bytes, or stop a step earlier"
     )]
     KeepLimit {
         /// The step whose pairs found no room, from 0.
@@ -238,7 +236,7 @@ pub enum Error {
     },
     /// What a reducer of an iterated job gathers in a step is more than its share of the memory.
     #[error(
-        "step {step} did not fit: its pairs may take {limit_bytes} bytes in each reducer, and a job in steps does not spill. Raise --memory (Job::memory), or stop a step earlier"
+        "step {step} did not fit: its pairs may take {limit_bytes} bytes in each reducer, and a job in steps does not spill. Raise Job::memory, or stop a step earlier"
     )]
     StepLimit {
         /// The step, from 0.
@@ -277,7 +275,7 @@ pub enum Error {
     },
     /// What did not fit memory cannot be spilled to disk.
     #[error(
-        "cannot {doing} in the spill folder {}: {} (this worker had spilled {spilled_bytes} bytes). {} another folder with --spill-dir (Job::spill_dirs), or give the job more memory with --memory (Job::memory)",
+        "cannot {doing} in the spill folder {}: {} (this worker had spilled {spilled_bytes} bytes). {} another folder with Job::spill_dirs, or give the job more memory with Job::memory",
         path.display(),
         says(source),
         if let Some(room) = room(source) { format!("{room}, name") } else { "Name".to_owned() }
@@ -294,7 +292,7 @@ pub enum Error {
     },
     /// A spill file does not hold what was written to it. Nothing of the damaged block was used.
     #[error(
-        "a block at byte {offset} of a spill file in {} is not what was written there: the disk, its driver or the memory damaged it. The job was stopped before it could use it; rerun it with another --spill-dir (Job::spill_dirs)",
+        "a block at byte {offset} of a spill file in {} is not what was written there: the disk, its driver or the memory damaged it. The job was stopped before it could use it; rerun it with another Job::spill_dirs",
         path.display()
     )]
     SpillDamaged {
@@ -305,7 +303,7 @@ pub enum Error {
     },
     /// A checkpoint cannot be kept.
     #[error(
-        "cannot use the checkpoint in {}: {}. {} another folder with --checkpoint (Job::checkpoint)",
+        "cannot use the checkpoint in {}: {}. {} another folder with Job::checkpoint",
         path.display(),
         says(source),
         if let Some(room) = room(source) { format!("{room}, or name") } else { "Name".to_owned() }
@@ -318,7 +316,7 @@ pub enum Error {
     },
     /// A checkpoint is that of a job which runs.
     #[error(
-        "the checkpoint in {} is in use: another run goes on there. Wait until that has ended, or name another folder with --checkpoint (Job::checkpoint)",
+        "the checkpoint in {} is in use: another run goes on there. Wait until that has ended, or name another folder with Job::checkpoint",
         path.display()
     )]
     CheckpointInUse {
@@ -327,7 +325,7 @@ pub enum Error {
     },
     /// A checkpoint was left by a job with another input, other options, or another program.
     #[error(
-        "the checkpoint in {} is not of this job: {why}. Remove that folder to begin anew, or name another one with --checkpoint (Job::checkpoint)",
+        "the checkpoint in {} is not of this job: {why}. Remove that folder to begin anew, or name another one with Job::checkpoint",
         path.display()
     )]
     CheckpointOfAnother {

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::checkpoint::log;
-use crate::input::memory::Memory;
 use crate::input::paths::in_proc;
 use crate::input::quotes::State;
 use crate::input::records::{Records, Scan, Syntax};
 use crate::input::source::{Source, TaskMemory};
+use crate::memory::Memory;
 use crate::spill::run;
 
 /// A file that may be compressed: its first bytes, the places where it can be cut, its headers, and its content.

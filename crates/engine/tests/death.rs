@@ -8,6 +8,8 @@ mod common;
 mod redo;
 #[path = "death/stops.rs"]
 mod stops;
+#[path = "death/wild.rs"]
+mod wild;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -51,6 +53,7 @@ fn main() {
             ("a_reduce_function_that_only_sleeps_is_ended_by_the_task_timeout", stops::sleepy_reduce),
             ("a_job_that_was_suspended_goes_on_as_if_nothing_had_been", stops::suspended),
             ("what_panics_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),
+            ("a_stray_pointer_into_what_others_write_ends_its_worker_and_changes_nothing", wild::stays_at_home),
             ("a_map_function_that_draws_its_keys_anew_loses_no_record_and_doubles_none", redo::random_keys),
             ("the_same_in_threads", redo::random_keys_in_threads),
             ("what_was_delivered_is_never_mixed_with_what_another_call_gave", redo::what_was_delivered),

@@ -12,13 +12,14 @@ use gristmill::{
     Summary,
 };
 
-const TESTS: [Test; 11] = [
+const TESTS: [Test; 12] = [
     ("a_sample_is_taken_from_several_places_and_decides_how_many_workers_start", sampled),
     ("no_sample_is_taken_where_it_is_of_no_use_or_of_no_good", not_sampled),
     ("a_map_function_that_crashes_on_the_sample_is_planned_without", crashing),
     ("a_map_function_that_never_ends_on_the_sample_is_planned_without", never_ending),
     ("keys_that_hardly_repeat_go_past_the_table_and_are_combined_all_the_same", past_the_table),
     ("a_key_with_too_many_values_is_combined_early_and_other_jobs_are_left_alone", skewed),
+    ("the_plan_that_is_told_is_the_plan_that_is_run", told),
     ("words_chosen_to_have_one_hash_are_counted_as_fast_as_others", chosen_words),
     ("keys_are_their_bytes_whatever_a_type_says_of_them", types::own_keys),
     ("a_type_that_breaks_its_contract_ends_the_job_with_a_sentence", types::broken_contracts),
@@ -105,6 +106,33 @@ fn not_sampled() {
     none(|job| job.isolation(Isolation::Thread));
     let (plan, _) = run(&NUMBERS, &numbers(100), |job| job);
     assert_eq!((chosen(&plan, "sample"), chosen(&plan, "workers")), ("none", "1, which maps and reduces"));
+}
+
+fn told() {
+    // `--buffer array --combine both` told of combining in map, and combined nothing there. And the number of partitions, and of
+    // workers that map at once, was every user's to read and nobody's to choose.
+    let bytes = numbers(2000);
+    let tell = |change: fn(Job<'_, Numbers>) -> Job<'_, Numbers>, what: &str| {
+        let (plan, summary) = run(&NUMBERS, &bytes, change);
+        let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
+        let sent = counters.get(Count::PairsSent);
+        (chosen(&plan, what).to_owned(), sent)
+    };
+    let (both, sent) = tell(|job| job.workers(1).combine(Combining::Both), "combining");
+    assert_eq!((&both[..], sent), ("in map and in reduce", 1000));
+    let (array, sent) = tell(|job| job.workers(1).buffer(Buffer::Array).combine(Combining::Both), "combining");
+    assert_eq!((&array[..], sent), ("in reduce", 2000));
+    let (map, sent) = tell(|job| job.workers(1).combine(Combining::Map), "combining");
+    assert_eq!((&map[..], sent), ("in map, and at the end", 1000));
+    assert_eq!(tell(|job| job.workers(1).combine(Combining::Off), "combining").0, "at the end");
+    assert_eq!(tell(|job| job.workers(1).combine_after(3), "heavy keys").0, "no key gathers 3 values");
+    for (asked, partitions) in [(1, "2"), (2, "2"), (3, "4"), (4096, "4096")] {
+        let (plan, _) = run(&NUMBERS, &bytes, |job| job.workers(2).partitions(asked));
+        assert_eq!(chosen(&plan, "partitions"), partitions);
+    }
+    let refused = Job::new(&NUMBERS, Input::bytes("numbers", &bytes).expect("memory")).partitions(4097).run();
+    let why = refused.err().expect("too many").to_string();
+    assert!(why.starts_with("4097 partitions were asked for; a job has between 1 and 4096"), "{why}");
 }
 
 fn crashing() {

@@ -1,3 +1,8 @@
+//! The words that workers and coordinator share: claims, commits, rounds, progress, failures.
+//!
+//! In and out: atomics of the region, each with one kind of writer ([`words`]). Workers and the coordinator call it. It holds no pairs
+//! and takes no decision, and no word of it is waited for without the doorbell of whoever changes it.
+
 pub(crate) mod counters;
 pub(crate) mod job_is_over;
 pub(crate) mod progress;

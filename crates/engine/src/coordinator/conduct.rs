@@ -13,6 +13,7 @@ use crate::data::datum::Datum;
 use crate::data::order::Order;
 use crate::error::Result;
 use crate::output::parts::Part;
+use crate::plan::mode::Mode;
 use crate::program::map_reduce::MapReduce;
 use crate::program::ranges::Ranges;
 use crate::worker::work::Work;
@@ -23,18 +24,18 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         &mut self,
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<(u64, u64)> {
-        let Work { plan, shared, settings, reduce, .. } = *self.work;
+        let Work { plan, shared, reduce, .. } = *self.work;
         let started_ns = self.start_all()?;
         self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
-        let mut results = Results::<J>::new(shared, receiver, plan, settings);
-        let arrangement = match (self.work.ranges, settings.order) {
+        let mut results = Results::<J>::new(shared, receiver, plan);
+        let arrangement = match (self.work.ranges, plan.order) {
             (Some(_), _) => Arrangement::Ranges(plan.partitions),
             (None, Order::Unordered) => Arrangement::Unordered,
             // Whatever the sums, there is one for each key.
             (None, Order::ByKey) if reduce.is_none() => Arrangement::Merge(Order::ByKey),
-            (None, order) if settings.rounds_as_it_comes::<J>() => Arrangement::MergeHeldBack(order),
+            (None, order) if plan.combining.rounds_as_it_comes => Arrangement::MergeHeldBack(order),
             (None, order) => Arrangement::Merge(order),
         };
         let visited = Cell::new(false);
@@ -42,7 +43,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             visited.set(true);
             visit(key, value)
         };
-        let pairs = results.visit(arrangement, settings.limit, visit, |results| {
+        let pairs = results.visit(arrangement, plan.limit, visit, |results| {
             self.kept.delivered |= visited.get();
             // Counted before the look, so that what is announced during it is not slept through.
             let announced = shared.announced();
@@ -61,12 +62,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     pub(super) fn go_on(&mut self) -> Result<()> {
         let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
         self.set_aside(facts.bad.clone())?;
-        let Work { plan, tasks, settings, .. } = *self.work;
-        let every = settings
-            .checkpoint
-            .as_ref()
-            .map_or(0, |checkpoint| u64::try_from(checkpoint.every.as_nanos()).unwrap_or(u64::MAX));
-        self.stages = Some(Stages::new(log, &facts, plan.reduce_workers, every));
+        let Work { plan, tasks, mode, .. } = *self.work;
+        let every_ns = match mode {
+            Mode::Stages(checkpoint) => u64::try_from(checkpoint.every.as_nanos()).unwrap_or(u64::MAX),
+            _ => unreachable!("only a job in stages has a checkpoint"),
+        };
+        self.stages = Some(Stages::new(log, &facts, plan.reduce_workers, every_ns));
         if facts.tasks > 0 {
             self.kept.tell(&format!("continuing: {} of {} tasks were done", facts.tasks, tasks.len()));
         }

@@ -29,7 +29,7 @@ pub(super) fn look<E>(
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Takes note of a death and makes good for it.
     pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
-        let Work { plan, shared, settings, .. } = *self.work;
+        let Work { plan, shared, .. } = *self.work;
         // What it has told counts.
         self.hear()?;
         let Hand { role, reducer, overdue, .. } = self.hands[at];
@@ -41,7 +41,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let cause = match shared.message(role.slot) {
             Some(message) => message,
             None => match overdue {
-                Some(overdue) => overdue.sentence(settings.task_timeout.unwrap_or_default()),
+                Some(overdue) => overdue.sentence(plan.faults.task_timeout.unwrap_or_default()),
                 None => end.cause,
             },
         };
@@ -70,7 +70,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let mut again = "Its work is done again".to_owned();
         if let Some(task) = task {
             self.attempts[task] += 1;
-            attempt = format!(" (attempt {} of {})", self.attempts[task], settings.retries + 1);
+            attempt = format!(" (attempt {} of {})", self.attempts[task], plan.faults.retries + 1);
             self.try_again(task, at, from_outside, &cause, &last)?;
             if let Some((place, _)) = at {
                 shared.suspect(role.slot, task);
@@ -80,15 +80,15 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         if let Some(reducer) = reducer.filter(|_| in_reduce && !from_outside) {
             self.reduce_attempts[reducer] += 1;
             let attempts = self.reduce_attempts[reducer];
-            attempt = format!(" (attempt {attempts} of {})", settings.retries + 1);
-            if attempts > settings.retries {
+            attempt = format!(" (attempt {attempts} of {})", plan.faults.retries + 1);
+            if attempts > plan.faults.retries {
                 return Err(Error::ReduceFailed { last, attempts });
             }
         }
         let death = format!("{who} died {place}{attempt}: {cause}");
         self.kept.tell(&format!("{death}. {again}"));
         self.kept.deaths.push(death);
-        if let Some(limit) = settings.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
+        if let Some(limit) = plan.faults.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });
         }
         // 3. Its open epoch never was.
@@ -108,7 +108,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             self.reducers[reducer] = slot;
             for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
                 // What it has left on the shelf outlives it.
-                let kept = self.work.iterates && shared.is_kept(partition, shared.step());
+                let kept = self.work.mode.iterates() && shared.is_kept(partition, shared.step());
                 shared.assign(partition, slot, if kept { shared.since(partition) } else { since });
             }
         }
@@ -138,12 +138,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         cause: &str,
         last: &str,
     ) -> Result<()> {
-        let Work { shared, settings, .. } = *self.work;
+        let Work { shared, plan, .. } = *self.work;
         let attempts = self.attempts[task];
-        let is_over = attempts > settings.retries;
+        let is_over = attempts > plan.faults.retries;
         let before = at.and_then(|(place, _)| self.suspects.insert(task, place));
         match at {
-            Some((place, true)) if settings.skip_bad_records > 0 => {
+            Some((place, true)) if plan.faults.skip_bad_records > 0 => {
                 // Twice at the same record is no accident; and after a death in its chunk only somebody else could be to blame.
                 let again = before.is_some_and(|before| before == place || !from_outside && before.meets(place));
                 if is_over || again {

@@ -4,6 +4,8 @@ use crate::coordinator::state::Coordinator;
 use crate::error::{Error, explain_spill};
 use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
+use crate::plan::mode::Mode;
+use crate::plan::settings::CheckpointSettings;
 use crate::program::map_reduce::MapReduce;
 use crate::steps::shelf_writer::pair_bytes_max;
 
@@ -22,18 +24,18 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             Failure::RecordTooLong { source: at, offset } => Error::RecordTooLong {
                 path: source(at).name.clone(),
                 offset,
-                limit_bytes: self.work.settings.record_bytes_max,
+                limit_bytes: self.work.tasks.record_bytes_max,
             },
             Failure::Conflict { task, what } => {
-                let step = if self.work.iterates { format!(" in step {step}") } else { String::new() };
+                let step = if self.work.mode.iterates() { format!(" in step {step}") } else { String::new() };
                 Error::Conflict { place: self.place(task) + &step, what }
             }
             Failure::OtherPairs { task, first, again } => {
-                let step = if self.work.iterates { format!(" in step {step}") } else { String::new() };
+                let step = if self.work.mode.iterates() { format!(" in step {step}") } else { String::new() };
                 Error::Unrepeatable { place: self.place(task) + &step, first, again, anew: self.kept.anew }
             }
             Failure::RecordCut { source: at, offset } => {
-                let Records::Fixed(record_bytes) = self.work.settings.records else {
+                let Records::Fixed(record_bytes) = self.work.tasks.records else {
                     unreachable!("only records of a fixed size can be cut");
                 };
                 Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }
@@ -49,22 +51,27 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 source: std::io::Error::from_raw_os_error(errno),
             },
             Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.plan.budget.keep_bytes as u64 },
-            Failure::StepFull => Error::StepLimit { step, limit_bytes: self.work.plan.room.nearly_full_bytes() as u64 },
+            Failure::StepFull => {
+                Error::StepLimit { step, limit_bytes: self.work.plan.reduce_memory.nearly_full_bytes() as u64 }
+            }
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,
                 limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
             },
-            Failure::Spill { folder, doing, errno, .. } if folder >= self.work.settings.spill_dirs.len() => {
+            Failure::Spill { folder, doing, errno, .. } if folder >= self.work.plan.spill_dirs.len() => {
                 self.explain_checkpoint(doing, errno)
             }
-            Failure::Spill { .. } => explain_spill(&self.work.settings.spill_dirs, failure),
+            Failure::Spill { .. } => explain_spill(&self.work.plan.spill_dirs, failure),
         }
     }
 
     /// The same for the files of a checkpoint.
     fn explain_checkpoint(&self, doing: Doing, errno: i32) -> Error {
-        let path = self.work.settings.checkpoint.as_ref().map(|checkpoint| checkpoint.dir.clone()).unwrap_or_default();
+        let Mode::Stages(CheckpointSettings { dir: path, .. }) = self.work.mode else {
+            unreachable!("only a job in stages has a checkpoint")
+        };
+        let path = path.clone();
         match (doing, errno) {
             // What is shorter than the log says was not written as it says.
             (Doing::Check, _) | (Doing::Read, 0) | (Doing::Open, 0) => Error::CheckpointDamaged { path },

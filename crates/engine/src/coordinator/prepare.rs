@@ -12,17 +12,17 @@ use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::data::seed::Seed;
 use crate::error::{Asked, Error, Result};
-use crate::input::memory::Memory;
 use crate::input::paths::Opened;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::tasks::Tasks;
+use crate::memory::Memory;
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
 use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
-use crate::program::map_reduce::MapReduce;
+use crate::program::map_reduce::{MapReduce, rounds};
 use crate::program::ranges::Ranges;
 use crate::survey::quote_scan::scan_quotes;
 use crate::survey::range_finder::find_ranges;
@@ -78,9 +78,7 @@ impl<J: MapReduce> Prepared<J> {
             _ => (settings.skip_bad_records > 0).then_some("a job that sets records aside"),
         };
         if let Some(what) = reads_again.filter(|_| opened.has_stream()) {
-            return Err(Error::Setting(format!(
-                "{what} reads its input more than once: leave out --no-retry (Input::read_once)"
-            )));
+            return Err(Error::Setting(format!("{what} reads its input more than once: leave out Input::read_once")));
         }
         let mut checkpoint = open_checkpoint::<J>(mode, settings, &opened)?;
         let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
@@ -95,7 +93,7 @@ impl<J: MapReduce> Prepared<J> {
             Some(number) => Seed::of(number),
             // The tasks of later steps are partitions, and within a task values are summed before they are sent: sums that are
             // rounded are the same each time only if the partitions are.
-            None if settings.combines_in_order::<J>() && mode.iterates() => Seed::of(0),
+            None if settings.deterministic && rounds::<J>() && mode.iterates() => Seed::of(0),
             None => Seed::random(),
         };
         // 3. The plan. A look at the input must leave no trace in an output.
@@ -104,7 +102,7 @@ impl<J: MapReduce> Prepared<J> {
             gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
         let facts = job_plan::Program {
             combines: J::COMBINE.is_some(),
-            in_order: settings.combines_in_order::<J>(),
+            rounds: rounds::<J>(),
             keys: program.keys(),
             keys_max: J::Key::DENSE,
             decoder_bytes_max: opened.sources.iter().map(Source::decoder_bytes_max).max().unwrap_or(0),
@@ -119,7 +117,7 @@ impl<J: MapReduce> Prepared<J> {
             false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
-        let plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
+        let mut plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
         if writes_result && !plan.ranged {
             return Err(Error::Setting(
                 "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
@@ -131,9 +129,9 @@ impl<J: MapReduce> Prepared<J> {
             false => None,
         };
         let ranges = ranges.or_else(|| writes_result.then(Ranges::whole));
+        plan.known.ranges = ranges.as_ref().map(Ranges::len);
         if let Some(mut on_plan) = on_plan {
-            let ranges = ranges.as_ref().map(Ranges::len);
-            on_plan(&explain(&plan, settings, input_bytes, facts, cpus, sample.as_ref(), ranges));
+            on_plan(&explain(&plan));
         }
         let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
         let of_log = [u64::from(plan.fused), workers[0], workers[1], plan.split_bytes, seed.number()];
@@ -204,7 +202,7 @@ fn open_checkpoint<J: MapReduce>(
     let Mode::Stages(checkpoint) = mode else { return Ok(None) };
     if opened.is_spooled() {
         return Err(Error::Setting(
-            "what came through a pipe cannot be read again: write it to a file, or leave out --checkpoint".into(),
+            "what came through a pipe cannot be read again: write it to a file, or leave out Job::checkpoint".into(),
         ));
     }
     let job = log::identity(&checkpoint.program, std::any::type_name::<J>(), settings, &opened.sources)?;

@@ -19,7 +19,6 @@ use crate::exchange::header::{HEADER_BYTES, Header, Kind};
 use crate::exchange::inbox::give_back;
 use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
-use crate::plan::settings::Settings;
 use crate::program::map_reduce::MapReduce;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
@@ -156,10 +155,10 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
 }
 
 impl<'r, J: MapReduce> Results<'r, J> {
-    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &Plan, settings: &'r Settings) -> Self {
+    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
         let streams = (0..plan.reduce_workers).map(|_| Stream::new()).collect();
-        let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &settings.spill_dirs[..]);
-        let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.room.block_bytes);
+        let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &plan.spill_dirs[..]);
+        let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.reduce_memory.block_bytes);
         Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dirs, spill, block_bytes }
     }
 

@@ -66,7 +66,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
 
     /// True when reducers may finish once the running round is drained: unless there are more steps, or stages.
     pub(super) fn is_last_step(&self) -> bool {
-        !self.work.iterates && self.stages.as_ref().is_none_or(|stages| stages.is_last)
+        !self.work.mode.iterates() && self.stages.as_ref().is_none_or(|stages| stages.is_last)
     }
 
     /// Whether partitions are tainted when the round has been drained; `None` as long as it has not.

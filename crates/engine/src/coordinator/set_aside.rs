@@ -18,7 +18,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
 
     /// Sets records aside, unless that would be one too many.
     pub(super) fn set_aside(&mut self, records: Vec<(Place, String)>) -> Result<()> {
-        let limit = self.work.settings.skip_bad_records;
+        let limit = self.work.plan.faults.skip_bad_records;
         let mut left = (limit as usize).saturating_sub(self.bad_records.len());
         // Another round may have met them before.
         let mut new = Vec::with_capacity(records.len());

@@ -48,7 +48,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let body = match job.plan.isolation {
             Isolation::Process => {
                 let body = || {
-                    if job.settings.skip_bad_records > 0 {
+                    if job.plan.faults.skip_bad_records > 0 {
                         be_quiet();
                     }
                     run_worker(job, role)

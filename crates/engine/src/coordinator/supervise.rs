@@ -116,10 +116,10 @@ fn supervise<J: MapReduce>(
         let work = Work {
             program,
             plan,
+            mode,
             tasks,
             shared: &shared,
             reduce: reduce.as_deref(),
-            settings: &settings,
             fates: if kept.anew == 0 { &settings.fates } else { &[] },
             ranges: ranges.as_ref(),
             written: written.as_ref(),
@@ -127,7 +127,6 @@ fn supervise<J: MapReduce>(
             checkpoint: folder.as_deref(),
             seed: &prepared.seed,
             start_ns,
-            iterates: mode.iterates(),
         };
         let outcome = std::thread::scope(|scope| {
             let over = Over(&shared);

@@ -27,7 +27,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Looks at everything once and moves the job on; `has_ended` says of a reducer that it has done all that it was
     /// there for.
     pub(super) fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
-        let Work { shared, settings, .. } = *self.work;
+        let Work { shared, plan, .. } = *self.work;
         // 1. Bad records, errors and deaths.
         if self.kept.sampler.as_mut().is_some_and(|sampler| !matches!(sampler.try_wait(), Ok(None))) {
             self.kept.sampler = None;
@@ -45,7 +45,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
         // 2. Time.
         let now_ns = monotonic_ns();
-        if let Some(limit) = settings.task_timeout {
+        if let Some(limit) = plan.faults.task_timeout {
             self.keep_time(now_ns, limit)?;
         }
         // 3. The round.
@@ -95,7 +95,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
     pub(super) fn sleep(&self, announced: u64, has_arrived: impl Fn() -> bool) {
         let shared = self.work.shared;
-        let wants_ticks = self.kept.progress.is_some() || self.work.settings.task_timeout.is_some();
+        let wants_ticks = self.kept.progress.is_some() || self.work.plan.faults.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {

@@ -95,7 +95,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             held_pages: vec![0; slots],
             held_pages_max: plan.held_pages_max(),
             copied_bytes: 0,
-            copied_bytes_max: plan.room.held_bytes,
+            copied_bytes_max: plan.reduce_memory.held_bytes,
             spill,
             pieces: vec![Vec::new(); slots],
             barrier: plan.exchange == Exchange::Barrier,

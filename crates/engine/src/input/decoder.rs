@@ -13,7 +13,7 @@ use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 
 use crate::input::compression::{Compression, MAGIC_BYTES};
-use crate::input::memory::{Memory, shown};
+use crate::memory::{Memory, shown};
 
 /// Compressed bytes that are read at a time.
 const STORED_BYTES: usize = 64 << 10;
@@ -191,7 +191,7 @@ impl fmt::Display for TooMuch {
         };
         write!(to, "to decode its {name} data takes {need} of memory, and a worker may take {limit} for it. ")?;
         if !is_most {
-            write!(to, "Raise --memory (Job::memory), or take fewer workers; or ")?;
+            write!(to, "Raise Job::memory, or take fewer workers; or ")?;
         }
         let [first, rest] = if is_most { ["L", "et"] } else { ["l", "et"] };
         write!(to, "{first}{rest} {tool} decode it into a pipe, or pack it with a smaller window")

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, REASONS, Tallies, Tally};
-use crate::input::memory::Memory;
+use crate::memory::Memory;
 
 /// A path.
 #[derive(Clone, Debug)]

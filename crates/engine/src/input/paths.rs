@@ -16,9 +16,9 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use crate::error::{Asked, Error, Result};
 use crate::input::left_out::Tallies;
 use crate::input::look::{BadFile, Entry, InputNews, Look, News, in_proc};
-use crate::input::memory::Memory;
 use crate::input::source::Source;
 use crate::input::walk::Walk;
+use crate::memory::Memory;
 
 /// The input of a job.
 #[derive(Clone, Debug)]

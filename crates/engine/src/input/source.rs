@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, Result};
 use crate::input::compression::{Compression, MAGIC_BYTES};
 use crate::input::decoder::{Decoder, Stored, decoder_bytes_max};
-use crate::input::memory::Memory;
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
+use crate::memory::Memory;
 
 /// One file of the input.
 #[derive(Clone, Debug)]
@@ -182,7 +182,7 @@ impl Source {
         let file = match &packing.stream {
             None => Arc::new(File::open(&self.path)?),
             Some(stream) if at > 0 || stream.is_taken.swap(true, Ordering::Relaxed) => {
-                return Err(io::Error::other("it was read as it came (--no-retry), and cannot be read again"));
+                return Err(io::Error::other("it was read as it came (Input::read_once), and cannot be read again"));
             }
             Some(stream) => stream.file.clone(),
         };

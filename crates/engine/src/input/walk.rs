@@ -23,9 +23,9 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, Tallies};
 use crate::input::look::{BadFile, Entry, Look, in_proc};
-use crate::input::memory::Memory;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::spool;
+use crate::memory::Memory;
 
 /// How a path has come up.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use gristmill_os::process::threads_in_this_process;
 use crate::coordinator::{self, Request};
 use crate::data::datum::Bytes;
 use crate::error::{Asked, Error, Result};
-use crate::input::memory::{Memory, is_limit};
 use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::split::Split;
+use crate::memory::{Memory, is_limit};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
 
@@ -111,11 +111,15 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             ..Settings::default()
         };
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
-        let summary = coordinator::run(Request::new(self, settings), || input.find(), |key, what| {
-            let place = if key % 2 == 0 { &mut found.bad } else { &mut found.too_large };
-            place.insert((key / 2) as u32, String::from_utf8_lossy(what).into_owned());
-            ControlFlow::Continue(())
-        })?;
+        let summary = coordinator::run(
+            Request::new(self, settings),
+            || input.find(),
+            |key, what| {
+                let place = if key % 2 == 0 { &mut found.bad } else { &mut found.too_large };
+                place.insert((key / 2) as u32, String::from_utf8_lossy(what).into_owned());
+                ControlFlow::Continue(())
+            },
+        )?;
         found.bad.extend(summary.bad_records.iter().map(|record| {
             let number = numbers[(record.offset / 4) as usize];
             let error = Error::Unfit { path: self.sources[number as usize].name.clone(), why: record.cause.clone() };

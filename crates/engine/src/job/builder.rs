@@ -325,6 +325,13 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
+    /// Into how many partitions the pairs are divided, rounded up to a power of two and to one for each reducer at least; by
+    /// default 64, or two for each reducer if that is more. Each has an open page in every worker that maps.
+    pub fn partitions(mut self, partitions: usize) -> Self {
+        self.request.settings.partitions = Some(partitions);
+        self
+    }
+
     /// What the pairs of two steps in a row may take in the region, for [`Job::iterate`]; by default half of what
     /// [`Job::memory`] leaves beside pages and tables, or half of the memory that is available. It is address space until it is used.
     pub fn keep_bytes(mut self, bytes: u64) -> Self {

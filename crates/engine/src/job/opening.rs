@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, Tallies};
 use crate::input::look::InputNews;
-use crate::input::memory::is_limit;
 use crate::input::paths::{Input, Opened, nothing_left};
 use crate::input::source::Source;
 use crate::job::bad_files;
+use crate::memory::is_limit;
 
 /// What a program says of a file that it has looked at ([`Input::sift`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Input {
         let sources = self.look()?;
         match sources.iter().find(|source| source.is_stream()) {
             Some(stream) => Err(Error::Setting(format!(
-                "{} cannot be read with --no-retry, because this program looks at its input before the job: leave out --no-retry",
+                "{} cannot be read with Input::read_once, because this program looks at its input before the job: leave out Input::read_once",
                 stream.name.display()
             ))),
             None => Ok(sources),

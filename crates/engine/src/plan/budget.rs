@@ -17,7 +17,7 @@
 //! [`Job::holds`](crate::Job::holds)).
 
 use crate::error::{Error, Result};
-use crate::input::memory::shown;
+use crate::memory::shown;
 use crate::spill::reduce_memory::ReduceMemory;
 
 /// Without a word from the user a job takes this part of the memory that is available: 1 / 2. The page cache has the other
@@ -107,7 +107,7 @@ impl Budget {
                 (shown(needs.held_bytes.saturating_add(needs.will_hold_bytes) as u64), shown(limit_bytes));
             Err(Error::Setting(format!(
                 "what the program holds, its result included, takes {held} of memory, and there are {limit} for it: raise \
-                 --memory (Job::memory) if there is more, or take a smaller input"
+                 Job::memory if there is more, or take a smaller input"
             )))
         };
         let available_bytes = match (asked, available_bytes.checked_sub(needs.will_hold_bytes as u64)) {
@@ -144,7 +144,7 @@ impl Budget {
                 return Err(Error::Setting(format!(
                     "a memory of {given} is too little for this job, which needs at least {} MiB: {} for pages, {} for \
                      tables and buffers of the workers that map at once, {} for {workers} worker{plural} and the \
-                     coordinator, {held}{kept}and the rest to reduce in. Raise --memory (Job::memory), or take fewer workers",
+                     coordinator, {held}{kept}and the rest to reduce in. Raise Job::memory, or take fewer workers",
                     mib(least),
                     mib(pages_bytes),
                     mib(maps_bytes),

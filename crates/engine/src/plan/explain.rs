@@ -1,8 +1,8 @@
 //! The plan in words: what was chosen, and why.
 
-use crate::plan::job_plan::{PAGE_BYTES_UNKNOWN, Plan, Program, work_ns};
-use crate::plan::sample::{Sample, WORTH_BYTES};
-use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::plan::job_plan::{CombiningPlan, Known, PAGE_BYTES_UNKNOWN, Plan, work_ns};
+use crate::plan::sample::WORTH_BYTES;
+use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy};
 
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,15 +18,10 @@ pub struct Choice {
 const ASKED: &str = "as asked for";
 
 /// Every choice of `plan`, in the order of the data.
-pub(crate) fn explain(
-    plan: &Plan,
-    settings: &Settings,
-    input_bytes: u64,
-    program: Program,
-    cpus: usize,
-    sample: Option<&Sample>,
-    ranges: Option<usize>,
-) -> Vec<Choice> {
+pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
+    let Known { cpus, input_bytes, program, ref sample, ranges } = plan.known;
+    let sample = sample.as_ref();
+    let is_asked = plan.asked;
     let mut choices = Vec::new();
     let mut choose = |what, chosen: String, why: String| choices.push(Choice { what, chosen, why });
     let size = |bytes: u64| match bytes {
@@ -51,7 +46,7 @@ pub(crate) fn explain(
             ),
         ),
         Some(_) => choose("sample", "none".into(), "no piece was mapped in time: the map function is slow".into()),
-        None if settings.isolation == Isolation::Thread => {
+        None if plan.isolation == Isolation::Thread => {
             choose(
                 "sample",
                 "none".into(),
@@ -69,7 +64,7 @@ pub(crate) fn explain(
         sample.map(|sample| format!("the input is about {:.1} ms of work for one", work_ns(sample, input_bytes) / 1e6));
     let processors = format!("there are {cpus} processors");
     let why = match (&work, plan.map_workers) {
-        _ if settings.workers.is_some() || !plan.fused => ASKED.to_owned(),
+        _ if is_asked.workers => ASKED.to_owned(),
         (Some(work), _) => format!("{work}, and {processors}"),
         (None, 1) if cpus > 1 => "the input is so small that one more would cost more than it brings".to_owned(),
         (None, _) => format!("one for each processor: {processors}"),
@@ -82,7 +77,7 @@ pub(crate) fn explain(
     choose("workers", workers, why);
     if plan.mapping_at_once < plan.map_workers {
         let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
-        choose("mapping at once", plan.mapping_at_once.to_string(), asked(settings.mapping_at_once.is_some(), why));
+        choose("mapping at once", plan.mapping_at_once.to_string(), asked(is_asked.mapping_at_once, why));
     }
     let isolation = match plan.isolation {
         Isolation::Process => "processes",
@@ -93,7 +88,7 @@ pub(crate) fn explain(
     // 3. Map.
     let tasks = input_bytes.div_ceil(plan.split_bytes);
     let why = match sample {
-        _ if settings.split_bytes.is_some() => ASKED.to_owned(),
+        _ if is_asked.split_bytes => ASKED.to_owned(),
         Some(sample) => format!(
             "about {:.1} ms each, and enough of them that the last ones wait little for each other",
             sample.map_ns(plan.split_bytes.min(input_bytes)) / 1e6
@@ -101,7 +96,7 @@ pub(crate) fn explain(
         None => "enough of them that the last ones wait little for each other".to_owned(),
     };
     choose("splits", format!("{tasks} of {}", size(plan.split_bytes)), why);
-    let why = asked(settings.chunk_bytes.is_some(), "input and combining table share the second-level cache");
+    let why = asked(is_asked.chunk_bytes, "input and combining table share the second-level cache");
     choose("chunks", size(plan.chunk_bytes as u64), why);
     let (buffer, why) = match plan.buffer {
         Buffer::Auto => unreachable!("a plan has chosen"),
@@ -113,24 +108,32 @@ pub(crate) fn explain(
         Buffer::Array if !program.combines => ("array", "the job has no combiner".to_owned()),
         Buffer::Array => ("array", "nothing is combined in map".to_owned()),
     };
-    choose("buffer", buffer.to_owned(), if settings.buffer == Buffer::Auto { why } else { ASKED.to_owned() });
-    let (combine, why) = match settings.combine {
+    choose("buffer", buffer.to_owned(), asked(is_asked.buffer, &why));
+    let CombiningPlan { in_map, in_reduce, after, in_order, .. } = plan.combining;
+    let (combine, why) = match (in_map, in_reduce) {
         _ if !program.combines => ("nowhere", "the job has no combiner"),
-        Combining::Both => ("in map and in reduce", "less is sent, and memory grows with the keys, not with the pairs"),
-        Combining::Map => ("in map, and at the end", ASKED),
-        Combining::Reduce => ("in reduce", ASKED),
-        Combining::Off => ("at the end", ASKED),
+        (true, true) => ("in map and in reduce", "less is sent, and memory grows with the keys, not with the pairs"),
+        (true, false) => {
+            ("in map, and at the end", "each task adds up in its own order, and tasks are added up in order")
+        }
+        (false, true) => ("in reduce", "the array buffer combines nothing"),
+        (false, false) => ("at the end", "in ascending order, so that rounded sums have the same bits"),
     };
-    choose("combining", combine.to_owned(), why.to_owned());
-    if let Some(values) = settings.combine_after.filter(|_| !plan.combine_in_reduce) {
-        choose("skew", format!("combined in reduce once a key has more than {values} values"), ASKED.to_owned());
+    choose("combining", combine.to_owned(), asked(is_asked.combining && program.combines, why));
+    if let Some(values) = is_asked.combine_after {
+        let (chosen, why) = match after {
+            Some(values) => (format!("combined in reduce once a key has more than {values} values"), ASKED),
+            None if in_order => ("combined at the end".to_owned(), "rounded values are combined in ascending order"),
+            None => (format!("no key gathers {values} values"), "values are combined as they arrive"),
+        };
+        choose("heavy keys", chosen, why.to_owned());
     }
     // 4. The way, and reduce.
     let why = match plan.page_bytes {
         PAGE_BYTES_UNKNOWN if input_bytes < WORTH_BYTES => "so small an input does not say what will be emitted",
         _ => "the pages of all that map at once stay in the last-level cache",
     };
-    let why = asked(settings.page_bytes.is_some(), why);
+    let why = asked(is_asked.page_bytes, why);
     let pages = format!("{} of {} for each worker", plan.pages_per_arena, size(plan.page_bytes as u64));
     choose("pages", pages, why);
     let (policy, why) = match plan.pages {
@@ -149,14 +152,10 @@ pub(crate) fn explain(
         None => plan.partitions.to_string(),
     };
     let why = match plan.buffer {
-        _ if ranges.is_some() => {
-            "whoever has one need not be merged with the others; cut where a sample of the pairs says"
-        }
+        _ if ranges.is_some() => "they need not be merged; they are cut where a sample of the pairs says",
         Buffer::Dense => "several for each reducer, and no more than the keys can fill",
-        _ => {
-            "so many that what is reduced of one stays in the cache for millions of keys, and several for each reducer"
-        }
+        _ => "what is reduced of one stays in the cache for millions of keys, and each reducer has several",
     };
-    choose("partitions", partitions, why.to_owned());
+    choose("partitions", partitions, asked(is_asked.partitions && ranges.is_none(), why));
     choices
 }

@@ -1,5 +1,8 @@
 //! The plan: a pure function of machine, settings, input and a sample of it. Everything below obeys it.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::plan::budget::{Budget, Needs};
@@ -38,6 +41,8 @@ const SPARE_SLOTS_PER_BAD_RECORD: usize = 3;
 const BAD_RECORDS_THAT_KILL_MAX: u32 = 32;
 /// Partitions: enough that the keys of one partition fit the second-level cache for millions of keys.
 const PARTITIONS_MIN: usize = 64;
+/// Partitions at most: each has an open page in every worker.
+const PARTITIONS_MAX: usize = 1 << 12;
 /// Tasks that the shared words have room for.
 const TASKS_MAX: u64 = 1 << 16;
 
@@ -61,8 +66,8 @@ const DENSE_KEYS_MAX: usize = 1 << 16;
 pub(crate) struct Program {
     /// It has a combiner.
     pub combines: bool,
-    /// Its values combine in ascending order.
-    pub in_order: bool,
+    /// What its values combine to depends on their order.
+    pub rounds: bool,
     /// The size of its key domain, if it declares one.
     pub keys: Option<usize>,
     /// The largest domain that its key type allows, 0 if it is no unsigned integer.
@@ -88,7 +93,7 @@ pub(crate) struct Machine {
     pub available_bytes: u64,
 }
 
-/// How the job runs.
+/// How the job runs: every choice, made once. Workers and reducers obey it and see no settings; `--explain` reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub isolation: Isolation,
@@ -99,7 +104,7 @@ pub(crate) struct Plan {
     pub map_workers: usize,
     pub reduce_workers: usize,
     pub partitions: usize,
-    /// Partitions are ranges of pairs, in the order of the result, if it is known where to cut them.
+    /// Partitions are ranges of pairs in the order of the result, if it is known where to cut them.
     pub ranged: bool,
     pub page_bytes: usize,
     pub pages_per_arena: usize,
@@ -109,7 +114,7 @@ pub(crate) struct Plan {
     pub buffer: Buffer,
     /// The hash buffer's table may rest where it combines little: not when the user has named the buffer.
     pub table_may_rest: bool,
-    pub combine_in_reduce: bool,
+    pub combining: CombiningPlan,
     /// Map-side buffers are emptied after each task, not only at the end of an epoch.
     pub flush_each_task: bool,
     /// Map workers that run at the same time: no more than there are processors, because more would only push
@@ -117,9 +122,68 @@ pub(crate) struct Plan {
     pub mapping_at_once: usize,
     /// An epoch ends with the task in which it has sent this many pages, or sooner, when it has lasted long.
     pub epoch_pages: u64,
+    /// The order of the result, and how many pairs of it anybody wants.
+    pub order: Order,
+    pub limit: usize,
+    pub faults: FaultPlan,
+    /// At least one.
+    pub spill_dirs: Vec<PathBuf>,
     pub budget: Budget,
     /// The share of a reducer.
-    pub room: ReduceMemory,
+    pub reduce_memory: ReduceMemory,
+    /// What the choices were made from.
+    pub known: Known,
+    /// Choices that the user has made.
+    pub asked: Asked,
+}
+
+/// Where values combine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CombiningPlan {
+    pub in_map: bool,
+    /// As pairs arrive. If not, reducers combine at the end.
+    pub in_reduce: bool,
+    /// A reducer that keeps all values begins to combine once one key has gathered more than this.
+    pub after: Option<u32>,
+    /// Values combine in ascending order, so that rounded sums have the same bits.
+    pub in_order: bool,
+    /// Values combine in the order in which they come, and what they become depends on it.
+    pub rounds_as_it_comes: bool,
+}
+
+/// What failures cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FaultPlan {
+    pub retries: u32,
+    pub max_failures: Option<u32>,
+    /// Records that are set aside at most.
+    pub skip_bad_records: u32,
+    pub task_timeout: Option<Duration>,
+}
+
+/// What a plan is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub cpus: usize,
+    pub input_bytes: u64,
+    pub program: Program,
+    pub sample: Option<Sample>,
+    /// How many ranges the partitions are, once the input has been looked at for cuts.
+    pub ranges: Option<usize>,
+}
+
+/// Which choices the user has made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub workers: bool,
+    pub mapping_at_once: bool,
+    pub split_bytes: bool,
+    pub chunk_bytes: bool,
+    pub buffer: bool,
+    pub combining: bool,
+    pub combine_after: Option<u32>,
+    pub page_bytes: bool,
+    pub partitions: bool,
 }
 
 /// The shelf of an iterated job.
@@ -178,7 +242,7 @@ impl Plan {
         program: Program,
         sample: Option<&Sample>,
     ) -> Result<Plan> {
-        let Program { combines, in_order, keys, keys_max, iterates, passes, hash_bytes, place_bytes, .. } = program;
+        let Program { combines, rounds, keys, keys_max, iterates, passes, hash_bytes, place_bytes, .. } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
@@ -199,8 +263,9 @@ impl Plan {
             return Err(Error::Setting(format!("{slots} workers were asked for; a job has at most 1024")));
         }
         if settings.combine_after.is_some() && !combines {
-            return Err(Error::Setting("--combine-after needs a combiner, and this job has none".into()));
+            return Err(Error::Setting("Job::combine_after needs a combiner, and this job has none".into()));
         }
+        let in_order = settings.deterministic && rounds;
         let (combine_in_map, combine_in_reduce) = match settings.combine {
             Combining::Both => (combines, combines),
             Combining::Map => (combines, false),
@@ -214,14 +279,12 @@ impl Plan {
             chosen @ (Buffer::Hash | Buffer::Dense) if !combine_in_map => {
                 let name = if chosen == Buffer::Hash { "hash" } else { "dense" };
                 let why = if combines { "combining in map is off" } else { "the job has no combiner" };
-                return Err(Error::Setting(format!(
-                    "the {name} buffer combines values, but {why}; use --buffer array"
-                )));
+                return Err(Error::Setting(format!("the {name} buffer combines values, but {why}; use Buffer::Array")));
             }
             Buffer::Dense if keys.is_none() => {
                 return Err(Error::Setting(
                     "the dense buffer needs a place for every key, but the job declares no domain of keys \
-                     (MapReduce::keys); use --buffer hash"
+                     (MapReduce::keys); use Buffer::Hash"
                         .into(),
                 ));
             }
@@ -233,11 +296,20 @@ impl Plan {
                 _ => format!("the job declares the keys 0..{keys}, but its key type has only {keys_max}"),
             }));
         }
-        let partitions = match (buffer, keys) {
-            (Buffer::Dense, Some(keys)) => PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)),
-            _ => PARTITIONS_MIN,
+        let partitions = match (settings.partitions, buffer, keys) {
+            (Some(partitions), ..) if partitions == 0 || partitions > PARTITIONS_MAX => {
+                return Err(Error::Setting(format!(
+                    "{partitions} partitions were asked for; a job has between 1 and {PARTITIONS_MAX}"
+                )));
+            }
+            // Each reducer has one at least.
+            (Some(partitions), ..) => partitions.max(reduce_workers),
+            (None, Buffer::Dense, Some(keys)) => {
+                PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)).max(reduce_workers * 2)
+            }
+            _ => PARTITIONS_MIN.max(reduce_workers * 2),
         };
-        let partitions = partitions.max(reduce_workers * 2).next_power_of_two();
+        let partitions = partitions.next_power_of_two();
         let mapping_at_once = settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
         let pool_pages = partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
@@ -301,12 +373,39 @@ impl Plan {
             chunk_bytes: settings.chunk_bytes.unwrap_or(CHUNK_BYTES).max(1),
             buffer,
             table_may_rest: settings.buffer == Buffer::Auto && !in_order,
-            combine_in_reduce: combine_in_reduce && !in_order,
+            combining: CombiningPlan {
+                in_map: buffer != Buffer::Array,
+                in_reduce: combine_in_reduce && !in_order,
+                after: settings.combine_after.filter(|_| !combine_in_reduce && !in_order),
+                in_order,
+                rounds_as_it_comes: rounds && !settings.deterministic,
+            },
             flush_each_task: in_order,
             mapping_at_once,
-            epoch_pages: partitions as u64 / 2,
-            room: budget.room(),
+            epoch_pages: (partitions as u64 / 2).max(1),
+            order: settings.order,
+            limit: settings.limit,
+            faults: FaultPlan {
+                retries: settings.retries,
+                max_failures: settings.max_failures,
+                skip_bad_records: settings.skip_bad_records,
+                task_timeout: settings.task_timeout,
+            },
+            spill_dirs: settings.spill_dirs.clone(),
+            reduce_memory: budget.room(),
             budget,
+            known: Known { cpus: machine.cpus, input_bytes, program, sample: sample.copied(), ranges: None },
+            asked: Asked {
+                workers: settings.workers.is_some() || !fused,
+                mapping_at_once: settings.mapping_at_once.is_some(),
+                split_bytes: settings.split_bytes.is_some(),
+                chunk_bytes: settings.chunk_bytes.is_some(),
+                buffer: settings.buffer != Buffer::Auto,
+                combining: settings.combine != Combining::default(),
+                combine_after: settings.combine_after,
+                page_bytes: settings.page_bytes.is_some(),
+                partitions: settings.partitions.is_some(),
+            },
         })
     }
 
@@ -335,7 +434,7 @@ mod tests {
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
         let program = Program {
             combines: true,
-            in_order: false,
+            rounds: false,
             keys: None,
             keys_max: 0,
             iterates: false,
@@ -386,7 +485,7 @@ mod tests {
     fn steps_get_all_workers_however_small_the_first_input_is() {
         let program = Program {
             combines: true,
-            in_order: false,
+            rounds: false,
             keys: None,
             keys_max: 0,
             iterates: true,

@@ -50,13 +50,13 @@ impl<'m> Mode<'m> {
         };
         if let Some(job) = leaves_traces.filter(|_| settings.skip_bad_records > 0) {
             return Err(Error::Setting(format!(
-                "{job} cannot set records aside: what the records before them have left stays. Leave out --skip-bad-records"
+                "{job} cannot set records aside: what the records before them have left stays. Leave out Job::skip_bad_records"
             )));
         }
         let runs_once =
             leaves_traces.or(matches!(mode, Mode::Written).then_some("a job whose reducers write its result"));
         if let Some(job) = runs_once.filter(|_| settings.checkpoint.is_some()) {
-            return Err(Error::Setting(format!("{job} cannot be continued: leave out --checkpoint")));
+            return Err(Error::Setting(format!("{job} cannot be continued: leave out Job::checkpoint")));
         }
         Ok(mode)
     }

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::data::datum::Datum;
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::input::records::Records;
-use crate::program::map_reduce::MapReduce;
 use crate::testing::kill_points::Moment;
 
 /// Whether workers share an address space.
@@ -107,6 +105,7 @@ pub(crate) struct Settings {
     pub task_timeout: Option<Duration>,
     pub checkpoint: Option<CheckpointSettings>,
     pub mapping_at_once: Option<usize>,
+    pub partitions: Option<usize>,
     pub keep_bytes: Option<u64>,
     pub sample: bool,
     pub memory_bytes: Option<usize>,
@@ -144,6 +143,7 @@ impl Default for Settings {
             task_timeout: None,
             checkpoint: None,
             mapping_at_once: None,
+            partitions: None,
             keep_bytes: None,
             sample: true,
             memory_bytes: None,
@@ -178,19 +178,4 @@ impl Settings {
         }
         Ok(())
     }
-
-    /// Values combine in ascending order: the sums of others are the same in any.
-    pub fn combines_in_order<J: MapReduce>(&self) -> bool {
-        self.deterministic && rounds::<J>()
-    }
-
-    /// Values combine in the order in which they come, and what they are in the end depends on it.
-    pub fn rounds_as_it_comes<J: MapReduce>(&self) -> bool {
-        !self.deterministic && rounds::<J>()
-    }
-}
-
-/// What values combine to depends on their order.
-fn rounds<J: MapReduce>() -> bool {
-    J::COMBINE.is_some() && !J::Value::EXACT
 }

@@ -103,3 +103,8 @@ pub(crate) const fn combiner<J: MapReduce>() -> Combine<J::Value> {
         None => |_, _| panic!("the plan combines only with a combiner"),
     }
 }
+
+/// What values combine to depends on their order.
+pub(crate) const fn rounds<J: MapReduce>() -> bool {
+    J::COMBINE.is_some() && !J::Value::EXACT
+}

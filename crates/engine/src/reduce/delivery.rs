@@ -15,7 +15,7 @@ use crate::data::datum::{Combine, Datum};
 use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
-use crate::plan::settings::Settings;
+use crate::plan::job_plan::Plan;
 use crate::program::map_reduce::{MapReduce, Reduce, combiner};
 use crate::reduce::reduction::Reduction;
 use crate::spill::merge::{Merge, Sorted};
@@ -25,8 +25,8 @@ use crate::spill::values::for_each_key;
 
 /// The order in which a reducer spills, and how many pairs of a run anybody wants: that of the result, unless keys
 /// must be brought together first.
-pub(crate) fn run_order<J: MapReduce>(settings: &Settings, reduces: bool) -> (Order, usize) {
-    if J::COMBINE.is_some() || reduces { (Order::ByKey, usize::MAX) } else { (settings.order, settings.limit) }
+pub(crate) fn run_order<J: MapReduce>(plan: &Plan, reduces: bool) -> (Order, usize) {
+    if J::COMBINE.is_some() || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
 }
 
 /// What becomes of all values of a key.
@@ -40,7 +40,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
     /// combines them now, if all of them are in memory.
     fn find(
         mut reduction: Reduction<J>,
-        settings: &Settings,
+        plan: &Plan,
         reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     ) -> Result<(Reduction<J>, Option<Self>), Failure> {
         if J::COMBINE.is_none() {
@@ -48,7 +48,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
         }
         let combine = Some(const { combiner::<J>() });
         if !reduction.combines() && !reduction.sorter.has_runs() {
-            match settings.combines_in_order::<J>() {
+            match plan.combining.in_order {
                 true => Grouping { combine, reduce: None }.regroup(&mut reduction)?,
                 false => reduction.begin_to_combine()?,
             }
@@ -112,10 +112,10 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
 /// order. Reducers of such jobs do not spill.
 pub(crate) fn in_partitions<J: MapReduce>(
     reduction: Reduction<J>,
-    settings: &Settings,
+    plan: &Plan,
     reduce: Option<&Reduce<'_, J::Key, J::Value>>,
 ) -> Result<Reduction<J>, Failure> {
-    let (mut reduction, grouping) = Grouping::find(reduction, settings, reduce)?;
+    let (mut reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
     if let Some(grouping) = grouping {
         grouping.regroup(&mut reduction)?;
     }
@@ -137,11 +137,11 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
     /// Sorts, merges and reduces as far as it takes to deliver pair by pair.
     pub fn prepare(
         reduction: Reduction<J>,
-        settings: &Settings,
+        plan: &Plan,
         reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     ) -> Result<Delivery<'w, J>, Failure> {
-        let (order, limit) = (settings.order, settings.limit);
-        let (reduction, grouping) = Grouping::find(reduction, settings, reduce)?;
+        let (order, limit) = (plan.order, plan.limit);
+        let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
         let mut sorter = reduction.sorter;
         // 1. Nothing is to be made of the pairs.
         let Some(grouping) = grouping else {

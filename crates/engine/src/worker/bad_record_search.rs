@@ -59,7 +59,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
     pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> Narrow<'w, J> {
         let careful = work.shared.is_careful(task);
         let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
-        let is_plain = !careful && work.settings.skip_bad_records == 0;
+        let is_plain = !careful && work.plan.faults.skip_bad_records == 0;
         let (found, apart, chunk) = (Found::default(), Apart::new(), Vec::new());
         Narrow { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
     }
@@ -87,7 +87,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
         }
         self.begin(split);
         self.start_clock();
-        if self.work.settings.skip_bad_records == 0 {
+        if self.work.plan.faults.skip_bad_records == 0 {
             self.work.program.map(split, buffer);
             return self.end();
         }
@@ -111,15 +111,15 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
 
     /// What may take as long as a whole task is now a piece of it.
     fn start_clock(&self) {
-        if self.careful && self.work.settings.task_timeout.is_some() {
+        if self.careful && self.work.plan.faults.task_timeout.is_some() {
             self.work.shared.start_clock(self.slot, monotonic_ns());
         }
     }
 
     fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
-        let Work { shared, settings, .. } = *self.work;
+        let Work { shared, plan, .. } = *self.work;
         let whole = place_of(split);
-        let sets_aside = settings.skip_bad_records > 0;
+        let sets_aside = plan.faults.skip_bad_records > 0;
         let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
         let mut scan = Scan::new(split.records, split.offset, State::default());
         let mut at = 0;
@@ -133,7 +133,7 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
                 continue;
             }
             shared.begin_place(self.slot, place, true);
-            if settings.task_timeout.is_some() {
+            if plan.faults.task_timeout.is_some() {
                 shared.start_clock(self.slot, monotonic_ns());
             }
             match self.try_map(&mut record) {
@@ -151,8 +151,8 @@ impl<'w, J: MapReduce> Narrow<'w, J> {
 
     /// Maps `split`, and keeps apart what that emits; nothing if it fails.
     fn try_map(&mut self, split: &mut Split<'_>) -> Result<(), Failed> {
-        let Work { program, settings, .. } = *self.work;
-        QUIET.set(settings.skip_bad_records > 0);
+        let Work { program, plan, .. } = *self.work;
+        QUIET.set(plan.faults.skip_bad_records > 0);
         // A map function depends on nothing but its split, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
         QUIET.set(false);

@@ -19,7 +19,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Sort);
     let spilled = reduction.sorter.has_runs();
-    let delivery = Delivery::prepare(reduction, work.settings, work.reduce)?;
+    let delivery = Delivery::prepare(reduction, work.plan, work.reduce)?;
     if spilled {
         lane.outbox.fate.passes(Moment::RunsMerged);
     }
@@ -63,7 +63,7 @@ fn write<J: MapReduce>(
         }
         let partition = parts.partition;
         // What writes runs has its blocks free now.
-        let begin = || written.writer(partition, shared.start(partition), 2 * plan.room.block_bytes);
+        let begin = || written.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
         if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(written.row, key, value)? {
             lane.outbox.fate.passes(Moment::Written);
         }

@@ -17,11 +17,11 @@ use crate::worker::work::Work;
 
 /// A reducer that has nothing yet.
 pub(super) fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
-    let Work { plan, settings, reduce, .. } = *work;
-    let (order, limit) = run_order::<J>(settings, reduce.is_some());
-    let store = Store::empty(plan.partitions, plan.combine_in_reduce, work.ranges.is_some());
-    let mut reduction = Reduction::new(store, order, limit, plan.room, spill, work.seed);
-    reduction.watch_for_skew(settings.combine_after.filter(|_| !settings.combines_in_order::<J>()));
+    let Work { plan, reduce, .. } = *work;
+    let (order, limit) = run_order::<J>(plan, reduce.is_some());
+    let store = Store::empty(plan.partitions, plan.combining.in_reduce, work.ranges.is_some());
+    let mut reduction = Reduction::new(store, order, limit, plan.reduce_memory, spill, work.seed);
+    reduction.watch_for_skew(plan.combining.after);
     reduction
 }
 
@@ -46,7 +46,7 @@ pub(super) fn keep<J: MapReduce>(
 ) -> Result<(), Failure> {
     let Work { plan, shared, .. } = *work;
     let before = lane.meter.enter(Phase::Reduce);
-    let mut reduction = in_partitions(reduced(work, lane), work.settings, work.reduce)?;
+    let mut reduction = in_partitions(reduced(work, lane), plan, work.reduce)?;
     lane.meter.enter(Phase::Output);
     lane.meter.add(Count::Keys, reduction.sorter.store.len() as u64);
     let step = shared.step();
@@ -69,7 +69,7 @@ pub(super) fn keep<J: MapReduce>(
         lane.outbox.fate.passes(Moment::Kept);
     }
     keeper.end_generation();
-    let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combine_in_reduce);
+    let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combining.in_reduce);
     if as_it_came && plan.pages != PagePolicy::Fresh {
         reduction.sorter.clear();
         lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;

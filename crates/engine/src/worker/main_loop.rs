@@ -76,6 +76,9 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
 impl<'w, J: MapReduce> Worker<'w, J> {
     fn new(work: &'w Work<'w, J>, role: Role) -> Worker<'w, J> {
         let Work { plan, shared, .. } = *work;
+        if plan.isolation == Isolation::Process {
+            shared.pages.keep_to_arena(role.slot).expect("the kernel has memory to note what a worker may write");
+        }
         let (mut sender, receiver) = shared.pages.claim(role.slot);
         let mut shelver = Shelver::new(shared.pages.shelf());
         match plan.pages {
@@ -91,7 +94,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             }
         }
         let inbox = role.reduces.map(|_| {
-            let spill = Rc::new(Spill::new(&work.settings.spill_dirs));
+            let spill = Rc::new(Spill::new(&plan.spill_dirs));
             let reduction = empty_reduction(work, spill.clone());
             Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.written)
         });
@@ -195,7 +198,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
         self.drained = Some(round);
         match work.checkpoint {
             Some(folder) => save::save(work, lane, folder, round)?,
-            None if work.iterates => keep(work, lane, keeper, round)?,
+            None if work.mode.iterates() => keep(work, lane, keeper, round)?,
             None => {}
         }
         if let (Some(_), Some(inbox)) = (work.written, &lane.inbox) {

@@ -86,7 +86,7 @@ impl<J: MapReduce> Mapper<J> {
         self.reader.read_ns = 0;
         if let Kept::Nothing = self.kept {
             self.kept = match (work.plan.buffer, work.program.keys()) {
-                (Buffer::Hash, _) => Kept::Table(HashTable::new(work.plan.table_may_rest, work.iterates)),
+                (Buffer::Hash, _) => Kept::Table(HashTable::new(work.plan.table_may_rest, work.mode.iterates())),
                 (Buffer::Dense, Some(keys)) => Kept::Array(DenseArray::new(keys)),
                 _ => Kept::Nothing,
             };

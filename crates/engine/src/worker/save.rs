@@ -38,7 +38,7 @@ pub(crate) fn save<J: MapReduce>(
     dir: &Folder,
     round: u32,
 ) -> Result<(), Failure> {
-    let Work { shared, settings, plan, .. } = *work;
+    let Work { shared, plan, .. } = *work;
     let number = number_of(work, lane.slot);
     // In the last stage nothing is mapped; and what was made in a round before is saved already.
     if shared.tasks() == 0 || shared.since(number) != round {
@@ -48,9 +48,9 @@ pub(crate) fn save<J: MapReduce>(
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Spill);
     let end = facts(work, dir)?.runs(number).1;
-    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
-    let (order, limit) = run_order::<J>(settings, work.reduce.is_some());
-    let run = write::<J>(&spill, folder, plan.room.block_bytes, |push| {
+    let (spill, folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.pairs"), end)?;
+    let (order, limit) = run_order::<J>(plan, work.reduce.is_some());
+    let run = write::<J>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
         reduction.sorter.into_merge(order, limit)?.for_each(push)
     })?;
     spill.sync(folder)?;
@@ -62,26 +62,26 @@ pub(crate) fn save<J: MapReduce>(
 
 /// Delivers what this worker makes of all stages; what it has made before, if it has.
 pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
-    let Work { shared, settings, plan, reduce, .. } = *work;
+    let Work { shared, plan, reduce, .. } = *work;
     let number = number_of(work, lane.slot);
     let facts = facts(work, dir)?;
     lane.meter.enter(Phase::Sort);
-    let (spill, folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.result"), 0)?;
+    let (spill, folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.result"), 0)?;
     let result = match facts.result(number) {
         Some(bytes) => Run::find(&spill, Extent { folder, start: 0, bytes })?,
         None => {
             let (runs, end) = facts.runs(number);
-            let (saved, saved_folder) = Spill::with_file(&settings.spill_dirs, dir, &format!("{number}.pairs"), end)?;
+            let (saved, saved_folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.pairs"), end)?;
             let saved = Rc::new(saved);
-            let (order, limit) = run_order::<J>(settings, reduce.is_some());
-            let store = Store::empty(plan.partitions, plan.combine_in_reduce, false);
-            let mut reduction = Reduction::<J>::new(store, order, limit, plan.room, saved.clone(), work.seed);
+            let (order, limit) = run_order::<J>(plan, reduce.is_some());
+            let store = Store::empty(plan.partitions, plan.combining.in_reduce, false);
+            let mut reduction = Reduction::<J>::new(store, order, limit, plan.reduce_memory, saved.clone(), work.seed);
             for (start, bytes) in runs {
                 reduction.sorter.adopt(Run::find(&saved, Extent { folder: saved_folder, start, bytes })?);
             }
-            let delivery = Delivery::prepare(reduction, settings, reduce)?;
+            let delivery = Delivery::prepare(reduction, plan, reduce)?;
             let mut keys = 0;
-            let run = write::<J>(&spill, folder, plan.room.block_bytes, |push| {
+            let run = write::<J>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
                 keys = delivery.for_each(push)?;
                 Ok(())
             })?;
@@ -94,7 +94,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     };
     lane.outbox.fate.passes(Moment::RunsMerged);
     lane.meter.enter(Phase::Output);
-    Merge::<J::Key, J::Value>::new(settings.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
+    Merge::<J::Key, J::Value>::new(plan.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
         lane.append_result::<J::Key, J::Value>(RESULT, key, value);
         ControlFlow::Continue(())
     })?;
@@ -104,7 +104,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
 
 fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failure> {
     Checkpoint::read(dir).map_err(|error| Failure::Spill {
-        folder: work.settings.spill_dirs.len(),
+        folder: work.plan.spill_dirs.len(),
         doing: Doing::Read,
         errno: error.raw_os_error().unwrap_or(0),
         bytes: 0,

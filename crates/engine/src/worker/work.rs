@@ -8,7 +8,7 @@ use crate::data::seed::Seed;
 use crate::input::tasks::Tasks;
 use crate::output::parts::Written;
 use crate::plan::job_plan::Plan;
-use crate::plan::settings::Settings;
+use crate::plan::mode::Mode;
 use crate::program::map_reduce::{MapReduce, Reduce};
 use crate::program::ranges::Ranges;
 use crate::shared_output::array::Scopes;
@@ -27,11 +27,11 @@ pub(crate) struct Role {
 pub(crate) struct Work<'w, J: MapReduce> {
     pub program: &'w J,
     pub plan: &'w Plan,
+    pub mode: Mode<'w>,
     pub tasks: &'w Tasks,
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
-    pub settings: &'w Settings,
-    /// Those of the settings, until the job begins anew.
+    /// For tests: those of the settings, until the job begins anew.
     pub fates: &'w [(usize, Moment, u64, Signal)],
     /// What the partitions are, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
@@ -43,8 +43,6 @@ pub(crate) struct Work<'w, J: MapReduce> {
     /// What all hashes begin with.
     pub seed: &'w Seed,
     pub start_ns: u64,
-    /// The job runs in steps: its result stays in the region.
-    pub iterates: bool,
 }
 
 impl<J: MapReduce> Work<'_, J> {

@@ -41,7 +41,7 @@ impl fmt::Display for TooLarge {
 impl std::error::Error for TooLarge {}
 
 /// What to do about it.
-const RAISE: &str = "raise --memory (Job::memory), or take fewer workers";
+const RAISE: &str = "raise Job::memory, or take fewer workers";
 
 impl Memory {
     /// So many bytes.
