@@ -51,6 +51,7 @@ lint: need-cargo
 	$(CARGO) clippy --package gristmill-cli --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
+	python3 -B ci/rooms.py
 	python3 -B ci/links.py
 
 clean:

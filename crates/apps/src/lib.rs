@@ -17,32 +17,32 @@
 //! # Ok::<(), gristmill_apps::Error>(())
 //! ```
 
-mod columns;
 mod error;
+mod kind;
+mod npy;
+#[cfg(feature = "images")]
+mod pictures;
+mod histogram;
+mod row;
+mod sort;
+mod sum;
+mod heading;
+mod columns;
 mod fields;
+mod group_by;
+mod linear_regression;
+mod matrix;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
-mod group_by;
-mod heading;
-mod histogram;
-mod kind;
 mod kmeans;
-mod linear_regression;
-mod matrix;
 mod matrix_multiply;
-mod npy;
 mod palindromes;
 mod pca;
-#[cfg(feature = "images")]
-mod pictures;
-mod row;
-mod sort;
-mod string_match;
-mod sum;
 mod terasort;
 mod tile_search;
 mod tokens;
+mod string_match;
 mod word_count;
 
 pub use columns::Column;

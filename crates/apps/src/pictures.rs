@@ -6,11 +6,13 @@
 //!
 //! What follows the last marker or chunk belongs to somebody else (previews, videos, a second picture) and is not read.
 
+mod filling;
 mod jpeg;
 mod png;
 
-use std::io::{self, Read};
+use std::io::Read;
 
+use self::filling::read_up_to;
 use gristmill::{Memory, Verdict};
 
 /// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue. They come in pieces, each pixel
@@ -27,20 +29,6 @@ pub fn visit(mut content: impl Read, memory: Memory, visit: impl FnMut(&[u8])) -
     } else {
         jpeg::visit(content, memory, visit)
     }
-}
-
-/// Reads until `to` is full or the content ends; returns how much there was.
-fn read_up_to(content: &mut impl Read, to: &mut [u8]) -> io::Result<usize> {
-    let mut found = 0;
-    while found < to.len() {
-        match content.read(&mut to[found..]) {
-            Ok(0) => break,
-            Ok(read) => found += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -1,66 +1,28 @@
 //! The command `gristmill`.
 //!
-//! One file per subcommand; what all of them share is beside them:
-//!
 //! ```text
-//!  common       the options that all of them have:
-//!    inputs       which files            job_options  how the job runs
-//!    patterns     names with stars
-//!    output       where the result goes
-//!  outputs      all files that are written: no two are one, and none is read
-//!  tables       how CSV is read, for those that read it
-//!  runs         the job itself         progress     what a terminal sees meanwhile
-//!  rows         the rows of a result:  aside        a file that appears whole or not at all
-//!    text         row by row           columns      column by column (feature columnar)
-//!  packer       a file that is compressed as it is written
-//!  bad_records  what was set aside
-//!  messages     what goes to standard error
-//!  parts        a folder of files that appears whole or not at all
-//!  stats        what it took           units        sizes and durations as people write them
-//!  generate     makes input            experiment   compares strategies
+//!  terminal     messages, errors, progress, standard output
+//!  options      files, job options, tables, sizes and durations
+//!  output       rows in any format, into files that appear whole or not at all
+//!  report       what was set aside, and what the job took
+//!  run          the job of a command, from its options to its result
+//!  commands     one file for each subcommand
+//!  experiment   compares strategies
+//!  scale        why it does not get faster
 //!  batch        which programs run together (simulated)
 //! ```
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no thread.
 
-mod aside;
-mod bad_records;
-mod batch;
-#[cfg(feature = "columnar")]
-mod columns;
-mod common;
-mod experiment;
-mod failure;
-mod generate;
-mod group_by;
-mod histogram;
-mod inputs;
-mod job_options;
-mod kmeans;
-mod linear_regression;
-mod machine;
-mod matrix_multiply;
-mod messages;
+mod terminal;
+mod options;
 mod output;
-mod outputs;
-mod packer;
-mod palindromes;
-mod parts;
-mod patterns;
-mod pca;
-mod progress;
-mod rows;
-mod runs;
+mod report;
+mod run;
+mod commands;
+mod experiment;
 mod scale;
-mod sort;
-mod stats;
-mod string_match;
-mod tables;
-mod terasort;
-mod text;
-mod tile_search;
-mod units;
-mod word_count;
+mod batch;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -68,7 +30,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use gristmill_os::allocations::Counting;
 
-use messages::{printable, printable_lines};
+use crate::terminal::messages::{printable, printable_lines};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -84,22 +46,22 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Program {
-    WordCount(word_count::WordCount),
-    GroupBy(group_by::GroupBy),
-    Histogram(histogram::Histogram),
-    LinearRegression(linear_regression::LinearRegression),
-    StringMatch(string_match::StringMatch),
+    WordCount(commands::word_count::WordCount),
+    GroupBy(commands::group_by::GroupBy),
+    Histogram(commands::histogram::Histogram),
+    LinearRegression(commands::linear_regression::LinearRegression),
+    StringMatch(commands::string_match::StringMatch),
     #[command(name = "kmeans")]
-    KMeans(kmeans::KMeans),
-    Pca(pca::Pca),
-    TileSearch(tile_search::TileSearch),
-    MatrixMultiply(matrix_multiply::MatrixMultiply),
-    Palindromes(palindromes::Palindromes),
-    Sort(sort::Sort),
-    Terasort(terasort::Terasort),
-    Generate(generate::Generate),
+    KMeans(commands::kmeans::KMeans),
+    Pca(commands::pca::Pca),
+    TileSearch(commands::tile_search::TileSearch),
+    MatrixMultiply(commands::matrix_multiply::MatrixMultiply),
+    Palindromes(commands::palindromes::Palindromes),
+    Sort(commands::sort::Sort),
+    Terasort(commands::terasort::Terasort),
+    Generate(commands::generate::Generate),
     Experiment(experiment::Experiment),
-    Machine(machine::Machine),
+    Machine(commands::machine::Machine),
     Scale(scale::Scale),
     Batch(batch::Batch),
     #[command(hide = true)]
@@ -157,7 +119,7 @@ fn told(error: &clap::Error) -> ExitCode {
     match printed {
         // Help that nobody has read is no help.
         Err(source) if !error.use_stderr() && source.kind() != std::io::ErrorKind::BrokenPipe => {
-            failure::Failure::output("standard output", source).report(&mut asked_for())
+            terminal::failure::Failure::output("standard output", source).report(&mut asked_for())
         }
         _ => ExitCode::from(error.exit_code() as u8),
     }

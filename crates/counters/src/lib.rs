@@ -27,16 +27,16 @@
 //! }
 //! ```
 
-pub mod access;
-pub mod card;
-pub mod ceilings;
 pub mod files;
-pub mod kept;
+pub mod access;
 pub mod load;
 pub mod memory;
-pub mod storage;
 pub mod stream;
-pub mod threads;
+pub mod storage;
 pub mod topology;
 pub mod tree;
+pub mod threads;
 pub mod units;
+pub mod card;
+pub mod ceilings;
+pub mod kept;

@@ -29,14 +29,14 @@
 //! ```
 
 mod account;
-mod curve;
-mod fit;
 mod law;
-mod noise;
-mod region;
-mod sentence;
 mod simplex;
 mod times;
+mod noise;
+mod fit;
+mod region;
+mod curve;
+mod sentence;
 
 pub use account::{Account, Cause, Counted, Loss, Moment, Part, Seen, Wait};
 pub use curve::{Best, Curve, Predicted, Verdict};

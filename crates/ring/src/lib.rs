@@ -13,11 +13,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod sync;
 mod commit;
 mod doorbell;
 mod latch;
 mod ring;
-pub mod sync;
 
 pub use commit::CommitWord;
 pub use doorbell::{Doorbell, Futex};

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use gristmill::{Memory, Verdict};
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
-use super::read_up_to;
+use super::filling::read_up_to;
 
 pub const SIGNATURE: &[u8; 8] = b"\x89PNG\r\n\x1a\n";
 

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use gristmill_schedule::experiments::{Plan, Repetition};
 
-use crate::aside::Aside;
-use crate::failure::Failure;
-use crate::messages::tell;
-use crate::output::print;
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+use crate::terminal::standard_output::print;
 
 /// Run programs together that do not starve each other of memory bandwidth
 #[derive(Args)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::generate::{Kind, Size};
+use crate::commands::generate::{Kind, Size};
 
 /// An application; in the order of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -118,7 +118,7 @@ pub struct Application {
 }
 
 impl Entry {
-    /// With these input files, as [`Generator::make`](crate::generate::Generator::make) made them, or none. The report
+    /// With these input files, as [`Generator::make`](crate::commands::generate::Generator::make) made them, or none. The report
     /// shows them below `shown`.
     pub fn on(self, paths: &[PathBuf], shown: &Path) -> Application {
         let Entry { subject, name, input, command, pairs, .. } = self;

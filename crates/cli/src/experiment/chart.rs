@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::tally::Tally;
-use crate::messages::printable;
+use crate::terminal::messages::printable;
 
 /// A strategy in a chart of bars.
 pub struct Bar<'b> {

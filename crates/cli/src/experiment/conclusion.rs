@@ -1,9 +1,9 @@
 //! What the runs of a comparison say: one sentence for each application, and one for all of them.
 
-use super::Time;
 use super::chart::{self, Bar};
 use super::comparison::{Comparison, Topic};
 use super::tally::{Tally, Verdict};
+use super::time::Time;
 use super::trial::{Measure, Trial};
 use gristmill_counters::load::Load;
 

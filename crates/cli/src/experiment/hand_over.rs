@@ -11,8 +11,8 @@ use gristmill_os::process::{Death, fork_worker};
 use gristmill_os::wake::poll;
 use gristmill_page::{Pages, Receiver, Sender, Shape};
 
-use crate::failure::Failure;
-use crate::output::print;
+use crate::terminal::failure::Failure;
+use crate::terminal::standard_output::print;
 
 /// Count the lines of a file: one process reads, another counts
 ///

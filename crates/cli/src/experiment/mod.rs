@@ -13,17 +13,18 @@
 //!
 //! One comparison is a program of its own: [`HandOver`], which compares shared pages with a pipe and a socket.
 
+mod time;
 mod allocator;
 mod application;
-pub mod chart;
-mod comparison;
-mod conclusion;
 mod hand_over;
 mod machine;
-mod report;
 mod shell;
+mod comparison;
 pub mod tally;
+pub mod chart;
 mod trial;
+mod conclusion;
+mod report;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,11 +33,12 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use gristmill_os::folder::Folder;
 
-use crate::aside::Aside;
-use crate::failure::Failure;
-use crate::generate::{Generator, Present, Size, name};
-use crate::messages::tell;
-use crate::output::print;
+use crate::commands::generate::{Generator, Present, Size, name};
+use crate::experiment::time::Time;
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+use crate::terminal::standard_output::print;
 use application::Subject;
 pub use chart::escape;
 use comparison::{Comparison, Topic};
@@ -86,16 +88,6 @@ pub struct Experiment {
     /// Directory of report.html and runs.csv
     #[arg(long, short, value_name = "DIR", default_value = "experiment")]
     output: PathBuf,
-}
-
-/// Which time of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Time {
-    /// From start to exit: what a user waits for
-    #[default]
-    Wall,
-    /// Processor time of all its processes: a busy machine disturbs it less
-    Processor,
 }
 
 const EXAMPLES: &str = "\

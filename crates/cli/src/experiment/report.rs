@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::Time;
 use super::application::Application;
 use super::chart::{escape, milliseconds};
 use super::comparison::{Comparison, Topic};
 use super::conclusion::{Judged, conclusion, of_start_up, taken};
 use super::machine::Machine;
+use super::time::Time;
 use super::trial::{Measure, Trial};
-use crate::generate::Size;
+use crate::commands::generate::Size;
 use gristmill_counters::load::{Load, SHARE_MAX};
 
 /// The circumstances.

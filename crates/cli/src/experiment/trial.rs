@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::application::Application;
 use super::comparison::{Comparison, Variant};
 use super::tally::Tally;
-use crate::failure::Failure;
+use crate::terminal::failure::Failure;
 use gristmill_counters::load::{Load, Watch};
 
 /// One comparison on one application.

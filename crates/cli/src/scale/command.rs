@@ -16,8 +16,8 @@ use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
-use super::evidence::Look;
-use crate::messages::printable;
+use super::look::Look;
+use crate::terminal::messages::printable;
 
 /// What stands for the number of workers.
 pub const PLACE: &str = "{workers}";

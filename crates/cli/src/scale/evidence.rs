@@ -5,61 +5,13 @@
 
 use std::fmt::Write;
 use std::io;
-use std::time::{Duration, Instant};
 
-use gristmill_counters::threads::{Glance, Sleep, Watcher};
-use gristmill_diagnose::{Account, Counted, Curve, Loss, Moment, Part, Seen, Wait};
+use gristmill_diagnose::{Account, Counted, Curve, Loss, Part};
 
 use super::command::{End, Once, Program};
+use super::look::Look;
 use super::runs::Series;
 use crate::experiment::chart::escape;
-
-/// Looks at a run.
-pub struct Look {
-    watcher: Watcher,
-    seen: Seen,
-    workers: u64,
-    last: Instant,
-}
-
-const PERIOD: Duration = Duration::from_millis(5);
-/// The time between two looks, in times of what one takes.
-const REST: u32 = 9;
-
-impl Look {
-    fn new(workers: u64) -> Look {
-        Look { watcher: Watcher::new(std::process::id()), seen: Seen::default(), workers, last: Instant::now() }
-    }
-
-    /// The command has begun.
-    pub fn begin(&mut self) {
-        self.last = Instant::now();
-    }
-
-    /// Looks once, and says when to look again.
-    pub fn once(&mut self) -> Duration {
-        let began = Instant::now();
-        let glance = self.watcher.look();
-        self.seen.add(&moment(&glance), (began - self.last).as_secs_f64(), self.workers);
-        self.last = began;
-        PERIOD.max(began.elapsed() * REST)
-    }
-}
-
-fn moment(glance: &Glance) -> Moment {
-    let wait = |sleep: &Sleep| match sleep {
-        // It is no worker while it waits for those that it has started.
-        Sleep::Child => None,
-        Sleep::Futex => Some(Wait::Lock),
-        Sleep::AddressSpace => Some(Wait::AddressSpace),
-        Sleep::Pipe => Some(Wait::Pipe),
-        Sleep::Disk => Some(Wait::Disk),
-        Sleep::Clock => Some(Wait::Clock),
-        Sleep::Events => Some(Wait::Events),
-        Sleep::Other => Some(Wait::Other),
-    };
-    Moment { runnable: glance.runnable, asleep: glance.asleep.iter().filter_map(wait).collect() }
-}
 
 /// The accounts of all numbers of workers that ran.
 pub struct Evidence {
@@ -93,8 +45,6 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
 }
 
 fn account(workers: u64, run: &Once, look: Look) -> Account {
-    let mut seen = look.seen;
-    (seen.on_processor, seen.waited) = look.watcher.times();
     let counted = Counted {
         workers,
         seconds: run.seconds,
@@ -103,7 +53,7 @@ fn account(workers: u64, run: &Once, look: Look) -> Account {
         faults: run.usage.minor_faults,
         waits: run.usage.voluntary_switches,
     };
-    Account::of(counted, &seen)
+    Account::of(counted, &look.seen())
 }
 
 /// Runs shorter than this are seen by too few looks.

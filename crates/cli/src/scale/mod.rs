@@ -9,11 +9,12 @@
 //!  page      the report as a page
 //! ```
 
+mod look;
 mod command;
-mod evidence;
-mod page;
 mod runs;
+mod evidence;
 mod text;
+mod page;
 
 use std::ffi::OsString;
 use std::fs;
@@ -28,11 +29,11 @@ use gristmill_counters::load::Load;
 use gristmill_diagnose::{Curve, Times, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::aside::Aside;
-use crate::failure::Failure;
-use crate::messages::{printable, tell};
-use crate::output::print;
-use crate::units;
+use crate::options::units;
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::{printable, tell};
+use crate::terminal::standard_output::print;
 use command::{PLACE, Program, has_place};
 use evidence::Evidence;
 use page::About;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 
-use super::Child;
+use crate::process::child::Child;
 
 /// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

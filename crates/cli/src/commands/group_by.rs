@@ -1,0 +1,211 @@
+//! `gristmill group-by`: sums and counts by key.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use gristmill::{Input, Summary};
+use gristmill_apps::{Column, CountBy, Number, NumberPairs, Sum, SumBy};
+
+use crate::options::inputs::INPUT;
+use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
+use crate::output::column::{Field, Kind};
+use crate::output::destination::{Output, Ranking};
+use crate::run::common::Common;
+use crate::run::runs::{Runs, too_large};
+use crate::terminal::failure::Failure;
+use crate::terminal::progress::Besides;
+
+/// Sum a number, or count, over all records that have the same key
+///
+/// Sums of whole numbers are exact, up to 128 bits; those of other numbers are as if added without rounding and rounded once, and the same
+/// for any number of workers. A sum that is too large is an error that names the key. In Arrow and Parquet files the column sum is a
+/// float64, and sum_whole, a decimal of 38 digits, has the exact sum where all numbers were whole.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct GroupBy {
+    /// The key: a column of CSV, by its name or its number from 1, or a field of JSON lines. Digits are a name if the first line
+    /// has it, otherwise a number; name:2019 and number:2 say which
+    #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
+    by: Option<String>,
+
+    /// The number to sum: a column or field. Rows where it is empty or null are skipped, and a message says how many; the sum of
+    /// a key without any number is empty [default: count rows]
+    #[arg(long, value_name = "COLUMN", requires = "by", help_heading = INPUT)]
+    sum: Option<String>,
+
+    /// The format of the input [default: jsonl if files are named .jsonl or .ndjson or begin with {, csv if they are other
+    /// text; without --by, pairs if they are not text]
+    #[arg(long, value_enum, help_heading = INPUT)]
+    input_format: Option<Rows>,
+
+    /// Treat an empty number, or null, as an error
+    #[arg(long, requires = "sum", help_heading = INPUT)]
+    strict: bool,
+
+    #[command(flatten)]
+    tables: Tables,
+
+    #[command(flatten)]
+    ranking: Ranking,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Rows {
+    /// Comma-separated rows, quoted as in RFC 4180
+    Csv,
+    /// One JSON object per line; a field is selected by its name, at the top level only
+    Jsonl,
+    /// Binary: a key and a value in turn, 32-bit numbers, little end first, which are summed
+    Pairs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill group-by --by country --sum population cities.csv
+  gristmill group-by --by 3 --top 10 'logs/*.csv.gz'    the ten most frequent values of the third column
+  gristmill group-by --by country --sum name:2019 --delimiter ';' years.csv
+  gristmill group-by --by user --sum bytes requests.jsonl.zst
+  gristmill group-by --input-format pairs pairs.bin";
+
+impl GroupBy {
+    pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
+        let runs = Runs::new(&self.common)?;
+        let columns = match (&self.by, &self.sum) {
+            (None, _) => [Kind::Integer.named("key"), Kind::Integer.named("sum")],
+            (Some(_), None) => [Kind::Bytes.named("key"), Kind::Integer.named("count")],
+            (Some(_), Some(_)) => [Kind::Bytes.named("key"), Kind::Sum.named("sum")],
+        };
+        let output = self.common.destination.open(columns)?;
+        let mut input = runs.input()?;
+        let quiet = self.common.job.quiet;
+        let column = |text: &str| text.parse::<Column>().map_err(Failure::Usage);
+        let summary = match (self.rows(&mut input)?, &self.by, &self.sum) {
+            (Rows::Pairs, None, _) => self.write_pairs(input, &runs, output)?,
+            (Rows::Pairs, Some(_), _) => {
+                return Err(Failure::Usage("pairs of numbers have no columns: leave out --by".into()));
+            }
+            (_, None, _) => return Err(Failure::Usage("say with --by which column or field is the key".into())),
+            (Rows::Csv, Some(by), Some(sum)) => {
+                let program = SumBy::csv(&mut input, &dialect, column(by)?, column(sum)?)?;
+                self.write_sums(&program.strict(self.strict), input, &runs, sum, output)?
+            }
+            (Rows::Csv, Some(by), None) => {
+                let program = CountBy::csv(&mut input, &dialect, column(by)?)?;
+                tell_notes(program.notes(), quiet);
+                runs.write(program.job(input), &self.ranking, output)?
+            }
+            (Rows::Jsonl, Some(by), Some(sum)) => {
+                let program = SumBy::json_lines(by.clone(), sum.clone());
+                self.write_sums(&program.strict(self.strict), input, &runs, sum, output)?
+            }
+            (Rows::Jsonl, Some(by), None) => {
+                let program = CountBy::json_lines(by.clone());
+                runs.write(program.job(input), &self.ranking, output)?
+            }
+        };
+        runs.finish(&summary, "keys", "distinct")
+    }
+
+    /// Writes the sum of each key, and says how many rows had no number.
+    fn write_sums(
+        &self,
+        program: &SumBy,
+        input: Input,
+        runs: &Runs<'_>,
+        column: &str,
+        output: Output,
+    ) -> Result<Summary, Failure> {
+        let quiet = self.common.job.quiet;
+        tell_notes(program.notes(), quiet);
+        let mut left_out = 0;
+        let is_row = |sum: Sum| sum.rows_left_out().is_none();
+        let job = program.job(input);
+        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], sum: Sum| {
+            if let Some(counted) = sum.rows_left_out() {
+                left_out = counted.rows;
+                runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });
+                return Ok(None);
+            }
+            let field = match sum
+                .value()
+                .map_err(|why| too_large(format_args!("key {:?}", String::from_utf8_lossy(key)), why))?
+            {
+                None => Field::Nothing,
+                Some(Number::Whole(value)) => Field::Whole(value),
+                Some(Number::Fraction(value)) => Field::Number(value),
+            };
+            Ok(Some(field))
+        })?;
+        tell_left_out(left_out, column, quiet);
+        Ok(summary)
+    }
+
+    /// Writes the sum of each key of pairs of numbers.
+    fn write_pairs(&self, input: Input, runs: &Runs<'_>, output: Output) -> Result<Summary, Failure> {
+        runs.write_fields(
+            NumberPairs.job(input)?,
+            &self.ranking,
+            |_| true,
+            output,
+            |key, sum| {
+                NumberPairs::sum(sum)
+                    .map(|sum| Some(Field::Integer(sum)))
+                    .map_err(|why| too_large(format_args!("key {key}"), why))
+            },
+        )
+    }
+
+    /// What the input is, by option or by what names and first bytes of the files say.
+    fn rows(&self, input: &mut Input) -> Result<Rows, Failure> {
+        if let Some(rows) = self.input_format {
+            return Ok(rows);
+        }
+        let found = Contents::of(input)?;
+        let shown = |path: &Path| path.display().to_string();
+        match (&found.csv, &found.json, &found.binary) {
+            (Some(csv), Some((json, _)), _) => Err(Failure::Usage(format!(
+                "{} has JSON lines, and {} has not, as it seems: say with --input-format what they all are",
+                shown(json),
+                shown(csv)
+            ))),
+            (Some(text), None, Some(binary)) | (None, Some((text, _)), Some(binary)) => Err(Failure::Usage(format!(
+                "{} is text, and {} is not: say with --input-format what they all are",
+                shown(text),
+                shown(binary)
+            ))),
+            (None, None, Some(binary)) if self.by.is_some() => Err(Failure::Usage(format!(
+                "{} is not text, and --by selects a column: use --input-format csv or jsonl to read it all the same, or leave out \
+                 --by if it holds pairs of numbers",
+                shown(binary)
+            ))),
+            (None, None, Some(binary)) => {
+                let note = format!(
+                    "{} was read as pairs of 32-bit numbers; if it is a table, use --by or --input-format",
+                    shown(binary)
+                );
+                tell_notes(&[note], self.common.job.quiet);
+                Ok(Rows::Pairs)
+            }
+            (Some(text), None, None) | (None, Some((text, _)), None) if self.by.is_none() => {
+                Err(Failure::Usage(format!(
+                    "{} is text: select the key with --by, or read the file as pairs of numbers with --input-format pairs",
+                    shown(text)
+                )))
+            }
+            (None, Some((json, by_name)), None) => {
+                if !by_name {
+                    let note = format!("{} was read as JSON lines; if it is CSV, use --input-format csv", shown(json));
+                    tell_notes(&[note], self.common.job.quiet);
+                }
+                Ok(Rows::Jsonl)
+            }
+            (Some(_), None, None) => Ok(Rows::Csv),
+            (None, None, None) if self.by.is_some() => Ok(Rows::Csv),
+            (None, None, None) => Ok(Rows::Pairs),
+        }
+    }
+}

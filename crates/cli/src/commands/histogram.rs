@@ -1,0 +1,43 @@
+//! `gristmill histogram`: how often each value occurs in each colour channel.
+
+use clap::Args;
+use gristmill_apps::CHANNELS;
+
+use crate::output::column::{Field, Kind};
+use crate::run::common::Common;
+use crate::run::runs::Runs;
+use crate::terminal::failure::Failure;
+
+/// Count how often each colour value occurs in images (24-bit BMP, PNG, JPEG)
+///
+/// All images are counted together: 768 rows of channel (blue, green, red), value (0 to 255), and count.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Histogram {
+    #[command(flatten)]
+    common: Common,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill histogram photo.bmp
+  gristmill histogram -o colours.csv ~/pictures          all images below a directory";
+
+impl Histogram {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.common)?;
+        let mut output = self.common.destination.open([
+            Kind::Text.named("channel"),
+            Kind::Integer.named("value"),
+            Kind::Integer.named("count"),
+        ])?;
+        let (counts, summary) = gristmill_apps::Histogram::count(runs.input()?, |job| runs.run(job))?;
+        let written = CHANNELS.iter().zip(&counts).try_for_each(|(channel, counts)| {
+            (0..).zip(counts).try_for_each(|(value, count)| {
+                output.row(&[Field::Bytes(channel.as_bytes()), Field::Integer(value), Field::Integer(*count)])
+            })
+        });
+        output.finish(written)?;
+        runs.finish(&summary, "partial counts", "colour values")
+    }
+}

@@ -1,0 +1,96 @@
+//! `gristmill kmeans`: centres such that each point is near one.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum};
+use gristmill_apps::Matrix;
+
+use crate::options::tables::{Tables, tell_notes};
+use crate::output::column::{Field, Kind, matrix_columns};
+use crate::run::common::Common;
+use crate::run::runs::Runs;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+use crate::terminal::progress::Unit;
+
+/// Find k centres among points, each the mean of the points nearest to it
+///
+/// Points are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
+/// Prints for each centre its number,
+/// the number of its points, and its coordinates.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct KMeans {
+    /// Number of centres
+    #[arg(long, short, value_name = "K", help_heading = CENTRES)]
+    k: NonZeroUsize,
+
+    /// Where the centres start
+    #[arg(long, value_enum, default_value_t, help_heading = CENTRES)]
+    start: Start,
+
+    /// Seed of k-means++: the same seed, the same start
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = CENTRES)]
+    seed: u64,
+
+    /// Stop after this many steps, even if the centres still move
+    #[arg(long, value_name = "N", default_value = "1000", help_heading = CENTRES)]
+    iterations: NonZeroUsize,
+
+    #[command(flatten)]
+    tables: Tables,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+const CENTRES: &str = "Centres";
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Start {
+    /// Points chosen at random, far from each other (k-means++)
+    #[default]
+    PlusPlus,
+    /// The first k points
+    First,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill kmeans -k 8 points.csv
+  gristmill kmeans -k 100 --start first --iterations 50 -o centres.csv points.npy";
+
+impl KMeans {
+    pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
+        let runs = Runs::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
+        let (points, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
+        let integers = ["centre", "points"].map(|name| Kind::Integer.named(name));
+        let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
+        let mut output = self.common.destination.open(columns)?;
+        let start = match self.start {
+            Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
+            Start::First => gristmill_apps::Start::First,
+        };
+        let question = gristmill_apps::KMeans {
+            start,
+            iterations_max: self.iterations.get(),
+            ..gristmill_apps::KMeans::new(self.k.get())
+        };
+        let (clusters, summary) = question.find(&points, |job, state, control| runs.iterate(job, state, control))?;
+        let written = (1..).zip(&clusters.sizes).enumerate().try_for_each(|(row, (number, size))| {
+            let mut fields = vec![Field::Integer(number), Field::Integer(*size)];
+            fields.extend(clusters.centres.row(row).iter().map(|value| Field::Number(*value)));
+            output.row(&fields)
+        });
+        output.finish(written)?;
+        if !clusters.settled && !self.common.job.quiet {
+            tell(format_args!(
+                "the centres still moved after {} steps; more may help: --iterations",
+                clusters.iterations
+            ));
+        }
+        runs.finish(&summary, "partial sums", "sums")
+    }
+}

@@ -1,0 +1,122 @@
+//! `gristmill linear-regression`: the straight line through pairs of numbers.
+
+use clap::{Args, ValueEnum};
+use gristmill::Input;
+use gristmill_apps::{BytePairs, Column, Columns};
+
+use crate::options::inputs::INPUT;
+use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
+use crate::output::column::{Field, Kind};
+use crate::run::common::Common;
+use crate::run::runs::Runs;
+use crate::terminal::failure::Failure;
+
+/// Fit a line through pairs of numbers, by least squares
+///
+/// Prints n (the number of pairs), slope, intercept, and r (the coefficient of correlation; NaN when every y is the same): the same for
+/// any number of workers.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LinearRegression {
+    /// Column of x in CSV files: its number, from 1, or its name in the first line. Digits are a name if the first line has it,
+    /// else a number; name:2019 and number:2 say which. Rows where x or y is empty are left out, and counted on standard error
+    #[arg(long, value_name = "COLUMN", requires = "y", help_heading = INPUT)]
+    x: Option<Column>,
+
+    /// Column of y
+    #[arg(long, value_name = "COLUMN", requires = "x", help_heading = INPUT)]
+    y: Option<Column>,
+
+    /// What the input is [default: csv if its files are text; without --x and --y, pairs if they are not]
+    #[arg(long, value_enum, help_heading = INPUT)]
+    input_format: Option<Pairs>,
+
+    /// Treat an empty x or y as an error
+    #[arg(long, requires = "x", help_heading = INPUT)]
+    strict: bool,
+
+    #[command(flatten)]
+    tables: Tables,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Pairs {
+    /// Comma-separated rows, quoted as in RFC 4180
+    Csv,
+    /// Binary: a byte of x and a byte of y in turn
+    Pairs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill linear-regression --input-format pairs pairs.bin
+  gristmill linear-regression --x height --y weight people.csv
+  gristmill linear-regression --x 1 --y 3 --header no --format jsonl *.csv";
+
+impl LinearRegression {
+    pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
+        let runs = Runs::new(&self.common)?;
+        let mut output = self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
+        let mut input = runs.input()?;
+        let quiet = self.common.job.quiet;
+        let (line, summary) = match (self.pairs(&mut input)?, &self.x, &self.y) {
+            (Pairs::Csv, Some(x), Some(y)) => {
+                let columns = [x.clone(), y.clone()];
+                let (fit, summary) = Columns::fit(input, &dialect, columns, self.strict, |job| runs.run(job))?;
+                tell_notes(&fit.notes, quiet);
+                tell_left_out(fit.left_out, "x or y", quiet);
+                (fit.line, summary)
+            }
+            (Pairs::Csv, ..) => return Err(Failure::Usage("name the columns with --x and --y".into())),
+            (Pairs::Pairs, Some(_), _) => {
+                return Err(Failure::Usage("pairs of bytes have no columns: leave out --x and --y".into()));
+            }
+            (Pairs::Pairs, ..) => BytePairs::fit(input, |job| runs.run(job))?,
+        };
+        let r = line.r.unwrap_or(f64::NAN);
+        let rows = [("n", line.n as f64), ("slope", line.slope), ("intercept", line.intercept), ("r", r)];
+        let written = rows
+            .iter()
+            .try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]));
+        output.finish(written)?;
+        runs.finish(&summary, "partial sums", "sums")
+    }
+
+    /// What the input is, by option or by what the first bytes of the files say.
+    fn pairs(&self, input: &mut Input) -> Result<Pairs, Failure> {
+        if let Some(pairs) = self.input_format {
+            return Ok(pairs);
+        }
+        let Contents { csv, json, binary } = Contents::of(input)?;
+        match (csv.or(json.map(|(path, _)| path)), binary, &self.x) {
+            (Some(text), Some(binary), _) => Err(Failure::Usage(format!(
+                "{} is text, and {} is not: say with --input-format what they all are",
+                text.display(),
+                binary.display()
+            ))),
+            (Some(text), None, None) => Err(Failure::Usage(format!(
+                "{} is text: select its columns with --x and --y, or read the file as pairs of bytes with --input-format pairs",
+                text.display()
+            ))),
+            (None, Some(binary), Some(_)) => Err(Failure::Usage(format!(
+                "{} is not text, and --x selects a column: use --input-format csv to read it all the same, or leave out --x and --y if \
+                 it holds pairs of bytes",
+                binary.display()
+            ))),
+            (None, Some(binary), None) => {
+                let note = format!(
+                    "{} was read as pairs of bytes; if it is a table, use --input-format csv",
+                    binary.display()
+                );
+                tell_notes(&[note], self.common.job.quiet);
+                Ok(Pairs::Pairs)
+            }
+            (Some(_), None, Some(_)) | (None, None, Some(_)) => Ok(Pairs::Csv),
+            (None, None, None) => Ok(Pairs::Pairs),
+        }
+    }
+}

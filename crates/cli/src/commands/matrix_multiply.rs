@@ -1,0 +1,142 @@
+//! `gristmill matrix-multiply`: the product of two matrices.
+
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gristmill_apps::{Matrix, Product};
+
+use crate::options::inputs::INPUT;
+use crate::options::tables::{Tables, tell_notes};
+use crate::output::aside::Aside;
+use crate::output::column::{Field, Kind, matrix_columns};
+use crate::run::common::Common;
+use crate::run::runs::Runs;
+use crate::terminal::failure::Failure;
+use crate::terminal::progress::Unit;
+
+/// Multiply two matrices
+///
+/// The first factor is given with --left, the second as INPUT: CSV files or .npy files of float64;
+/// several files of the second are stacked.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MatrixMultiply {
+    /// The first factor
+    #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
+    left: PathBuf,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    print: Print,
+
+    /// How the product gets from the workers to the result
+    #[arg(long, value_enum, default_value_t)]
+    way: Way,
+
+    /// How often to multiply by the second factor
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "way")]
+    power: NonZeroU32,
+
+    #[command(flatten)]
+    tables: Tables,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Print {
+    /// The product, a row for each of its rows; a .npy file if --output is named so
+    #[default]
+    Product,
+    /// Its trace (the sum of its diagonal, also if it is not square), the sum of its numbers, and its last number
+    Summary,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Way {
+    /// Written into a shared array, each worker's changes merged when a task is done
+    #[default]
+    SharedOutput,
+    /// Rows as pairs, through the exchange
+    Pairs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill matrix-multiply --left a.csv b.csv
+  gristmill matrix-multiply --left a.npy -o product.npy b.npy
+  gristmill matrix-multiply --left a.npy --print summary b.npy
+  gristmill matrix-multiply --left start.csv --power 100 transitions.csv";
+
+impl MatrixMultiply {
+    pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
+        let unit = match self.power.get() {
+            1 => Unit::Share,
+            times => Unit::Steps(Some(times as usize)),
+        };
+        let runs = Runs::new(&self.common)?.counted_in(unit);
+        let (a, notes) = Matrix::read(&mut runs.reads(&self.left)?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
+        let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
+        let way = match self.way {
+            Way::SharedOutput => gristmill_apps::Way::SharedOutput,
+            Way::Pairs => gristmill_apps::Way::Pairs,
+        };
+        let multiply = || match self.power.get() {
+            1 => Product::of(&a, &b, way, |job| runs.run(job)),
+            times => Product::of_powers(&a, &b, times, |job, state, control| runs.iterate(job, state, control)),
+        };
+        let summary = match (self.print, self.common.destination.npy()) {
+            (Print::Summary, _) => {
+                let mut output =
+                    self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
+                let (mut product, summary) = multiply()?;
+                let trace = product.trace();
+                let values = product.values();
+                let numbers = [
+                    ("trace", trace),
+                    ("sum", values.iter().sum::<f64>()),
+                    ("corner", values.last().copied().unwrap_or(0.0)),
+                ];
+                let rows = numbers.iter().map(|(name, number)| [Field::Bytes(name.as_bytes()), Field::Number(*number)]);
+                let written = { rows }.try_for_each(|row| output.row(&row));
+                output.finish(written)?;
+                summary
+            }
+            (Print::Product, Some(path)) => {
+                let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
+                let (mut product, summary) = multiply()?;
+                write_npy(aside, &mut product).map_err(|source| Failure::output(path, source))?;
+                summary
+            }
+            (Print::Product, None) => {
+                let mut output = self.common.destination.open(matrix_columns(b.columns).collect::<Vec<_>>())?;
+                let (mut product, summary) = multiply()?;
+                let columns = product.columns;
+                let written = product
+                    .values()
+                    .chunks_exact(columns)
+                    .try_for_each(|row| output.row(&row.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>()));
+                output.finish(written)?;
+                summary
+            }
+        };
+        runs.finish(&summary, "rows", "rows")
+    }
+}
+
+fn write_npy(mut aside: Aside, product: &mut Product) -> std::io::Result<()> {
+    aside.file.write_all(&gristmill_apps::npy_header(product.rows, product.columns))?;
+    let mut bytes = Vec::with_capacity(64 << 10);
+    for values in product.values().chunks(8 << 10) {
+        bytes.clear();
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        aside.file.write_all(&bytes)?;
+    }
+    aside.publish()
+}

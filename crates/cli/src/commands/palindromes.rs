@@ -1,0 +1,95 @@
+//! `gristmill palindromes`: how many palindromes the lines of each file hold.
+
+use clap::{Args, ValueEnum};
+
+use crate::output::column::{Field, Kind};
+use crate::output::destination::Ranking;
+use crate::run::common::Common;
+use crate::run::runs::{Runs, too_large};
+use crate::terminal::failure::Failure;
+
+/// Count the palindromic substrings of every line, by file
+///
+/// Every occurrence counts, of bytes (not characters): aaa has six. Prints the name of each file that is not empty, and the
+/// count of all its lines.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Palindromes {
+    /// How palindromes are found
+    #[arg(long, value_enum, default_value_t)]
+    algorithm: Algorithm,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    print: Print,
+
+    #[command(flatten)]
+    ranking: Ranking,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Algorithm {
+    /// A palindromic tree: time in proportion to the length of a line
+    #[default]
+    Tree,
+    /// From every centre outwards: up to the square of the length
+    Brute,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Print {
+    /// A row for each file
+    #[default]
+    Files,
+    /// One row: the sum of all files
+    Total,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill palindromes --top 10 books
+  gristmill palindromes --print total --algorithm brute --workers 1 notes
+  gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'";
+
+impl Palindromes {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.common)?;
+        let program = gristmill_apps::Palindromes::new(match self.algorithm {
+            Algorithm::Tree => gristmill_apps::Algorithm::Tree,
+            Algorithm::Brute => gristmill_apps::Algorithm::Brute,
+        });
+        let job = program.job(runs.input()?);
+        let summary = match self.print {
+            Print::Files => {
+                let output =
+                    self.common.destination.open([Kind::Bytes.named("file"), Kind::Integer.named("palindromes")])?;
+                runs.write_fields(
+                    job,
+                    &self.ranking,
+                    |_| true,
+                    output,
+                    |file, count| {
+                        let failed = |why| too_large(String::from_utf8_lossy(file), why);
+                        gristmill_apps::Palindromes::total([count])
+                            .map(|count| Some(Field::Integer(count)))
+                            .map_err(failed)
+                    },
+                )?
+            }
+            Print::Total => {
+                let mut output =
+                    self.common.destination.open([Kind::Text.named("name"), Kind::Integer.named("palindromes")])?;
+                let (files, summary) = runs.run(job)?;
+                let counts = files.iter().map(|(_, count)| count);
+                let total = gristmill_apps::Palindromes::total(counts).map_err(|why| too_large("total", why))?;
+                let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
+                output.finish(written)?;
+                summary
+            }
+        };
+        runs.finish(&summary, "counts of chunks", "files")
+    }
+}

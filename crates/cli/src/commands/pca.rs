@@ -1,0 +1,88 @@
+//! `gristmill pca`: means, covariances, principal components.
+
+use clap::{Args, ValueEnum};
+use gristmill_apps::Matrix;
+
+use crate::options::tables::{Tables, tell_notes};
+use crate::output::column::{Field, Kind, matrix_columns};
+use crate::run::common::Common;
+use crate::run::runs::Runs;
+use crate::terminal::failure::Failure;
+use crate::terminal::progress::Unit;
+
+/// Find the directions in which data varies most, and how its variables vary together
+///
+/// Observations are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Pca {
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    print: Print,
+
+    /// Number of components; all that there are, if there are fewer
+    #[arg(long, short, value_name = "N", default_value_t = 3)]
+    components: usize,
+
+    #[command(flatten)]
+    tables: Tables,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Print {
+    /// A row for each component: its number, the variance along it, its share of the whole variance, its direction
+    #[default]
+    Components,
+    /// A row for each variable: its number, its mean
+    Means,
+    /// A row for each variable: its covariances with all variables
+    Covariances,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill pca measurements.csv
+  gristmill pca --components 10 -o components.csv data.npy
+  gristmill pca --print covariances data.npy";
+
+impl Pca {
+    pub fn run(&self) -> Result<(), Failure> {
+        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
+        let runs = Runs::new(&self.common)?.counted_in(Unit::Share);
+        let (data, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        tell_notes(&notes, self.common.job.quiet);
+        let mut columns = match self.print {
+            Print::Components => {
+                vec![Kind::Integer.named("component"), Kind::Number.named("variance"), Kind::Number.named("share")]
+            }
+            Print::Means => vec![Kind::Integer.named("variable"), Kind::Number.named("mean")],
+            Print::Covariances => Vec::new(),
+        };
+        if self.print != Print::Means {
+            columns.extend(matrix_columns(data.columns));
+        }
+        let mut output = self.common.destination.open(columns)?;
+        let components = if self.print == Print::Components { self.components.min(data.columns) } else { 0 };
+        let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
+        let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
+        let written = match self.print {
+            Print::Components => (1..).zip(&pca.components).try_for_each(|(number, component)| {
+                let mut fields =
+                    vec![Field::Integer(number), Field::Number(component.variance), Field::Number(component.share)];
+                fields.extend(numbers(&component.direction));
+                output.row(&fields)
+            }),
+            Print::Means => (1..)
+                .zip(&pca.means)
+                .try_for_each(|(number, mean)| output.row(&[Field::Integer(number), Field::Number(*mean)])),
+            Print::Covariances => {
+                (0..pca.covariance.rows).try_for_each(|row| output.row(&numbers(pca.covariance.row(row))))
+            }
+        };
+        output.finish(written)?;
+        runs.finish(&summary, "pieces of rows", "pieces")
+    }
+}

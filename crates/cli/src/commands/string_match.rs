@@ -1,0 +1,46 @@
+//! `gristmill string-match`: how many lines equal each key.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gristmill_apps::Keys;
+
+use crate::options::inputs::INPUT;
+use crate::output::column::{Field, Kind};
+use crate::run::common::Common;
+use crate::run::runs::Runs;
+use crate::terminal::failure::Failure;
+
+/// Count how many lines equal each key
+///
+/// Prints each key and its count, in the order of the keys file. Whole lines are compared, byte by byte; a carriage
+/// return at the end of a line does not count.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StringMatch {
+    /// The keys, one per line, as they are (no escapes); empty lines are left out; the file may be compressed
+    #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
+    keys: PathBuf,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill string-match --keys passwords.txt leaked.txt
+  cut -d, -f1 visits.csv | gristmill string-match --keys users.txt";
+
+impl StringMatch {
+    pub fn run(&self) -> Result<(), Failure> {
+        let runs = Runs::new(&self.common)?;
+        let memory = runs.reads(&self.keys)?.program_memory();
+        let mut output = self.common.destination.open([Kind::Bytes.named("key"), Kind::Integer.named("count")])?;
+        let keys = Keys::read(&self.keys, memory)?;
+        let (counts, summary) = keys.count(runs.input()?, |job| runs.run(job))?;
+        let written =
+            counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
+        output.finish(written)?;
+        runs.finish(&summary, "matches", "keys found")
+    }
+}

@@ -1,0 +1,192 @@
+//! Which files a command reads.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gristmill::{Error, Input, Memory};
+
+use crate::options::{patterns, units};
+use crate::terminal::failure::Failure;
+
+/// The input.
+#[derive(Args)]
+pub struct Inputs {
+    /// Files, directories (all files below them except hidden ones and symbolic links), patterns such as 'logs/**/*.txt',
+    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz). A file that is named twice is read twice; a file
+    /// that is found by a pattern or below a directory is read once, even if it has several names. A pipe is first copied to
+    /// a temporary file (see --spill-dir) [default: standard input, unless it is a terminal]
+    #[arg(value_name = "INPUT")]
+    paths: Vec<PathBuf>,
+
+    /// Also read the files that are listed in this file, one name per line, or NUL-terminated as find -print0 writes
+    /// them; - for standard input
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    files_from: Option<PathBuf>,
+
+    /// Follow symbolic links below directories. Links that are named are always followed
+    #[arg(long, help_heading = INPUT)]
+    follow: bool,
+
+    /// Set aside up to N files (or all) that cannot be read, are damaged, or are not what their names say, and give the
+    /// result of the others. No part of a damaged file is counted: every file is read to its end before the job begins. A file
+    /// that needs more than --memory or --record-bytes-max allows is not set aside but ends the job
+    #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
+    pub skip_bad_files: u32,
+
+    /// Read pipes directly, each by one worker, instead of copying them first. A worker that dies then ends the job. Only for
+    /// subcommands that do not look at their input before the job: word-count, string-match, palindromes, sort
+    #[arg(long, help_heading = INPUT)]
+    no_retry: bool,
+
+    /// The length of the longest record (for words: the longest word), less than 4GiB; a longer record is an error that
+    /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a quarter of
+    /// what each worker has of that: longer records take fewer workers [default: 16MiB, or a sixteenth of what each of
+    /// two workers or more has of --memory if that is less]
+    #[arg(long, value_name = "SIZE", value_parser = record_bytes, help_heading = INPUT)]
+    record_bytes_max: Option<usize>,
+}
+
+/// The heading of options about the input.
+pub const INPUT: &str = "Input";
+
+/// Keys are at most this long.
+const RECORD_BYTES_MAX: usize = u32::MAX as usize;
+
+fn record_bytes(text: &str) -> Result<usize, String> {
+    match units::bytes(text)? {
+        0 => Err("a record has at least one byte".to_owned()),
+        bytes if bytes > RECORD_BYTES_MAX => Err("the most is 4GiB less one byte".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// How many files may be set aside.
+fn files(text: &str) -> Result<u32, String> {
+    match text {
+        "all" => Ok(u32::MAX),
+        _ => text.parse().map_err(|_| "this is neither a number nor the word all".to_owned()),
+    }
+}
+
+/// The longest record unless the user says otherwise, and the least that becomes of it with little memory.
+const RECORD_BYTES_DEFAULT: usize = 16 << 20;
+const RECORD_BYTES_LEAST: usize = 64 << 10;
+
+/// A worker has so many copies of its longest record at once: the record, the pair that is made of it, on its way and where it is
+/// gathered.
+const COPIES: usize = 4;
+
+impl Inputs {
+    /// The longest record of a job, and how many workers may have such a record at once; of `workers` that the user asks for, all
+    /// must.
+    pub fn record_bytes_max(
+        &self,
+        memory_bytes: Option<usize>,
+        workers: Option<usize>,
+    ) -> Result<(usize, Option<usize>), Failure> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let Some(memory_bytes) = memory_bytes else {
+            return Ok((self.record_bytes_max.unwrap_or(RECORD_BYTES_DEFAULT), workers));
+        };
+        let most = |workers: usize, copies: usize| (memory_bytes / (copies * workers)).max(RECORD_BYTES_LEAST);
+        let Some(bytes) = self.record_bytes_max else {
+            let all = workers.unwrap_or(processors);
+            return Ok((RECORD_BYTES_DEFAULT.min(most(all.max(2), 4 * COPIES)), workers));
+        };
+        if bytes <= most(workers.unwrap_or(processors), COPIES) {
+            return Ok((bytes, workers));
+        }
+        let at_once = memory_bytes / (COPIES * bytes);
+        match workers {
+            None if at_once > 0 => Ok((bytes, Some(at_once))),
+            _ => {
+                let each = if workers.is_some_and(|workers| workers > 1) { " in each worker" } else { "" };
+                Err(Failure::Usage(format!(
+                    "records of {bytes} bytes (--record-bytes-max) need four times as much memory{each}, and --memory is \
+                     {memory_bytes} bytes: raise one, lower the other, or take fewer workers"
+                )))
+            }
+        }
+    }
+
+    /// The files and directories that the command names, patterns left out.
+    pub fn named(&self) -> impl Iterator<Item = &Path> {
+        let named = self.paths.iter().chain(&self.files_from).map(PathBuf::as_path);
+        named.filter(|path| *path != Path::new("-") && !is_pattern(path))
+    }
+
+    /// The input of a job that may take so much memory: patterns expanded, standard input when nothing is named.
+    pub fn input(&self, memory_bytes: Option<usize>) -> Result<Input, Failure> {
+        let prepared = |input: Input| {
+            let input = memory_bytes.into_iter().fold(input, Input::memory);
+            input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.no_retry)
+        };
+        if self.paths.is_empty() && self.files_from.is_none() {
+            if io::stdin().is_terminal() {
+                return Err(Failure::Usage(
+                    "nothing to read: name files or directories, or pipe text into standard input".into(),
+                ));
+            }
+            return Ok(prepared(Input::paths(["-"])));
+        }
+        let mut input = prepared(Input::paths::<&Path>([]));
+        for path in &self.paths {
+            if is_pattern(path) {
+                let matches = patterns::matches(path);
+                if matches.is_empty() {
+                    let what = match path.as_os_str().as_bytes().iter().any(|byte| b"*?".contains(byte)) {
+                        true => format!("no file matches the pattern {}", path.display()),
+                        // More likely the name of a file.
+                        false => format!(
+                            "there is no file {}, and none that matches it as a pattern (brackets stand for one of the characters in them)",
+                            path.display()
+                        ),
+                    };
+                    return Err(Error::NoInput { what }.into());
+                }
+                input = input.and_matched(matches);
+            } else {
+                input = input.and(path);
+            }
+        }
+        if let Some(list) = &self.files_from {
+            let paths = listed(list, input.program_memory())?;
+            input = input.and_listed(paths);
+        }
+        Ok(input)
+    }
+}
+
+/// True for a pattern: a file of exactly this name goes first.
+fn is_pattern(path: &Path) -> bool {
+    patterns::is_pattern(path) && path.symlink_metadata().is_err()
+}
+
+/// The paths that a list names, as they are: no patterns. No path has a NUL in it, so a list that does is one of
+/// NUL-terminated names.
+fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |source| Error::Input { path: list.to_owned(), source };
+    let limit = memory.share(32);
+    let names = match list == Path::new("-") {
+        true => limit.read(io::stdin()),
+        false => File::open(list).and_then(|file| limit.read(file)),
+    };
+    let names = names.map_err(failed)?;
+    let end = if names.contains(&0) { 0 } else { b'\n' };
+    let count = memchr::memchr_iter(end, &names).count() as u64;
+    let too_large = |too_large| failed(io::Error::other(format!("to keep its {count} names {too_large}")));
+    memory.share(4).allow(count * NAME_BYTES).map_err(too_large)?;
+    let names = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
+    let paths: Vec<_> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+    if paths.is_empty() {
+        return Err(Error::NoInput { what: format!("{} names no file", list.display()) }.into());
+    }
+    Ok(paths)
+}
+
+/// What a name takes, beside its bytes: where it is in two lists, and where its bytes are.
+const NAME_BYTES: u64 = 96;

@@ -1,0 +1,122 @@
+//! How tables of text are read: options of all subcommands that read them, and what their files seem to be.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gristmill::Input;
+use gristmill_apps::{Dialect, FoundKind, Kind};
+
+use crate::options::inputs::INPUT;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+
+/// How the rows of CSV files are written.
+#[derive(Args)]
+pub struct Tables {
+    /// Whether the first line of each CSV file names the columns
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t, help_heading = INPUT)]
+    header: Header,
+
+    /// The character between two fields, or tab [default: a tab in files named .tsv or .tab, otherwise a comma]
+    #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = INPUT)]
+    delimiter: Option<u8>,
+
+    /// The character around fields that contain delimiters or line ends, or none
+    #[arg(long, value_name = "CHARACTER", default_value = "\"", value_parser = quote, help_heading = INPUT)]
+    quote: Quote,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Header {
+    /// It names the columns
+    Yes,
+    /// It is the first row
+    No,
+    /// It names them if a column is selected by name, or if one of its fields is not a number and those below it are;
+    /// otherwise it is the first row. If that is a guess, a message says so
+    #[default]
+    Auto,
+}
+
+#[derive(Clone, Copy)]
+struct Quote(Option<u8>);
+
+fn character(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        b"\n" | b"\r" => Err("a line end ends a row".to_owned()),
+        [byte] if byte.is_ascii() => Ok(*byte),
+        _ => Err("it is one ASCII character, or tab".to_owned()),
+    }
+}
+
+fn quote(text: &str) -> Result<Quote, String> {
+    if text == "none" { Ok(Quote(None)) } else { character(text).map(|quote| Quote(Some(quote))) }
+}
+
+impl Tables {
+    /// What the options say.
+    pub fn dialect(&self) -> Result<Dialect, String> {
+        if self.delimiter.is_some() && self.delimiter == self.quote.0 {
+            return Err("--delimiter and --quote are the same character".to_owned());
+        }
+        let header = match self.header {
+            Header::Yes => gristmill_apps::Header::Yes,
+            Header::No => gristmill_apps::Header::No,
+            Header::Auto => gristmill_apps::Header::Auto,
+        };
+        Ok(Dialect { header, delimiter: self.delimiter, quote: self.quote.0 })
+    }
+}
+
+/// Says on standard error what was taken for granted.
+pub fn tell_notes(notes: &[String], quiet: bool) {
+    notes.iter().filter(|_| !quiet).for_each(tell);
+}
+
+/// Says how many rows had no number in some columns.
+pub fn tell_left_out(rows: u64, columns: &str, quiet: bool) {
+    match rows {
+        0 => {}
+        1 => tell_notes(&[format!("1 row without a number in {columns} was left out of the sums")], quiet),
+        _ => tell_notes(&[format!("{rows} rows without a number in {columns} were left out of the sums")], quiet),
+    }
+}
+
+/// What the files of an input seem to be: the first of each kind.
+#[derive(Default)]
+pub struct Contents {
+    pub csv: Option<PathBuf>,
+    /// And whether its name says so.
+    pub json: Option<(PathBuf, bool)>,
+    pub binary: Option<PathBuf>,
+}
+
+impl Contents {
+    /// Looks at all files.
+    pub fn of(input: &mut Input) -> Result<Contents, Failure> {
+        let mut contents = Contents::default();
+        for source in input.sources()? {
+            let FoundKind { kind, by_name } = Kind::of(source)?;
+            let refused = |what: &str| {
+                let what = what.to_owned();
+                Failure::Application(gristmill_apps::Error::File { path: source.name.clone(), what })
+            };
+            match kind {
+                Kind::Empty => {}
+                Kind::Csv => _ = contents.csv.get_or_insert_with(|| source.name.clone()),
+                Kind::JsonLines => _ = contents.json.get_or_insert_with(|| (source.name.clone(), by_name)),
+                Kind::Binary => _ = contents.binary.get_or_insert_with(|| source.name.clone()),
+                Kind::Utf16 => {
+                    return Err(refused("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does"));
+                }
+                Kind::JsonArray => {
+                    return Err(refused(
+                        "is one array of JSON; an object in each line is wanted, as jq -c '.[]' writes them",
+                    ));
+                }
+            }
+        }
+        Ok(contents)
+    }
+}

@@ -1,0 +1,249 @@
+//! A file that appears under its name whole, or not at all.
+//!
+//! It is written without a name in the folder where it will appear, synced, and only then given its name. What has no name vanishes
+//! with this process, however that ends. A file system that cannot do so gets a hidden name instead, removed on failure. Devices
+//! and pipes have nothing to protect: they are written as they are.
+//!
+//! The folder is opened once, at the beginning: what its path leads to later does not matter. [`gristmill_os::folder`] says which
+//! links are followed. What takes the place of another file gets its owner and permissions, or the job does not begin.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use gristmill_os::folder::{Entry, Folder, hidden_name};
+use rustix::io::Errno;
+
+use crate::terminal::standard_output::standard_output;
+
+/// A file being written.
+pub struct Aside {
+    pub file: File,
+    /// `None` for a device or a pipe, which is written as it is.
+    place: Option<Place>,
+}
+
+/// What the name will be.
+struct Place {
+    target: Rc<Entry>,
+    /// What it is called meanwhile, if it must have a name.
+    hidden: Option<Hidden>,
+}
+
+/// A name in the folder of an entry, removed when it is dropped.
+struct Hidden {
+    beside: Rc<Entry>,
+    name: OsString,
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // Gone is what is wanted.
+        let _ = self.beside.folder.remove(&self.name);
+    }
+}
+
+impl Aside {
+    /// Begins a file that [`Aside::publish`] will name `path`. What is there now stays until then.
+    pub fn create(path: &Path) -> io::Result<Aside> {
+        // The file that it is redirected to may be longer, and others write there: it is not replaced.
+        let stream = match standard(path) {
+            Some(Standard::Output) => Some(standard_output()?),
+            Some(Standard::Error) => Some(io::stderr().as_fd().try_clone_to_owned()?.into()),
+            None => None,
+        };
+        if let Some(file) = stream {
+            return Ok(Aside { file, place: None });
+        }
+        // A link keeps leading where it leads: what it leads to is replaced.
+        let entry = Entry::find(path)?;
+        if entry.is_folder() || path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(Errno::ISDIR.into());
+        }
+        if entry.is_there() && !entry.is_file() {
+            return Ok(Aside { file: entry.open_special()?, place: None });
+        }
+        let mode = if entry.is_there() { 0o600 } else { 0o666 };
+        let aside = Aside::begin(Rc::new(entry), mode)?;
+        aside.target().hand_down(&aside.file)?;
+        Ok(aside)
+    }
+
+    /// Begins a file in the folder of `beside` that gets its name, and that elsewhere in the same file system, from
+    /// [`Aside::name`].
+    pub fn create_beside(beside: &Rc<Entry>) -> io::Result<Aside> {
+        Aside::begin(beside.clone(), 0o666)
+    }
+
+    fn begin(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
+        match target.folder.make_unnamed(mode) {
+            Ok(file) => Ok(Aside { file, place: Some(Place { target, hidden: None }) }),
+            // The file system has no files without a name, or the kernel does not know of them.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Aside::begin_hidden(target, mode),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn begin_hidden(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
+        let name = hidden_name(&target.name)?;
+        let file = target.folder.make_file(&name, mode)?;
+        let hidden = Some(Hidden { beside: target.clone(), name });
+        Ok(Aside { file, place: Some(Place { target, hidden }) })
+    }
+
+    fn target(&self) -> &Entry {
+        &self.place.as_ref().expect("it is begun beside a name").target
+    }
+
+    /// Gives the file this name, which is free, once the disk has what was written. That the disk has the name too is the
+    /// caller's business.
+    pub fn name(self, folder: &Folder, name: &OsStr) -> io::Result<()> {
+        self.file.sync_all()?;
+        match &self.place.as_ref().expect("it is begun beside a name").hidden {
+            None => Ok(folder.name(&self.file, name)?),
+            Some(hidden) => hidden.beside.folder.rename(&hidden.name, folder, name),
+        }
+    }
+
+    /// Gives the file its name, once everything has been written and the disk has it.
+    pub fn publish(self) -> io::Result<()> {
+        let Aside { file, place } = self;
+        let Some(Place { target, hidden }) = place else { return Ok(()) };
+        file.sync_all()?;
+        target.check_before_replacing(&file)?;
+        let Entry { folder, name, .. } = &*target;
+        let hidden = match hidden {
+            Some(hidden) => Some(hidden),
+            None => match folder.name(&file, name) {
+                // A link does not replace; a rename does.
+                Err(Errno::EXIST) => {
+                    let hidden = Hidden { beside: target.clone(), name: hidden_name(name)? };
+                    folder.name(&file, &hidden.name)?;
+                    Some(hidden)
+                }
+                named => {
+                    named?;
+                    None
+                }
+            },
+        };
+        if let Some(hidden) = hidden {
+            folder.rename(&hidden.name, folder, name)?;
+        }
+        folder.sync()
+    }
+}
+
+/// A stream that is open before this program begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    Output,
+    Error,
+}
+
+/// The stream that a path is another name of.
+pub fn standard(path: &Path) -> Option<Standard> {
+    match path.to_str()? {
+        "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(Standard::Output),
+        "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Some(Standard::Error),
+        _ => None,
+    }
+}
+
+/// The folder in which a path names something.
+pub fn directory(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("a directory");
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect()
+    }
+
+    #[test]
+    fn nothing_is_seen_before_the_file_is_published_and_nothing_else_after() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("counts.tsv");
+        for content in ["first", "second"] {
+            let before = names(dir.path());
+            let mut aside = Aside::create(&path).expect("created");
+            aside.file.write_all(content.as_bytes()).expect("written");
+            assert_eq!(names(dir.path()), before);
+            aside.publish().expect("published");
+            assert_eq!(names(dir.path()), ["counts.tsv"]);
+            assert_eq!(fs::read_to_string(&path).expect("readable"), content);
+        }
+    }
+
+    #[test]
+    fn a_hidden_file_is_published_or_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = Rc::new(Entry::find(&dir.path().join("counts.tsv")).expect("free"));
+        let aside = Aside::begin_hidden(target.clone(), 0o666).expect("created");
+        assert!(names(dir.path())[0].starts_with(".counts.tsv.partial-"));
+        drop(aside);
+        assert!(names(dir.path()).is_empty());
+        Aside::begin_hidden(target, 0o666).expect("created").publish().expect("published");
+        assert_eq!(names(dir.path()), ["counts.tsv"]);
+    }
+
+    #[test]
+    fn what_a_link_points_at_is_replaced_and_keeps_its_permissions() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("set");
+        symlink("file", &link).expect("linked");
+        Aside::create(&link).expect("created").publish().expect("published");
+        assert!(link.is_symlink());
+        let facts = fs::metadata(&file).expect("there");
+        assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (0, 0o640));
+    }
+
+    #[test]
+    fn a_folder_that_is_replaced_meanwhile_changes_nothing() {
+        // Whoever may rename a folder on the way to the result could redirect it while the job ran.
+        let dir = tempfile::tempdir().expect("a directory");
+        let [folder, moved, victim] = ["folder", "moved", "victim"].map(|name| dir.path().join(name));
+        [&folder, &victim].iter().for_each(|dir| fs::create_dir(dir).expect("made"));
+        let aside = Aside::create(&folder.join("out")).expect("created");
+        fs::rename(&folder, &moved).and_then(|()| symlink(&victim, &folder)).expect("replaced");
+        aside.publish().expect("published");
+        assert_eq!((names(&moved), names(&victim)), (vec!["out".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn what_somebody_else_puts_there_meanwhile_is_not_taken_over() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("out");
+        let aside = Aside::create(&path).expect("created");
+        fs::write(&path, "ours, and new").expect("written");
+        aside.publish().expect("ours is replaced");
+        if rustix::process::geteuid().is_root() {
+            let aside = Aside::create(&path).expect("created");
+            fs::remove_file(&path).and_then(|()| fs::write(&path, "theirs")).expect("written");
+            std::os::unix::fs::chown(&path, Some(1000), Some(1000)).expect("given away");
+            let why = aside.publish().expect_err("refused").to_string();
+            assert_eq!(why, "it belongs to user 1000, and was put there meanwhile");
+            assert_eq!(
+                (fs::read(&path).expect("there"), fs::metadata(&path).expect("there").uid()),
+                (b"theirs".into(), 1000)
+            );
+        }
+        assert_eq!(names(dir.path()), ["out"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! What a result consists of: columns, their kinds, and the fields of a row.
+
+use clap::ValueEnum;
+
+/// A format of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tab-separated, no header; a tab, line end or backslash within a field becomes \t, \n, \r or \\ (as PostgreSQL's text format)
+    Tsv,
+    /// Comma-separated with a header, quoted as in RFC 4180
+    Csv,
+    /// One JSON object per line; a key that is not UTF-8 becomes e.g. "word_base64"
+    Jsonl,
+    /// An Arrow IPC file; a key that is not UTF-8 stands in a column of its own, e.g. "word_bytes"
+    Arrow,
+    /// A Parquet file, packed with zstd; keys as in Arrow
+    Parquet,
+}
+
+/// What the fields of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes that are always UTF-8.
+    Text,
+    /// Bytes from outside: UTF-8, or not.
+    Bytes,
+    Integer,
+    Number,
+    /// A whole number, a number, or nothing.
+    Sum,
+}
+
+/// A column of the result.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    #[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text is written as the fields come"))]
+    pub kind: Kind,
+}
+
+impl Kind {
+    /// A column of this kind.
+    pub fn named(self, name: impl Into<String>) -> Column {
+        Column { name: name.into(), kind: self }
+    }
+}
+
+/// The columns of a matrix: x1, x2, ...
+pub fn matrix_columns(columns: usize) -> impl Iterator<Item = Column> {
+    (1..=columns).map(|number| Kind::Number.named(format!("x{number}")))
+}
+
+/// One field of a row.
+#[derive(Clone, Copy, Debug)]
+pub enum Field<'r> {
+    Bytes(&'r [u8]),
+    Integer(u64),
+    /// As few digits as tell it from every other number.
+    Number(f64),
+    /// The sum of whole numbers.
+    Whole(i128),
+    /// No sum: an empty field, in JSON `null`.
+    Nothing,
+}
+
+impl<'r> From<&'r [u8]> for Field<'r> {
+    fn from(bytes: &'r [u8]) -> Self {
+        Field::Bytes(bytes)
+    }
+}
+
+impl From<u64> for Field<'_> {
+    fn from(integer: u64) -> Self {
+        Field::Integer(integer)
+    }
+}
+
+impl From<u32> for Field<'_> {
+    fn from(integer: u32) -> Self {
+        Field::Integer(integer.into())
+    }
+}
+
+impl From<f64> for Field<'_> {
+    fn from(number: f64) -> Self {
+        Field::Number(number)
+    }
+}

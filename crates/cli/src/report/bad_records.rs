@@ -1,0 +1,88 @@
+//! Records and files that were set aside, as a file: a line of JSON for each, with its place, its cause, and the record
+//! itself.
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use gristmill::{BadFile, BadRecord};
+use serde_json::{Value, json};
+
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+
+/// The file, to be written when the job has ended; it appears only if there is something to tell.
+pub struct BadRecords {
+    path: PathBuf,
+    aside: Aside,
+    found: RefCell<Vec<BadRecord>>,
+}
+
+impl BadRecords {
+    /// Begins the file, so that what cannot be written fails before the job begins.
+    pub fn open(path: &Path) -> Result<BadRecords, Failure> {
+        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
+        Ok(BadRecords { path: path.to_owned(), aside, found: RefCell::default() })
+    }
+
+    /// Takes those that one job has set aside.
+    pub fn take(&self, found: &[BadRecord]) {
+        self.found.borrow_mut().extend_from_slice(found);
+    }
+
+    /// Writes the file, and says so unless `quiet`.
+    pub fn finish(self, files: &[BadFile], quiet: bool) -> Result<(), Failure> {
+        let BadRecords { path, aside, found } = self;
+        let found = found.into_inner();
+        if found.is_empty() && files.is_empty() {
+            return Ok(());
+        }
+        let written = || -> io::Result<()> {
+            let mut to = BufWriter::new(&aside.file);
+            files.iter().try_for_each(|file| writeln!(to, "{}", line_of_file(file)))?;
+            found.iter().try_for_each(|bad| writeln!(to, "{}", line_of_record(bad)))?;
+            to.flush()?;
+            drop(to);
+            aside.publish()
+        };
+        written().map_err(|source| Failure::output(&path, source))?;
+        if !quiet {
+            let count = |count: usize, what: &str| match count {
+                0 => None,
+                1 => Some(format!("1 {what}")),
+                count => Some(format!("{count} {what}s")),
+            };
+            let what: Vec<_> =
+                [count(files.len(), "file"), count(found.len(), "record")].into_iter().flatten().collect();
+            let were = if files.len() + found.len() == 1 { "was" } else { "were" };
+            let (what, path) = (what.join(" and "), path.display());
+            tell(format_args!("{what} {were} set aside and not counted; {path} says which and why"));
+        }
+        Ok(())
+    }
+}
+
+fn line_of_file(bad: &BadFile) -> Value {
+    let mut line = json!({ "cause": bad.cause });
+    set_bytes(&mut line, "file", bad.path.as_os_str().as_bytes());
+    line
+}
+
+fn line_of_record(bad: &BadRecord) -> Value {
+    let mut line = json!({ "line": bad.line, "offset": bad.offset, "cause": bad.cause });
+    set_bytes(&mut line, "file", bad.path.as_os_str().as_bytes());
+    set_bytes(&mut line, "record", &bad.record);
+    line
+}
+
+/// Sets a member to bytes that are text, or that as `<name>_hex`.
+fn set_bytes(line: &mut Value, name: &str, bytes: &[u8]) {
+    match str::from_utf8(bytes) {
+        Ok(text) => line[name] = text.into(),
+        Err(_) => {
+            line[format!("{name}_hex")] = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        }
+    }
+}

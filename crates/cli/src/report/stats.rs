@@ -1,0 +1,127 @@
+//! What a run took, as a file: `docs/statistics.md` says what each name means.
+//!
+//! CSV has one row per number, `worker,role,name,value`, so a counter that is added later moves no column;
+//! the worker `job` stands for the whole run. JSON has the same names, nested.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use gristmill::{COUNTS, PHASES, Summary, Worker};
+use gristmill_os::allocations::Allocations;
+use serde_json::{Map, Value, json};
+
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::printable;
+
+/// The statistics file, to be written when the job has ended.
+pub struct Stats {
+    path: PathBuf,
+    aside: Aside,
+    write: fn(&[(&'static str, u64)], &Summary, &mut dyn Write) -> io::Result<()>,
+}
+
+impl Stats {
+    /// Begins the file, so that what cannot be written fails before the job begins.
+    pub fn open(path: &Path) -> Result<Stats, Failure> {
+        let write = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => csv,
+            Some("json") => json,
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "{} is neither .csv nor .json: --stats writes these",
+                    path.display()
+                )));
+            }
+        };
+        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
+        Ok(Stats { path: path.to_owned(), aside, write })
+    }
+
+    /// Writes the file. So many files were set aside before the job.
+    pub fn finish(self, summary: &Summary, bad_files: u64) -> Result<(), Failure> {
+        let Stats { path, aside, write } = self;
+        let written = || -> io::Result<()> {
+            let mut to = BufWriter::new(&aside.file);
+            write(&of_job(summary, bad_files), summary, &mut to)?;
+            to.flush()?;
+            drop(to);
+            aside.publish()
+        };
+        written().map_err(|source| Failure::output(path, source))
+    }
+}
+
+/// The numbers of the whole run.
+fn of_job(summary: &Summary, bad_files: u64) -> [(&'static str, u64); 14] {
+    let Allocations { count, bytes } = Allocations::of_thread();
+    [
+        ("wall_ns", summary.wall_ns),
+        ("started_ns", summary.start_ns),
+        ("input_bytes", summary.input_bytes),
+        ("memory_bytes", summary.memory_bytes),
+        ("tasks", summary.tasks as u64),
+        ("resumed_tasks", summary.resumed_tasks as u64),
+        ("pairs", summary.pairs),
+        ("steps", u64::from(summary.steps)),
+        ("rounds", u64::from(summary.rounds)),
+        ("deaths", summary.deaths.len() as u64),
+        ("bad_records", summary.bad_records.len() as u64),
+        ("bad_files", bad_files),
+        ("allocations", count),
+        ("allocated_bytes", bytes),
+    ]
+}
+
+fn role(worker: &Worker) -> &'static str {
+    match (worker.maps, worker.reduces) {
+        (true, true) => "map+reduce",
+        (true, false) => "map",
+        (false, _) => "reduce",
+    }
+}
+
+fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
+    writeln!(to, "worker,role,name,value")?;
+    for (name, value) in of_job {
+        writeln!(to, "job,,{name},{value}")?;
+    }
+    for worker in &summary.workers {
+        let (number, role) = (worker.number, role(worker));
+        for phase in PHASES {
+            writeln!(to, "{number},{role},{}_ns,{}", phase.name(), worker.counters.time_ns(phase))?;
+            writeln!(to, "{number},{role},{}_calls,{}", phase.name(), worker.counters.calls(phase))?;
+        }
+        for count in COUNTS {
+            writeln!(to, "{number},{role},{},{}", count.name(), worker.counters.get(count))?;
+        }
+    }
+    Ok(())
+}
+
+fn json(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
+    let mut job: Map<String, Value> =
+        of_job.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    // They name files, and JSON has escapes for the first 32 control characters only.
+    let deaths: Vec<String> = summary.deaths.iter().map(|death| printable(death)).collect();
+    job.insert("deaths".into(), json!(deaths));
+    let workers: Vec<Value> = summary
+        .workers
+        .iter()
+        .map(|worker| {
+            let counters = &worker.counters;
+            let phases: Map<String, Value> = PHASES
+                .map(|phase| {
+                    let times = json!({ "ns": counters.time_ns(phase), "calls": counters.calls(phase) });
+                    (phase.name().to_owned(), times)
+                })
+                .into_iter()
+                .collect();
+            let counts: Map<String, Value> =
+                COUNTS.map(|count| (count.name().to_owned(), counters.get(count).into())).into_iter().collect();
+            json!({ "worker": worker.number, "role": role(worker), "phases": phases, "counts": counts })
+        })
+        .collect();
+    serde_json::to_writer_pretty(&mut *to, &json!({ "job": job, "workers": workers }))?;
+    writeln!(to)
+}

@@ -1,0 +1,56 @@
+//! Why a command stopped, and the exit status that says so.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use gristmill::Error;
+
+use crate::terminal::messages::{of_the_command, printable, tell};
+
+/// What ends a command early.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The job failed.
+    #[error(transparent)]
+    Job(#[from] Error),
+    /// The application cannot answer this question, or not from this data.
+    #[error("{0}")]
+    Application(gristmill_apps::Error),
+}
+
+impl From<gristmill_apps::Error> for Failure {
+    fn from(error: gristmill_apps::Error) -> Failure {
+        match error {
+            gristmill_apps::Error::Engine(error) => Failure::Job(error),
+            other => Failure::Application(other),
+        }
+    }
+}
+
+impl Failure {
+    /// `path` cannot be written.
+    pub fn output(path: impl Into<PathBuf>, source: io::Error) -> Failure {
+        Failure::Job(Error::Output { path: path.into(), source })
+    }
+
+    /// Prints the failure and returns 1 for a job that failed, 2 for a command that makes no sense; `command` is the
+    /// subcommand that was asked for.
+    pub fn report(&self, command: &mut clap::Command) -> ExitCode {
+        let what = of_the_command(&self.to_string(), command);
+        match self {
+            Failure::Usage(_) | Failure::Job(Error::Setting(_)) => {
+                // A closed standard error has nobody to tell.
+                let _ = command.error(clap::error::ErrorKind::ValueValidation, printable(&what)).print();
+                ExitCode::from(2)
+            }
+            Failure::Job(_) | Failure::Application(_) => {
+                tell(what);
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Standard output, where only results go.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::io::Errno;
+
+use crate::terminal::failure::Failure;
+
+/// Standard output, to be written without a buffer; an error when it was closed.
+pub fn standard_output() -> io::Result<File> {
+    if gristmill_os::standard::was_closed(1) {
+        return Err(Errno::BADF.into());
+    }
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Prints a line: text, or the name of a file as it is. A reader that wants no more is no failure.
+pub fn print(text: impl AsRef<OsStr>) -> Result<(), Failure> {
+    let line = [text.as_ref().as_bytes(), b"\n"].concat();
+    match standard_output().and_then(|mut to| to.write_all(&line)) {
+        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output("standard output", source)),
+        _ => Ok(()),
+    }
+}

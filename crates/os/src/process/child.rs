@@ -1,0 +1,318 @@
+//! A worker process: fork, watch, end.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::mem;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, waitpid,
+};
+
+use crate::cgroup::oom_kills;
+use crate::ended::{Ended, become_worker, new_number};
+use crate::process::death::Death;
+
+/// The exit status of a worker whose body panicked; the standard library's own for a panic.
+pub const PANICKED: i32 = 101;
+
+/// The count of threads of the calling process.
+///
+/// A thread that was joined a moment ago may still be counted.
+///
+/// # Errors
+///
+/// When `/proc` cannot be read.
+pub fn threads_in_this_process() -> io::Result<usize> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let count = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
+    count.ok_or_else(|| io::Error::other("/proc/self/status has no line Threads"))
+}
+
+/// A worker could not be started.
+#[derive(Debug)]
+pub enum ForkError {
+    /// This process runs more than one thread. A fork copies only the thread that calls it; a lock
+    /// that another holds at that moment (the allocator's, say) would stay locked in the copy.
+    ThreadsRunning {
+        /// The count of threads, including the calling one.
+        count: usize,
+    },
+    /// The kernel refused, for example because there are too many processes or open files.
+    Kernel(io::Error),
+}
+
+impl fmt::Display for ForkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ForkError::ThreadsRunning { count } => write!(
+                f,
+                "cannot fork a worker: this process runs {count} threads, and a fork is safe only with one. \
+                 Start the workers before the first thread, or use threads as workers."
+            ),
+            ForkError::Kernel(error) => write!(f, "cannot start a worker process: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ForkError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ForkError::ThreadsRunning { .. } => None,
+            ForkError::Kernel(error) => Some(error),
+        }
+    }
+}
+
+/// Starts a worker: a copy of this process that runs `body` and ends with its result as exit status.
+///
+/// The worker
+///
+/// - never returns from this call, and runs no destructors of the caller's values;
+/// - is killed when the calling thread ends, and so when this process ends in any way;
+/// - ends with [`PANICKED`] when `body` panics, after the usual message;
+/// - dies of SIGINT and SIGTERM, whatever handlers this process has; a write to a closed pipe, or
+///   beyond the limit of a file's size, gives it an error, not a signal; no signal is blocked.
+///
+/// Standard output is flushed first, so that nothing appears twice.
+///
+/// A fork copies every value, even of types that promise to be unique. Where such a value stands for shared
+/// memory (the sender of a slot, a latch that is held), the caller must ensure that only one of the two processes uses it. This
+/// function is no `unsafe fn`, and nothing proves that. The engine forks before a slot is claimed, and workers claim their own.
+///
+/// # Errors
+///
+/// [`ForkError::ThreadsRunning`] when this process runs other threads, [`ForkError::Kernel`] when
+/// the kernel refuses.
+///
+/// ```
+/// use gristmill_os::process::{Death, fork_worker};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut worker = fork_worker(|| 3)?;
+/// assert_eq!(worker.wait()?, Death::Exited(3));
+/// # Ok(())
+/// # }
+/// ```
+pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
+    let count = threads_now().map_err(ForkError::Kernel)?;
+    if count > 1 {
+        return Err(ForkError::ThreadsRunning { count });
+    }
+    // A failure to write belongs to whoever wrote; it will see it at the next write.
+    let _ = io::stdout().flush();
+    let parent = getpid();
+    let number = new_number();
+    let oom_kills_before = oom_kills();
+    // No handler of this process may run in the worker before the worker has put them off.
+    let mask = block_signals();
+    // SAFETY: this process has one thread, counted above. So no other thread holds a lock, and the
+    // copy may do all that this process may do.
+    match unsafe { libc::fork() } {
+        0 => {
+            become_worker(number);
+            work(parent, body)
+        }
+        -1 => {
+            let error = io::Error::last_os_error();
+            set_signal_mask(&mask);
+            Err(ForkError::Kernel(error))
+        }
+        pid => {
+            set_signal_mask(&mask);
+            let pid = Pid::from_raw(pid).expect("fork gives the parent a pid above 0");
+            Child::adopt(pid, number, oom_kills_before).map_err(ForkError::Kernel)
+        }
+    }
+}
+
+/// The count of threads, without threads that were already joined.
+///
+/// A join returns when the thread has left user space; the kernel counts it a little longer.
+fn threads_now() -> io::Result<usize> {
+    const ATTEMPTS: u32 = 20;
+    for _ in 1..ATTEMPTS {
+        let count = threads_in_this_process()?;
+        if count == 1 {
+            return Ok(count);
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    threads_in_this_process()
+}
+
+/// Runs a worker to its end.
+fn work(parent: Pid, body: impl FnOnce() -> i32) -> ! {
+    let bound_to_parent = set_parent_process_death_signal(Some(Signal::KILL));
+    // The parent may have died before the request: then nobody would kill this worker.
+    if bound_to_parent.is_err() || getppid() != Some(parent) {
+        exit_at_once(1);
+    }
+    for (signal, disposition) in [
+        (libc::SIGINT, libc::SIG_DFL),
+        (libc::SIGTERM, libc::SIG_DFL),
+        (libc::SIGPIPE, libc::SIG_IGN),
+        (libc::SIGXFSZ, libc::SIG_IGN),
+    ] {
+        // SAFETY: neither disposition runs code of ours. It cannot fail for these signals.
+        unsafe { libc::signal(signal, disposition) };
+    }
+    set_signal_mask(&empty_signal_set());
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(code) => code,
+        Err(payload) => {
+            // Its destructor could panic again, and unwind into the caller.
+            mem::forget(payload);
+            PANICKED
+        }
+    };
+    let _ = io::stdout().flush();
+    exit_at_once(code)
+}
+
+/// Ends the process without the exit handlers, which belong to the process it was copied from.
+fn exit_at_once(code: i32) -> ! {
+    // SAFETY: it takes any code and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+fn empty_signal_set() -> libc::sigset_t {
+    let mut set = mem::MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set behind this valid pointer, and cannot fail.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+/// Blocks all signals for this thread and returns the mask before.
+fn block_signals() -> libc::sigset_t {
+    let (mut all, mut before) = (empty_signal_set(), empty_signal_set());
+    // SAFETY: three valid pointers; the call can only fail for a bad `how`.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    before
+}
+
+fn set_signal_mask(mask: &libc::sigset_t) {
+    // SAFETY: a valid pointer, and null where the old mask is not wanted.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, null_mut()) };
+}
+
+/// A worker process, as its parent sees it. A drop kills and reaps it.
+#[derive(Debug)]
+pub struct Child {
+    pub(super) pid: Pid,
+    /// Its number among all workers.
+    number: u32,
+    pidfd: OwnedFd,
+    /// The process that started it: a drop kills only there. A worker started later has a copy
+    /// of this value, and must not kill the earlier worker when it drops the copy.
+    parent: u32,
+    oom_kills_before: Option<u64>,
+    killed_here: bool,
+    death: Option<Death>,
+}
+
+impl Child {
+    /// Opens the process descriptor of a new child, or ends the child if that fails.
+    fn adopt(pid: Pid, number: u32, oom_kills_before: Option<u64>) -> io::Result<Child> {
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Child {
+                pid,
+                number,
+                pidfd,
+                parent: process::id(),
+                oom_kills_before,
+                killed_here: false,
+                death: None,
+            }),
+            Err(error) => {
+                let _ = kill_process(pid, Signal::KILL);
+                let _ = waitpid(Some(pid), WaitOptions::empty());
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The process id, as `ps` shows it.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_pid() as u32
+    }
+
+    /// A descriptor that becomes readable when the process has ended, for [`crate::wake::poll`].
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Sends SIGKILL. It has no effect after the process has ended.
+    ///
+    /// # Errors
+    ///
+    /// When this process has no right to, which a worker can bring about only by changing its user.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.killed_here = true;
+        match pidfd_send_signal(&self.pidfd, Signal::KILL) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reaps it if it has died, and returns how.
+    ///
+    /// After `Some` the process is certainly not running.
+    ///
+    /// # Errors
+    ///
+    /// When another thread or the kernel has reaped it; the kernel does so if the host ignores SIGCHLD.
+    pub fn try_wait(&mut self) -> io::Result<Option<Death>> {
+        self.reap(WaitOptions::NOHANG)
+    }
+
+    /// Waits until it has died, and returns how.
+    ///
+    /// # Errors
+    ///
+    /// As [`Child::try_wait`].
+    pub fn wait(&mut self) -> io::Result<Death> {
+        let death = self.reap(WaitOptions::empty())?;
+        Ok(death.expect("a wait that may block ends with a death"))
+    }
+
+    /// Proof that it has ended, after it was reaped.
+    pub fn ended(&self) -> Option<Ended> {
+        self.death.map(|_| Ended::new(self.number))
+    }
+
+    fn reap(&mut self, options: WaitOptions) -> io::Result<Option<Death>> {
+        if self.death.is_none() {
+            let ended = rustix::io::retry_on_intr(|| waitpid(Some(self.pid), options))?;
+            self.death = ended.map(|(_, status)| Death::of(status, || self.oom_killed()));
+        }
+        Ok(self.death)
+    }
+
+    /// Whether a SIGKILL came from the kernel for lack of memory: `None` when the kernel does not
+    /// count such kills, or when the count cannot be read.
+    fn oom_killed(&self) -> Option<bool> {
+        Some(!self.killed_here && oom_kills()? > self.oom_kills_before?)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.death.is_none() && self.parent == process::id() {
+            let _ = self.kill();
+            let _ = self.wait();
+        }
+    }
+}
