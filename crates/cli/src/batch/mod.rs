@@ -93,12 +93,19 @@ impl Simulate {
         let rounds = self.rounds.map_or(plan.rounds, |rounds| rounds as usize);
         let repetition = Repetition::run(Plan { rounds, ..plan }, |next| tell(next));
         print(table::text(&repetition).trim_end())?;
-        for (begun, content) in [(page, page::html(&repetition)), (rows, rows::csv(&repetition))] {
+        for (begun, content) in [(page, page::html(&repetition, &self.command())), (rows, rows::csv(&repetition))] {
             if let Some((path, aside)) = begun {
                 publish(aside, &path, &content)?;
             }
         }
         Ok(())
+    }
+
+    /// The command that gives these numbers again.
+    fn command(&self) -> String {
+        let quick = if self.quick { " --quick" } else { "" };
+        let rounds = self.rounds.map_or(String::new(), |rounds| format!(" --rounds {rounds}"));
+        format!("gristmill batch simulate --seed {}{quick}{rounds}", self.seed)
     }
 }
 

@@ -28,10 +28,10 @@ svg.key { display: inline-block; width: .8em; height: .8em; margin: 0 .35em 0 .9
 td.no { color: var(--ideal); font-weight: 600; }
 ";
 
-/// The whole page.
-pub fn html(repetition: &Repetition) -> String {
+/// The whole page; `command` makes it again.
+pub fn html(repetition: &Repetition, command: &str) -> String {
     let body = [
-        introduction(repetition),
+        introduction(repetition, command),
         contention(repetition),
         learning(repetition),
         gains(repetition),
@@ -49,7 +49,7 @@ pub fn html(repetition: &Repetition) -> String {
     )
 }
 
-fn introduction(repetition: &Repetition) -> String {
+fn introduction(repetition: &Repetition, command: &str) -> String {
     let rows: String = claims(repetition)
         .into_iter()
         .map(|(claim, holds)| {
@@ -64,10 +64,10 @@ fn introduction(repetition: &Repetition) -> String {
          scheduler chooses every 100 ms which of them run, so that their demand stays even. It learns the demands from earlier \
          executions. This page repeats the paper's experiments on a simulated machine of eight processors; nothing of a real machine \
          was measured.</p>\
-         <dl><dt>Command</dt><dd>gristmill batch simulate --seed {}</dd><dt>Executions of each group</dt><dd>{}</dd>\
+         <dl><dt>Command</dt><dd>{}</dd><dt>Executions of each group</dt><dd>{}</dd>\
          <dt>Overhead charged</dt><dd>{:.2} % of the time, to every method but Linux</dd><dt>Gristmill</dt><dd>{}</dd></dl>\
          <h2>Does it have the paper's shape?</h2><table>{rows}</table>",
-        plan.seed,
+        escape(command),
         plan.rounds,
         OVERHEAD * 100.0,
         env!("CARGO_PKG_VERSION"),

@@ -24,6 +24,7 @@ fn a_simulation_prints_tables_and_writes_a_page_and_rows_that_agree_with_them() 
         let gain = format!("{:.1}", (makespan("Linux") / makespan(method) - 1.0) * 100.0);
         assert!(row.contains(&gain) && page.contains(&gain), "{method}: {gain} in {row}");
     }
+    assert!(page.contains("gristmill batch simulate --seed 3 --quick --rounds 1<"), "the page says how it was made");
     // The page needs nothing from elsewhere, and no number is missing.
     assert!(!page.contains("http") && !page.contains("<script"), "it needs something");
     assert!(!page.contains("NaN") && !page.contains("inf"), "a number is none");
