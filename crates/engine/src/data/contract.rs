@@ -13,7 +13,7 @@ use crate::data::order::Order;
 
 /// So many pairs of each worker are looked at, and then one of so many.
 const LOOKED_AT_FIRST: u64 = 64;
-const ONE_OF: u64 = 256;
+const ONE_OF: u64 = 1024;
 
 /// Looks at pairs as they are emitted.
 #[derive(Default)]
