@@ -89,7 +89,9 @@ def group_by(rng, folder):
         most = rng.choice([refused, refused + 5, refused - 1])
         options += ["--skip-bad-records", str(most)]
         aside, is_bad = refused, most < refused
-    # 4. The answer.
+    # 4. The answer, which is rounded once if the job is deterministic.
+    if has_fractions:
+        options += ["--deterministic"]
     if sums:
         answer = {key: total(values) for key, values in totals.items()}
         order, rows, ordered = ([], sorted(answer.items()), True) if empty_rows else rank(rng, answer)

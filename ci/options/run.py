@@ -147,11 +147,16 @@ def start(arguments, case, folder, from_file):
         raise Wrong(f"{shlex.join(arguments)}\nit did not end within {HANGS_AFTER_S} s") from None
 
 
+def options_of_job(rng, case):
+    """How the job of this case runs. An option that the case needs is not given twice."""
+    return [option for option in job_options(rng) if option != "--deterministic" or option not in case.arguments]
+
+
 def run(program, make, rng, folder):
     """Runs a command and checks it; returns whether it did as expected and did not merely refuse the options."""
     case = make(rng, folder)
     output = Output(rng, folder, case)
-    options, more = job_options(rng), []
+    options, more = options_of_job(rng, case), []
     checkpoint = folder / "checkpoint" if rng.random() < 0.15 else None
     if checkpoint:
         more = ["--checkpoint", str(checkpoint), "--checkpoint-every", rng.choice(["1ms", "20ms", "10s"])]
@@ -163,7 +168,7 @@ def run(program, make, rng, folder):
         return case.is_bad
     # Other options, one more time: the same bytes. A result in parts needs a folder that is free.
     if case.ordered and not output.parts and rng.random() < 0.3:
-        arguments = [program, *case.arguments, *output.arguments, *job_options(rng)]
+        arguments = [program, *case.arguments, *output.arguments, *options_of_job(rng, case)]
         before |= {path.name for path in folder.iterdir()}
         again = checked(arguments, case, folder, from_file, output, before, None)
         if again is not None and again != answer:

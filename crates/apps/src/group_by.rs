@@ -1,12 +1,17 @@
 //! Group by: the sum of a number, or the count, of all records that have the same key.
 
+use std::marker::PhantomData;
+
 use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
 
+use crate::binned::BinnedSum;
 use crate::columns::{Column, Fault, Table};
 use crate::error::{Error, Result, whole_records};
 use crate::fields::Fields;
 use crate::heading::Dialect;
-use crate::sum::{self, Number, Overflow, Sum, whole};
+use crate::number::{Number, Overflow};
+use crate::rounded::RoundedSum;
+use crate::sum::{self, Sum, whole};
 
 /// Sums over pairs of 32-bit numbers, key and value, little end first. Exact: 64 bits hold the sum of any 2^32 values, and of
 /// more of them [`NumberPairs::sum`] tells whether they did.
@@ -81,7 +86,8 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-/// The sum of one field of all rows that have the same in another one: rows of CSV files, or JSON lines. In JSON, a key is a text, a
+/// The sum of one field of all rows that have the same in another one: rows of CSV files, or JSON lines. Sums of whole numbers are
+/// exact; those of fractions are rounded as they are added, if they are not [`reproducible`](SumBy::reproducible). In JSON, a key is a text, a
 /// number or a truth, as it is written, and the number may stand in quotes.
 ///
 /// As in SQL, a row whose number is empty (in JSON also `null`) is left out of the sum of its key, and a key that has only such rows has
@@ -89,7 +95,7 @@ impl<const N: usize> Rows<N> {
 ///
 /// ```
 /// use gristmill::{Input, Isolation};
-/// use gristmill_apps::{Column, Dialect, Number, SumBy};
+/// use gristmill_apps::{Column, Dialect, Number, Sum, SumBy};
 ///
 /// let mut csv = Input::bytes("fruit", b"fruit,kg\napple,2\npear,1.5\napple,3\n")?;
 /// let json = Input::bytes("fruit", b"{\"fruit\":\"apple\",\"kg\":5}\n{\"fruit\":\"pear\",\"kg\":1.5}\n")?;
@@ -105,9 +111,10 @@ impl<const N: usize> Rows<N> {
 /// }
 /// # Ok::<(), gristmill_apps::Error>(())
 /// ```
-pub struct SumBy {
+pub struct SumBy<S = RoundedSum> {
     rows: Rows<2>,
     strict: bool,
+    sums: PhantomData<fn() -> S>,
 }
 
 impl SumBy {
@@ -120,16 +127,23 @@ impl SumBy {
     /// A column that is not there, files in which it is called differently, an empty input.
     pub fn csv(input: &mut Input, dialect: &Dialect, by: Column, sum: Column) -> Result<SumBy> {
         let rows = Rows::csv(input, dialect, &[by, sum], [false, true])?;
-        Ok(SumBy { rows, strict: false })
+        Ok(SumBy { rows, strict: false, sums: PhantomData })
     }
 
     /// Groups objects, one in each line, by field `by` and sums field `sum`.
     pub fn json_lines(by: String, sum: String) -> SumBy {
-        SumBy { rows: Rows::Json(Fields { names: [by, sum], nulls: [false, true] }), strict: false }
+        SumBy { rows: Rows::Json(Fields { names: [by, sum], nulls: [false, true] }), strict: false, sums: PhantomData }
     }
 
+    /// The same with sums of fractions that do not depend on the order of their numbers, which takes about a fifth more time.
+    pub fn reproducible(self) -> SumBy<BinnedSum> {
+        SumBy { rows: self.rows, strict: self.strict, sums: PhantomData }
+    }
+}
+
+impl<S: Sum> SumBy<S> {
     /// Refuses rows without a number, as it refuses those that have something else there.
-    pub fn strict(mut self, strict: bool) -> SumBy {
+    pub fn strict(mut self, strict: bool) -> SumBy<S> {
         self.strict = strict;
         if let Rows::Json(fields) = &mut self.rows {
             fields.nulls[1] = !strict;
@@ -144,17 +158,17 @@ impl SumBy {
 
     /// The job over the rows of `input`. A row without the field, or with something there that is no finite number, ends it with an
     /// error that names file, line, and field.
-    pub fn job(&self, input: Input) -> Job<'_, SumBy> {
+    pub fn job(&self, input: Input) -> Job<'_, SumBy<S>> {
         Job::new(self, input).records(self.rows.records())
     }
 }
 
-impl MapReduce for SumBy {
+impl<S: Sum> MapReduce for SumBy<S> {
     type Key = Bytes;
-    type Value = Sum;
-    const COMBINE: Option<Combine<Sum>> = Some(sum::ADD);
+    type Value = S;
+    const COMBINE: Option<Combine<S>> = Some(sum::add);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, Sum>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, S>) {
         let mut left_out = 0;
         self.rows.for_each(split, |[key, field]| {
             if key == SumBy::LEFT_OUT {
@@ -164,14 +178,14 @@ impl MapReduce for SumBy {
                 Ok(number) => out.emit(key, number.into()),
                 Err(_) if !self.strict && field.trim_ascii().is_empty() => {
                     left_out += 1;
-                    out.emit(key, Sum::default());
+                    out.emit(key, S::default());
                 }
                 Err(why) => return Err((1, why)),
             }
             Ok(())
         });
         if left_out > 0 {
-            out.emit(SumBy::LEFT_OUT, Sum::rows(left_out));
+            out.emit(SumBy::LEFT_OUT, S::rows(left_out));
         }
     }
 }

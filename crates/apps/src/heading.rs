@@ -12,8 +12,8 @@ use gristmill::{Source, Syntax, Verdict};
 
 use crate::error::{Error, Result, open_to_look};
 use crate::kind::extension;
+use crate::number::Number;
 use crate::row::Parsers;
-use crate::sum::Number;
 
 /// What the first line of a table is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

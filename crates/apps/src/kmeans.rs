@@ -2,13 +2,14 @@
 //!
 //! Each of Lloyd's steps is a step of one job, whose state is the centres. Map finds the nearest centre of every point and
 //! adds the points of a block up per centre; what remains for the engine is k sums per block, which are the same in whatever order
-//! ([`Sum`]). So are the centres: a block is the same points for any number of workers. Workers see the points through
+//! ([`BinnedSum`], which costs nothing for so few). So are the centres: a block is the same points for any number of workers. Workers see the points through
 //! the memory that they share with the process that started them: in groups of sixteen, coordinate by coordinate, so that
 //! sixteen distances are computed at once.
 
 use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Records, Split, Step, Summary};
 use gristmill_os::vectors::{Work, with_widest};
 
+use crate::binned::BinnedSum;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::sum::{self, Sum};
@@ -186,14 +187,14 @@ impl MapReduce for Points {
     /// Centre * (dimensions + 2) + dimension; then the number of points nearest to it, and the sum of their squared
     /// distances.
     type Key = u32;
-    type Value = Sum;
-    const COMBINE: Option<Combine<Sum>> = Some(sum::ADD);
+    type Value = BinnedSum;
+    const COMBINE: Option<Combine<BinnedSum>> = Some(sum::add);
 
     fn keys(&self) -> Option<usize> {
         Some(self.k * self.sums())
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, Sum>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, BinnedSum>) {
         let centres: Vec<f64> =
             split.state().as_chunks::<8>().0.iter().map(|place| f64::from_le_bytes(*place)).collect();
         let mut sums = vec![0.0; self.k * self.sums()];
@@ -204,7 +205,7 @@ impl MapReduce for Points {
             // What is rounded within a block is the same in every run; blocks are not added up before they are sums.
             for (first, sums) in (0..).step_by(self.sums()).zip(sums.chunks_exact(self.sums())) {
                 if sums[self.dimensions] > 0.0 {
-                    (first..).zip(sums).for_each(|(key, sum)| out.emit(key, Sum::fraction(*sum)));
+                    (first..).zip(sums).for_each(|(key, sum)| out.emit(key, BinnedSum::fraction(*sum)));
                 }
             }
         }

@@ -3,13 +3,16 @@
 //! Pairs are read from bytes (x, then y, as Phoenix does) or from two columns of CSV files. Every chunk is summed up in
 //! registers; six sums per chunk are emitted.
 
+use std::marker::PhantomData;
+
 use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
 use gristmill_os::vectors::with_widest;
 
 use crate::columns::{Column, Table};
 use crate::error::{Error, Result, whole_records};
 use crate::heading::Dialect;
-use crate::sum::{self, Sum, finite};
+use crate::number::{Number, finite};
+use crate::sum::{self, Sum};
 
 /// A fitted line, `y = slope * x + intercept`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,16 +121,17 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     sums
 }
 
-/// Sums over two columns of CSV files. Numbers are summed about the first pair, so that columns far from zero lose no digits; the
-/// sums are the same in whatever order ([`Sum`]), and so is the line.
+/// Sums over two columns of CSV files. Numbers are summed about the first pair, so that columns far from zero lose no digits. With
+/// [`BinnedSum`](crate::BinnedSum) for `S` the sums are the same in whatever order, and so is the line.
 ///
 /// As in SQL, pairs of which one number is empty are left out.
-pub struct Columns {
+pub struct Columns<S> {
     /// Where x and y are.
     table: Table<2>,
     /// The first pair.
     origin: [f64; 2],
     strict: bool,
+    sums: PhantomData<fn() -> S>,
 }
 
 /// What a fit through columns gives.
@@ -140,7 +144,7 @@ pub struct Fit {
     pub notes: Vec<String>,
 }
 
-impl Columns {
+impl<S: Sum> Columns<S> {
     /// Fits a line through two columns, x and y, of the CSV files of `input`, with the job that `run` runs. If it is `strict`, a
     /// row without a number is refused.
     ///
@@ -152,7 +156,7 @@ impl Columns {
         dialect: &Dialect,
         columns: [Column; 2],
         strict: bool,
-        run: impl FnOnce(Job<'_, Columns>) -> std::result::Result<Outcome<Columns>, E>,
+        run: impl FnOnce(Job<'_, Columns<S>>) -> std::result::Result<Outcome<Columns<S>>, E>,
     ) -> std::result::Result<(Fit, Summary), E> {
         let sources = input.sources().map_err(Error::from)?;
         let Some(mut table) = Table::look(sources, dialect, &columns, [true; 2])? else {
@@ -162,7 +166,7 @@ impl Columns {
         // Whatever stands there that is no number will be found again, and named, by the job.
         let origin =
             table.first.as_ref().map_or([0.0; 2], |row| row.each_ref().map(|field| finite(field).unwrap_or(0.0)));
-        let columns = Columns { origin, table, strict };
+        let columns = Columns { origin, table, strict, sums: PhantomData };
         let (pairs, summary) = run(Job::new(&columns, input).records(columns.table.records()))?;
         let mut sums = [0.0; SUMS];
         let mut left_out = 0;
@@ -185,17 +189,17 @@ impl Columns {
 /// The key of rows without a number.
 const LEFT_OUT: u8 = SUMS as u8;
 
-impl MapReduce for Columns {
+impl<S: Sum> MapReduce for Columns<S> {
     type Key = u8;
-    type Value = Sum;
-    const COMBINE: Option<Combine<Sum>> = Some(sum::ADD);
+    type Value = S;
+    const COMBINE: Option<Combine<S>> = Some(sum::add);
 
     fn keys(&self) -> Option<usize> {
         Some(SUMS + 1)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, Sum>) {
-        let mut sums = [Sum::default(); SUMS - 1];
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, S>) {
+        let mut sums = [S::default(); SUMS - 1];
         let (mut pairs, mut left_out) = (0u64, 0);
         self.table.for_each_row(split, |fields| {
             if !self.strict && fields.iter().any(|field| field.trim_ascii().is_empty()) {
@@ -211,15 +215,15 @@ impl MapReduce for Columns {
             }
             let [x, y] = pair;
             for (sum, term) in sums.iter_mut().zip([x, y, x * x, y * y, x * y]) {
-                *sum += Sum::fraction(term);
+                *sum += Number::Fraction(term).into();
             }
             pairs += 1;
             Ok(())
         });
-        out.emit(N, Sum::fraction(pairs as f64));
+        out.emit(N, Number::Whole(pairs.into()).into());
         (X..).zip(sums).for_each(|(key, sum)| out.emit(key, sum));
         if left_out > 0 {
-            out.emit(LEFT_OUT, Sum::rows(left_out));
+            out.emit(LEFT_OUT, S::rows(left_out));
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
 use crate::kind::Kind;
 use crate::npy;
+use crate::number::finite;
 use crate::row::Parsers;
-use crate::sum::finite;
 
 /// Numbers in rows of equal length, row after row.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Memory, Records, Split, TooLarge};
 
-use crate::sum::{self, Overflow, whole};
+use crate::number::Overflow;
+use crate::sum::{self, whole};
 
 /// How palindromes are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

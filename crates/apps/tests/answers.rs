@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Memory, Outcome, Summary};
 use gristmill_apps::{
-    BytePairs, Column, Columns, CountBy, Counts, Dialect, Error, Found, Histogram, KMeans, Keys, Matrix, Number,
-    NumberPairs, Pca, Product, Start, SumBy, TileSearch, Way,
+    BinnedSum, BytePairs, Column, Columns, CountBy, Counts, Dialect, Error, Found, Histogram, KMeans, Keys, Matrix,
+    Number, NumberPairs, Pca, Product, RoundedSum, Start, Sum, SumBy, TileSearch, Way,
 };
 
 fn main() {
@@ -222,7 +222,11 @@ fn byte_pairs_lie_on_the_line_of_the_textbook(runs: &Runs) {
 
 fn fit(runs: &Runs, text: &str, columns: [Column; 2]) -> Result<gristmill_apps::Line, Error> {
     let path = runs.file("columns.csv", text.as_bytes());
-    Ok(Columns::fit(Input::paths([path]), &Dialect::default(), columns, false, |job| runs.run(job))?.0.line)
+    let (input, dialect) = (|| Input::paths([&path]), Dialect::default());
+    let rounded = Columns::<RoundedSum>::fit(input(), &dialect, columns.clone(), false, |job| runs.run(job))?.0.line;
+    let binned = Columns::<BinnedSum>::fit(input(), &dialect, columns, false, |job| runs.run(job))?.0.line;
+    assert!(near(rounded.slope, binned.slope) && near(rounded.intercept, binned.intercept), "{rounded:?} {binned:?}");
+    Ok(rounded)
 }
 
 fn numbered(x: usize, y: usize) -> [Column; 2] {
@@ -316,7 +320,11 @@ fn groups_are_those_of_a_map(runs: &Runs) {
         let program = SumBy::json_lines("k".into(), "v".into());
         let (sums, _) = runs.run(program.job(Input::paths([&path]))).expect("sums");
         let sums = sums.iter().map(|(key, sum)| (key, sum.value().expect("no overflow")));
-        assert!(sums.eq(named.iter().map(|(key, (sum, _))| (&key[..], Some(Number::Whole((*sum).into()))))));
+        let named = || named.iter().map(|(key, (sum, _))| (&key[..], Some(Number::Whole((*sum).into()))));
+        assert!(sums.eq(named()));
+        let program = program.reproducible();
+        let (sums, _) = runs.run(program.job(Input::paths([&path]))).expect("sums");
+        assert!(sums.iter().map(|(key, sum)| (key, sum.value().expect("no overflow"))).eq(named()));
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome};
 use gristmill_apps::{
-    BytePairs, Column, Columns, Dialect, Error, Histogram, KMeans, Line, Matrix, Pca, Product, Start, Way,
+    BinnedSum, BytePairs, Column, Columns, Dialect, Error, Histogram, KMeans, Line, Matrix, Pca, Product, RoundedSum,
+    Start, Way,
 };
 
 fn golden(name: &str) -> Input {
@@ -77,9 +78,11 @@ fn centres_are_those_of_scikit_learn() {
 fn a_line_is_that_of_scikit_learn() {
     let expected = table("regression-line.csv").values;
     let columns = [Column::Number(1), Column::Number(2)];
+    let (pairs, dialect) = (|| golden("regression-pairs.csv"), Dialect::default());
     for line in [
         BytePairs::fit(golden("regression.bin"), run).expect("a line").0,
-        Columns::fit(golden("regression-pairs.csv"), &Dialect::default(), columns, false, run).expect("a line").0.line,
+        Columns::<RoundedSum>::fit(pairs(), &dialect, columns.clone(), false, run).expect("a line").0.line,
+        Columns::<BinnedSum>::fit(pairs(), &dialect, columns, false, run).expect("a line").0.line,
     ] {
         let Line { n, slope, intercept, r, .. } = line;
         assert_eq!(n, 500);

@@ -17,8 +17,9 @@ use crate::terminal::progress::Besides;
 
 /// Sum a number, or count, over all records that have the same key
 ///
-/// Sums of whole numbers are exact, up to 128 bits; those of other numbers are as if added without rounding and rounded once, and the same
-/// for any number of workers. A sum that is too large is an error that names the key. In Arrow and Parquet files the column sum is a
+/// Sums of whole numbers are exact, up to 128 bits. Those of other numbers are rounded as they are added, so their last digits may differ
+/// from run to run; with --deterministic they are rounded once, at the end, and are the same on every run. A sum that is too large is an
+/// error that names the key. In Arrow and Parquet files the column sum is a
 /// float64, and sum_whole, a decimal of 38 digits, has the exact sum where all numbers were whole.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -91,7 +92,7 @@ impl GroupBy {
             (_, None, _) => return Err(Failure::Usage("say with --by which column or field is the key".into())),
             (Rows::Csv, Some(by), Some(sum)) => {
                 let program = SumBy::csv(&mut input, &dialect, column(by)?, column(sum)?)?;
-                self.write_sums(&program.strict(self.strict), input, &runs, sum, output)?
+                self.write_sums(program.strict(self.strict), input, &runs, sum, output)?
             }
             (Rows::Csv, Some(by), None) => {
                 let program = CountBy::csv(&mut input, &dialect, column(by)?)?;
@@ -100,7 +101,7 @@ impl GroupBy {
             }
             (Rows::Jsonl, Some(by), Some(sum)) => {
                 let program = SumBy::json_lines(by.clone(), sum.clone());
-                self.write_sums(&program.strict(self.strict), input, &runs, sum, output)?
+                self.write_sums(program.strict(self.strict), input, &runs, sum, output)?
             }
             (Rows::Jsonl, Some(by), None) => {
                 let program = CountBy::json_lines(by.clone());
@@ -110,10 +111,25 @@ impl GroupBy {
         runs.finish(&summary, "keys", "distinct")
     }
 
-    /// Writes the sum of each key, and says how many rows had no number.
+    /// Writes the sum of each key, added as the options say.
     fn write_sums(
         &self,
-        program: &SumBy,
+        program: SumBy,
+        input: Input,
+        runs: &Runs<'_>,
+        column: &str,
+        output: Output,
+    ) -> Result<Summary, Failure> {
+        if self.common.job.deterministic {
+            return self.write_sums_of(&program.reproducible(), input, runs, column, output);
+        }
+        self.write_sums_of(&program, input, runs, column, output)
+    }
+
+    /// Writes the sum of each key, and says how many rows had no number.
+    fn write_sums_of<S: Sum>(
+        &self,
+        program: &SumBy<S>,
         input: Input,
         runs: &Runs<'_>,
         column: &str,
@@ -122,9 +138,9 @@ impl GroupBy {
         let quiet = self.common.job.quiet;
         tell_notes(program.notes(), quiet);
         let mut left_out = 0;
-        let is_row = |sum: Sum| sum.rows_left_out().is_none();
+        let is_row = |sum: S| sum.rows_left_out().is_none();
         let job = program.job(input);
-        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], sum: Sum| {
+        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], sum: S| {
             if let Some(counted) = sum.rows_left_out() {
                 left_out = counted.rows;
                 runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });

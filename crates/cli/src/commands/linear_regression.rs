@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use gristmill::Input;
-use gristmill_apps::{BytePairs, Column, Columns};
+use gristmill_apps::{BinnedSum, BytePairs, Column, Columns, RoundedSum};
 
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
@@ -13,8 +13,8 @@ use crate::terminal::failure::Failure;
 
 /// Fit a line through pairs of numbers, by least squares
 ///
-/// Prints n (the number of pairs), slope, intercept, and r (the coefficient of correlation; NaN when every y is the same): the same for
-/// any number of workers.
+/// Prints n (the number of pairs), slope, intercept, and r (the coefficient of correlation; NaN when every y is the same). Their last
+/// digits may differ from run to run, unless --deterministic is given.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LinearRegression {
@@ -66,7 +66,11 @@ impl LinearRegression {
         let (line, summary) = match (self.pairs(&mut input)?, &self.x, &self.y) {
             (Pairs::Csv, Some(x), Some(y)) => {
                 let columns = [x.clone(), y.clone()];
-                let (fit, summary) = Columns::fit(input, &dialect, columns, self.strict, |job| runs.run(job))?;
+                let (fit, summary) = if self.common.job.deterministic {
+                    Columns::<BinnedSum>::fit(input, &dialect, columns, self.strict, |job| runs.run(job))?
+                } else {
+                    Columns::<RoundedSum>::fit(input, &dialect, columns, self.strict, |job| runs.run(job))?
+                };
                 tell_notes(&fit.notes, quiet);
                 tell_left_out(fit.left_out, "x or y", quiet);
                 (fit.line, summary)

@@ -47,7 +47,8 @@ pub const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// By key, in ascending order of bytes: the same on every run, ready for join and diff
+    /// By key, in ascending order of bytes: the same on every run, ready for join and diff. Sums of fractions need --deterministic
+    /// for that
     Key,
     /// By count, greatest first, then by key: also the same on every run
     Count,

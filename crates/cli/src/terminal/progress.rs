@@ -296,6 +296,7 @@ mod tests {
     /// A sum of three rows by three keys, one of them without a number, said "4 keys (4 distinct)".
     #[test]
     fn what_counts_rows_that_were_left_out_is_no_key() {
+        use gristmill_apps::Sum;
         let mut rows = gristmill::Input::bytes("rows", b"fig,1\npear,\nkiwi,2\n").expect("in memory");
         let [by, sum] = [1, 2].map(gristmill_apps::Column::Number);
         let program = gristmill_apps::SumBy::csv(&mut rows, &Default::default(), by, sum).expect("rows");

@@ -26,8 +26,8 @@ pub(crate) fn hash<K: Key>(key: K::Ref<'_>, seed: &Seed) -> u64 {
 /// The hash of a value that need be no key.
 #[inline(always)]
 pub(crate) fn hash_of_value<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
-    if let Some(digest) = D::digest(value) {
-        return seed.hash(Short { words: [digest, 0], len: 8 });
+    if let Some(words) = D::words(value) {
+        return seed.hash_words(words);
     }
     let short = match lying::<D>(&value) {
         Some(bytes) => (bytes.len() <= SHORT_BYTES).then(|| Short::of(bytes)),

@@ -68,6 +68,18 @@ impl Seed {
         (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
+    /// The hash of four words.
+    #[inline(always)]
+    pub fn hash_words(&self, words: [u64; 4]) -> u64 {
+        let fold = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let [a, b, c, d] = words;
+        let half = fold(a ^ self.first, b ^ self.second[SHORT_BYTES]);
+        half.wrapping_add(fold(c ^ self.long, d ^ self.second[0]))
+    }
+
     /// The hash of more bytes than a short key has.
     #[inline]
     pub fn hash_long(&self, bytes: &[u8]) -> u64 {

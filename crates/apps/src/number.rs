@@ -1,0 +1,158 @@
+//! Numbers as fields of text say them: whole ones exactly, others as the nearest `f64`.
+
+/// A number as it was written, or the value of a sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// Digits and a sign.
+    Whole(i128),
+    /// Anything else; finite.
+    Fraction(f64),
+}
+
+/// A sum that no number of its kind can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Overflow {
+    /// Of whole numbers.
+    #[error("the sum of its whole numbers is beyond 128 bits, about 1.7e38")]
+    Whole,
+    /// Of fractions.
+    #[error("the sum of its numbers, or of some of them, is beyond the largest floating-point number, about 1.8e308")]
+    Fraction,
+    /// Of whole numbers whose sum is kept in 64 bits.
+    #[error("the sum is beyond 64 bits, about 1.8e19")]
+    Word,
+}
+
+impl Number {
+    /// The number that a field says, spaces around it left out; or why it says none.
+    #[inline]
+    pub fn of(field: &[u8]) -> Result<Number, String> {
+        if let Some(number) = of_few_digits(field) {
+            return Ok(number);
+        }
+        let field = field.trim_ascii();
+        Number::of_text(field).ok_or_else(|| {
+            if is_whole(field) {
+                format!("{} is beyond 128 bits, about 1.7e38", quoted(field))
+            } else {
+                format!("{} is not a finite number", quoted(field))
+            }
+        })
+    }
+
+    #[inline(never)]
+    fn of_text(field: &[u8]) -> Option<Number> {
+        let text = str::from_utf8(field).ok()?;
+        if is_whole(field) {
+            return text.parse().ok().map(Number::Whole);
+        }
+        text.parse().ok().filter(|value: &f64| value.is_finite()).map(Number::Fraction)
+    }
+
+    /// The nearest `f64`.
+    pub fn nearest(self) -> f64 {
+        match self {
+            Number::Whole(number) => number as f64,
+            Number::Fraction(number) => number,
+        }
+    }
+}
+
+/// The finite number nearest to what a field says, spaces around it left out; or why there is none.
+pub(crate) fn finite(field: &[u8]) -> Result<f64, String> {
+    match Number::of(field) {
+        Ok(number) => Ok(number.nearest()),
+        // More digits than a whole number may have are no reason not to round it.
+        Err(why) => str::from_utf8(field.trim_ascii())
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .filter(|value: &f64| value.is_finite())
+            .ok_or(why),
+    }
+}
+
+/// The number that most fields say: at most 15 digits, with a point among them or not.
+#[inline(always)]
+fn of_few_digits(field: &[u8]) -> Option<Number> {
+    const TENS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (negative, digits) = match field {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    let (mut number, mut point) = (0u64, None);
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => number = number * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(digits.len() - 1 - at),
+            _ => return None,
+        }
+    }
+    Some(match point {
+        _ if digits.len() == 16 && point.is_none() => return None,
+        None => Number::Whole(if negative { -i128::from(number) } else { number.into() }),
+        Some(_) if digits.len() == 1 => return None,
+        Some(places) => {
+            // Both are exact, so their quotient is the nearest number to the decimal one.
+            let size = number as f64 / TENS[places];
+            Number::Fraction(if negative { -size } else { size })
+        }
+    })
+}
+
+/// Digits, and a sign perhaps.
+fn is_whole(field: &[u8]) -> bool {
+    let digits = field.strip_prefix(b"-").or(field.strip_prefix(b"+")).unwrap_or(field);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// A field as a message shows it.
+fn quoted(field: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&field[..field.len().min(40)]);
+    format!("{shown:?}{}", if field.len() > 40 { "..." } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_field_of_few_digits_says_what_any_other_way_of_reading_it_says(field in "-?[0-9]{0,9}[.]?[0-9]{0,9}|[-0-9.]{0,5}") {
+            let expected = Number::of_text(field.as_bytes());
+            prop_assert_eq!(of_few_digits(field.as_bytes()).or(expected), expected);
+            prop_assert_eq!(Number::of(field.as_bytes()).ok(), expected);
+        }
+    }
+
+    #[test]
+    fn fields_say_whole_numbers_fractions_or_what_is_wrong() {
+        let whole = |number| Ok(Number::Whole(number));
+        let fraction = |number| Ok(Number::Fraction(number));
+        for (field, expected) in [
+            (" 12 ", whole(12)),
+            ("+3", whole(3)),
+            ("-0", whole(0)),
+            ("9007199254740993", whole(9_007_199_254_740_993)),
+            ("-170141183460469231731687303715884105728", whole(i128::MIN)),
+            ("1.0", fraction(1.0)),
+            ("1e3", fraction(1000.0)),
+            (".5", fraction(0.5)),
+            ("170141183460469231731687303715884105728", Err("beyond 128 bits")),
+            ("1e309", Err("is not a finite number")),
+            ("inf", Err("is not a finite number")),
+            ("NaN", Err("is not a finite number")),
+            ("", Err("\"\" is not a finite number")),
+            ("+", Err("is not a finite number")),
+        ] {
+            match (Number::of(field.as_bytes()), expected) {
+                (Err(why), Err(expected)) => assert!(why.contains(expected), "{why}"),
+                (found, expected) => assert_eq!(found, expected.map_err(str::to_owned), "{field}"),
+            }
+        }
+    }
+}
