@@ -30,6 +30,7 @@ fn main() {
             ("what_cannot_be_set_aside_is_refused", refused),
             ("a_reason_may_be_empty_long_or_no_text_at_all", reasons),
             ("a_task_that_is_killed_twice_is_looked_at_closely_only_where_it_was", only_there),
+            ("a_packed_file_is_not_decoded_once_more_to_name_a_line_of_it", no_line),
             ("many_bad_records_cost_few_words_each", many),
         ],
         &[],
@@ -398,6 +399,38 @@ fn only_there() {
 }
 
 const CHUNK_BYTES: usize = 16 << 10;
+
+/// Kills itself twice, at the last record, and notes each time.
+struct KilledTwice {
+    log: std::fs::File,
+}
+
+impl MapReduce for KilledTwice {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        if split.records().any(|(_, record)| record == b"line 19999") && self.log.metadata().expect("there").len() < 2 {
+            (&self.log).write_all(b".").expect("a short file");
+            kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
+        }
+        split.records().for_each(|(at, line)| out.emit(line, split.offset() + at as u64));
+    }
+}
+
+/// An unsplittable file took more than three times as long when its mapper was killed twice: to say in which line that was, the
+/// coordinator decoded all that came before, although the job went on. Only the error that ends a job names the line.
+fn no_line() {
+    let lines: Vec<String> = (0..20_000).map(|line| format!("line {line}")).collect();
+    let (dir, path) = gzip_of(&text_of(&lines));
+    let program = KilledTwice { log: std::fs::File::create(dir.path().join("kills")).expect("made") };
+    let job = Job::new(&program, Input::paths([&path])).workers(1).chunk_bytes(CHUNK_BYTES).sample(false);
+    let (pairs, summary) = job.run().expect("the third attempt is left alone");
+    assert_eq!((pairs.len(), summary.deaths.len()), (lines.len(), 2));
+    let [chunk, record] = &summary.deaths[..] else { unreachable!("two deaths") };
+    assert!(chunk.contains(" of its content (attempt 1 of 3)") && !chunk.contains(" line "), "{chunk}");
+    assert!(record.contains(" of its content (attempt 2 of 3)") && !record.contains(" line "), "{record}");
+}
 
 /// Of a million rows 200,000 were set aside in 99 s: each cost two switches from process to process, and a look at all before it.
 fn many() {

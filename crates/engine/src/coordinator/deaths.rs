@@ -51,7 +51,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let finishes = role.reduces.is_some() && shared.is_mapped(shared.round());
         let in_reduce = task.is_none() && (shared.is_reducing(role.slot) || !role.maps || finishes);
         let place = match (task, at) {
-            (_, Some((place, true))) => format!("in map on {}", self.name_of(place)),
+            (Some(task), Some((place, true))) if self.is_worth_a_line(task, place) => {
+                format!("in map on {}", self.name_of(place))
+            }
+            (_, Some((place, true))) => format!("in map on {}", self.bytes_of(place)),
             (_, Some((place, false))) => format!("in map on {}", self.bytes_of(place)),
             (Some(task), None) => format!("in map on {}", self.place(task)),
             (None, None) if in_reduce => "in reduce".to_owned(),
@@ -127,6 +130,14 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
         let mut open = shared.open_tasks(role.slot).filter(|_| !from_outside);
         shared.task(role.slot).map(|(task, _)| task).or_else(|| open.next().filter(|_| open.next().is_none()))
+    }
+
+    /// The number of a line is found by reading all lines before it: of a compressed file, which must be decoded for that, only
+    /// for the error that ends the job.
+    fn is_worth_a_line(&self, task: usize, place: Place) -> bool {
+        let Work { tasks, plan, .. } = *self.work;
+        let ends = self.attempts[task] >= plan.faults.retries && plan.faults.skip_bad_records == 0;
+        tasks.sources[place.source].compression().is_none() || ends
     }
 
     /// Decides how a task is tried again, or that it is not. `at` is the chunk, or the record, that was mapped.
