@@ -59,6 +59,8 @@ pub struct Glance {
     pub runnable: u64,
     /// Asleep.
     pub asleep: Vec<Sleep>,
+    /// How many of those that sleep on a futex are the first threads of their processes: they may wait for their other threads.
+    pub first_on_futex: u64,
 }
 
 /// Looks at the threads of all descendants of a process, again and again.
@@ -82,14 +84,19 @@ impl Watcher {
             for thread in numbers(&format!("/proc/{process}/task")) {
                 let read = |name: &str| here(&format!("/proc/{process}/task/{thread}/{name}"));
                 let Some(stat) = read("stat").and_then(|text| Stat::of(&text)) else { continue };
-                if let Some(times) = read("schedstat").and_then(|text| times(&text)) {
-                    self.seen.insert((process, thread), times);
-                }
                 match stat.state {
                     'R' => glance.runnable += 1,
-                    'S' | 'D' | 'I' => glance.asleep.push(Sleep::of(stat.state, &read("wchan").unwrap_or_default())),
+                    'S' | 'D' | 'I' => {
+                        let sleep = Sleep::of(stat.state, &read("wchan").unwrap_or_default());
+                        glance.first_on_futex += u64::from(sleep == Sleep::Futex && thread == process);
+                        glance.asleep.push(sleep);
+                    }
                     // Ended, or stopped by somebody.
                     _ => {}
+                }
+                // Last: what it sleeps for is asked while it still does.
+                if let Some(times) = read("schedstat").and_then(|text| times(&text)) {
+                    self.seen.insert((process, thread), times);
                 }
             }
         }

@@ -117,17 +117,18 @@ pub struct Account {
     pub absent: f64,
 }
 
+/// Samples have seen threads to their ends if they saw this share of the processor time.
+const SEEN_MIN: f64 = 0.9;
+
 impl Account {
     /// Divides the time.
     pub fn of(counted: Counted, seen: &Seen) -> Account {
         let used = counted.user + counted.system;
         let rest = (counted.workers as f64 * counted.seconds - used).max(0.0);
-        // Threads that ended between two samples were seen in part: what they waited is taken to be in proportion.
-        let waiting = if seen.on_processor > 0.0 {
-            seen.waited * used / seen.on_processor
-        } else {
-            (seen.runnable - used).max(0.0)
-        };
+        // Where threads were seen to the end, the kernel's count; where many ended between two samples, those that could run and did not.
+        let seen_share = if used > 0.0 { seen.on_processor / used } else { 0.0 };
+        let waiting =
+            if seen_share >= SEEN_MIN { seen.waited / seen_share.min(1.0) } else { (seen.runnable - used).max(0.0) };
         let waiting = waiting.min(rest);
         let idle = seen.blocked.iter().sum::<f64>() + seen.absent;
         let share = |seconds: f64| if idle > 0.0 { (rest - waiting) * seconds / idle } else { 0.0 };
@@ -403,6 +404,15 @@ mod tests {
         // Where the kernel does not count it, what could run and did not.
         let seen = Seen { on_processor: 0.0, waited: 0.0, ..seen };
         assert_eq!(Loss::of(&alone(), &Account::of(counted(4, 10.0, 9.9, 0.1), &seen)).cause, Cause::Crowded);
+    }
+
+    /// A program that waited for its disk, and whose end no sample saw, was said to wait for a processor.
+    #[test]
+    fn what_few_threads_waited_is_not_taken_for_all() {
+        let mut seen = Seen { on_processor: 0.0003, waited: 0.006, ..Seen::default() };
+        seen.add(&moment(0, &[Wait::Disk]), 0.1, 1);
+        let account = Account::of(counted(1, 0.1, 0.001, 0.004), &seen);
+        assert!(account.waiting == 0.0 && account.part(Part::Blocked(Wait::Disk)) > 0.09, "{account:?}");
     }
 
     #[test]

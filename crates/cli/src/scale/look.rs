@@ -37,13 +37,14 @@ impl Look {
     pub fn once(&mut self) -> Duration {
         let began = Instant::now();
         let glance = self.watcher.look();
-        self.seen.add(&moment(&glance), (began - self.last).as_secs_f64(), self.workers);
+        self.seen.add(&moment(&glance, self.workers), (began - self.last).as_secs_f64(), self.workers);
         self.last = began;
         PERIOD.max(began.elapsed() * REST)
     }
 }
 
-fn moment(glance: &Glance) -> Moment {
+/// The threads that may be workers.
+fn moment(glance: &Glance, workers: u64) -> Moment {
     let wait = |sleep: &Sleep| match sleep {
         // It is no worker while it waits for those that it has started.
         Sleep::Child => None,
@@ -55,5 +56,30 @@ fn moment(glance: &Glance) -> Moment {
         Sleep::Events => Some(Wait::Events),
         Sleep::Other => Some(Wait::Other),
     };
-    Moment { runnable: glance.runnable, asleep: glance.asleep.iter().filter_map(wait).collect() }
+    let mut asleep: Vec<Wait> = glance.asleep.iter().filter_map(wait).collect();
+    // More threads than workers: first threads wait for the others to end, as with pthread_join.
+    let surplus = (glance.runnable + asleep.len() as u64).saturating_sub(workers);
+    for _ in 0..surplus.min(glance.first_on_futex) {
+        if let Some(at) = asleep.iter().position(|wait| *wait == Wait::Lock) {
+            asleep.swap_remove(at);
+        }
+    }
+    Moment { runnable: glance.runnable, asleep }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the time of one thread that slept was given to a lock: that of the first thread, which waited for its end.
+    #[test]
+    fn a_first_thread_that_waits_for_the_others_is_no_worker() {
+        let glance = |runnable, asleep: &[Sleep]| Glance { runnable, asleep: asleep.to_vec(), first_on_futex: 1 };
+        let of = |glance: &Glance, workers| moment(glance, workers).asleep;
+        assert_eq!(of(&glance(0, &[Sleep::Futex, Sleep::Clock]), 1), [Wait::Clock]);
+        assert_eq!(of(&glance(1, &[Sleep::Futex]), 1), []);
+        // It is one of the workers, as with OpenMP.
+        assert_eq!(of(&glance(1, &[Sleep::Futex]), 2), [Wait::Lock]);
+        assert_eq!(of(&glance(0, &[Sleep::Futex, Sleep::Child]), 1), [Wait::Lock]);
+    }
 }

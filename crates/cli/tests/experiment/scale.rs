@@ -147,7 +147,7 @@ fn a_run_that_never_ends_is_ended_with_all_that_it_started() {
 fn a_measurement_that_is_stopped_ends_all_that_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("number");
-    let endless = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait {{workers}}", file.display());
+    let endless = format!(": {{workers}}; sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
     for signal in [Signal::INT, Signal::TERM] {
         let mut scale = gristmill(["scale", "--", "sh", "-c", &endless])
             .stdout(Stdio::piped())
