@@ -64,6 +64,7 @@ enum Program {
     Machine(commands::machine::Machine),
     Scale(scale::Scale),
     Batch(batch::Batch),
+    Completions(commands::completions::Completions),
     #[command(hide = true)]
     HandOver(experiment::HandOver),
 }
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         Program::Machine(machine) => machine.run(),
         Program::Scale(scale) => scale.run(),
         Program::Batch(batch) => batch.run(),
+        Program::Completions(completions) => completions.run(Command::command()),
         Program::HandOver(hand_over) => hand_over.run(),
     };
     match outcome {
@@ -136,4 +138,92 @@ fn asked_for() -> clap::Command {
         }
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fmt::Write as _;
+
+    /// The options of all subcommands, as Markdown.
+    fn options() -> String {
+        let mut command = Command::command();
+        command.build();
+        let row = |argument: &clap::Arg| {
+            let dashes = |name: &str| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
+            let names = argument.get_short().map(String::from).into_iter().chain(argument.get_long().map(String::from));
+            let mut name = names.map(|name| dashes(&name)).collect::<Vec<_>>().join(", ");
+            if argument.get_action().takes_values() {
+                let values = argument.get_value_names().unwrap_or_default();
+                let values = values.iter().map(|value| format!("{value}")).collect::<Vec<_>>().join(" ");
+                name = format!("{name} {values}").trim().to_owned();
+            }
+            let mut help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let values: Vec<_> =
+                argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+            if !values.is_empty() && argument.get_action().takes_values() {
+                write!(help, " (one of {})", values.join(", ")).expect("memory");
+            }
+            let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+            if !defaults.is_empty() && argument.get_action().takes_values() {
+                write!(help, " [default: {}]", defaults.join(" ")).expect("memory");
+            }
+            format!("| `{name}` | {} |\n", help.replace('|', "\\|").replace('\n', " "))
+        };
+        let mut times = BTreeMap::<String, usize>::new();
+        let subcommands = || command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help");
+        for argument in subcommands().flat_map(clap::Command::get_arguments) {
+            *times.entry(row(argument)).or_default() += 1;
+        }
+        let is_shared = |argument: &clap::Arg| times[&row(argument)] > 5;
+        let mut text = "# Options\n\nThis page is made of the definitions of the command line; `GRISTMILL_WRITE_DOCS=1 cargo test \
+                        --package gristmill-cli` writes it again.\n"
+            .to_owned();
+        let mut section = |title: &str, about: &str, rows: Vec<String>| {
+            if !rows.is_empty() || !about.is_empty() {
+                write!(text, "\n## {title}\n\n").expect("memory");
+                if !about.is_empty() {
+                    write!(text, "{about}\n\n").expect("memory");
+                }
+                if !rows.is_empty() {
+                    write!(text, "| option | meaning |\n|---|---|\n{}", rows.concat()).expect("memory");
+                }
+            }
+        };
+        let first = subcommands().next().expect("there are subcommands");
+        let shared = first.get_arguments().filter(|argument| is_shared(argument)).map(row).collect();
+        section("Most subcommands", "", shared);
+        for subcommand in subcommands() {
+            let own = subcommand.get_arguments().filter(|argument| !is_shared(argument)).map(row).collect();
+            let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+            section(subcommand.get_name(), &about, own);
+            for below in subcommand.get_subcommands().filter(|it| it.get_name() != "help") {
+                let own =
+                    below.get_arguments().filter(|argument| argument.get_long() != Some("help")).map(row).collect();
+                let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+                section(&format!("{} {}", subcommand.get_name(), below.get_name()), &about, own);
+            }
+        }
+        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
+    }
+
+    #[test]
+    fn the_page_of_options_is_that_of_the_command_line() {
+        // Built with more formats, the command has the same options.
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
+        if std::env::var_os("GRISTMILL_WRITE_DOCS").is_some() {
+            std::fs::write(path, options()).expect("docs can be written");
+        }
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            page == options(),
+            "docs/options.md is out of date: GRISTMILL_WRITE_DOCS=1 cargo test --package gristmill-cli"
+        );
+    }
+
+    #[test]
+    fn definitions_of_the_command_line_contradict_nothing() {
+        Command::command().debug_assert();
+    }
 }

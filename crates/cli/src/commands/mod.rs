@@ -14,3 +14,4 @@ pub mod sort;
 pub mod terasort;
 pub mod generate;
 pub mod machine;
+pub mod completions;

@@ -1,0 +1,64 @@
+//! Completions for shells and pages for `man`, made of the same definitions as the command line itself.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::standard_output::standard_output;
+
+/// Print completions for a shell, or write pages for man
+///
+/// To use them at once: `source <(gristmill completions bash)`.
+#[derive(Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(required_unless_present = "man")]
+    shell: Option<Shell>,
+
+    /// Write a page for man for each subcommand into this folder instead
+    #[arg(long, value_name = "DIR", conflicts_with = "shell")]
+    man: Option<PathBuf>,
+}
+
+impl Completions {
+    /// Prints or writes what was asked for, of `command`.
+    pub fn run(self, mut command: Command) -> Result<(), Failure> {
+        if let Some(shell) = self.shell {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, "gristmill", &mut text);
+            let written = standard_output().and_then(|mut to| to.write_all(&text));
+            match written {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    return Err(Failure::output("standard output", error));
+                }
+                _ => {}
+            }
+        }
+        if let Some(folder) = self.man {
+            std::fs::create_dir_all(&folder).map_err(|error| Failure::output(&folder, error))?;
+            command.build();
+            write_page(&folder, "gristmill", &command)?;
+            for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+                write_page(&folder, &format!("gristmill-{}", subcommand.get_name()), subcommand)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_page(folder: &Path, name: &str, command: &Command) -> Result<(), Failure> {
+    let path = folder.join(format!("{name}.1"));
+    let mut page = Vec::new();
+    // Vec takes everything.
+    let rendered = clap_mangen::Man::new(command.clone()).title(name).render(&mut page);
+    let written = rendered.and_then(|()| {
+        let mut aside = Aside::create(&path)?;
+        aside.file.write_all(&page)?;
+        aside.publish()
+    });
+    written.map_err(|error| Failure::output(&path, error))
+}
