@@ -15,7 +15,7 @@ const BYTES: usize = 6;
 
 /// A partition on the shelf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct KeptPartition {
     /// The piece that was written last; `None` of a partition without pairs.
     pub last: Option<Piece>,
     pub pairs: u64,
@@ -91,7 +91,7 @@ impl Shared<'_> {
     }
 
     /// Says that the owner of `partition` has left it on the shelf, as the result of `step`.
-    pub fn publish(&self, partition: usize, step: u32, kept: Kept) {
+    pub fn publish(&self, partition: usize, step: u32, kept: KeptPartition) {
         let words = self.partition_words(partition);
         encode_piece(&words[LAST_PIECE], kept.last.unwrap_or(Piece { extent: 0, start: 0, bytes: 0 }));
         words[PAIRS].store(kept.pairs, Ordering::Relaxed);
@@ -107,11 +107,11 @@ impl Shared<'_> {
     }
 
     /// Where `partition` lies that was published last.
-    pub fn kept(&self, partition: usize) -> Kept {
+    pub fn kept(&self, partition: usize) -> KeptPartition {
         let words = self.partition_words(partition);
         let last = decode_piece(&words[LAST_PIECE]);
         let number = |at: usize| words[at].load(Ordering::Relaxed);
-        Kept { last: (last.bytes > 0).then_some(last), pairs: number(PAIRS), bytes: number(BYTES) }
+        KeptPartition { last: (last.bytes > 0).then_some(last), pairs: number(PAIRS), bytes: number(BYTES) }
     }
 }
 

@@ -24,7 +24,7 @@ use gristmill_ring::{CommitWord, Futex};
 use crate::control::counters::{COUNTERS, Counters};
 use crate::control::telling::Telling;
 use crate::failure::FAILURE_WORDS;
-use crate::testing::kill_points::Fate;
+use crate::testing::kill_points::KillPoint;
 
 pub(crate) const JOB_WORDS: usize = 16;
 pub(crate) const PARTITION_WORDS: usize = 8;
@@ -141,7 +141,7 @@ pub(crate) struct Shared<'p> {
 
 /// How many words of each kind a job needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct WordCounts {
     pub slots: usize,
     pub partitions: usize,
     /// Tasks of a round, at most.
@@ -154,10 +154,10 @@ pub(crate) struct Room {
     pub bad_records: usize,
 }
 
-impl Room {
+impl WordCounts {
     /// Words that [`Shared::new`] needs in the region.
     pub fn words(self) -> usize {
-        let Room { slots, partitions, tasks, pieces, state_bytes, bad_records } = self;
+        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records } = self;
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
         let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
@@ -166,8 +166,8 @@ impl Room {
 }
 
 impl<'p> Shared<'p> {
-    pub fn new(pages: &'p Pages, room: Room) -> io::Result<Shared<'p>> {
-        let Room { slots, partitions, tasks, pieces, state_bytes, bad_records } = room;
+    pub fn new(pages: &'p Pages, room: WordCounts) -> io::Result<Shared<'p>> {
+        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records } = room;
         let (job, words) = pages.extra_words().split_at(JOB_WORDS);
         let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
         let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
@@ -240,10 +240,10 @@ impl<'p> Shared<'p> {
 
     /// The same for a worker that may be fated to die of it.
     #[inline]
-    pub fn ring_with(&self, fate: &Fate, slot: usize) {
+    pub fn ring_with(&self, kill_point: &KillPoint, slot: usize) {
         match slot {
-            COORDINATOR => self.pages.doorbell(slot).ring(&fate.at_wake(&self.bell)),
-            _ => self.pages.doorbell(slot).ring(&fate.at_wake(&SharedFutex)),
+            COORDINATOR => self.pages.doorbell(slot).ring(&kill_point.at_wake(&self.bell)),
+            _ => self.pages.doorbell(slot).ring(&kill_point.at_wake(&SharedFutex)),
         }
     }
 

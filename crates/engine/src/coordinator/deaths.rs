@@ -9,7 +9,7 @@
 
 use crate::control::place::Place;
 use crate::coordinator::clock::Overdue;
-use crate::coordinator::hand::{Body, End, Hand};
+use crate::coordinator::hand::{Body, End, WorkerHandle};
 use crate::coordinator::state::Coordinator;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let Work { plan, shared, .. } = *self.work;
         // What it has told counts.
         self.hear()?;
-        let Hand { role, reducer, overdue, .. } = self.hands[at];
+        let WorkerHandle { role, reducer, overdue, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
         let who = match &body {
             Body::Process(child) => format!("worker {} (pid {})", role.slot, child.pid()),

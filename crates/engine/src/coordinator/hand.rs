@@ -20,7 +20,7 @@ pub(super) struct End {
 }
 
 /// A worker, seen from here.
-pub(super) struct Hand<'scope> {
+pub(super) struct WorkerHandle<'scope> {
     pub role: Role,
     pub body: Body<'scope>,
     /// Its place among the reducers, kept by whoever replaces it.
@@ -36,7 +36,7 @@ pub(super) enum Body<'scope> {
     Gone,
 }
 
-impl Hand<'_> {
+impl WorkerHandle<'_> {
     /// How the worker ended, if it has: before the job is over every end is a death.
     pub fn ended(&mut self) -> Result<Option<End>> {
         match &mut self.body {

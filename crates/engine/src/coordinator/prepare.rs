@@ -7,7 +7,7 @@ use gristmill_page::Shape;
 
 use crate::buffer::HashTable;
 use crate::checkpoint::log::{self, Checkpoint, Facts};
-use crate::control::words::Room;
+use crate::control::words::WordCounts;
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::data::seed::Seed;
@@ -41,7 +41,7 @@ pub(super) struct Prepared<J: MapReduce> {
     pub seed: Seed,
     shelf: ShelfShape,
     /// The words that workers and coordinator share.
-    pub room: Room,
+    pub room: WordCounts,
     /// Keeps what was copied from streams.
     _opened: Arc<Opened>,
     /// Who has looked at the input ends while the workers start.
@@ -166,7 +166,7 @@ impl<J: MapReduce> Prepared<J> {
         let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers);
         // A partition has a piece, and one more for each extent that it begins anew in.
         let pieces = mode.state().map_or(0, |_| plan.partitions + shelf.extents);
-        let room = Room {
+        let room = WordCounts {
             slots: plan.slots(),
             partitions: plan.partitions,
             tasks: tasks.len().max(pieces),

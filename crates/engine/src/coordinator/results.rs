@@ -15,7 +15,7 @@ use crate::data::datum::{Datum, Key};
 use crate::data::entry::{self, Entry};
 use crate::data::order::Order;
 use crate::error::{Result, explain_spill};
-use crate::exchange::header::{HEADER_BYTES, Header, Kind};
+use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::exchange::inbox::give_back;
 use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
@@ -354,21 +354,21 @@ impl<'r, J: MapReduce> Results<'r, J> {
             let header = Header::read(page.bytes());
             stream.partition = header.partition as usize;
             match header.kind {
-                Kind::Pairs => {
+                PageKind::Pairs => {
                     (stream.at, stream.end) = (HEADER_BYTES, HEADER_BYTES + header.bytes as usize);
                     stream.left = u64::from(header.pairs);
                     stream.page = Source::Page(page);
                 }
-                Kind::Piece | Kind::LastPiece => {
+                PageKind::Piece | PageKind::LastPiece => {
                     stream.pieces.extend_from_slice(&page.bytes()[HEADER_BYTES..][..header.bytes as usize]);
                     give_back(self.shared, &mut self.receiver, page);
-                    if header.kind == Kind::LastPiece {
+                    if header.kind == PageKind::LastPiece {
                         let pair = std::mem::take(&mut stream.pieces);
                         (stream.at, stream.end, stream.left) = (0, pair.len(), 1);
                         stream.page = Source::Copy(pair);
                     }
                 }
-                Kind::End => {
+                PageKind::End => {
                     stream.ended = true;
                     give_back(self.shared, &mut self.receiver, page);
                 }

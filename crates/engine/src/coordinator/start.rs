@@ -9,7 +9,7 @@ use gristmill_os::process::{ForkError, fork_worker};
 
 use crate::control::job_is_over::JobIsOver;
 use crate::coordinator::clock::Rest;
-use crate::coordinator::hand::{Body, Hand};
+use crate::coordinator::hand::{Body, WorkerHandle};
 use crate::coordinator::state::Coordinator;
 use crate::error::{Asked, Error, Result};
 use crate::plan::settings::Isolation;
@@ -71,7 +71,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 Body::Thread(Some((thread.asked("starting a worker thread")?, ended)))
             }
         };
-        self.hands.push(Hand { role, body, reducer, rest: Rest::default(), overdue: None });
+        self.hands.push(WorkerHandle { role, body, reducer, rest: Rest::default(), overdue: None });
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::control::progress::Progress;
 use crate::control::result_parts::Given;
 use crate::control::words::Shared;
 use crate::coordinator::clock::Clock;
-use crate::coordinator::hand::Hand;
+use crate::coordinator::hand::WorkerHandle;
 use crate::coordinator::saved_stages::Stages;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
@@ -20,7 +20,7 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     pub work: &'env Work<'w, J>,
     pub scope: &'scope Scope<'scope, 'env>,
     /// One per slot that was ever filled; `hands[i]` is in slot `i + 1`.
-    pub hands: Vec<Hand<'scope>>,
+    pub hands: Vec<WorkerHandle<'scope>>,
     /// For each reducer, the slot it is in now.
     pub reducers: Vec<usize>,
     /// For each task of the running step, how often a worker died of it.
@@ -43,7 +43,7 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     pub first_round: u32,
     /// What each partition was given when its place in the result was fixed.
     pub placed: Option<Vec<Given>>,
-    pub kept: &'env mut Kept<'p>,
+    pub kept: &'env mut AcrossAttempts<'p>,
     pub next_tick_ns: u64,
     pub clock: Clock,
     /// Of a job with a checkpoint.
@@ -51,7 +51,7 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
 }
 
 /// What a job keeps when it begins anew.
-pub(super) struct Kept<'p> {
+pub(super) struct AcrossAttempts<'p> {
     pub progress: Option<Box<dyn FnMut(Progress) + 'p>>,
     pub on_news: Option<Box<dyn FnMut(&str) + 'p>>,
     pub deaths: Vec<String>,
@@ -65,7 +65,7 @@ pub(super) struct Kept<'p> {
     pub anew: u32,
 }
 
-impl Kept<'_> {
+impl AcrossAttempts<'_> {
     pub fn tell(&mut self, news: &str) {
         if let Some(on_news) = &mut self.on_news {
             on_news(news);

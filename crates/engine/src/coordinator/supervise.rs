@@ -26,7 +26,7 @@ use crate::control::words::Shared;
 use crate::coordinator::clock::Clock;
 use crate::coordinator::prepare::Prepared;
 use crate::coordinator::request::Request;
-use crate::coordinator::state::{Coordinator, Kept, Over};
+use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
 use crate::data::datum::Datum;
 use crate::error::{Asked, Error, Result, gave};
 use crate::input::paths::Opened;
@@ -106,8 +106,9 @@ fn supervise<J: MapReduce>(
         _ => None,
     };
     let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
-    let mut kept = Kept { progress, on_news, deaths: Vec::new(), checkpoint, sampler, delivered: false, anew: 0 };
-    let mut attempt = |kept: &mut Kept<'_>| {
+    let mut kept =
+        AcrossAttempts { progress, on_news, deaths: Vec::new(), checkpoint, sampler, delivered: false, anew: 0 };
+    let mut attempt = |kept: &mut AcrossAttempts<'_>| {
         let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
         pages.region().ask_for_huge_pages();
         let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
@@ -120,7 +121,7 @@ fn supervise<J: MapReduce>(
             tasks,
             shared: &shared,
             reduce: reduce.as_deref(),
-            fates: if kept.anew == 0 { &settings.fates } else { &[] },
+            kill_points: if kept.anew == 0 { &settings.kill_points } else { &[] },
             ranges: ranges.as_ref(),
             written: written.as_ref(),
             outputs: &outputs,

@@ -10,7 +10,7 @@ pub(crate) const HEADER_BYTES: usize = 32;
 /// What the bytes of a page are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub(crate) enum PageKind {
     /// Whole pairs.
     Pairs = 1,
     /// A piece of a pair that is larger than a page; more follows on the next page of this producer.
@@ -29,7 +29,7 @@ pub(crate) struct Header {
     pub bytes: u32,
     pub pairs: u32,
     pub round: u32,
-    pub kind: Kind,
+    pub kind: PageKind,
 }
 
 impl Header {
@@ -50,10 +50,10 @@ impl Header {
             pairs: word(16),
             round: word(20),
             kind: match word(24) {
-                1 => Kind::Pairs,
-                2 => Kind::Piece,
-                3 => Kind::LastPiece,
-                4 => Kind::End,
+                1 => PageKind::Pairs,
+                2 => PageKind::Piece,
+                3 => PageKind::LastPiece,
+                4 => PageKind::End,
                 other => panic!("a page of kind {other} was received"),
             },
         }

@@ -9,15 +9,15 @@ use crate::control::counters::{Count, Meter, Phase};
 use crate::control::job_is_over::JobIsOver;
 use crate::control::result_parts::Given;
 use crate::control::words::{Reducing, Shared};
-use crate::exchange::header::{HEADER_BYTES, Header, Kind};
+use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::failure::Failure;
 use crate::output::parts::Written;
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Exchange;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::reduction::Reduction;
-use crate::spill::spill_file::{Extent, Spill};
-use crate::testing::kill_points::{Fate, Moment};
+use crate::spill::spill_file::{FileRange, Spill};
+use crate::testing::kill_points::{KillPoint, Moment};
 
 /// What to do with a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Held<'r> {
     /// Too many were copied already. The checksum is that of the whole.
     Spilled {
         header: Header,
-        extent: Extent,
+        extent: FileRange,
         checksum: u32,
     },
 }
@@ -130,7 +130,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     }
 
     /// Consumes what has arrived; returns the number of pages taken or consumed.
-    pub fn drain(&mut self, meter: &mut Meter, fate: &Fate) -> usize {
+    pub fn drain(&mut self, meter: &mut Meter, kill_point: &KillPoint) -> usize {
         let mut work = 0;
         for producer in 1..self.shared.slots_born() {
             // 1. Pages that waited, oldest first.
@@ -140,20 +140,20 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
                     break;
                 }
                 let held = self.held[producer].pop_front().expect("there is a front");
-                self.let_go(producer, held, verdict == Verdict::Consume, meter, fate);
+                self.let_go(producer, held, verdict == Verdict::Consume, meter, kill_point);
                 work += 1;
             }
             // 2. New arrivals.
             while let Some(page) = self.receiver.recv(producer) {
                 meter.add(Count::PagesReceived, 1);
-                fate.passes(Moment::Received);
+                kill_point.passes(Moment::Received);
                 work += 1;
                 let verdict = self.judge(producer, Header::read(page.bytes()));
                 if verdict == Verdict::Hold || !self.held[producer].is_empty() {
                     self.hold(producer, page, meter);
                 } else {
                     if verdict == Verdict::Consume {
-                        self.consume(producer, page.bytes(), meter, fate);
+                        self.consume(producer, page.bytes(), meter, kill_point);
                     }
                     give_back(self.shared, &mut self.receiver, page);
                 }
@@ -185,11 +185,11 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     }
 
     /// Consumes or drops a page that was held.
-    fn let_go(&mut self, producer: usize, held: Held<'r>, consume: bool, meter: &mut Meter, fate: &Fate) {
+    fn let_go(&mut self, producer: usize, held: Held<'r>, consume: bool, meter: &mut Meter, kill_point: &KillPoint) {
         match held {
             Held::Page(page) => {
                 if consume {
-                    self.consume(producer, page.bytes(), meter, fate);
+                    self.consume(producer, page.bytes(), meter, kill_point);
                 }
                 self.held_pages[producer] -= 1;
                 give_back(self.shared, &mut self.receiver, page);
@@ -197,7 +197,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             Held::Copy(bytes) => {
                 self.copied_bytes -= bytes.len();
                 if consume {
-                    self.consume(producer, &bytes, meter, fate);
+                    self.consume(producer, &bytes, meter, kill_point);
                 }
             }
             Held::Spilled { extent, checksum, .. } => {
@@ -209,7 +209,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
                     if crc32fast::hash(&page) != checksum {
                         self.stop(&self.spill.damaged(extent.folder, extent.start));
                     }
-                    self.consume(producer, &page, meter, fate);
+                    self.consume(producer, &page, meter, kill_point);
                 }
                 self.spill.free(extent);
             }
@@ -222,24 +222,24 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         std::panic::resume_unwind(Box::new(JobIsOver));
     }
 
-    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, fate: &Fate) {
+    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, kill_point: &KillPoint) {
         let before = meter.enter(Phase::Reduce);
         self.shared.set_reducing(self.slot, Reducing::Takes);
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         match header.kind {
-            Kind::Pairs => self.take(header, body),
-            Kind::Piece => self.pieces[producer].extend_from_slice(body),
-            Kind::LastPiece => {
+            PageKind::Pairs => self.take(header, body),
+            PageKind::Piece => self.pieces[producer].extend_from_slice(body),
+            PageKind::LastPiece => {
                 let mut pair = std::mem::take(&mut self.pieces[producer]);
                 pair.extend_from_slice(body);
                 self.take(header, &pair);
             }
-            Kind::End => unreachable!("results go to the coordinator"),
+            PageKind::End => unreachable!("results go to the coordinator"),
         }
         meter.add(Count::PairsReduced, u64::from(header.pairs));
         if self.reduction.is_full() {
-            self.make_room(meter, fate);
+            self.make_room(meter, kill_point);
         } else if self.reduction.is_skewed() {
             self.combine_early(meter);
         }
@@ -262,7 +262,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
 
     /// Combines what waits, and spills if that is not room enough.
     #[cold]
-    pub fn make_room(&mut self, meter: &mut Meter, fate: &Fate) {
+    pub fn make_room(&mut self, meter: &mut Meter, kill_point: &KillPoint) {
         let before = meter.enter(Phase::Spill);
         self.shared.set_reducing(self.slot, Reducing::Spills);
         self.shared.ring_all();
@@ -272,7 +272,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
             self.stop(&failure);
         }
         if self.spill.tally().runs > runs {
-            fate.passes(Moment::Spilled);
+            kill_point.passes(Moment::Spilled);
         }
         self.shared.set_reducing(self.slot, Reducing::Nothing);
         meter.enter(before);

@@ -17,7 +17,7 @@ use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::seed::Seed;
 use crate::data::short::{SHORT_BYTES, Short};
-use crate::exchange::header::Kind;
+use crate::exchange::header::PageKind;
 use crate::exchange::inbox::Inbox;
 use crate::exchange::outbox::{Open, Outbox};
 use crate::program::map_reduce::MapReduce;
@@ -106,7 +106,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     fn send_in_pieces(&mut self, consumer: usize, partition: usize, pair: &[u8]) {
         let mut pieces = pair.chunks(self.outbox.page_room()).peekable();
         while let Some(piece) = pieces.next() {
-            let (kind, pairs) = if pieces.peek().is_some() { (Kind::Piece, 0) } else { (Kind::LastPiece, 1) };
+            let (kind, pairs) = if pieces.peek().is_some() { (PageKind::Piece, 0) } else { (PageKind::LastPiece, 1) };
             let page = Open::with(self.wait_for_page(), piece, pairs);
             self.outbox.send(consumer, page, partition, kind, &mut self.meter);
         }
@@ -120,14 +120,14 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     /// Consumes what has arrived; true when there was something.
     pub fn drain(&mut self) -> bool {
         match &mut self.inbox {
-            Some(inbox) => inbox.drain(&mut self.meter, &self.outbox.fate) > 0,
+            Some(inbox) => inbox.drain(&mut self.meter, &self.outbox.kill_point) > 0,
             None => false,
         }
     }
 
     fn spill_early(&mut self) -> bool {
         let Some(inbox) = self.inbox.as_mut().filter(|inbox| inbox.should_spill()) else { return false };
-        inbox.make_room(&mut self.meter, &self.outbox.fate);
+        inbox.make_room(&mut self.meter, &self.outbox.kill_point);
         true
     }
 
@@ -182,7 +182,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     pub fn end_result(&mut self, partition: usize) {
         self.send_result(partition);
         let empty = Open::with(self.wait_for_page(), &[], 0);
-        self.outbox.send(COORDINATOR, empty, partition, Kind::End, &mut self.meter);
+        self.outbox.send(COORDINATOR, empty, partition, PageKind::End, &mut self.meter);
     }
 }
 

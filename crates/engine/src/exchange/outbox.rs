@@ -4,8 +4,8 @@ use gristmill_page::{PageMut, Sender, prefetch_to_write};
 
 use crate::control::counters::{Count, Meter};
 use crate::control::words::{COORDINATOR, Shared};
-use crate::exchange::header::{HEADER_BYTES, Header, Kind};
-use crate::testing::kill_points::{Fate, Moment};
+use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
+use crate::testing::kill_points::{KillPoint, Moment};
 
 /// How far ahead of what is written a page's lines are asked for: two lines.
 const WRITE_AHEAD_BYTES: usize = 128;
@@ -42,15 +42,15 @@ pub(crate) struct Outbox<'r> {
     /// Dead consumers whose pages have been taken back.
     reclaimed: Vec<bool>,
     /// For tests.
-    pub fate: Fate,
+    pub kill_point: KillPoint,
 }
 
 impl<'r> Outbox<'r> {
-    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, fate: Fate) -> Outbox<'r> {
+    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, kill_point: KillPoint) -> Outbox<'r> {
         let open = (0..shared.partitions()).map(|_| None).collect();
         let page_bytes = shared.pages.shape().page_bytes;
         let (reclaimed, unrung) = (vec![false; shared.slots()], vec![false; shared.slots()]);
-        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, fate }
+        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, kill_point }
     }
 
     /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
@@ -101,7 +101,7 @@ impl<'r> Outbox<'r> {
     pub fn send_open(&mut self, partition: usize, meter: &mut Meter) {
         if let Some(open) = self.open[partition].take() {
             match self.owner(partition) {
-                Some(owner) => self.send(owner, open, partition, Kind::Pairs, meter),
+                Some(owner) => self.send(owner, open, partition, PageKind::Pairs, meter),
                 None => self.sender.keep(open.page),
             }
         }
@@ -125,12 +125,12 @@ impl<'r> Outbox<'r> {
     /// Sends the open page of the result, if there is one.
     pub fn send_result(&mut self, partition: usize, meter: &mut Meter) {
         if let Some(open) = self.open[partition].take() {
-            self.send(COORDINATOR, open, partition, Kind::Pairs, meter);
+            self.send(COORDINATOR, open, partition, PageKind::Pairs, meter);
         }
     }
 
     /// Seals a page and sends it to `consumer`.
-    pub fn send(&mut self, consumer: usize, open: Open<'r>, partition: usize, kind: Kind, meter: &mut Meter) {
+    pub fn send(&mut self, consumer: usize, open: Open<'r>, partition: usize, kind: PageKind, meter: &mut Meter) {
         let Open { mut page, used, pairs } = open;
         if self.shared.pages.is_dead(consumer) {
             return self.sender.keep(page); // Its partitions are tainted, or soon will be.
@@ -148,13 +148,13 @@ impl<'r> Outbox<'r> {
         meter.add(Count::PairsSent, u64::from(pairs));
         meter.add(Count::BytesSent, (used - HEADER_BYTES) as u64);
         self.sender.send(consumer, page);
-        self.fate.passes(Moment::Pushed);
+        self.kill_point.passes(Moment::Pushed);
         if consumer == COORDINATOR {
-            self.shared.ring_with(&self.fate, consumer);
+            self.shared.ring_with(&self.kill_point, consumer);
         } else {
             self.unrung[consumer] = true;
         }
-        self.fate.passes(Moment::Sent);
+        self.kill_point.passes(Moment::Sent);
     }
 
     /// Wakes the reducers that have been sent pages: those of a committed epoch to consume them, those of an

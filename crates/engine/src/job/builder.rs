@@ -462,14 +462,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// comes to `moment` for the `nth` time; both count from 1.
     #[doc(hidden)]
     pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.request.settings.fates.push((worker, moment, nth, Signal::KILL));
+        self.request.settings.kill_points.push((worker, moment, nth, Signal::KILL));
         self
     }
 
     /// The same for a worker that stops itself, as SIGSTOP from outside would.
     #[doc(hidden)]
     pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.request.settings.fates.push((worker, moment, nth, Signal::STOP));
+        self.request.settings.kill_points.push((worker, moment, nth, Signal::STOP));
         self
     }
 

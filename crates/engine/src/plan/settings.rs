@@ -115,7 +115,7 @@ pub(crate) struct Settings {
     pub spill_dirs: Vec<PathBuf>,
     pub deterministic: bool,
     /// For tests: the worker in this slot sends itself this signal at the n-th of such moments.
-    pub fates: Vec<(usize, Moment, u64, Signal)>,
+    pub kill_points: Vec<(usize, Moment, u64, Signal)>,
 }
 
 impl Default for Settings {
@@ -151,7 +151,7 @@ impl Default for Settings {
             will_hold_bytes: 0,
             spill_dirs: vec![std::env::temp_dir()],
             deterministic: false,
-            fates: Vec::new(),
+            kill_points: Vec::new(),
         }
     }
 }

@@ -18,7 +18,7 @@ use gristmill_os::clock::monotonic_ns;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::failure::Failure;
-use crate::spill::spill_file::{Extent, Spill};
+use crate::spill::spill_file::{FileRange, Spill};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"grun");
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -31,14 +31,14 @@ const PACKED_MAX: usize = 255;
 
 /// A finished run.
 pub(crate) struct Run {
-    extent: Extent,
+    extent: FileRange,
     /// The bytes of each block as it lies in the file, so that one read fetches it whole.
     blocks: Vec<u32>,
 }
 
 impl Run {
     /// The run that was written at `extent` by another process.
-    pub fn find(spill: &Spill, extent: Extent) -> Result<Run, Failure> {
+    pub fn find(spill: &Spill, extent: FileRange) -> Result<Run, Failure> {
         let (mut blocks, mut at) = (Vec::new(), 0);
         while at < extent.bytes {
             let mut header = [0; HEADER_BYTES];
@@ -69,7 +69,7 @@ impl Run {
 /// Writes a run.
 pub(crate) struct RunWriter<'s> {
     spill: &'s Spill,
-    extent: Extent,
+    extent: FileRange,
     blocks: Vec<u32>,
     block_bytes: usize,
     /// Room for a header, and the pairs of the open block.
@@ -87,7 +87,7 @@ impl<'s> RunWriter<'s> {
 
     /// The same in this folder.
     pub fn in_folder(spill: &'s Spill, folder: usize, block_bytes: usize) -> RunWriter<'s> {
-        let extent = Extent { folder, start: 0, bytes: 0 };
+        let extent = FileRange { folder, start: 0, bytes: 0 };
         let open = vec![0; HEADER_BYTES];
         RunWriter { spill, extent, blocks: Vec::new(), block_bytes, open, packed: Vec::new(), untried: 0 }
     }
@@ -292,7 +292,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
             // Pairs are read where they are.
             (self.at, self.end, self.pairs_end) = (HEADER_BYTES, HEADER_BYTES, bytes);
         }
-        self.spill.free(Extent { folder, start: self.next_at, bytes: bytes as u64 });
+        self.spill.free(FileRange { folder, start: self.next_at, bytes: bytes as u64 });
         self.next += 1;
         self.next_at += bytes as u64;
         Ok(())

@@ -65,7 +65,7 @@ struct Folder {
 
 /// Bytes in one spill file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct FileRange {
     pub folder: usize,
     pub start: u64,
     pub bytes: u64,
@@ -140,7 +140,7 @@ impl Spill {
     }
 
     /// Writes `bytes` behind what is in the file of `folder`.
-    pub fn append(&self, folder: usize, bytes: &[u8]) -> Result<Extent, Failure> {
+    pub fn append(&self, folder: usize, bytes: &[u8]) -> Result<FileRange, Failure> {
         let start = self.folders[folder].end.get();
         let file = self.file(folder)?;
         let began_ns = monotonic_ns();
@@ -152,7 +152,7 @@ impl Spill {
         end.set(start + bytes);
         live.set(live.get() + bytes);
         self.tally.update(|tally| Tally { written_bytes: tally.written_bytes + bytes, ..tally });
-        Ok(Extent { folder, start, bytes })
+        Ok(FileRange { folder, start, bytes })
     }
 
     /// Reads what was appended there.
@@ -161,7 +161,7 @@ impl Spill {
     }
 
     /// Takes note that nobody will read `extent` again.
-    pub fn free(&self, extent: Extent) {
+    pub fn free(&self, extent: FileRange) {
         self.folders[extent.folder].free(extent);
     }
 
@@ -197,7 +197,7 @@ impl Folder {
         Folder { path, lasts, file, end, live, dead: RefCell::default(), died }
     }
 
-    fn free(&self, extent: Extent) {
+    fn free(&self, extent: FileRange) {
         let Some(file) = self.file.get().filter(|_| !self.lasts) else { return };
         let mut dead = self.dead.borrow_mut();
         self.live.update(|live| live - extent.bytes);

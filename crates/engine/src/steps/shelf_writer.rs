@@ -10,7 +10,7 @@
 
 use gristmill_page::{Extent, Piece, Shelf, Shelver};
 
-use crate::control::steps::Kept;
+use crate::control::steps::KeptPartition;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::key;
@@ -34,30 +34,30 @@ pub(crate) enum NoRoom {
 }
 
 /// Writes partitions; keeps the memory of a worker from step to step.
-pub(crate) struct Keeper<'r> {
+pub(crate) struct ShelfWriter<'r> {
     shelver: Shelver<'r>,
     extent: Option<Extent<'r>>,
     seed: &'r Seed,
 }
 
 /// A partition being written.
-pub(crate) struct Writer<'k, 'r> {
-    keeper: &'k mut Keeper<'r>,
+pub(crate) struct PartitionWriter<'k, 'r> {
+    shelf_writer: &'k mut ShelfWriter<'r>,
     generation: u32,
-    kept: Kept,
+    kept: KeptPartition,
     /// Bytes and pairs of the open piece, its header included; 0 while none is open.
     used: usize,
     pairs: u32,
 }
 
-impl<'r> Keeper<'r> {
-    pub fn new(shelver: Shelver<'r>, seed: &'r Seed) -> Keeper<'r> {
-        Keeper { shelver, extent: None, seed }
+impl<'r> ShelfWriter<'r> {
+    pub fn new(shelver: Shelver<'r>, seed: &'r Seed) -> ShelfWriter<'r> {
+        ShelfWriter { shelver, extent: None, seed }
     }
 
     /// Begins a partition.
-    pub fn begin(&mut self, generation: u32) -> Writer<'_, 'r> {
-        Writer { keeper: self, generation, kept: Kept::default(), used: 0, pairs: 0 }
+    pub fn begin(&mut self, generation: u32) -> PartitionWriter<'_, 'r> {
+        PartitionWriter { shelf_writer: self, generation, kept: KeptPartition::default(), used: 0, pairs: 0 }
     }
 
     /// Everything of this generation is written: the next one begins in an extent of its own, because extents are
@@ -67,16 +67,16 @@ impl<'r> Keeper<'r> {
     }
 }
 
-impl Writer<'_, '_> {
+impl PartitionWriter<'_, '_> {
     /// Appends a pair.
     #[inline]
     pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), NoRoom> {
         let bytes = entry::width::<K, V>(key, value);
         // Numbers are hashed again where they are read.
-        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key, self.keeper.seed)) };
+        let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key, self.shelf_writer.seed)) };
         loop {
             if self.used > 0
-                && let Some(room) = self.keeper.extent.as_mut().and_then(|extent| {
+                && let Some(room) = self.shelf_writer.extent.as_mut().and_then(|extent| {
                     let start = self.used;
                     extent.room().get_mut(start..start + bytes)
                 })
@@ -95,13 +95,13 @@ impl Writer<'_, '_> {
     #[cold]
     fn open_piece(&mut self, wanted: usize) -> Result<(), NoRoom> {
         self.seal();
-        let has_room = self.keeper.extent.as_mut().is_some_and(|extent| extent.room().len() >= wanted);
+        let has_room = self.shelf_writer.extent.as_mut().is_some_and(|extent| extent.room().len() >= wanted);
         if !has_room {
-            let mut extent = self.keeper.shelver.take(self.generation).ok_or(NoRoom::Shelf)?;
+            let mut extent = self.shelf_writer.shelver.take(self.generation).ok_or(NoRoom::Shelf)?;
             if extent.room().len() < wanted {
                 return Err(NoRoom::Pair { bytes: wanted - HEADER_BYTES });
             }
-            self.keeper.extent = Some(extent);
+            self.shelf_writer.extent = Some(extent);
         }
         self.used = HEADER_BYTES;
         Ok(())
@@ -111,7 +111,7 @@ impl Writer<'_, '_> {
         if self.used == 0 {
             return;
         }
-        let extent = self.keeper.extent.as_mut().expect("a piece is open in it");
+        let extent = self.shelf_writer.extent.as_mut().expect("a piece is open in it");
         let before = self.kept.last.unwrap_or(Piece { extent: 0, start: 0, bytes: 0 });
         let header = [before.extent, before.start, before.bytes, self.pairs];
         for (to, word) in extent.room().as_chunks_mut::<4>().0.iter_mut().zip(header) {
@@ -123,7 +123,7 @@ impl Writer<'_, '_> {
     }
 
     /// Ends the partition.
-    pub fn end(mut self) -> Kept {
+    pub fn end(mut self) -> KeptPartition {
         self.seal();
         self.kept
     }
@@ -135,7 +135,7 @@ pub(crate) fn pairs_of<'r>(shelf: &Shelf<'r>, piece: Piece) -> &'r [u8] {
 }
 
 /// The pieces of a partition, the last one first.
-pub(crate) fn pieces<'r>(shelf: Shelf<'r>, kept: Kept) -> impl Iterator<Item = Piece> + 'r {
+pub(crate) fn pieces<'r>(shelf: Shelf<'r>, kept: KeptPartition) -> impl Iterator<Item = Piece> + 'r {
     std::iter::successors(kept.last, move |piece| {
         let header = shelf.read(*piece).as_chunks::<4>().0;
         let [extent, start, bytes] = [0, 1, 2].map(|at: usize| u32::from_le_bytes(header[at]));
@@ -163,9 +163,9 @@ mod tests {
         ) {
             let pages = pages(100);
             let seed = Seed::of(1);
-            let mut keeper = Keeper::new(Shelver::new(pages.shelf()), &seed);
-            let kept: Vec<Kept> = partitions.iter().map(|pairs| {
-                let mut writer = keeper.begin(1);
+            let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf()), &seed);
+            let kept: Vec<KeptPartition> = partitions.iter().map(|pairs| {
+                let mut writer = shelf_writer.begin(1);
                 for (key, value) in pairs {
                     writer.append::<Bytes, u64>(key, *value).expect("there is room");
                 }
@@ -192,8 +192,8 @@ mod tests {
     fn what_does_not_fit_is_said() {
         let pages = pages(1);
         let seed = Seed::of(1);
-        let mut keeper = Keeper::new(Shelver::new(pages.shelf()), &seed);
-        let mut writer = keeper.begin(1);
+        let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf()), &seed);
+        let mut writer = shelf_writer.begin(1);
         let giant = vec![0; 5000];
         assert_eq!(writer.append::<Bytes, u64>(&giant, 0), Err(NoRoom::Pair { bytes: giant.len() + 4 + 5 + 8 }));
         let full = (0..).find_map(|number| writer.append::<u64, u64>(number, 0).err());

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use gristmill_page::Shelf;
 
-use crate::control::steps::Kept;
+use crate::control::steps::KeptPartition;
 use crate::control::words::Shared;
 use crate::data::datum::Datum;
 use crate::data::entry;
@@ -87,11 +87,11 @@ impl<'s, J: MapReduce> Step<'s, J> {
         self.shared.set_state(state);
     }
 
-    fn partitions(&self) -> impl Iterator<Item = Kept> {
+    fn partitions(&self) -> impl Iterator<Item = KeptPartition> {
         (0..self.shared.partitions()).map(|partition| self.shared.kept(partition))
     }
 
-    fn runs(&self, kept: Kept) -> impl Iterator<Item = Pairs<'s, J::Key, J::Value>> + use<'s, J> {
+    fn runs(&self, kept: KeptPartition) -> impl Iterator<Item = Pairs<'s, J::Key, J::Value>> + use<'s, J> {
         let shelf: Shelf<'s> = self.shared.pages.shelf();
         pieces(shelf, kept).map(move |piece| Pairs::new(pairs_of(&shelf, piece), &[]))
     }

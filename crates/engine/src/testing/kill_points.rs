@@ -69,17 +69,17 @@ pub const MOMENTS: [Moment; 17] = [
 ];
 
 /// When a worker dies, or is stopped: the n-th time it comes to a moment, or never.
-pub(crate) struct Fate {
+pub(crate) struct KillPoint {
     end: Option<Moment>,
     left: Cell<u64>,
     signal: Signal,
 }
 
-impl Fate {
+impl KillPoint {
     /// `Some((moment, n, signal))`: by this signal at the n-th, counted from 1.
-    pub fn new(end: Option<(Moment, u64, Signal)>) -> Fate {
+    pub fn new(end: Option<(Moment, u64, Signal)>) -> KillPoint {
         let (left, signal) = end.map_or((0, Signal::KILL), |(_, n, signal)| (n, signal));
-        Fate { end: end.map(|(moment, ..)| moment), left: Cell::new(left), signal }
+        KillPoint { end: end.map(|(moment, ..)| moment), left: Cell::new(left), signal }
     }
 
     /// The worker has come to `moment`.
@@ -103,12 +103,12 @@ impl Fate {
 
     /// The same futex, whose wake is a moment.
     pub fn at_wake<'f, F: Futex>(&'f self, futex: &'f F) -> AtWake<'f, F> {
-        AtWake { fate: self, futex }
+        AtWake { kill_point: self, futex }
     }
 }
 
 pub(crate) struct AtWake<'f, F> {
-    fate: &'f Fate,
+    kill_point: &'f KillPoint,
     futex: &'f F,
 }
 
@@ -118,7 +118,7 @@ impl<F: Futex> Futex for AtWake<'_, F> {
     }
 
     fn wake(&self, word: &AtomicU32) {
-        self.fate.passes(Moment::Ringing);
+        self.kill_point.passes(Moment::Ringing);
         self.futex.wake(word);
     }
 }

@@ -33,7 +33,7 @@ use crate::program::map_reduce::{Emit, MapReduce};
 use crate::worker::work::Work;
 
 /// Maps a task, with care where that is needed.
-pub(crate) struct Narrow<'w, J: MapReduce> {
+pub(crate) struct BadRecordSearch<'w, J: MapReduce> {
     work: &'w Work<'w, J>,
     pub slot: usize,
     /// Neither has a worker died of this task, nor does the job set records aside.
@@ -55,13 +55,13 @@ enum Failed {
     Rejected(Rejected),
 }
 
-impl<'w, J: MapReduce> Narrow<'w, J> {
-    pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> Narrow<'w, J> {
+impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
+    pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> BadRecordSearch<'w, J> {
         let careful = work.shared.is_careful(task);
         let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
         let is_plain = !careful && work.plan.faults.skip_bad_records == 0;
         let (found, apart, chunk) = (Found::default(), Apart::new(), Vec::new());
-        Narrow { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
+        BadRecordSearch { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
     }
 
     /// Says that this chunk is mapped now.

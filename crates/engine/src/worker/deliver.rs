@@ -21,7 +21,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -
     let spilled = reduction.sorter.has_runs();
     let delivery = Delivery::prepare(reduction, work.plan, work.reduce)?;
     if spilled {
-        lane.outbox.fate.passes(Moment::RunsMerged);
+        lane.outbox.kill_point.passes(Moment::RunsMerged);
     }
     lane.meter.enter(Phase::Output);
     // Where partitions are ranges, the stream is one after the other, and the coordinator takes them in turn.
@@ -65,7 +65,7 @@ fn write<J: MapReduce>(
         // What writes runs has its blocks free now.
         let begin = || written.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
         if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(written.row, key, value)? {
-            lane.outbox.fate.passes(Moment::Written);
+            lane.outbox.kill_point.passes(Moment::Written);
         }
         if step.is_first {
             lane.append_result::<J::Key, J::Value>(partition, key, value);
@@ -75,7 +75,7 @@ fn write<J: MapReduce>(
             let (bytes, checksum) = writer.take().expect("begun above").finish()?;
             assert_eq!(bytes, shared.given(partition).bytes, "a part is as large as the pairs that came for it");
             shared.set_checksum(partition, checksum);
-            lane.outbox.fate.passes(Moment::Written);
+            lane.outbox.kill_point.passes(Moment::Written);
         }
         Ok(())
     };
@@ -95,7 +95,7 @@ struct Parts {
 }
 
 /// What the next pair is to its partition.
-struct Step {
+struct Turn {
     is_first: bool,
     is_last: bool,
     /// The partition before, if there was one.
@@ -118,12 +118,12 @@ impl Parts {
     }
 
     #[inline(always)]
-    fn advance(&mut self) -> Step {
+    fn advance(&mut self) -> Turn {
         let (is_first, before) = (self.pairs_left == 0, self.partition);
         if is_first {
             (self.partition, self.pairs_left) = self.left.pop().expect("every pair was given to a partition");
         }
         self.pairs_left -= 1;
-        Step { is_first, is_last: self.pairs_left == 0, ended: is_first.then_some(before) }
+        Turn { is_first, is_last: self.pairs_left == 0, ended: is_first.then_some(before) }
     }
 }

@@ -11,7 +11,7 @@ use crate::program::map_reduce::MapReduce;
 use crate::reduce::delivery::{in_partitions, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::Spill;
-use crate::steps::shelf_writer::{Keeper, NoRoom};
+use crate::steps::shelf_writer::{NoRoom, ShelfWriter};
 use crate::testing::kill_points::Moment;
 use crate::worker::work::Work;
 
@@ -41,7 +41,7 @@ pub(super) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) 
 pub(super) fn keep<J: MapReduce>(
     work: &Work<'_, J>,
     lane: &mut Lane<'_, J>,
-    keeper: &mut Keeper<'_>,
+    shelf_writer: &mut ShelfWriter<'_>,
     round: u32,
 ) -> Result<(), Failure> {
     let Work { plan, shared, .. } = *work;
@@ -54,7 +54,7 @@ pub(super) fn keep<J: MapReduce>(
     // What a dead predecessor has kept stays as it is.
     for partition in (0..plan.partitions).filter(mine).filter(|partition| !shared.is_kept(*partition, step)) {
         // Generations count from 1.
-        let mut writer = keeper.begin(step + 1);
+        let mut writer = shelf_writer.begin(step + 1);
         let written = reduction
             .sorter
             .store
@@ -64,11 +64,11 @@ pub(super) fn keep<J: MapReduce>(
             NoRoom::Shelf => Failure::ShelfFull,
             NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
         })?;
-        lane.outbox.fate.passes(Moment::Keeping);
+        lane.outbox.kill_point.passes(Moment::Keeping);
         shared.publish(partition, step, kept);
-        lane.outbox.fate.passes(Moment::Kept);
+        lane.outbox.kill_point.passes(Moment::Kept);
     }
-    keeper.end_generation();
+    shelf_writer.end_generation();
     let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combining.in_reduce);
     if as_it_came && plan.pages != PagePolicy::Fresh {
         reduction.sorter.clear();

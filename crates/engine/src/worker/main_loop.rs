@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::plan::settings::{Isolation, PagePolicy};
 use crate::program::map_reduce::MapReduce;
 use crate::spill::spill_file::{Spill, Tally};
-use crate::steps::shelf_writer::Keeper;
-use crate::testing::kill_points::{Fate, Moment};
+use crate::steps::shelf_writer::ShelfWriter;
+use crate::testing::kill_points::{KillPoint, Moment};
 use crate::worker::gathered::{empty_reduction, keep};
 use crate::worker::mapper::Mapper;
 use crate::worker::next_action::{Action, View, next_action};
@@ -30,7 +30,7 @@ struct Worker<'w, J: MapReduce> {
     role: Role,
     lane: Lane<'w, J>,
     mapper: Option<Mapper<J>>,
-    keeper: Keeper<'w>,
+    shelf_writer: ShelfWriter<'w>,
     /// The round of which it has said that it has all pages.
     drained: Option<u32>,
     has_delivered: bool,
@@ -98,12 +98,13 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             let reduction = empty_reduction(work, spill.clone());
             Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.written)
         });
-        let mut fates = work.fates.iter();
-        let fate = fates.find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
+        let mut kill_points = work.kill_points.iter();
+        let kill_point =
+            kill_points.find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
         let lane = Lane {
             shared,
             slot: role.slot,
-            outbox: Outbox::new(shared, sender, Fate::new(fate)),
+            outbox: Outbox::new(shared, sender, KillPoint::new(kill_point)),
             inbox,
             meter: Meter::new(work.start_ns),
             contract: Contract::default(),
@@ -117,7 +118,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             role,
             lane,
             mapper: role.maps.then(|| Mapper::new(plan)),
-            keeper: Keeper::new(shelver, work.seed),
+            shelf_writer: ShelfWriter::new(shelver, work.seed),
             drained: None,
             has_delivered: false,
             usage_before: usage(plan.isolation),
@@ -165,7 +166,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
         let claimed = if returned {
             shared.claim_put_back(round, role.slot, lane.outbox.epoch)
         } else {
-            shared.claim_new(round, role.slot, lane.outbox.epoch, || lane.outbox.fate.passes(Moment::Drawn))
+            shared.claim_new(round, role.slot, lane.outbox.epoch, || lane.outbox.kill_point.passes(Moment::Drawn))
         };
         let Some(task) = claimed else { return Ok(()) };
         mapper.run(work, lane, task)?;
@@ -193,12 +194,12 @@ impl<'w, J: MapReduce> Worker<'w, J> {
 
     /// Everything of the round has arrived: it is kept or saved, if the job does that, and the coordinator is told.
     fn say_drained(&mut self, round: u32) -> Result<(), Failure> {
-        let Worker { work, role, lane, keeper, .. } = self;
+        let Worker { work, role, lane, shelf_writer, .. } = self;
         let Work { plan, shared, .. } = **work;
         self.drained = Some(round);
         match work.checkpoint {
             Some(folder) => save::save(work, lane, folder, round)?,
-            None if work.mode.iterates() => keep(work, lane, keeper, round)?,
+            None if work.mode.iterates() => keep(work, lane, shelf_writer, round)?,
             None => {}
         }
         if let (Some(_), Some(inbox)) = (work.written, &lane.inbox) {
@@ -208,7 +209,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
         }
         self.publish();
         shared.set_drained(self.role.slot, round);
-        self.lane.outbox.fate.passes(Moment::Drained);
+        self.lane.outbox.kill_point.passes(Moment::Drained);
         shared.announce();
         Ok(())
     }

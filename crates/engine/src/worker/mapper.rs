@@ -19,14 +19,14 @@ use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
 use crate::steps::shelf_writer::pairs_of;
 use crate::testing::kill_points::Moment;
-use crate::worker::bad_record_search::Narrow;
+use crate::worker::bad_record_search::BadRecordSearch;
 use crate::worker::work::Work;
 
 /// The map side of a worker.
 pub(super) struct Mapper<J: MapReduce> {
     reader: Reader,
     /// What the buffer keeps, made for the first task.
-    kept: Kept<J>,
+    kept: MapTable<J>,
     partitioner: Partitioner,
     /// Records that are left out.
     set_aside: SetAside,
@@ -44,7 +44,7 @@ pub(super) struct Mapper<J: MapReduce> {
 const EPOCH_NS_MAX: u64 = 100_000_000;
 
 /// What a map-side buffer keeps from task to task.
-enum Kept<J: MapReduce> {
+enum MapTable<J: MapReduce> {
     /// There was no task yet, or the buffer keeps nothing.
     Nothing,
     Table(HashTable<J::Key, J::Value>),
@@ -55,7 +55,7 @@ impl<J: MapReduce> Mapper<J> {
     pub fn new(plan: &Plan) -> Mapper<J> {
         Mapper {
             reader: Reader::new(plan.chunk_bytes),
-            kept: Kept::Nothing,
+            kept: MapTable::Nothing,
             partitioner: Partitioner::new(plan.partitions),
             set_aside: SetAside::default(),
             state_of: None,
@@ -74,7 +74,7 @@ impl<J: MapReduce> Mapper<J> {
     }
 
     pub fn run(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
-        lane.outbox.fate.passes(Moment::Claimed);
+        lane.outbox.kill_point.passes(Moment::Claimed);
         let now_ns = monotonic_ns();
         work.shared.begin_task(lane.slot, task, now_ns);
         if self.open_tasks == 0 {
@@ -84,45 +84,45 @@ impl<J: MapReduce> Mapper<J> {
         lane.meter.add(Count::Tasks, 1);
         self.open_tasks += 1;
         self.reader.read_ns = 0;
-        if let Kept::Nothing = self.kept {
+        if let MapTable::Nothing = self.kept {
             self.kept = match (work.plan.buffer, work.program.keys()) {
-                (Buffer::Hash, _) => Kept::Table(HashTable::new(work.plan.table_may_rest, work.mode.iterates())),
-                (Buffer::Dense, Some(keys)) => Kept::Array(DenseArray::new(keys)),
-                _ => Kept::Nothing,
+                (Buffer::Hash, _) => MapTable::Table(HashTable::new(work.plan.table_may_rest, work.mode.iterates())),
+                (Buffer::Dense, Some(keys)) => MapTable::Array(DenseArray::new(keys)),
+                _ => MapTable::Nothing,
             };
         }
         let Mapper { reader, kept, partitioner, set_aside, .. } = self;
         set_aside.learn(work.shared);
-        let narrow = Narrow::new(work, lane.slot, task, set_aside);
+        let search = BadRecordSearch::new(work, lane.slot, task, set_aside);
         let digest = match kept {
-            Kept::Table(table) if table.rests() => {
+            MapTable::Table(table) if table.rests() => {
                 let mut past = ArrayBuffer::new(lane, *partitioner);
-                map_task(work, reader, task, narrow, &mut past)?;
+                map_task(work, reader, task, search, &mut past)?;
                 let digest = past.digest;
                 drop(past);
                 table.passed(digest.pairs);
                 lane.meter.add(Count::PairsPassed, digest.pairs);
                 digest
             }
-            Kept::Table(table) => {
+            MapTable::Table(table) => {
                 let mut buffer = HashBuffer::new(lane, table, *partitioner);
-                map_task(work, reader, task, narrow, &mut buffer)?;
+                map_task(work, reader, task, search, &mut buffer)?;
                 buffer.digest
             }
-            Kept::Array(array) => {
+            MapTable::Array(array) => {
                 let mut buffer = DenseBuffer::new(lane, array, *partitioner);
-                map_task(work, reader, task, narrow, &mut buffer)?;
+                map_task(work, reader, task, search, &mut buffer)?;
                 buffer.digest
             }
-            Kept::Nothing => match work.ranges {
+            MapTable::Nothing => match work.ranges {
                 Some(ranges) => {
                     let mut buffer = RangeBuffer::new(lane, ranges);
-                    map_task(work, reader, task, narrow, &mut buffer)?;
+                    map_task(work, reader, task, search, &mut buffer)?;
                     buffer.digest
                 }
                 None => {
                     let mut buffer = ArrayBuffer::new(lane, *partitioner);
-                    map_task(work, reader, task, narrow, &mut buffer)?;
+                    map_task(work, reader, task, search, &mut buffer)?;
                     buffer.digest
                 }
             },
@@ -142,9 +142,9 @@ impl<J: MapReduce> Mapper<J> {
     /// Empties the buffer into pages.
     pub fn flush(&mut self, lane: &mut Lane<'_, J>) {
         match &mut self.kept {
-            Kept::Table(table) => HashBuffer::new(lane, table, self.partitioner).flush(),
-            Kept::Array(array) => DenseBuffer::new(lane, array, self.partitioner).flush(),
-            Kept::Nothing => {}
+            MapTable::Table(table) => HashBuffer::new(lane, table, self.partitioner).flush(),
+            MapTable::Array(array) => DenseBuffer::new(lane, array, self.partitioner).flush(),
+            MapTable::Nothing => {}
         }
     }
 
@@ -158,12 +158,12 @@ impl<J: MapReduce> Mapper<J> {
     pub fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
         self.flush(lane);
         lane.send_all();
-        lane.outbox.fate.passes(Moment::Flushed);
+        lane.outbox.kill_point.passes(Moment::Flushed);
         // After the last page was pushed, and by one store. While there are tasks that nobody has drawn the round is not over, and
         // nobody needs to look.
         let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
         let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
-        lane.outbox.fate.passes(Moment::Committed);
+        lane.outbox.kill_point.passes(Moment::Committed);
         lane.outbox.ring_receivers();
         if !goes_on {
             work.shared.announce();
@@ -179,7 +179,7 @@ fn map_task<J: MapReduce>(
     work: &Work<'_, J>,
     reader: &mut Reader,
     task: usize,
-    mut narrow: Narrow<'_, J>,
+    mut search: BadRecordSearch<'_, J>,
     buffer: &mut impl Emit<J::Key, J::Value>,
 ) -> Result<(), Failure> {
     if let Some(piece) = work.shared.piece(task) {
@@ -193,18 +193,18 @@ fn map_task<J: MapReduce>(
         let is_whole = part.range.start == 0;
         reader.for_each_chunk(work.tasks, part, |split| {
             if is_whole {
-                work.shared.set_reached(narrow.slot, before_bytes + split.reached.min(part.stored_bytes));
+                work.shared.set_reached(search.slot, before_bytes + split.reached.min(part.stored_bytes));
             }
-            if !narrow.is_plain {
-                return narrow.map(split, buffer);
+            if !search.is_plain {
+                return search.map(split, buffer);
             }
-            narrow.begin(split);
+            search.begin(split);
             work.program.map(split, buffer);
-            narrow.end();
+            search.end();
         })?;
         before_bytes += part.stored_bytes;
     }
-    narrow.finish();
+    search.finish();
     Ok(())
 }
 
@@ -237,9 +237,9 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
             }
             shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
         }
-        outbox.fate.passes(Moment::Latched);
+        outbox.kill_point.passes(Moment::Latched);
     };
-    let merged = work.outputs.merge(take, || outbox.fate.passes(Moment::Merged));
+    let merged = work.outputs.merge(take, || outbox.kill_point.passes(Moment::Merged));
     lane.meter.add(Count::OsPagesMerged, merged.map_err(|what| Failure::Conflict { task, what })?);
     Ok(())
 }

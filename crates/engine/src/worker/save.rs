@@ -21,7 +21,7 @@ use crate::reduce::delivery::{Delivery, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::merge::Merge;
 use crate::spill::run::{Run, RunWriter};
-use crate::spill::spill_file::{Extent, Spill};
+use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::Moment;
 use crate::worker::gathered::reduced;
 use crate::worker::work::Work;
@@ -54,7 +54,7 @@ pub(crate) fn save<J: MapReduce>(
         reduction.sorter.into_merge(order, limit)?.for_each(push)
     })?;
     spill.sync(folder)?;
-    lane.outbox.fate.passes(Moment::Saved);
+    lane.outbox.kill_point.passes(Moment::Saved);
     shared.set_saved(lane.slot, run.bytes());
     lane.meter.enter(before);
     Ok(())
@@ -68,7 +68,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     lane.meter.enter(Phase::Sort);
     let (spill, folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.result"), 0)?;
     let result = match facts.result(number) {
-        Some(bytes) => Run::find(&spill, Extent { folder, start: 0, bytes })?,
+        Some(bytes) => Run::find(&spill, FileRange { folder, start: 0, bytes })?,
         None => {
             let (runs, end) = facts.runs(number);
             let (saved, saved_folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.pairs"), end)?;
@@ -77,7 +77,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
             let store = Store::empty(plan.partitions, plan.combining.in_reduce, false);
             let mut reduction = Reduction::<J>::new(store, order, limit, plan.reduce_memory, saved.clone(), work.seed);
             for (start, bytes) in runs {
-                reduction.sorter.adopt(Run::find(&saved, Extent { folder: saved_folder, start, bytes })?);
+                reduction.sorter.adopt(Run::find(&saved, FileRange { folder: saved_folder, start, bytes })?);
             }
             let delivery = Delivery::prepare(reduction, plan, reduce)?;
             let mut keys = 0;
@@ -92,7 +92,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
             run
         }
     };
-    lane.outbox.fate.passes(Moment::RunsMerged);
+    lane.outbox.kill_point.passes(Moment::RunsMerged);
     lane.meter.enter(Phase::Output);
     Merge::<J::Key, J::Value>::new(plan.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
         lane.append_result::<J::Key, J::Value>(RESULT, key, value);

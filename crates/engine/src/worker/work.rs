@@ -32,7 +32,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     /// For tests: those of the settings, until the job begins anew.
-    pub fates: &'w [(usize, Moment, u64, Signal)],
+    pub kill_points: &'w [(usize, Moment, u64, Signal)],
     /// What the partitions are, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
     /// Reducers write the result themselves.
