@@ -77,6 +77,9 @@ const ROWS: usize = 100;
 const LINE_BYTES_MAX: usize = 4 << 20;
 const FIELDS_MAX: usize = 1 << 20;
 
+/// What a field of the first line takes, wherever it is noted: where it ends, its name, and its place in other files.
+const FIELD_BYTES: u64 = 96;
+
 /// Bytes behind the first line that are looked at.
 const BELOW_BYTES: usize = 64 << 10;
 
@@ -107,6 +110,10 @@ impl Heading {
         let delimiter = dialect.delimiter_of(source);
         let start = Start::read(open_to_look(source)?, delimiter, dialect.quote)
             .map_err(|verdict| Error::verdict(&source.name, verdict))?;
+        let need_bytes = start.fields as u64 * FIELD_BYTES + 3 * start.text.len() as u64;
+        source.memory().allow(need_bytes).map_err(|why| {
+            Error::too_large(&source.name, format!("to keep the {} fields of its first line {why}", start.fields))
+        })?;
         let mut rows = dialect.reader(delimiter, &start.text[..]);
         let mut line = ByteRecord::new();
         let wrong = |error| Error::csv(&source.name, error);
@@ -139,13 +146,15 @@ struct Start {
     text: Vec<u8>,
     /// That is all of the file.
     is_whole: bool,
+    /// Fields of the first line.
+    fields: usize,
 }
 
 impl Start {
     /// Reads it, or says what is wrong with it.
     fn read(mut file: impl Read, delimiter: u8, quote: Option<u8>) -> std::result::Result<Start, Verdict> {
         let parsers = Parsers::new(delimiter, quote);
-        let mut start = Start { text: Vec::new(), is_whole: false };
+        let mut start = Start { text: Vec::new(), is_whole: false, fields: 0 };
         let mut bytes = BELOW_BYTES;
         loop {
             start.extend(&mut file, bytes)?;
@@ -164,6 +173,7 @@ impl Start {
                     "its first line has more than {FIELDS_MAX} fields, which is the limit"
                 )));
             }
+            start.fields = fields;
             if start.is_whole || end < start.text.len() {
                 start.extend(&mut file, end + BELOW_BYTES)?;
                 return Ok(start);

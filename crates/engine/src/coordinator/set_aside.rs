@@ -6,8 +6,14 @@ use crate::control::place::Place;
 use crate::coordinator::state::Coordinator;
 use crate::error::{Error, Result};
 use crate::input::source::Source;
+use crate::memory::Memory;
 use crate::output::outcome::BadRecord;
 use crate::program::map_reduce::MapReduce;
+
+/// The list has the beginning of a record that is longer.
+const LISTED_BYTES_MAX: u64 = 64 << 10;
+/// What a record takes in the list beside its bytes and its cause.
+const LISTED_BYTES: u64 = 256;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Sets aside what workers have told of.
@@ -28,12 +34,17 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                     return Err(Error::TooManyBadRecords { limit, what: format!("{}: {cause}", self.name_of(place)) });
                 }
                 left -= 1;
+                self.aside_bytes += LISTED_BYTES + place.bytes.min(LISTED_BYTES_MAX) + cause.len() as u64;
                 new.push((place, cause));
             }
         }
         if new.is_empty() {
             return Ok(());
         }
+        let records = self.bad_records.len() + new.len();
+        Memory::of(self.work.plan.budget.total_bytes as u64).share(8).allow(self.aside_bytes).map_err(|too_large| {
+            Error::TooLarge { what: format!("the list of the {records} records that were set aside {too_large}") }
+        })?;
         if let Some(stages) = &mut self.stages {
             stages.log().note_bad(&new)?;
         }
@@ -57,7 +68,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 _ => &mut open.insert((place.source, Pass::through(source).map_err(failed)?)).1,
             };
             let (line, mut record) = pass.record(place).map_err(failed)?;
-            record.truncate(tasks.records.without_end(&record).len());
+            record.truncate(tasks.records.without_end(&record).len().min(LISTED_BYTES_MAX as usize));
+            record.shrink_to_fit();
             let line = tasks.records.are_lines().then_some(line);
             list.push(BadRecord { path: source.name.clone(), offset: place.offset, line, record, cause });
         }

@@ -33,6 +33,8 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     pub bad_records: Vec<(Place, String)>,
     /// Their sources and offsets.
     pub places_aside: HashSet<(usize, u64)>,
+    /// What their list takes, about.
+    pub aside_bytes: u64,
     /// All tasks below this one are done in this round.
     pub done: usize,
     /// The round that progress was told of last, and how many bytes of it were done.

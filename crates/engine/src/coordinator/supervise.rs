@@ -141,6 +141,7 @@ fn supervise<J: MapReduce>(
                 suspects: HashMap::new(),
                 bad_records: Vec::new(),
                 places_aside: HashSet::new(),
+                aside_bytes: 0,
                 done: 0,
                 told: (0, 0),
                 tasks: 0,

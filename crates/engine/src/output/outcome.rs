@@ -100,7 +100,7 @@ pub struct BadRecord {
     pub offset: u64,
     /// Its line, from 1, if records are lines.
     pub line: Option<u64>,
-    /// The record, without what ends it.
+    /// The record, without what ends it; of a longer one its first 64 KiB.
     pub record: Vec<u8>,
     /// What the map function died of, or said against it.
     pub cause: String,
