@@ -331,7 +331,7 @@ mod tests {
         for content in [npy(header, &[0.5; 10_000]), b"1,2,3\n".repeat(2000)] {
             let mut input = Input::bytes("numbers", &content).expect("in memory").memory(64 << 10);
             let why = Matrix::read(&mut input, &Dialect::default()).expect_err("too many").to_string();
-            assert!(why.contains("at most 32.0 KiB may be taken for it: raise --memory"), "{why}");
+            assert!(why.contains("at most 32.0 KiB may be taken for it: raise Job::memory"), "{why}");
         }
     }
 }

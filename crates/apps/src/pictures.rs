@@ -140,7 +140,7 @@ mod tests {
         for (name, file) in pictures() {
             let verdict = visit(&file[..], Memory::of(600), |_| {}).expect_err(name);
             let Verdict::TooLarge(why) = verdict else { panic!("{name} was called bad: {verdict:?}") };
-            assert!(why.contains("--memory"), "{name}: {why}");
+            assert!(why.contains("Job::memory"), "{name}: {why}");
         }
     }
 }

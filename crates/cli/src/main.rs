@@ -169,7 +169,7 @@ mod tests {
             if !defaults.is_empty() && argument.get_action().takes_values() {
                 write!(help, " [default: {}]", defaults.join(" ")).expect("memory");
             }
-            format!("| `{name}` | {} |\n", help.replace('|', "\\|").replace('\n', " "))
+            format!("| `{}` | {} |\n", name.replace('|', "\\|"), help.replace('|', "\\|").replace('\n', " "))
         };
         let mut times = BTreeMap::<String, usize>::new();
         let subcommands = || command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help");

@@ -599,7 +599,8 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
     }
     bmp.extend_from_slice(&[1, 2, 3, 0]);
     fs::write(folder.join("picture.bmp"), bmp).expect("written");
-    let all: [&[&str]; 18] = [
+    fs::write(folder.join("times.csv"), "1,8\n2,4.2\n4,2.3\n").expect("written");
+    let all: [&[&str]; 23] = [
         &["word-count", "text"],
         &["group-by", "--by", "x", "table.csv"],
         &["histogram", "picture.bmp"],
@@ -616,6 +617,11 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
         &["generate", "kmeans", "--force", "-o", "made"],
         &["generate", "small-files", "--force", "-o", "made"],
         &["experiment", "--quick", "--rounds", "1", "--only", "hand-over", "--apps", "word-count", "-o", "made"],
+        &["machine", "--no-measure"],
+        &["scale", "--workers", "1", "--repeats", "1", "--no-account", "--", "test", "{workers}"],
+        &["scale", "--from", "times.csv"],
+        &["batch", "simulate", "--quick", "--rounds", "1"],
+        &["completions", "bash"],
         &["hand-over", "--way", "pipe", "text"],
         &["hand-over", "--way", "pages", "text"],
     ];
@@ -649,7 +655,7 @@ fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory()
     };
     for arguments in subcommands(dir.path()) {
         // Some seconds each: what is written there is written at the end, and in one place.
-        let is_slow = arguments[0] == "experiment";
+        let is_slow = ["experiment", "batch"].contains(&arguments[0]);
         for (redirection, status, expected) in cases.into_iter().take(if is_slow { 2 } else { cases.len() }) {
             let told = run("", &arguments, redirection).output().expect("it starts");
             let complaint = String::from_utf8_lossy(&told.stderr);

@@ -154,7 +154,7 @@ impl MapReduce for SlowDomain {
 fn refusals() {
     let (_dir, path, _) = input(1000);
     let refused = refusal(job(&ByteCounts { keys: None }, &path).buffer(Buffer::Dense));
-    assert!(refused.contains("declares no domain of keys") && refused.contains("--buffer hash"), "{refused}");
+    assert!(refused.contains("declares no domain of keys") && refused.contains("Buffer::Hash"), "{refused}");
     let refused = refusal(job(&DOMAIN, &path).buffer(Buffer::Dense).combine(Combining::Reduce));
     assert!(refused.contains("combining in map is off"), "{refused}");
     let refused = refusal(job(&ByteCounts { keys: Some(70_000) }, &path));

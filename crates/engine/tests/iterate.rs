@@ -195,7 +195,7 @@ fn limit() {
     // 2^16 pairs of 9 bytes are 0.56 MiB, and those of the step before half as much.
     assert!(reached >= 15, "step {reached}");
     let expected = format!("step {} did not fit: the pairs of two steps in a row may take 2097152 bytes", reached + 1);
-    assert!(error.contains(&expected) && error.contains("--keep-bytes"), "{error}");
+    assert!(error.contains(&expected) && error.contains("Job::keep_bytes"), "{error}");
 }
 
 fn memory() {
@@ -217,7 +217,7 @@ fn memory() {
         let error = outcome.expect_err("2^40 numbers do not fit").to_string();
         println!("{budget} MiB: {peak_kib} KiB above {before_kib} KiB, {reached} steps: {error}");
         assert!(error.contains(&format!("step {} did not fit", reached + 1)) && error.contains(what), "{error}");
-        assert!(error.contains("Raise --memory"), "{error}");
+        assert!(error.contains("Raise Job::memory"), "{error}");
         assert!(reached >= 15 && peak_kib - before_kib < budget as u64 * 1024, "{peak_kib} KiB of {budget} MiB");
     }
 }

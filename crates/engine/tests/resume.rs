@@ -540,7 +540,7 @@ fn in_use() {
     assert!(matches!(error, Error::CheckpointInUse { .. }), "{error}");
     let expected = format!("the checkpoint in {} is in use", dir.path().join("checkpoint").display());
     let error = error.to_string();
-    assert!(error.starts_with(&expected) && error.contains("name another folder with --checkpoint"), "{error}");
+    assert!(error.starts_with(&expected) && error.contains("name another folder with Job::checkpoint"), "{error}");
     fs::write(dir.path().join("go"), "").expect("made");
     let status = first.wait(WATCHDOG, |_| {}).unwrap_or_else(|why| panic!("{why}"));
     assert!(status.success() && first.printed().ends_with("right\n"), "{}", first.printed());

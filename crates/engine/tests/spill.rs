@@ -259,7 +259,8 @@ fn full_disk() {
         let why = error.to_string();
         assert!(matches!(error, Error::Spill { .. }), "{why}");
         let folder = std::env::temp_dir().display().to_string();
-        let parts = ["cannot write in the spill folder ", &folder, ": File too large", "--spill-dir", "--memory"];
+        let parts =
+            ["cannot write in the spill folder ", &folder, ": File too large", "Job::spill_dirs", "Job::memory"];
         assert!(parts.iter().all(|part| why.contains(part)), "{why}");
     }
 }
