@@ -25,7 +25,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Every one, in the order of [`Seen::blocked`].
+    /// Every one, in the order of `Seen::blocked`.
     pub const ALL: [Wait; 7] =
         [Wait::Lock, Wait::AddressSpace, Wait::Pipe, Wait::Disk, Wait::Clock, Wait::Events, Wait::Other];
 

@@ -53,7 +53,7 @@ impl fmt::Debug for News {
     }
 }
 
-/// Something that a user should know of the input ([`Input::on_news`]).
+/// Something that a user should know of the input ([`Input::on_news`](crate::Input::on_news)).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InputNews<'n> {
@@ -77,7 +77,7 @@ pub enum InputNews<'n> {
     },
 }
 
-/// A file that was set aside ([`Input::skip_bad_files`]).
+/// A file that was set aside ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFile {
     /// The file or directory.

@@ -40,7 +40,7 @@ pub enum Buffer {
     Array,
     /// A combining table.
     Hash,
-    /// A plain array with a place for each key of a small domain ([`MapReduce::keys`]).
+    /// A plain array with a place for each key of a small domain ([`MapReduce::keys`](crate::MapReduce::keys)).
     Dense,
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 
-/// Some of the pairs of one partition, made by the step before, as [`MapReduce::map_pairs`] sees them.
+/// Some of the pairs of one partition, made by the step before, as [`MapReduce::map_pairs`](crate::MapReduce::map_pairs) sees them.
 pub struct Pairs<'a, K, V> {
     bytes: &'a [u8],
     state: &'a [u8],
