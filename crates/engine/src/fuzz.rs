@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::checkpoint::log;
-use crate::input::paths::in_proc;
-use crate::input::quotes::State;
-use crate::input::records::{Records, Scan, Syntax};
+use crate::input::look::in_proc;
+use crate::input::quotes::{State, Syntax};
+use crate::input::records::{Records, Scan};
 use crate::input::source::{Source, TaskMemory};
 use crate::memory::Memory;
 use crate::spill::run;
