@@ -190,6 +190,8 @@ def job_options(rng):
     maybe(0.1, "--combine-after", rng.randint(1, 100))
     maybe(0.3, "--pages", rng.choice(["fresh", "reuse", "prealloc"]))
     maybe(0.3, "--page-bytes", rng.choice(["4KiB", "8KiB", "16KiB", "64KiB", "1MiB", "1.5KiB"]))
+    maybe(0.2, "--partitions", rng.choice([1, 2, 7, 64, 300, 4096]))
+    maybe(0.2, "--map-at-once", rng.randint(1, 3))
     maybe(0.3, "--split-bytes", rng.choice([1, 100, 4096, "0.5MiB"]))
     maybe(0.3, "--chunk-bytes", rng.choice(["4KiB", "64KiB", 100]))
     maybe(0.3, "--memory", rng.choice(["8MiB", "24MiB", "48MiB", "200MiB", "1.5GiB"]))
