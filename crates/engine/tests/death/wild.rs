@@ -19,7 +19,9 @@ struct Wild {
 /// The parts of the shared region that this process may read and not write.
 fn forbidden() -> Vec<Range<usize>> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux says what is mapped");
-    let region = maps.lines().filter(|line| line.contains(" r--s ") && line.contains("/memfd:gristmill "));
+    // Where files may not be as large as the region it has no file: the kernel then calls it /dev/zero.
+    let is_region = |line: &&str| ["/memfd:gristmill ", "/dev/zero "].iter().any(|name| line.contains(name));
+    let region = maps.lines().filter(|line| line.contains(" r--s ")).filter(is_region);
     let range = |line: &str| {
         let (start, end) = line.split_once(' ').and_then(|(range, _)| range.split_once('-')).expect("start-end");
         let [start, end] = [start, end].map(|address| usize::from_str_radix(address, 16).expect("an address"));
