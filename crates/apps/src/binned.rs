@@ -1,6 +1,6 @@
-//! Sums that are the same bits whatever the order of what is added.
+//! Sums with the same bits in whatever order their numbers are added.
 //!
-//! Adding floating-point numbers rounds after each step, so a sum depends on who added what first. A [`BinnedSum`] does not round
+//! Adding floating-point numbers rounds after each step, so a sum depends on the order of its numbers. A [`BinnedSum`] does not round
 //! before it is asked for its value. It is binned, as in Demmel and Nguyen, "Parallel Reproducible Summation" (2015) and in ReproBLAS, but
 //! with whole numbers for bins:
 //!
@@ -10,12 +10,12 @@
 //!
 //!  sum:  | tag, 1 | lower, 15 | upper, 16 |
 //!        upper counts 2^(72 top), lower counts 2^(72 (top - 1)); both are whole numbers
-//!        tag: what was added, and top
+//!        tag: which kinds of numbers were added, and top
 //! ```
 //!
 //! A number is cut at the borders of the bins, which is exact, and each part is added to its bin. There is no carry from bin to bin,
-//! so what a bin holds is the sum of parts that depend on nothing but the number that they are of. A sum keeps two neighbouring
-//! bins: the highest that a number of its has needed, and the one below; parts below both are left out, whoever came first.
+//! so a bin holds a sum of parts, and each part depends on its number alone. A sum keeps two neighbouring bins: the highest that
+//! one of its numbers has needed, and the one below. Parts below both are left out, in whatever order the numbers came.
 //! A bin has 47 bits of room, for 10^14 numbers.
 //!
 //! - Whole numbers need bins 0 and 1 only: their sum is exact.

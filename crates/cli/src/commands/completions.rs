@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
-use crate::terminal::standard_output::standard_output;
+use crate::terminal::standard_output::print_bytes;
 
 /// Print completions for a shell, or write pages for man
 ///
@@ -30,13 +30,7 @@ impl Completions {
         if let Some(shell) = self.shell {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut command, "gristmill", &mut text);
-            let written = standard_output().and_then(|mut to| to.write_all(&text));
-            match written {
-                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                    return Err(Failure::output("standard output", error));
-                }
-                _ => {}
-            }
+            print_bytes(&text)?;
         }
         if let Some(folder) = self.man {
             std::fs::create_dir_all(&folder).map_err(|error| Failure::output(&folder, error))?;

@@ -44,7 +44,7 @@ fn is_unseen(character: char) -> bool {
 }
 
 /// What the library calls a setting, and how the command line sets it. The first that is found counts.
-const OPTIONS: [(&str, &str); 16] = [
+const OPTIONS: [(&str, &str); 15] = [
     ("Job::skip_bad_records(1)", "--skip-bad-records 1"),
     ("Job::skip_bad_records", "--skip-bad-records"),
     ("Job::record_bytes_max", "--record-bytes-max"),
@@ -60,7 +60,6 @@ const OPTIONS: [(&str, &str); 16] = [
     ("Buffer::Array", "--buffer array"),
     ("Buffer::Hash", "--buffer hash"),
     (" (MapReduce::keys)", ""),
-    (" (Source::memory)", ""),
 ];
 
 /// The text of an error of the library, in which settings are called what `command` calls them. What it cannot set is left out.

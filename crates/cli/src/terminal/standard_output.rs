@@ -20,8 +20,12 @@ pub fn standard_output() -> io::Result<File> {
 
 /// Prints a line: text, or the name of a file as it is. A reader that wants no more is no failure.
 pub fn print(text: impl AsRef<OsStr>) -> Result<(), Failure> {
-    let line = [text.as_ref().as_bytes(), b"\n"].concat();
-    match standard_output().and_then(|mut to| to.write_all(&line)) {
+    print_bytes(&[text.as_ref().as_bytes(), b"\n"].concat())
+}
+
+/// Prints bytes as they are. A reader that wants no more is no failure.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    match standard_output().and_then(|mut to| to.write_all(bytes)) {
         Err(source) if source.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output("standard output", source)),
         _ => Ok(()),
     }
