@@ -3,7 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
-import org.gristmill.core.PartitionIndex;
+import org.gristmill.core.format.PartitionIndex;
 
 /**
  * How what we move is named in Spark's block transfer, which only knows shuffle blocks by (shuffle, map id, reduce id). Bit 62
@@ -15,7 +15,6 @@ import org.gristmill.core.PartitionIndex;
  * </pre>
  */
 final class BlockNames {
-  static final int PARTITIONS_MAX = 1 << 22;
   private static final long MARK = 1L << 62;
   private static final int OFFSET_BITS = 40;
   private static final long OFFSET_MASK = PartitionIndex.OFFSET_MAX;

@@ -17,9 +17,19 @@ import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
-import org.gristmill.core.Coordinator;
-import org.gristmill.core.Recovery;
-import org.gristmill.core.Settings;
+import org.gristmill.core.driver.Coordinator;
+import org.gristmill.core.plan.Recovery;
+import org.gristmill.core.plan.Settings;
+import org.gristmill.spark.node.ExecutorNode;
+import org.gristmill.spark.node.FallbackLog;
+import org.gristmill.spark.node.FallbackReason;
+import org.gristmill.spark.reader.MapStatuses;
+import org.gristmill.spark.reader.PartitionOpener;
+import org.gristmill.spark.reader.PartitionSources;
+import org.gristmill.spark.reader.RecordIterator;
+import org.gristmill.spark.writer.MapOutputWriter;
+import org.gristmill.spark.writer.PartitionBuffers;
+import org.gristmill.spark.writer.WriteMetrics;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,9 +43,8 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
   /**
-   * What the tasks of one shuffle share in this executor: a serialiser, because each has a copy of its own, deserialised with the
-   * task, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy; and the size that
-   * buffers grow to.
+   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and a serialiser. Each task has its own copy of
+   * the serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy.
    */
   private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
 
@@ -93,7 +102,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     fallbacks.ours(shuffle);
     int maps = dependency.rdd().getNumPartitions();
     driver.watchExecutors(dependency.rdd().context());
-    driver.coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
+    driver.node().coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
         new WeakDependency(dependency));
     return new GristmillShuffleHandle<>(shuffle, dependency,
         dependency.serializer().supportsRelocationOfSerializedObjects());
@@ -108,11 +117,14 @@ public final class GristmillShuffleManager implements SparkTransfer {
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
+    WriteMetrics numbers = new SparkWriter.Metrics(metrics, context);
     PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), shared(ours).serializer.newInstance(), ours.relocatable(),
-        context, settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES), shared(ours).bufferBytes,
-        codec.writer(ours.shuffleId()),
-        (partition, segment) -> here.add(ours.shuffleId(), partition, context.taskAttemptId(), segment), metrics);
-    return new MapWriter<>(here, locations, ours.dependency(), context, metrics, buffers);
+        context, SparkTaskMemory.of(context), settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES),
+        shared(ours).bufferBytes, codec.writer(ours.shuffleId()),
+        (partition, segment) -> here.add(ours.shuffleId(), partition, context.taskAttemptId(), segment), numbers);
+    SparkVersion version = new SparkVersion(ours.dependency());
+    return new SparkWriter<>(new MapOutputWriter<>(here, ours.dependency(), context, numbers, buffers, version), buffers, locations,
+        version, context.taskAttemptId());
   }
 
   @Override
@@ -123,12 +135,18 @@ public final class GristmillShuffleManager implements SparkTransfer {
     }
     @SuppressWarnings("unchecked")
     GristmillShuffleHandle<K, ?, C> ours = (GristmillShuffleHandle<K, ?, C>) handle;
-    PartitionOpener opener = new PartitionOpener(node(), env.blockManager().blockTransferService(), env.mapOutputTracker(),
-        metrics, context, handle.shuffleId(), startMap, endMap, startPartition, endPartition, settings.size(Settings.READ_BYTES),
+    int shuffle = handle.shuffleId();
+    ExecutorNode here = node();
+    SparkReader.Metrics numbers = new SparkReader.Metrics(metrics, context);
+    PartitionSources remote = (home, of, partition) ->
+        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), home, of, partition);
+    MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
+    PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
+        startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, settings.size(Settings.READ_BYTES),
         inFlightBytes / RecordIterator.OPENED_MAX);
-    RecordIterator records = new RecordIterator(handle.shuffleId(), opener, shared(ours).serializer.newInstance(), codec,
-        codec.canJoin(ours.relocatable()), metrics, context);
-    return new PartitionReader<>(ours.dependency(), records, context, env.blockManager());
+    RecordIterator records = new RecordIterator(opener, shared(ours).serializer.newInstance(), body -> codec.unwrap(shuffle, body),
+        codec.canJoin(ours.relocatable()), numbers, context::killTaskIfInterrupted);
+    return new SparkReader<>(ours.dependency(), records, context, env.blockManager(), numbers);
   }
 
   private Shared shared(GristmillShuffleHandle<?, ?, ?> handle) {
@@ -147,7 +165,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
       here.remove(shuffle);
     }
     if (driver != null) {
-      driver.shuffleRemoved(shuffle);
+      driver.node().shuffleRemoved(shuffle);
     }
     return sort.unregisterShuffle(shuffle);
   }
@@ -173,9 +191,9 @@ public final class GristmillShuffleManager implements SparkTransfer {
     sort.stop();
   }
 
-  /** The driver's knowledge of all shuffles. */
+  /** The driver's part, for tests. */
   Coordinator coordinator() {
-    return driver.coordinator();
+    return driver.node().coordinator();
   }
 
   /** This executor's node, made when the block manager has its address. */
@@ -184,7 +202,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
       throw new IllegalStateException("the shuffle manager was stopped");
     }
     if (node == null) {
-      node = ExecutorNode.started(env, settings, timeoutMs);
+      node = ExecutorNode.started(new ExecutorEndpoint(env), settings, timeoutMs);
     }
     return node;
   }

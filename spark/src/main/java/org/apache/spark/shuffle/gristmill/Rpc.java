@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcTimeout;
-import org.gristmill.core.Message;
-import org.gristmill.core.Settings;
+import org.gristmill.core.format.Message;
+import org.gristmill.core.plan.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.PartialFunction;
@@ -26,12 +26,12 @@ final class Rpc {
   static final String EXECUTOR = "gristmill-executor-";
   private static final ClassTag<byte[]> BYTES = ClassTag$.MODULE$.apply(byte[].class);
 
-  /** What an endpoint does with a message that came as bytes, or with a pair of bytes and an endpoint reference. */
+  /** Handles a message, which is bytes, or a pair of bytes and an endpoint reference. */
   interface Handler {
     void handle(Object message);
   }
 
-  /** What an endpoint answers to such a message, now or later. */
+  /** Answers such a message, now or later. */
   interface Answerer {
     CompletionStage<? extends Message> answer(Object message);
   }
@@ -42,7 +42,7 @@ final class Rpc {
     return Message.decode(to.askSync(Message.encode(message), timeout(timeoutMs), BYTES));
   }
 
-  /** Asks with something beside the bytes. */
+  /** Asks with a pair of bytes and an endpoint reference. */
   static Message ask(RpcEndpointRef to, Object message, long timeoutMs) {
     return Message.decode(to.askSync(message, timeout(timeoutMs), BYTES));
   }
@@ -60,7 +60,7 @@ final class Rpc {
     to.send(Message.encode(message));
   }
 
-  /** Every message is answered: if not with a message, then with what was thrown here or on the way. */
+  /** Every message is answered: with a message, or with the exception that prevented it. */
   static PartialFunction<Object, BoxedUnit> answering(RpcCallContext context, Answerer answerer) {
     return handling(message -> {
       CompletionStage<? extends Message> answer;
@@ -80,8 +80,8 @@ final class Rpc {
   }
 
   /**
-   * What was thrown, in words: its class may be one that the RPC layer of the other side cannot load, and an error must not look like
-   * one of the executor that asks, because Spark ends an executor whose task fails with an error.
+   * An exception that the other side can load, with the same message. An error must not look like an error of the executor that asks,
+   * because Spark ends an executor when its task fails with an error.
    */
   private static IllegalStateException told(Throwable error) {
     Throwable thrown = error instanceof CompletionException && error.getCause() != null ? error.getCause() : error;

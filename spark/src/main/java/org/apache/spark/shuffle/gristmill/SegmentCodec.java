@@ -9,6 +9,9 @@ import org.apache.spark.io.CompressionCodec$;
 import org.apache.spark.io.LZ4CompressionCodec;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.gristmill.spark.writer.BodyWriter;
+import org.gristmill.spark.writer.GrowingBuffer;
+import org.gristmill.spark.writer.Lz4Blocks;
 
 /**
  * How the bodies of segments are compressed and encrypted: as Spark does it with shuffle blocks, so that Spark's settings hold and
@@ -16,14 +19,9 @@ import org.apache.spark.storage.ShuffleBlockId;
  *
  * <p>A codec of Spark's allocates buffers of its block size for each stream, 64 KiB and more. Many maps with many partitions write
  * segments of a few KiB. So what LZ4 is to compress, Spark's default, is written without a stream ({@link Lz4Blocks}); with other
- * codecs small segments get small blocks. For the reader, who finds the size in the stream, that is no difference.
+ * codecs small segments get small blocks. To the reader, which finds the size in the stream, it makes no difference.
  */
 final class SegmentCodec {
-  /** Appends a body to {@code to}, compressed and encrypted as far as Spark is told to. */
-  interface BodyWriter {
-    void write(GrowingBuffer body, GrowingBuffer to) throws IOException;
-  }
-
   private static final int SMALL_BYTES = 8 << 10;
 
   private final SerializerManager streams;
@@ -55,7 +53,7 @@ final class SegmentCodec {
     }
   }
 
-  /** The other way round. */
+  /** Decrypts and decompresses a body, or bodies end to end. */
   InputStream unwrap(int shuffle, InputStream in) {
     return streams.wrapStream(block(shuffle), in);
   }

@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.DiskBlockManager;
-import org.gristmill.core.PageStore;
+import org.gristmill.core.home.PageStore;
 
 /**
  * Puts store files into a folder of ours on each of Spark's disks. It is one of the files that Spark knows there, so that Spark

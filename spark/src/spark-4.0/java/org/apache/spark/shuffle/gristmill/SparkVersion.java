@@ -8,16 +8,19 @@ import org.apache.spark.scheduler.MapStatus$;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.collection.ExternalSorter;
+import org.gristmill.spark.writer.RowChecksums;
 import scala.Option;
 import scala.math.Ordering;
 
 /** All that differs between versions of Spark: up to 4.0 there are no checksums of rows. */
-final class SparkVersion {
+final class SparkVersion implements RowChecksums {
   SparkVersion(ShuffleDependency<?, ?, ?> dependency) {}
 
-  void row(int partition, Object key, Object value) {}
+  @Override
+  public void add(int partition, Object key, Object value) {}
 
-  long rows() {
+  @Override
+  public long value() {
     return 0;
   }
 

@@ -10,6 +10,7 @@ import org.apache.spark.shuffle.checksum.RowBasedChecksum;
 import org.apache.spark.shuffle.checksum.RowBasedChecksum$;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.collection.ExternalSorter;
+import org.gristmill.spark.writer.RowChecksums;
 import scala.Option;
 import scala.math.Ordering;
 
@@ -17,22 +18,22 @@ import scala.math.Ordering;
  * All that differs between versions of Spark; there is one such class for each, and Maven takes the right one. Since 4.1 Spark can
  * compare checksums of rows, to find stages that are not determinate: those of one map attempt are gathered here.
  */
-final class SparkVersion {
+final class SparkVersion implements RowChecksums {
   private final RowBasedChecksum[] checksums;
 
   SparkVersion(ShuffleDependency<?, ?, ?> dependency) {
     checksums = dependency.rowBasedChecksums();
   }
 
-  /** To be told of every record, also of those that are not emitted. */
-  void row(int partition, Object key, Object value) {
+  @Override
+  public void add(int partition, Object key, Object value) {
     if (checksums.length > 0) {
       checksums[partition].update(key, value);
     }
   }
 
-  /** The checksum of all rows, as map statuses have it; 0 if there are none. */
-  long rows() {
+  @Override
+  public long value() {
     return RowBasedChecksum$.MODULE$.getAggregatedChecksumValue(checksums);
   }
 

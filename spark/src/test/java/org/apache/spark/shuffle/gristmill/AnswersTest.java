@@ -1,5 +1,9 @@
 package org.apache.spark.shuffle.gristmill;
 
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.count;
+import static org.apache.spark.sql.functions.lit;
+import static org.apache.spark.sql.functions.udf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,11 +16,16 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Observation;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.util.TaskCompletionListener;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -202,10 +211,40 @@ class AnswersTest {
     }
   }
 
+  /**
+   * A query lost all its rows, and nothing said so. The first attempt of every map task had failed after its commit. The second attempts
+   * did not run their maps and reported 0 records, and adaptive execution leaves out a shuffle of 0 records. An observed metric was 0, too.
+   */
+  @Test
+  void attemptsThatFailAfterTheirCommitLoseNoRowsAndNoMetrics() throws Exception {
+    SparkSession sql = SparkSession.builder().sparkContext(cluster.context.sc()).getOrCreate();
+    sql.conf().set("spark.sql.adaptive.enabled", "true");
+    sql.conf().set("spark.sql.autoBroadcastJoinThreshold", "-1");
+    UDF1<Long, Long> failing = id -> {
+      if (id % 100 == 0 && TaskContext.get().attemptNumber() == 0) {
+        TaskContext.get().addTaskCompletionListener(new FailAtTheEnd());
+      }
+      return id % 10;
+    };
+    Observation seen = new Observation("seen");
+    sql.range(0, 400, 1, 4).withColumn("k", udf(failing, DataTypes.LongType).apply(col("id"))).observe(seen, count(lit(1)).as("rows"))
+        .createOrReplaceTempView("failing");
+    sql.range(0, 10, 1, 4).selectExpr("id as k", "id as w").createOrReplaceTempView("small");
+    assertEquals(400, sql.sql("select id, w from failing f join small s on f.k = s.k").count());
+    assertEquals(Map.of("rows", 400L), seen.getAsJava());
+  }
+
+  private static final class FailAtTheEnd implements TaskCompletionListener {
+    @Override
+    public void onTaskCompletion(TaskContext context) {
+      throw new IllegalStateException("this attempt fails on purpose, after its commit");
+    }
+  }
+
   @Test
   void reduceTasksRunAtTheHomeOfTheirPartition() throws Exception {
     JavaPairRDD<Integer, Long> summed = pairs(40).mapValues(v -> (long) v).reduceByKey(Long::sum, 8);
-    ReadMetrics metrics = new ReadMetrics();
+    TaskMetricsListener metrics = new TaskMetricsListener();
     cluster.context.sc().addSparkListener(metrics);
     summed.collect();
     cluster.context.sc().listenerBus().waitUntilEmpty();

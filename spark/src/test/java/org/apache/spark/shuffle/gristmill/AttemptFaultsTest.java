@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
 import org.apache.spark.api.java.JavaPairRDD;
-import org.gristmill.core.Recovery;
+import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
 /** Faults after which every home is still there: how homes are recovered makes no difference, so they are tried once. */

@@ -13,7 +13,9 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.gristmill.core.Settings;
+import org.gristmill.core.plan.Settings;
+import org.gristmill.spark.node.FallbackLog;
+import org.gristmill.spark.node.FallbackReason;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -77,7 +79,7 @@ class FallbackTest {
     assertEquals(1000, sum);
   }
 
-  /** Newcomers who tried {@code local[*]} measured Spark's own shuffle and did not know. */
+  /** New users tried {@code local[*]} and measured Spark's own shuffle without knowing it. */
   @Test
   void oneLineSaysThatNoShuffleIsOursAsSoonAsThatIsSure() {
     Logger log = Mockito.mock(Logger.class);

@@ -17,8 +17,8 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.util.CollectionAccumulator;
-import org.gristmill.core.Recovery;
-import org.gristmill.core.Settings;
+import org.gristmill.core.plan.Recovery;
+import org.gristmill.core.plan.Settings;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.TestInstance;
@@ -64,7 +64,7 @@ abstract class Faults {
     void strike(Random random) throws Exception;
   }
 
-  /** What a map task does beside its work, chosen by seed: nothing, fail on its first attempts, or be slow. */
+  /** The behaviour of map tasks, chosen by seed: normal, failing on the first attempts, or slow. */
   record Behaviour(long seed, int failures, int slowMs) implements Serializable {
     void apply(int map, int record) throws InterruptedException {
       boolean chosen = new Random(seed * 31 + map).nextInt(3) == 0;

@@ -7,6 +7,7 @@ public final class GristmillShuffleSuite extends ShuffleSuite {
   public GristmillShuffleSuite() {
     conf().set("spark.shuffle.manager", GristmillShuffleManager.class.getName());
     conf().set("spark.gristmill.fallback", "false");
+
     conf().set("spark.gristmill.store.bytes", "0"); // one of them looks for any file of a small shuffle
   }
 }

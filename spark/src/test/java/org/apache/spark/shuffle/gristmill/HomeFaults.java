@@ -15,7 +15,7 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.util.CollectionAccumulator;
-import org.gristmill.core.Recovery;
+import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
@@ -45,6 +45,7 @@ abstract class HomeFaults extends Faults {
       JavaPairRDD<Integer, Long> sums = sums(new Behaviour(seed, 0, 0), 0, runs);
       Path file = oneOf(filesMadeBy(sums), new Random(seed));
       cluster.awaitDelivery(sums);
+      cluster.context.sc().listenerBus().waitUntilEmpty(); // the driver knows the maps that have succeeded
       List<Tuple2<Integer, String>> before = List.copyOf(runs.value());
       ProcessHandle home = TestCluster.writerOf(file);
       String executor = TestCluster.executorId(home);

@@ -12,7 +12,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.metrics.source.Source;
-import org.gristmill.core.Coordinator;
+import org.gristmill.core.driver.Coordinator;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
@@ -23,9 +23,9 @@ class MetricsTest {
 
   /** The first attempt of every fourth map writes all its records and then fails. */
   @Test
-  void whatIsSentReadAndLeftAsideIsCounted() throws Exception {
+  void bytesSentReadAndIgnoredAreCounted() throws Exception {
     try (TestCluster cluster = new TestCluster("local[2,4]", new SparkConf(false))) {
-      ReadMetrics tasks = new ReadMetrics();
+      TaskMetricsListener tasks = new TaskMetricsListener();
       cluster.context.sc().addSparkListener(tasks);
       long groups = cluster.context.parallelize(IntStream.range(0, MAPS).boxed().toList(), MAPS).flatMapToPair(map -> {
         List<Tuple2<Integer, String>> records = new ArrayList<>();
@@ -78,7 +78,7 @@ class MetricsTest {
     return n;
   }
 
-  /** The source of the executor, which in local mode has the driver's beside it under the same name. */
+  /** The source of the executor. In local mode the driver has one of the same name. */
   private static long number(String name) {
     for (Source source : CollectionConverters.asJava(SparkEnv.get().metricsSystem().getSourcesByName("gristmill"))) {
       Gauge<?> gauge = source.metricRegistry().getGauges().get(name);

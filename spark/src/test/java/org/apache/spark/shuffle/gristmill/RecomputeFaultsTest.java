@@ -17,7 +17,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.types.DataTypes;
-import org.gristmill.core.Recovery;
+import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
 class RecomputeFaultsTest extends RedoFaults {

@@ -10,9 +10,13 @@ import java.util.Random;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.executor.TempShuffleReadMetrics;
 import org.apache.spark.memory.MemoryConsumer;
 import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.serializer.JavaSerializer;
+import org.gristmill.spark.node.TaskMemory;
+import org.gristmill.spark.reader.RecordSorter;
+import org.gristmill.spark.reader.SpillFiles;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -25,6 +29,7 @@ import scala.jdk.javaapi.CollectionConverters;
 class RecordSorterTest {
   private static final int RECORDS = 20_000;
   private static TestCluster cluster;
+  private static TaskMemory memory; // of the last sorter
 
   @BeforeAll
   static void start() {
@@ -44,7 +49,7 @@ class RecordSorterTest {
 
     void takeAll() {
       while (acquireMemory(1L << 40) > 0) {
-        continue; // until nobody gives any more
+        continue; // until no other operator gives any more
       }
     }
 
@@ -72,8 +77,10 @@ class RecordSorterTest {
   }
 
   private static RecordSorter<Integer, Integer> sorter() {
-    return new RecordSorter<>(TaskContext.get(), SparkEnv.get().blockManager(),
-        new JavaSerializer(SparkEnv.get().conf()).newInstance());
+    SpillFiles files = SpillFile.in(SparkEnv.get().blockManager(), new JavaSerializer(SparkEnv.get().conf()).newInstance());
+    TaskMemory.Lender lender = SparkTaskMemory.of(TaskContext.get());
+    return new RecordSorter<>(TaskContext.get(), spill -> memory = lender.lend(spill), files,
+        new SparkReader.Metrics(new TempShuffleReadMetrics(), TaskContext.get()));
   }
 
   private static Iterator<Product2<Integer, Integer>> unsorted() {
@@ -99,21 +106,21 @@ class RecordSorterTest {
   }
 
   @Test
-  void whatFitsIntoMemoryIsSortedThere() {
+  void recordsThatFitIntoMemoryAreSortedThere() {
     assertEquals(expected(), inTask(() -> {
       RecordSorter<Integer, Integer> sorter = sorter();
       Iterator<Product2<Integer, Integer>> sorted = sorter.sort(unsorted(), Comparator.naturalOrder(), all -> {
         throw new IllegalStateException("there is memory");
       });
-      assertTrue(sorter.getUsed() > RECORDS * 50L, "records of two numbers were counted as " + sorter.getUsed() + " bytes");
+      assertTrue(memory.used() > RECORDS * 50L, "records of two numbers were counted as " + memory.used() + " bytes");
       List<Long> numbers = numbers(sorted);
-      assertEquals(0, sorter.getUsed());
+      assertEquals(0, memory.used());
       return numbers;
     }));
   }
 
   @Test
-  void whatDoesNotFitIsHandedOnAsItCame() {
+  void recordsThatDoNotFitAreHandedOnInTheirOrder() {
     assertEquals(records().stream().map(RecordSorterTest::number).toList(), inTask(() -> {
       Greedy greedy = new Greedy();
       RecordSorter<Integer, Integer> sorter = sorter();
@@ -124,7 +131,7 @@ class RecordSorterTest {
         return record;
       });
       List<Long> numbers = numbers(sorter.sort(from, Comparator.naturalOrder(), all -> {
-        assertEquals(0, sorter.getUsed());
+        assertEquals(0, memory.used());
         return all;
       }));
       greedy.freeMemory(greedy.getUsed());
@@ -133,7 +140,7 @@ class RecordSorterTest {
   }
 
   @Test
-  void whatIsLeftGoesToAFileWhenAnotherOperatorNeedsTheMemory() {
+  void remainingRecordsGoToAFileWhenAnotherOperatorNeedsTheMemory() {
     assertEquals(expected(), inTask(() -> {
       RecordSorter<Integer, Integer> sorter = sorter();
       Greedy greedy = new Greedy();
@@ -143,7 +150,7 @@ class RecordSorterTest {
         numbers.add(number(sorted.next()));
       }
       greedy.takeAll();
-      assertEquals(0, sorter.getUsed());
+      assertEquals(0, memory.used());
       assertTrue(TaskContext.get().taskMetrics().diskBytesSpilled() > 0);
       numbers.addAll(numbers(sorted));
       greedy.freeMemory(greedy.getUsed());

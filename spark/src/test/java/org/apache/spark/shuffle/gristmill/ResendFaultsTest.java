@@ -1,6 +1,6 @@
 package org.apache.spark.shuffle.gristmill;
 
-import org.gristmill.core.Recovery;
+import org.gristmill.core.plan.Recovery;
 
 class ResendFaultsTest extends RedoFaults {
   ResendFaultsTest() {

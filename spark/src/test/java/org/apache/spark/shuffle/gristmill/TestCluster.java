@@ -22,7 +22,7 @@ import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.util.Utils$;
-import org.gristmill.core.Coordinator;
+import org.gristmill.core.driver.Coordinator;
 
 /** A local cluster whose executors are processes of their own, with our shuffle and nothing falling back. */
 final class TestCluster implements AutoCloseable {

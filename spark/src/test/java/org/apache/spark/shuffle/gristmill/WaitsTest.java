@@ -33,15 +33,20 @@ import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.rpc.RpcCallContext;
+import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.storage.BlockManagerId;
-import org.gristmill.core.Coordinator;
-import org.gristmill.core.Digest;
-import org.gristmill.core.Message;
-import org.gristmill.core.Plan;
-import org.gristmill.core.Segment;
-import org.gristmill.core.Settings;
+import org.gristmill.core.format.Digest;
+import org.gristmill.core.format.Message;
+import org.gristmill.core.format.Segment;
+import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Plan;
+import org.gristmill.core.plan.PlanUpdate;
+import org.gristmill.core.plan.Settings;
+import org.gristmill.core.read.FetchTimeout;
+import org.gristmill.core.read.PartitionSource;
+import org.gristmill.spark.node.ExecutorNode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
@@ -51,10 +56,10 @@ import scala.PartialFunction;
 import scala.Tuple2;
 import scala.runtime.BoxedUnit;
 
-/** Every wait of the plugin has an end, and what a thread of it throws reaches those who wait. */
+/** Every wait of the plugin has an end, and an exception of one of its threads reaches the threads that wait for it. */
 @Timeout(600)
 class WaitsTest {
-  private static final Coordinator.Executor HOME = new Coordinator.Executor("7", "localhost", 1);
+  private static final Executor HOME = new Executor("7", "localhost", 1);
 
   @SuppressWarnings("unchecked")
   private static <T, E extends Throwable> T sneak(Throwable e) throws E {
@@ -76,25 +81,25 @@ class WaitsTest {
   /** Where many read from one home a piece may take longer than the time-out, but not for ever. */
   @Test
   void aHomeThatAnswersOthersIsWaitedForLongerButNotForEver() {
-    Patience patience = new Patience(300);
+    FetchTimeout limit = new FetchTimeout(300);
     CompletableFuture<String> never = new CompletableFuture<>() {
       @Override
       public String get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
         try {
           return super.get(timeout, unit);
         } finally {
-          patience.heard("7"); // somebody else got something meanwhile
+          limit.heard("7"); // another task received a piece meanwhile
         }
       }
     };
     long start = System.nanoTime();
-    assertThrows(IOException.class, () -> patience.await(never, "7", "it"));
+    assertThrows(IOException.class, () -> limit.await(never, "7", "it"));
     assertTrue(System.nanoTime() - start >= 3_000_000_000L);
   }
 
   /** An error while a piece was taken over, or in Spark's own code, went to Spark's log, and the reader waited for ever. */
   @Test
-  void whateverIsThrownWhileFetchingReachesTheReader() {
+  void anyExceptionOfAFetchReachesTheReader() {
     for (Throwable thrown : List.of(new IllegalStateException("a mistake"), new OutOfMemoryError("no direct memory"))) {
       ManagedBuffer broken = Mockito.mock(ManagedBuffer.class, call -> sneak(thrown));
       List<PartitionSource> sources = List.of(remote(listener -> sneak(thrown), 60_000),
@@ -110,7 +115,7 @@ class WaitsTest {
   @Test
   void aTaskThatIsKilledWhileItWaitsEnds() {
     Thread.currentThread().interrupt();
-    assertThrows(IOException.class, () -> new Patience(60_000).await(new CompletableFuture<>(), "7", "it"));
+    assertThrows(IOException.class, () -> new FetchTimeout(60_000).await(new CompletableFuture<>(), "7", "it"));
     assertTrue(Thread.interrupted());
   }
 
@@ -120,14 +125,14 @@ class WaitsTest {
       fetch.accept(call.getArgument(4));
       return null;
     }).when(service).fetchBlocks(Mockito.any(), Mockito.anyInt(), Mockito.any(), Mockito.any(), Mockito.any(), Mockito.any());
-    return new PartitionSource.Remote(service, new Patience(timeoutMs), HOME, 1, 3);
+    return new RemoteSource(service, new FetchTimeout(timeoutMs), HOME, 1, 3);
   }
 
   // Messages that cannot be answered:
 
-  /** Whoever asked waited for its time-out, or for ever where the answer was to come later. */
+  /** The asking thread waited until its time-out, or for ever if the answer was asynchronous. */
   @Test
-  void whateverKeepsAMessageFromBeingAnsweredIsTheAnswer() {
+  void aMessageThatCannotBeAnsweredGetsTheReasonAsItsAnswer() {
     Error error = new NoClassDefFoundError("a/Missing");
     RuntimeException mistake = new IllegalStateException("a mistake");
     for (Rpc.Answerer answerer : List.<Rpc.Answerer>of(m -> sneak(error), m -> CompletableFuture.failedFuture(error))) {
@@ -149,7 +154,7 @@ class WaitsTest {
     return failure.getValue();
   }
 
-  /** Spark answers exceptions of whoever takes a parcel, not errors: the sender's pages were never free again. */
+  /** Spark reports exceptions of the receiver of a parcel to the sender, but not errors: the sender's pages were never free again. */
   @Test
   void anErrorWhileAParcelIsTakenInReachesItsSender() {
     GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(entry -> null), () -> sneak(new StackOverflowError("too deep")), null);
@@ -201,7 +206,7 @@ class WaitsTest {
   }
 
   private static ExecutorNode node(SparkEnv env, long timeoutMs, Map<String, String> settings) {
-    return ExecutorNode.started(env, new Settings(e -> settings.get(e.key())), timeoutMs);
+    return ExecutorNode.started(new ExecutorEndpoint(env), new Settings(e -> settings.get(e.key())), timeoutMs);
   }
 
   private static byte[] segment(int shuffle, int partition, long attempt) {
@@ -217,12 +222,18 @@ class WaitsTest {
     Arrays.fill(homes, here.executorId());
     BitSet again = new BitSet();
     Arrays.stream(refill).forEach(again::set);
-    return new Message.Planned(new Coordinator.Placed(new Plan(shuffle, epoch, homes),
-        List.of(new Coordinator.Executor(here.executorId(), here.host(), here.port())), again));
+    return new Message.Planned(new PlanUpdate(new Plan(shuffle, epoch, homes),
+        List.of(new Executor(here.executorId(), here.host(), here.port())), again));
   }
 
-  private static boolean flush(ExecutorNode node, int shuffle) {
-    return ((Message.Done) Rpc.ask(node.self(), new Message.Flush(shuffle), 60_000)).ok();
+  /** What the driver has of the executor's node. */
+  private static RpcEndpointRef endpoint() {
+    RpcEnv rpc = SparkEnv.get().rpcEnv();
+    return rpc.setupEndpointRef(rpc.address(), Rpc.EXECUTOR + SparkEnv.get().executorId());
+  }
+
+  private static boolean flush(int shuffle) {
+    return ((Message.Done) Rpc.ask(endpoint(), new Message.Flush(shuffle), 60_000)).ok();
   }
 
   private static long threads(String name) {
@@ -239,7 +250,7 @@ class WaitsTest {
       assertThrows(Throwable.class, () -> node(env, 60_000, Map.of()));
       assertTrue(assertThrows(Exception.class, () -> node(env, 100, Map.of())).getMessage().contains("spark.gristmill.timeoutMs"));
       try (ExecutorNode node = node(env, 60_000, Map.of())) {
-        assertTrue(flush(node, 1));
+        assertTrue(flush(1));
       }
       awaitThreads("gristmill-sender", before);
     });
@@ -272,7 +283,7 @@ class WaitsTest {
       try (ExecutorNode node = node(env, 60_000, Map.of())) {
         driver.answers(new NoClassDefFoundError("a/Missing"), new IllegalStateException("a mistake"), planned(env, 1, 1, 1));
         node.add(1, 0, 5, segment(1, 0, 5));
-        assertTrue(flush(node, 1));
+        assertTrue(flush(1));
         assertEquals(1, node.store().index(1, 0).entries().size());
       }
     });
@@ -285,7 +296,7 @@ class WaitsTest {
       try (ExecutorNode node = node(env, 60_000, Map.of())) {
         driver.answers(planned(env, 1, 1, 1)); // that has no partition 3
         node.add(1, 3, 5, segment(1, 3, 5));
-        assertTrue(assertThrows(Exception.class, () -> flush(node, 1)).getCause().getMessage().contains("gristmill-sender"));
+        assertTrue(assertThrows(Exception.class, () -> flush(1)).getCause().getMessage().contains("gristmill-sender"));
         assertTrue(assertThrows(IOException.class, () -> node.add(2, 0, 5, segment(2, 0, 5))).getMessage().contains("gristmill-sender"));
       }
     });
@@ -296,25 +307,25 @@ class WaitsTest {
   void aParcelThatItsHomeCannotTakeInFailsTheFlush() throws Exception {
     withDriver((env, driver) -> {
       try (ExecutorNode node = node(env, 60_000, Map.of("spark.gristmill.send.tries", "1"))) {
-        node.self().send(Message.encode(planned(env, 1, 1, 1)));
+        endpoint().send(Message.encode(planned(env, 1, 1, 1)));
         node.add(1, 0, 5, new byte[Segment.HEADER_BYTES]); // which is no segment
-        assertFalse(flush(node, 1));
+        assertFalse(flush(1));
       }
     });
   }
 
   @Test
-  void whatCannotBeSentAgainFailsTheFlush() throws Exception {
+  void copiesThatCannotBeSentAgainFailTheFlush() throws Exception {
     withDriver((env, driver) -> {
       try (ExecutorNode node = node(env, 60_000, Map.of("spark.gristmill.recovery", "resend", "spark.gristmill.store.bytes", "0"))) {
-        node.self().send(Message.encode(planned(env, 1, 1, 1)));
+        endpoint().send(Message.encode(planned(env, 1, 1, 1)));
         node.add(1, 0, 5, segment(1, 0, 5));
-        assertTrue(flush(node, 1));
-        node.self().send(Message.encode(planned(env, 1, 2, 1, 0)));
-        assertTrue(flush(node, 1));
-        Files.write(new StoreFiles(env.blockManager(), ".kept").file(0, 1).toPath(), new byte[0]);
-        node.self().send(Message.encode(planned(env, 1, 3, 1, 0)));
-        assertFalse(flush(node, 1));
+        assertTrue(flush(1));
+        endpoint().send(Message.encode(planned(env, 1, 2, 1, 0)));
+        assertTrue(flush(1));
+        Files.write(new StoreFiles(env.blockManager(), ".sent").file(0, 1).toPath(), new byte[0]);
+        endpoint().send(Message.encode(planned(env, 1, 3, 1, 0)));
+        assertFalse(flush(1));
       }
     });
   }
@@ -340,11 +351,11 @@ class WaitsTest {
   void messagesThatMakeNoSenseAreRefusedAndTheNextOneIsAnswered() throws Exception {
     withDriver((env, driver) -> {
       try (ExecutorNode node = node(env, 60_000, Map.of())) {
-        node.self().send(new byte[] {99});
-        node.self().send("no bytes at all");
-        assertThrows(Exception.class, () -> Rpc.ask(node.self(), (Object) new byte[] {99}, 60_000));
-        assertThrows(Exception.class, () -> Rpc.ask(node.self(), new Message.Wanted(1), 60_000));
-        assertTrue(flush(node, 1));
+        endpoint().send(new byte[] {99});
+        endpoint().send("no bytes at all");
+        assertThrows(Exception.class, () -> Rpc.ask(endpoint(), (Object) new byte[] {99}, 60_000));
+        assertThrows(Exception.class, () -> Rpc.ask(endpoint(), new Message.PlanRequest(1), 60_000));
+        assertTrue(flush(1));
       }
     });
   }
@@ -366,7 +377,7 @@ class WaitsTest {
   // All together:
 
   /**
-   * The host of an executor was suspended and did not come back. Its connections stayed open: whoever read partitions there waited for
+   * The host of an executor was suspended and did not come back. Its connections stayed open: tasks that read partitions there waited for
    * eight minutes and more, and then again.
    */
   @Test

@@ -1,0 +1,371 @@
+package org.gristmill.core.driver;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.gristmill.core.format.Digest;
+import org.gristmill.core.plan.Emission;
+import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Location;
+import org.gristmill.core.plan.Plan;
+import org.gristmill.core.plan.PlanUpdate;
+import org.gristmill.core.plan.Recovery;
+import org.gristmill.core.plan.Settings;
+
+/**
+ * The driver's side: which executors can be homes, and a {@link ShuffleLedger} for each shuffle. Thread safe. What it decides
+ * goes out through {@link MapOutputs} and {@link Announcer}.
+ */
+public final class Coordinator {
+  /**
+   * Location, sizes, and Spark's checksum of rows for a map status; {@code accepted} is false if the attempt must not become a
+   * winner, {@code complete} true if every map of the shuffle has committed.
+   */
+  public record CommitResult(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
+
+  /** What makes a shuffle, in the program that runs. */
+  public interface Dependency {
+    /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
+    boolean isDeterminate();
+
+    /** True if no job can run this shuffle any more. */
+    default boolean isCollected() {
+      return false;
+    }
+  }
+
+  /** A shuffle before it runs. {@code firstEpoch} is above all epochs of its plans so far. */
+  private record Registered(int maps, int partitions, Dependency dependency, int firstEpoch) {}
+
+  /** Tells the executors of plans, and the log of decisions. Calls must not block. */
+  public interface Announcer {
+    void publish(PlanUpdate update);
+
+    void log(String line);
+  }
+
+  private final MapOutputs outputs;
+  private final Announcer announcer;
+  private final double planShare;
+  private final Recovery recovery;
+  private final Map<String, Executor> executors = new LinkedHashMap<>();
+  private final Map<Integer, Registered> registered = new HashMap<>();
+  private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
+  private final Map<String, Executor> known = new HashMap<>();
+  private long shufflesWritten;
+  private ShuffleLedger.Balance lastWritten = new ShuffleLedger.Balance(0, 1, 1);
+  private long homesLost;
+  private long attemptsRefused;
+  private long incompleteReads;
+  private long outputsReplaced;
+
+  /** @param planShare share of a shuffle's maps that must have committed before its partitions are placed */
+  public Coordinator(MapOutputs outputs, Announcer announcer, double planShare, Recovery recovery) {
+    this.outputs = outputs;
+    this.announcer = announcer;
+    this.planShare = planShare;
+    this.recovery = recovery;
+  }
+
+  public synchronized void executorAdded(Executor executor) {
+    executors.put(executor.id(), executor);
+    known.put(executor.id(), executor);
+    for (ShuffleLedger s : shuffles.values()) {
+      for (String home : s.unfitHomes(executors.keySet())) {
+        loseHome(s, home, "executor " + home + " was lost or cannot store", Set.of());
+      }
+    }
+  }
+
+  public synchronized List<String> executors() {
+    return new ArrayList<>(executors.keySet());
+  }
+
+  /** The executor is gone: its partitions are tainted, and so is what had not left it. */
+  public synchronized void executorLost(String id) {
+    if (executors.remove(id) == null) {
+      return;
+    }
+    for (ShuffleLedger s : shuffles.values()) {
+      loseHome(s, id, "executor " + id + " was lost", s.loseSender(id));
+    }
+  }
+
+  /** The executor lives but can no longer hold partitions of this shuffle. */
+  public synchronized void homeLost(int shuffle, String id, String reason) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    if (s != null) {
+      loseHome(s, id, reason, Set.of());
+    }
+  }
+
+  public synchronized void shuffleAdded(int shuffle, int maps, int partitions, Dependency dependency) {
+    registered.values().removeIf(r -> r.dependency.isCollected());
+    registered.put(shuffle, new Registered(maps, partitions, dependency, 1));
+  }
+
+  /** Forgets the output of a shuffle. As long as the program holds the dependency the shuffle may be written again. */
+  public synchronized void shuffleRemoved(int shuffle) {
+    ShuffleLedger s = shuffles.remove(shuffle);
+    if (s != null && s.plan() != null) {
+      registered.computeIfPresent(shuffle,
+          (id, r) -> new Registered(r.maps, r.partitions, r.dependency, s.plan().epoch() + 1));
+    }
+  }
+
+  public synchronized Emission start(int shuffle, int mapIndex, long attempt, String executor) {
+    ShuffleLedger s = ledger(shuffle);
+    require(mapIndex >= 0 && mapIndex < s.maps, "map " + mapIndex, s);
+    return s.start(mapIndex, attempt, executor);
+  }
+
+  /** Checks a number of a message before memory is allocated for it. */
+  private static void require(boolean holds, String what, ShuffleLedger s) {
+    if (!holds) {
+      throw new IllegalArgumentException("a message names " + what + " of shuffle " + s.id + ", which has " + s.maps + " maps and "
+          + s.partitions + " partitions");
+    }
+  }
+
+  public synchronized CommitResult commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
+    ShuffleLedger s = ledger(shuffle);
+    require(sizes.length == s.partitions && Arrays.stream(sizes).allMatch(size -> size >= 0), sizes.length + " sizes", s);
+    if (!s.isWhole(attempt) || !proves(s, attempt, digest)) {
+      attemptsRefused++;
+      return new CommitResult(false, false, null, sizes, 0);
+    }
+    boolean planned = s.plan() != null;
+    StatusShaper.Status status = s.commit(attempt, records, millis, sizes, digest, executors(), planShare);
+    if (!planned && s.plan() != null) {
+      announce(s);
+    }
+    if (s.allCommitted() && s.commits() == s.maps) {
+      announcer.log("shuffle " + shuffle + " is written: " + s.describe());
+      shufflesWritten++;
+      lastWritten = s.balance();
+    }
+    return new CommitResult(true, s.allCommitted(), known.get(status.location()), status.sizes(), s.digest(attempt).rows());
+  }
+
+  /**
+   * Whether an attempt may win. It may if it has written what its map wrote before. If not:
+   * <ol>
+   * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too late, stands for it:
+   *     readers of either read what the first one wrote.
+   * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
+   *     more, for all.
+   * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
+   *     is revoked; where results may have been delivered, the job fails.
+   * </ol>
+   */
+  private boolean proves(ShuffleLedger s, long attempt, Digest digest) {
+    ShuffleLedger.Difference difference = s.difference(attempt, digest);
+    if (difference == null) {
+      return true;
+    }
+    if (difference.stands()) {
+      announcer.log(difference.sentence() + "; the earlier output is whole, and stays");
+      s.standFor(difference.first(), attempt);
+      return true;
+    }
+    outputsReplaced += difference.partial() ? 0 : 1;
+    announcer.log(difference.sentence() + "; all of the earlier output is replaced");
+    revoke(s, difference.first());
+    undo(s.readers().replaced(), difference.sentence());
+    return !difference.partial();
+  }
+
+  /** True if the attempt is one of the shuffle's. */
+  private boolean revoke(ShuffleLedger s, long attempt) {
+    Set<Long> revoked = s.revoke(attempt);
+    if (!revoked.isEmpty()) {
+      outputs.unregister(s.id, revoked);
+      s.statusesFrom(outputs.trackerEpoch());
+    }
+    return !revoked.isEmpty();
+  }
+
+  private void undo(List<ReaderTasks.Reader> readers, String sentence) {
+    Set<Integer> stages = new TreeSet<>();
+    for (ReaderTasks.Reader r : readers) {
+      boolean wroteMapOutput = false;
+      for (ShuffleLedger other : shuffles.values()) {
+        wroteMapOutput |= revoke(other, r.attempt());
+      }
+      if (!wroteMapOutput && r.ended() && !outputs.unregisterAnywhere(r.attempt())) {
+        stages.add(r.stage());
+      }
+    }
+    for (int stage : stages) {
+      outputs.fail(stage, sentence + ", and tasks of stage " + stage + " have ended that used the earlier output. Going on would lose and"
+          + " double records. The map's function depends on more than its input: random numbers, the time, or the order in which"
+          + " records or sums arrive. Change that, or checkpoint() the RDD or write the table before the shuffle, or run again with "
+          + Settings.RECOVERY.key() + "=replicate, with which the loss of one executor makes no map run again");
+    }
+  }
+
+  /** The plan; made now if there is none yet. Null if there are no executors, or the shuffle is gone. */
+  public synchronized PlanUpdate placed(int shuffle) {
+    Plan plan = has(shuffle) ? plan(shuffle) : null;
+    return plan == null ? null : placed(plan, new BitSet());
+  }
+
+  private Plan plan(int shuffle) {
+    ShuffleLedger s = ledger(shuffle);
+    if (s.plan() == null && s.decide(executors()) != null) {
+      announce(s);
+    }
+    return s.plan();
+  }
+
+  /**
+   * A task attempt begins to read.
+   *
+   * @param statusesFrom the epoch of the map statuses that it has, by Spark's map output tracker
+   * @return null if its map statuses may name outputs that have been replaced since
+   */
+  public synchronized Location locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
+    ShuffleLedger s = ledger(shuffle);
+    require(start >= 0 && start <= end && end <= s.partitions, "partitions " + start + " to " + end, s);
+    if (!s.replaced().isEmpty() && outputs.unregister(shuffle, s.replaced())) { // a map status of one came late
+      s.statusesFrom(outputs.trackerEpoch());
+    }
+    return statusesFrom >= s.statusesFrom() && s.readers().begins(attempt, stage) ? locate(shuffle, start, end) : null;
+  }
+
+  /** A task attempt has read its input. False if a part of that was replaced meanwhile, so that the task must fail. */
+  public synchronized boolean readingEnds(int shuffle, long attempt) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    return s == null || s.readers().ends(attempt);
+  }
+
+  /** A task has succeeded, as Spark sees it. */
+  public synchronized void taskSucceeded(long attempt) {
+    shuffles.values().forEach(s -> s.taskSucceeded(attempt));
+  }
+
+  /** The results of a stage that writes no map output have been delivered. */
+  public synchronized void stageDelivered(int stage) {
+    shuffles.values().forEach(s -> s.readers().delivered(stage));
+  }
+
+  private Location locate(int shuffle, int start, int end) {
+    Plan plan = plan(shuffle);
+    if (plan == null) {
+      throw new IllegalStateException("shuffle " + shuffle + " has no executor to live on");
+    }
+    List<Executor> homes = new ArrayList<>();
+    for (int p = start; p < end; p++) {
+      homes.add(known.get(plan.homes()[p]));
+    }
+    return new Location(plan.epoch(), homes, ledger(shuffle).lineage());
+  }
+
+  /**
+   * A reader found winners of a partition incomplete after a flush.
+   *
+   * @param home the home it read from if that could not be reached, else null
+   * @return true if homes have changed and nothing is lost, so that looking again (after a flush) may find them complete
+   */
+  public synchronized boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
+    ShuffleLedger s = ledger(shuffle);
+    require(partition >= 0 && partition < s.partitions, "partition " + partition, s);
+    incompleteReads++;
+    boolean moved = home != null && s.plan() != null
+        && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
+    if (moved && s.whole(partition, winners.values())) {
+      return true;
+    }
+    s.missing(partition, winners.values());
+    announcer.log("shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
+        + " will be made again");
+    outputs.unregister(shuffle, Set.copyOf(winners.values()));
+    return false;
+  }
+
+  /** Begins a flush: the commits it covers, and per executor the attempts that it will have delivered. */
+  public synchronized Map<String, List<Long>> flushBegins(int shuffle) {
+    Map<String, List<Long>> attempts = new LinkedHashMap<>();
+    for (String executor : executors.keySet()) {
+      attempts.put(executor, ledger(shuffle).unflushed(executor));
+    }
+    return attempts;
+  }
+
+  /** Changes whenever something new may have to be delivered: with every commit, and with every plan. */
+  public synchronized long version(int shuffle) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    return s == null ? 0 : s.commits() + ((long) (s.plan() == null ? 0 : s.plan().epoch()) << 32);
+  }
+
+  public synchronized void flushed(int shuffle, List<Long> attempts) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    if (s != null) {
+      s.flushed(attempts);
+    }
+  }
+
+  /**
+   * Of all shuffles so far: those written, homes lost, attempts that were not to win, reads that found a winner incomplete, and
+   * map outputs replaced because their map, run again, wrote something else.
+   * Of the last one written, per mille: how far the predicted sizes were off, summed over partitions, of all bytes (1000 if none
+   * were predicted); and the fullest home's load over the mean, as placed and as round robin would have.
+   */
+  public record Counters(long shufflesWritten, long homesLost, long attemptsRefused, long incompleteReads,
+      long outputsReplaced, long predictionErrorPerMille, long fullestHomePerMille, long roundRobinPerMille) {}
+
+  public synchronized Counters counters() {
+    return new Counters(shufflesWritten, homesLost, attemptsRefused, incompleteReads, outputsReplaced,
+        Math.round(1000 * lastWritten.error()), Math.round(1000 * lastWritten.placed()), Math.round(1000 * lastWritten.roundRobin()));
+  }
+
+  public synchronized boolean has(int shuffle) {
+    return shuffles.containsKey(shuffle) || registered.containsKey(shuffle);
+  }
+
+  /** Also gives up {@code unsent}, attempts whose segments had not all left. True if the executor kept something. */
+  private boolean loseHome(ShuffleLedger s, String home, String reason, Set<Long> unsent) {
+    ShuffleLedger.Loss loss = executors.isEmpty() ? null : s.loseHome(home, executors());
+    Set<Long> attempts = new HashSet<>(unsent);
+    if (loss != null) {
+      homesLost++;
+      attempts.addAll(loss.attempts());
+      announcer.log("shuffle " + s.id + ": " + reason + "; " + attempts.size() + " map attempts have lost output, "
+          + loss.refill().cardinality() + " partitions are sent again: " + s.describe());
+      announcer.publish(placed(s.plan(), loss.refill()));
+    }
+    if (!attempts.isEmpty()) {
+      outputs.unregister(s.id, attempts);
+    }
+    return loss != null;
+  }
+
+  private void announce(ShuffleLedger s) {
+    announcer.log("shuffle " + s.id + ": " + s.describe());
+    announcer.publish(placed(s.plan(), new BitSet()));
+  }
+
+  private PlanUpdate placed(Plan plan, BitSet refill) {
+    return new PlanUpdate(plan, Stream.concat(Arrays.stream(plan.homes()), Arrays.stream(plan.replicas())).distinct()
+        .filter(id -> !id.isEmpty()).map(known::get).toList(), refill);
+  }
+
+  private ShuffleLedger ledger(int shuffle) {
+    return shuffles.computeIfAbsent(shuffle, id -> {
+      Registered r = registered.get(id);
+      if (r == null) {
+        throw new IllegalStateException("shuffle " + id + " is not registered, or was removed");
+      }
+      return new ShuffleLedger(id, r.maps, r.partitions, r.dependency, recovery, r.firstEpoch);
+    });
+  }
+}

@@ -1,0 +1,18 @@
+package org.gristmill.core.driver;
+
+import java.util.Set;
+
+/** Spark's table of map outputs, as far as the coordinator changes it. Calls must not block. */
+public interface MapOutputs {
+  /** Unregisters the map outputs of these attempts. True if any of them was registered. */
+  boolean unregister(int shuffle, Set<Long> attempts);
+
+  /** Unregisters the map output of an attempt in any shuffle, also in one that the plugin does not handle. */
+  boolean unregisterAnywhere(long attempt);
+
+  /** The epoch of Spark's map output tracker. It increases when map outputs are unregistered. */
+  long trackerEpoch();
+
+  /** Cancels the jobs that need this stage. */
+  void fail(int stage, String reason);
+}

@@ -1,0 +1,70 @@
+package org.gristmill.core.driver;
+
+import java.util.BitSet;
+import java.util.Map;
+import java.util.TreeMap;
+import org.gristmill.core.plan.Lineage;
+import org.gristmill.core.plan.Plan;
+
+/**
+ * Local fetch without a patch. Spark prefers to run a reduce task where the map statuses say that at least a fifth of its
+ * input lies. A map status has one location, but a partition's data of all maps is at its home; so each status is given one
+ * home as location, and reports there, for the partitions of that home, also what earlier statuses left unreported.
+ *
+ * <ol>
+ * <li>Every map adds its sizes to the debt of each partition.
+ * <li>The status goes to the home whose partitions have the largest debt, and pays it: the size reported for these is their
+ *     whole debt. Other non-empty partitions report 1 byte, empty ones 0: readers expect segments where something is reported.
+ * <li>The last map pays all debts, so that the totals, which adaptive execution reads, are right; also those of partitions for which
+ *     it has nothing itself, and readers are told of these ({@link Lineage}).
+ * </ol>
+ *
+ * At 1000 maps or partitions and above Spark does not look at locations, and statuses are left as they are.
+ */
+final class StatusShaper {
+  private static final int LOCALITY_MAX = 1000;
+
+  /** Location (an executor) and sizes for a map status, and the partitions that have a size there but nothing of this map. */
+  record Status(String location, long[] sizes, BitSet empty) {}
+
+  private final boolean useful;
+  private final long[] debt;
+
+  StatusShaper(int maps, int partitions) {
+    useful = maps < LOCALITY_MAX && partitions < LOCALITY_MAX;
+    debt = new long[partitions];
+  }
+
+  /**
+   * @param first false for a further attempt of a map that has reported before: it neither adds nor pays
+   * @param payAll true if no map will report after this one, or if there is nothing to choose: one executor has everything
+   */
+  Status shape(long[] sizes, String ranOn, Plan plan, boolean first, boolean payAll) {
+    if (!useful || !first) {
+      return new Status(ranOn, sizes, new BitSet());
+    }
+    for (int p = 0; p < debt.length; p++) {
+      debt[p] += sizes[p];
+    }
+    BitSet payable = new BitSet();
+    for (int p = 0; p < debt.length; p++) {
+      payable.set(p, payAll ? debt[p] > 0 : sizes[p] > 0);
+    }
+    String location = plan == null || payable.isEmpty() ? ranOn : mostIndebted(plan, payable);
+    long[] reported = new long[sizes.length];
+    BitSet empty = new BitSet();
+    payable.stream().forEach(p -> {
+      boolean pays = payAll || plan != null && plan.homes()[p].equals(location);
+      reported[p] = pays ? debt[p] : 1;
+      debt[p] -= reported[p];
+      empty.set(p, sizes[p] == 0);
+    });
+    return new Status(location, reported, empty);
+  }
+
+  private String mostIndebted(Plan plan, BitSet payable) {
+    Map<String, Long> debts = new TreeMap<>();
+    payable.stream().forEach(p -> debts.merge(plan.homes()[p], debt[p], Long::sum));
+    return debts.entrySet().stream().max(Map.Entry.comparingByValue()).orElseThrow().getKey();
+  }
+}

@@ -1,0 +1,98 @@
+package org.gristmill.core.home;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.gristmill.core.format.PartitionIndex;
+import org.gristmill.core.format.Segment;
+
+/**
+ * The data manager at a home: takes parcels as they arrive and answers for partitions. Partition p lies on disk p mod the
+ * number of disks; each disk is a {@link DiskStore} of its own.
+ */
+public final class PageStore implements AutoCloseable {
+  /** Chooses the file for a shuffle on a disk; may create folders. */
+  public interface FileChooser {
+    File file(int disk, int shuffle) throws IOException;
+  }
+
+  /** Told once when a shuffle can no longer be stored on a disk (full, folder gone, thread ended, no answer). */
+  public interface FailureListener {
+    void storeFailed(int shuffle, IOException cause);
+  }
+
+  private final DiskStore[] lanes;
+
+  /**
+   * @param appendBytes about as much is written at a time
+   * @param heldBytesMax memory for segments that are not written, all disks together
+   * @param timeoutMs a disk fails if it writes nothing for this long while a thread waits for it
+   */
+  public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
+    lanes = new DiskStore[disks];
+    for (int d = 0; d < disks; d++) {
+      int disk = d;
+      lanes[d] = new DiskStore(String.valueOf(d), shuffle -> files.file(disk, shuffle), listener::storeFailed, appendBytes,
+          heldBytesMax / disks, timeoutMs);
+    }
+  }
+
+  /** Takes the segments of a parcel, all of one shuffle, and keeps their arrays. Blocks while the disks are too slow. */
+  public void receive(List<byte[]> segments) throws IOException, InterruptedException {
+    List<List<byte[]>> ofDisk = new ArrayList<>();
+    List<List<Segment.Header>> headers = new ArrayList<>();
+    for (int d = 0; d < lanes.length; d++) {
+      ofDisk.add(new ArrayList<>());
+      headers.add(new ArrayList<>());
+    }
+    for (byte[] segment : segments) {
+      Segment.Header header = Segment.header(segment, 0, segment.length);
+      int disk = header.partition() % lanes.length;
+      ofDisk.get(disk).add(segment);
+      headers.get(disk).add(header);
+    }
+    for (int d = 0; d < lanes.length; d++) {
+      if (!headers.get(d).isEmpty()) {
+        lanes[d].receive(ofDisk.get(d), headers.get(d));
+      }
+    }
+  }
+
+  /** The segments received for a partition; an exception if the shuffle cannot be stored here. */
+  public PartitionIndex index(int shuffle, int partition) throws IOException {
+    return lane(partition).index(shuffle, partition);
+  }
+
+  /** {@code length} bytes that the partition's index names, from memory or from the file. */
+  public byte[] read(int shuffle, int partition, long offset, int length) throws IOException {
+    return lane(partition).read(shuffle, offset, length);
+  }
+
+  /** The file, if these bytes are in it; null while some are in memory. */
+  public File file(int shuffle, int partition, long offset, int length) throws IOException {
+    return lane(partition).file(shuffle, offset, length);
+  }
+
+  /** The length of the largest segment on the partition's disk: a reader need not ask for more bytes at a time. */
+  public int largestSegment(int shuffle, int partition) throws IOException {
+    return lane(partition).largestSegment(shuffle);
+  }
+
+  public void remove(int shuffle) throws IOException {
+    for (DiskStore lane : lanes) {
+      lane.remove(shuffle);
+    }
+  }
+
+  @Override
+  public void close() {
+    for (DiskStore lane : lanes) {
+      lane.close();
+    }
+  }
+
+  private DiskStore lane(int partition) {
+    return lanes[partition % lanes.length];
+  }
+}

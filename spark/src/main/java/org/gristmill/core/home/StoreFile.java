@@ -1,0 +1,80 @@
+package org.gristmill.core.home;
+
+import java.io.Closeable;
+import java.io.EOFException;
+import java.io.File;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
+
+/** The file of one shuffle on one disk of a home. One thread writes; any thread reads; no other user of the machine does. */
+final class StoreFile implements Closeable {
+  private final File file;
+  private final FileChannel channel;
+
+  StoreFile(File file) throws IOException {
+    this.file = file;
+    channel = FileChannel.open(file.toPath(), Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), ownerOnly(file.toPath()));
+  }
+
+  private static FileAttribute<?>[] ownerOnly(Path path) {
+    return path.getFileSystem().supportedFileAttributeViews().contains("posix")
+        ? new FileAttribute<?>[] {PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))}
+        : new FileAttribute<?>[0];
+  }
+
+  /** @param piece a buffer outside of the heap, from which the kernel takes bytes without another copy */
+  void write(StoreLog.Batch batch, ByteBuffer piece) throws IOException {
+    channel.position(batch.position());
+    piece.clear();
+    for (PartitionTail tail : batch.tails()) {
+      for (byte[] segment : tail.segments()) {
+        for (int at = 0; at < segment.length;) {
+          int count = Math.min(segment.length - at, piece.remaining());
+          piece.put(segment, at, count);
+          at += count;
+          if (!piece.hasRemaining()) {
+            write(piece);
+          }
+        }
+      }
+    }
+    write(piece);
+  }
+
+  private void write(ByteBuffer piece) throws IOException {
+    piece.flip();
+    while (piece.hasRemaining()) {
+      channel.write(piece);
+    }
+    piece.clear();
+  }
+
+  /** Not through the channel: that would close for everybody if a thread that reads is interrupted, as killed tasks are. */
+  void read(long offset, byte[] into, int at, int length) throws IOException {
+    try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
+      in.seek(offset);
+      in.readFully(into, at, length);
+    } catch (EOFException e) {
+      throw new EOFException(file + " ends before byte " + (offset + length));
+    }
+  }
+
+  File file() {
+    return file;
+  }
+
+  /** Closes and deletes. */
+  @Override
+  public void close() throws IOException {
+    channel.close();
+    Files.deleteIfExists(file.toPath());
+  }
+}

@@ -1,0 +1,30 @@
+package org.gristmill.core.plan;
+
+import java.util.BitSet;
+
+/**
+ * What a map attempt must write: all partitions, or only those that an earlier attempt of the same map has lost; the others
+ * it inherits from {@code base}, or no attempt has them.
+ */
+public record Emission(boolean all, BitSet partitions, long base) {
+  /** Instead of an attempt, where there is none. */
+  public static final long NOBODY = -1;
+
+  public static final Emission ALL = new Emission(true, new BitSet(), NOBODY);
+
+  /** Of all partitions those that have something of an attempt which had nothing for {@code empty}. */
+  public static Emission without(BitSet empty, int partitions) {
+    BitSet written = (BitSet) empty.clone();
+    written.flip(0, partitions);
+    return new Emission(false, written, NOBODY);
+  }
+
+  public boolean includes(int partition) {
+    return all || partitions.get(partition);
+  }
+
+  /** True if there is nothing to write, so the map need not even run over its input. */
+  public boolean nothing() {
+    return !all && partitions.isEmpty();
+  }
+}

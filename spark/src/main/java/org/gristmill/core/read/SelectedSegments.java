@@ -1,0 +1,151 @@
+package org.gristmill.core.read;
+
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.gristmill.core.format.PartitionIndex;
+import org.gristmill.core.format.Segment;
+
+/**
+ * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
+ * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used.
+ *
+ * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes as a sort shuffle
+ * reads it where all is local. Spark promises no order, but programs that take the first or the last of a few records expect one.
+ */
+public final class SelectedSegments {
+  private static final Comparator<PartitionIndex.Entry> AS_WRITTEN =
+      Comparator.comparingInt(PartitionIndex.Entry::mapIndex).thenComparingInt(PartitionIndex.Entry::sequence);
+
+  /** Neighbouring segments that are read together, and then used in this order. */
+  private record Range(long offset, int bytes, List<PartitionIndex.Entry> segments) {
+    Range {
+      segments.sort(AS_WRITTEN);
+    }
+  }
+
+  private record Fetch(Range range, CompletableFuture<byte[]> bytes) {}
+
+  private final PartitionSource source;
+  private final FetchMetrics metrics;
+  private final Iterator<Range> ranges;
+  private final ArrayDeque<Fetch> underWay = new ArrayDeque<>();
+  private final long aheadBytes;
+  private long underWayBytes;
+  private Iterator<PartitionIndex.Entry> inRange = List.<PartitionIndex.Entry>of().iterator();
+  private long rangeOffset;
+  private byte[] bytes;
+  private int bodyAt;
+  private PartitionIndex.Entry segment;
+
+  public SelectedSegments(PartitionSource source, List<PartitionIndex.Entry> segments, int readBytes, long aheadBytes,
+      FetchMetrics metrics) {
+    this.source = source;
+    this.metrics = metrics;
+    this.aheadBytes = source.local() ? 1 : aheadBytes;
+    ranges = ranges(segments, readBytes).iterator();
+  }
+
+  /** Asks another executor for the first pieces, so that they are under way before they are wanted. */
+  public void start() {
+    if (!source.local()) {
+      ask();
+    }
+  }
+
+  private void ask() {
+    while (underWayBytes < aheadBytes && ranges.hasNext()) {
+      Range range = ranges.next();
+      underWayBytes += range.bytes;
+      underWay.add(new Fetch(range, source.read(range.offset, range.bytes)));
+    }
+  }
+
+  /** Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is not. */
+  public boolean next() throws IOException {
+    while (!inRange.hasNext()) {
+      ask();
+      if (underWay.isEmpty()) {
+        return false;
+      }
+      Fetch first = underWay.remove();
+      underWayBytes -= first.range.bytes;
+      arrive(first);
+    }
+    segment = inRange.next();
+    int at = (int) (segment.offset() - rangeOffset);
+    if (!Segment.intact(bytes, at, segment.bytes())) {
+      throw new CorruptSegmentException(segment.mapIndex());
+    }
+    bodyAt = at + Segment.HEADER_BYTES;
+    return true;
+  }
+
+  /** The bytes that hold the present segment's body, at {@link #bodyAt} for {@link #bodyBytes}. */
+  public byte[] bytes() {
+    return bytes;
+  }
+
+  public int bodyAt() {
+    return bodyAt;
+  }
+
+  public int bodyBytes() {
+    return segment.bytes() - Segment.HEADER_BYTES;
+  }
+
+  private void arrive(Fetch fetch) throws IOException {
+    long start = System.nanoTime();
+    bytes = source.await(fetch.bytes);
+    if (bytes.length != fetch.range.bytes) {
+      throw new IOException("asked for " + fetch.range.bytes + " bytes of a partition, got " + bytes.length);
+    }
+    if (source.local()) {
+      metrics.fetchedHere(bytes.length);
+    } else {
+      metrics.waited((System.nanoTime() - start) / 1_000_000);
+      metrics.fetchedElsewhere(bytes.length);
+    }
+    rangeOffset = fetch.range.offset;
+    inRange = fetch.range.segments.iterator();
+  }
+
+  private static List<Range> ranges(List<PartitionIndex.Entry> segments, int readBytes) {
+    List<Range> ranges = new ArrayList<>();
+    List<PartitionIndex.Entry> together = new ArrayList<>();
+    long start = 0;
+    long end = 0;
+    for (PartitionIndex.Entry e : segments) {
+      if (!together.isEmpty() && (e.offset() != end || e.offset() + e.bytes() - start > readBytes)) {
+        ranges.add(new Range(start, (int) (end - start), together));
+        together = new ArrayList<>();
+      }
+      start = together.isEmpty() ? e.offset() : start;
+      end = e.offset() + e.bytes();
+      together.add(e);
+    }
+    if (!together.isEmpty()) {
+      ranges.add(new Range(start, (int) (end - start), together));
+    }
+    return ranges;
+  }
+
+  /** A segment whose bytes are not those that were written. */
+  public static final class CorruptSegmentException extends IOException {
+    private static final long serialVersionUID = 1L;
+    private final int mapIndex;
+
+    CorruptSegmentException(int mapIndex) {
+      super("a segment of map " + mapIndex + " does not have its checksum");
+      this.mapIndex = mapIndex;
+    }
+
+    public int mapIndex() {
+      return mapIndex;
+    }
+  }
+}

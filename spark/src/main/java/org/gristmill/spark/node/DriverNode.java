@@ -1,0 +1,163 @@
+package org.gristmill.spark.node;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import org.gristmill.core.driver.Coordinator;
+import org.gristmill.core.driver.MapOutputs;
+import org.gristmill.core.format.Message;
+import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Location;
+import org.gristmill.core.plan.PlanUpdate;
+import org.gristmill.core.plan.Recovery;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The driver's part in the shuffle: hands the executors' messages to the {@link Coordinator}, tells executors its plans, and has them
+ * flush. Messages are handled one at a time.
+ */
+public final class DriverNode implements Coordinator.Announcer {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
+
+  /** The line to one executor. */
+  public interface ExecutorLine {
+    void send(Message message);
+
+    /** The answer, or the reason why there is none, by the time-out at the latest. Throws nothing. */
+    CompletionStage<Message> ask(Message message, long timeoutMs);
+  }
+
+  /** A flush of one shuffle that began when the coordinator was at {@code version}. */
+  private record Flushing(long version, CompletableFuture<Boolean> done) {}
+
+  private final long timeoutMs;
+  private final Coordinator coordinator;
+  private final Map<String, ExecutorLine> executors = new ConcurrentHashMap<>();
+  private final Map<Integer, Flushing> flushes = new ConcurrentHashMap<>();
+  private final NodeMetrics metrics = new NodeMetrics().with("shufflesWritten", () -> counters().shufflesWritten())
+      .with("predictionErrorPerMille", () -> counters().predictionErrorPerMille())
+      .with("fullestHomePerMille", () -> counters().fullestHomePerMille())
+      .with("roundRobinPerMille", () -> counters().roundRobinPerMille()).with("homesLost", () -> counters().homesLost())
+      .with("attemptsRefused", () -> counters().attemptsRefused())
+      .with("incompleteReads", () -> counters().incompleteReads()).with("outputsReplaced", () -> counters().outputsReplaced());
+  private volatile boolean ending;
+
+  public DriverNode(MapOutputs outputs, double planShare, Recovery recovery, long timeoutMs) {
+    this.timeoutMs = timeoutMs;
+    coordinator = new Coordinator(outputs, this, planShare, recovery);
+  }
+
+  public Coordinator coordinator() {
+    return coordinator;
+  }
+
+  public NodeMetrics metrics() {
+    return metrics;
+  }
+
+  private Coordinator.Counters counters() {
+    return coordinator.counters();
+  }
+
+  public void executorAdded(Executor executor, ExecutorLine line) {
+    executors.put(executor.id(), line);
+    coordinator.executorAdded(executor);
+    LOG.info("Executor {} can be a home of partitions", executor.id());
+  }
+
+  public void executorLost(String executor) {
+    executors.remove(executor);
+    if (!ending) {
+      coordinator.executorLost(executor);
+    }
+  }
+
+  /** From now on executors leave because the application ends. */
+  public void applicationEnds() {
+    ending = true;
+    LOG.info("Driver: {}", metrics);
+  }
+
+  public void shuffleRemoved(int shuffle) {
+    flushes.remove(shuffle);
+    coordinator.shuffleRemoved(shuffle);
+  }
+
+  /** The answer to a message of an executor, now or later. */
+  public CompletableFuture<? extends Message> answer(Message message) {
+    if (message instanceof Message.Start m) {
+      return done(new Message.Begin(coordinator.start(m.shuffle(), m.mapIndex(), m.attempt(), m.executor())));
+    } else if (message instanceof Message.Commit m) {
+      Coordinator.CommitResult c = coordinator.commit(m.shuffle(), m.attempt(), m.records(), m.millis(), m.sizes(),
+          m.digest());
+      Executor at = c.accepted() ? c.location() : new Executor("", "", 0);
+      if (c.complete()) {
+        flush(m.shuffle()); // the map stage ends now: what still waits may leave before a reader asks for it
+      }
+      return done(new Message.Committed(c.accepted(), at.id(), at.host(), at.port(), c.sizes(), c.rows()));
+    } else if (message instanceof Message.PlanRequest m) {
+      PlanUpdate placed = coordinator.placed(m.shuffle());
+      return done(placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
+    } else if (message instanceof Message.Locate m) {
+      Location location =
+          coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
+      return done(location == null ? new Message.Done(false) : new Message.Located(location));
+    } else if (message instanceof Message.ReadingEnds m) {
+      return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));
+    } else if (message instanceof Message.Flush m) {
+      return flush(m.shuffle()).thenApply(Message.Done::new);
+    } else if (message instanceof Message.Missing m) {
+      return done(new Message.Done(coordinator.missing(m.shuffle(), m.partition(), m.winners(),
+          m.home().isEmpty() ? null : m.home(), m.reason())));
+    } else if (message instanceof Message.StoreFailed m) {
+      coordinator.homeLost(m.shuffle(), m.executor(), m.reason());
+      return done(new Message.Done(true));
+    }
+    throw new IllegalArgumentException("the driver does not understand " + message);
+  }
+
+  private static CompletableFuture<Message> done(Message message) {
+    return CompletableFuture.completedFuture(message);
+  }
+
+  /** Has every executor send what it holds of the shuffle; joins a flush that covers all commits and plans so far. */
+  private CompletableFuture<Boolean> flush(int shuffle) {
+    long version = coordinator.version(shuffle);
+    Flushing running = flushes.get(shuffle);
+    if (running != null && running.version == version && !running.done.isDone()) {
+      return running.done;
+    }
+    Map<String, List<Long>> covered = coordinator.flushBegins(shuffle);
+    List<CompletableFuture<Boolean>> answers = new ArrayList<>();
+    covered.forEach((executor, attempts) -> {
+      ExecutorLine line = executors.get(executor);
+      if (line != null) {
+        answers.add(line.ask(new Message.Flush(shuffle), timeoutMs).toCompletableFuture().handle((answer, error) -> {
+          boolean ok = error == null && ((Message.Done) answer).ok();
+          if (ok) {
+            coordinator.flushed(shuffle, attempts);
+          }
+          return ok;
+        }));
+      }
+    });
+    CompletableFuture<Boolean> done = CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0]))
+        .thenApply(ignored -> answers.stream().allMatch(CompletableFuture::join));
+    flushes.put(shuffle, new Flushing(version, done));
+    return done;
+  }
+
+  @Override
+  public void publish(PlanUpdate update) {
+    executors.values().forEach(line -> line.send(new Message.Planned(update)));
+  }
+
+  @Override
+  public void log(String line) {
+    LOG.info("{}", line);
+  }
+}

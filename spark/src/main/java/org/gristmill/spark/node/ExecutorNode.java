@@ -1,0 +1,343 @@
+package org.gristmill.spark.node;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
+import org.gristmill.core.format.Digest;
+import org.gristmill.core.format.Message;
+import org.gristmill.core.format.PartitionIndex;
+import org.gristmill.core.home.PageStore;
+import org.gristmill.core.lifecycle.RemovedShuffles;
+import org.gristmill.core.plan.Emission;
+import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Location;
+import org.gristmill.core.plan.PlanUpdate;
+import org.gristmill.core.plan.Settings;
+import org.gristmill.core.read.FetchTimeout;
+import org.gristmill.core.send.Outbox;
+import org.gristmill.core.send.PagePool;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One executor's part in the shuffle, shared by all its tasks: the page pool and outbox for what its maps write, the store for
+ * the partitions that live here, and the line to the driver.
+ */
+public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
+  /** Everything is logged under the package that users know. */
+  public static final String LOG_NAME = "org.apache.spark.shuffle.gristmill.GristmillShuffleManager";
+
+  private static final Logger LOG = LoggerFactory.getLogger(LOG_NAME);
+  private static final int GRAIN_BYTES = 4 << 20;
+  private static final int PIECE_BYTES = 1 << 18;
+
+  private final SparkExecutor spark;
+  private final long timeoutMs;
+  private final FetchTimeout fetchTimeout;
+  private final String executorId;
+  private final PagePool pool;
+  private final Outbox outbox;
+  private final PageStore store;
+  private final PageStore sent; // copies of all sent segments, if recovery is resend; else null
+  private final NodeMetrics metrics;
+  private final LongAdder localBytes = new LongAdder();
+  private final LongAdder remoteBytes = new LongAdder();
+  private final LongAdder loserBytes = new LongAdder();
+  private final Map<String, Executor> homes = new ConcurrentHashMap<>();
+  private final AtomicLong parcels = new AtomicLong();
+  private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
+  private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
+  private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
+  private final RemovedShuffles removed = new RemovedShuffles();
+  private final ScheduledExecutorService later =
+      Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
+
+  /** Registers with the driver. If that fails, everything that was started is stopped again. */
+  public static ExecutorNode started(SparkExecutor spark, Settings settings, long timeoutMs) {
+    ExecutorNode node = new ExecutorNode(spark, settings, timeoutMs);
+    try {
+      spark.register(node, timeoutMs);
+      return node;
+    } catch (Throwable e) {
+      node.close();
+      throw e;
+    }
+  }
+
+  private ExecutorNode(SparkExecutor spark, Settings settings, long timeoutMs) {
+    this.spark = spark;
+    this.timeoutMs = timeoutMs;
+    fetchTimeout = new FetchTimeout(timeoutMs);
+    executorId = spark.executor().id();
+    long budget = settings.number(Settings.POOL_BYTES);
+    if (budget == 0) {
+      budget = spark.sharedMemoryBytes() / 4;
+    }
+    Outbox.Limits limits = new Outbox.Limits(settings.size(Settings.PAGE_BYTES), settings.size(Settings.PARCEL_BYTES),
+        settings.number(Settings.WINDOW_BYTES), settings.share(Settings.THRESHOLD), settings.size(Settings.SEND_TRIES),
+        settings.number(Settings.SEND_RETRY), timeoutMs, settings.word(Settings.RECOVERY).equals("replicate") ? 2 : 1);
+    pool = new PagePool(budget, GRAIN_BYTES, settings.number(Settings.POOL_PATIENCE), spark.poolMemory());
+    store = store(settings, ".store", this::storeFailed);
+    sent = settings.word(Settings.RECOVERY).equals("resend") ? store(settings, ".sent", (shuffle, cause) -> LOG.warn(
+        "Copies of sent segments of shuffle {} can no longer be stored here; if a home is lost, maps will run again", shuffle, cause))
+        : null;
+    outbox = new Outbox(pool, this, this::planWanted, limits);
+    metrics = new NodeMetrics().with("sentParcels", () -> outbox.counters().parcels())
+        .with("sentBytes", () -> outbox.counters().sentBytes()).with("sentEarlyBytes", () -> outbox.counters().earlyBytes())
+        .with("failedParcels", () -> outbox.counters().failedParcels())
+        .with("droppedSegments", () -> outbox.counters().droppedSegments())
+        .with("poolBytes", pool::usedBytes).with("poolWaitMs", () -> pool.waitNanos() / 1_000_000)
+        .with("poolOverdrafts", pool::overdrafts).with("localReadBytes", localBytes::sum)
+        .with("remoteReadBytes", remoteBytes::sum).with("loserBytes", loserBytes::sum);
+    spark.report(metrics);
+    LOG.info("Executor {} has a page pool of {} bytes", executorId, budget);
+  }
+
+  public String executorId() {
+    return executorId;
+  }
+
+  private PageStore store(Settings settings, String suffix, PageStore.FailureListener listener) {
+    return new PageStore(spark.disks(), spark.files(suffix), listener, settings.size(Settings.APPEND_BYTES),
+        settings.number(Settings.STORE_BYTES), timeoutMs);
+  }
+
+  public PageStore store() {
+    return store;
+  }
+
+  public FetchTimeout fetchTimeout() {
+    return fetchTimeout;
+  }
+
+  PagePool pool() {
+    return pool;
+  }
+
+  public Emission start(int shuffle, int mapIndex, long attempt) {
+    removed.seen(attempt);
+    return ((Message.Begin) call(new Message.Start(shuffle, mapIndex, attempt, executorId))).emission();
+  }
+
+  public Message.Committed commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
+    return (Message.Committed) call(new Message.Commit(shuffle, attempt, records, millis, sizes, digest));
+  }
+
+  /** Null if the map statuses that the reader has may be of outputs that were replaced. */
+  public Location locate(Message.Locate locate) {
+    if (!(call(locate) instanceof Message.Located located)) {
+      return null;
+    }
+    located.location().homes().forEach(home -> homes.put(home.id(), home));
+    return located.location();
+  }
+
+  /** False if what a task attempt has read of a shuffle was replaced meanwhile. */
+  public boolean readingEnds(int shuffle, long attempt) {
+    return ((Message.Done) call(new Message.ReadingEnds(shuffle, attempt))).ok();
+  }
+
+  public void add(int shuffle, int partition, long attempt, byte[] segment) throws InterruptedException, IOException {
+    if (removed.concerns(shuffle, attempt)) {
+      return; // the shuffle is gone
+    }
+    if (sent != null) {
+      sent.receive(List.of(segment)); // first: so a new plan finds the copy, or the outbox sends by that plan
+    }
+    outbox.add(shuffle, partition, segment);
+  }
+
+  /** A reader takes {@code chosen} bytes of a partition, and knows {@code losers} bytes there that no reader will take. */
+  public void opened(boolean local, long chosen, long losers) {
+    (local ? localBytes : remoteBytes).add(chosen);
+    loserBytes.add(losers);
+  }
+
+  /** Has all executors deliver what they hold of the shuffle, and waits. */
+  public boolean flush(int shuffle) {
+    return ((Message.Done) spark.ask(new Message.Flush(shuffle), 2 * timeoutMs)).ok(); // the driver waits once
+  }
+
+  /** True if nothing is lost and it is worth looking again. */
+  public boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
+    return ((Message.Done) call(new Message.Missing(shuffle, partition, winners, home, reason))).ok();
+  }
+
+  public void remove(int shuffle) {
+    removed.remove(shuffle);
+    outbox.remove(shuffle);
+    refills.remove(shuffle);
+    try {
+      store.remove(shuffle);
+      if (sent != null) {
+        sent.remove(shuffle);
+      }
+    } catch (IOException e) {
+      LOG.warn("Files of shuffle {} could not be deleted", shuffle, e);
+    }
+  }
+
+  @Override
+  public void close() {
+    LOG.info("Executor {}: {}", executorId, metrics);
+    spark.close();
+    outbox.close();
+    store.close();
+    if (sent != null) {
+      sent.close();
+    }
+    local.shutdownNow();
+    later.shutdownNow();
+    refiller.shutdownNow();
+  }
+
+  // Messages from the driver:
+
+  /** A plan is made or has changed: lets the outbox send by it, and sends again what partitions that have moved need. */
+  public void planned(PlanUpdate update) {
+    update.executors().forEach(executor -> homes.put(executor.id(), executor));
+    outbox.plan(update.plan());
+    if (sent != null && !update.refill().isEmpty()) {
+      int shuffle = update.plan().shuffle();
+      CompletableFuture<Boolean> done = CompletableFuture.supplyAsync(() -> refill(shuffle, update.refill()), refiller);
+      refills.merge(shuffle, done, (before, now) -> before.thenCombine(now, Boolean::logicalAnd));
+    }
+  }
+
+  /** Sends all that waits of a shuffle; completes when it has arrived, with false if something could not be delivered. */
+  public CompletableFuture<Boolean> flushed(int shuffle) {
+    return refills.getOrDefault(shuffle, CompletableFuture.completedFuture(true))
+        .thenCompose(refilled -> outbox.flush(shuffle).thenApply(arrived -> refilled && arrived))
+        .orTimeout(timeoutMs, TimeUnit.MILLISECONDS);
+  }
+
+  // What the outbox asks for:
+
+  /** Asks the driver for a plan. Never blocks. */
+  private void planWanted(int shuffle) {
+    untilDone("ask where shuffle " + shuffle + " should go", () -> {
+      Message answer = call(new Message.PlanRequest(shuffle));
+      if (answer instanceof Message.Planned found) {
+        planned(found.update());
+        return true;
+      }
+      boolean known = ((Message.Done) answer).ok();
+      if (!known) {
+        outbox.remove(shuffle); // there is no such shuffle any more
+      }
+      return !known; // there may be no executor to be a home just now
+    });
+  }
+
+  /** Calls the driver from a thread for that, again every second until the call returns true or this node is closed. Never blocks. */
+  private void untilDone(String what, BooleanSupplier call) {
+    Runnable attempt = () -> {
+      boolean done = false;
+      try {
+        done = call.getAsBoolean();
+      } catch (Throwable e) { // Spark's RPC throws checked exceptions without saying so; an error would end this without a word
+        if (!later.isShutdown()) {
+          LOG.warn("The driver did not answer; in a second executor {} will again {}", executorId, what, e);
+        }
+      }
+      if (!done) {
+        later.schedule(() -> untilDone(what, call), 1, TimeUnit.SECONDS);
+      }
+    };
+    if (!later.isShutdown()) {
+      later.execute(attempt);
+    }
+  }
+
+  /** Queues all copies of these partitions again. True if that was possible. */
+  private boolean refill(int shuffle, BitSet partitions) {
+    try {
+      for (int p = partitions.nextSetBit(0); p >= 0; p = partitions.nextSetBit(p + 1)) {
+        for (PartitionIndex.Entry segment : sent.index(shuffle, p).entries()) {
+          outbox.add(shuffle, p, sent.read(shuffle, p, segment.offset(), segment.bytes()));
+        }
+      }
+      return true;
+    } catch (Throwable e) {
+      LOG.warn("Partitions {} of shuffle {} could not all be sent again", partitions, shuffle, e);
+      return false;
+    }
+  }
+
+  @Override
+  public CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
+    if (home.equals(executorId)) {
+      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> notSent(home, shuffle, error));
+    }
+    try {
+      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel));
+    } catch (Throwable e) { // what goes wrong later Spark logs
+      notSent(home, shuffle, e);
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private static void notSent(String home, int shuffle, Throwable error) {
+    if (error != null) {
+      LOG.warn("A parcel of shuffle {} was not sent to executor {}", shuffle, home, error);
+    }
+  }
+
+  /** Small segments are copied together, so that every write to the socket has something to write. */
+  private static List<byte[]> joined(List<byte[]> segments) {
+    List<byte[]> pieces = new ArrayList<>();
+    for (int first = 0, end; first < segments.size(); first = end) {
+      int bytes = segments.get(first).length;
+      for (end = first + 1; end < segments.size() && bytes + segments.get(end).length <= PIECE_BYTES; end++) {
+        bytes += segments.get(end).length;
+      }
+      ByteBuffer piece = ByteBuffer.wrap(end == first + 1 ? segments.get(first) : new byte[bytes]);
+      for (int i = first; end > first + 1 && i < end; i++) {
+        piece.put(segments.get(i));
+      }
+      pieces.add(piece.array());
+    }
+    return pieces;
+  }
+
+  /** Takes the segments of a parcel into the store. */
+  public void receive(List<byte[]> parcel) {
+    try {
+      store.receive(parcel);
+    } catch (IOException e) {
+      throw new IllegalStateException("a parcel could not be read", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while a parcel waited for the disk", e);
+    }
+  }
+
+  private void storeFailed(int shuffle, IOException cause) {
+    LOG.error("Partitions of shuffle {} can no longer be stored here", shuffle, cause);
+    String reason = "executor " + executorId + " cannot store: " + cause.getMessage();
+    untilDone("say that shuffle " + shuffle + " cannot be stored here",
+        () -> ((Message.Done) call(new Message.StoreFailed(shuffle, executorId, reason))).ok());
+  }
+
+  private Message call(Message message) {
+    return spark.ask(message, timeoutMs);
+  }
+
+  private static Thread daemon(Runnable task, String name) {
+    Thread thread = new Thread(task, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+}

@@ -1,0 +1,27 @@
+package org.gristmill.spark.node;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.LongSupplier;
+
+/** The named numbers of a node, for Spark's metrics system and, on one line, for the log. */
+public final class NodeMetrics {
+  private final Map<String, LongSupplier> numbers = new LinkedHashMap<>();
+
+  NodeMetrics with(String name, LongSupplier number) {
+    numbers.put(name, number);
+    return this;
+  }
+
+  public Map<String, LongSupplier> numbers() {
+    return numbers;
+  }
+
+  @Override
+  public String toString() {
+    StringBuilder line = new StringBuilder();
+    numbers.forEach((name, number) -> line.append(line.length() == 0 ? "" : ", ").append(name).append(' ')
+        .append(number.getAsLong()));
+    return line.toString();
+  }
+}

@@ -1,0 +1,153 @@
+package org.gristmill.spark.reader;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import java.util.function.UnaryOperator;
+import org.apache.spark.serializer.SerializerInstance;
+import org.gristmill.core.read.SelectedSegments;
+import scala.Tuple2;
+import scala.collection.AbstractIterator;
+
+/**
+ * The records of a reduce task's partitions. Segments are deserialised one after the other; where serialiser and codec allow
+ * it, all segments of a partition as one stream, which saves setting up a decompressor for each.
+ *
+ * <p>A task of adaptive execution reads many small partitions, which lie on many executors: some are opened ahead, so that these
+ * executors and their disks work side by side.
+ */
+public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
+  /** Partitions that are open at a time. */
+  public static final int OPENED_MAX = 4; // the one that is read and three ahead
+
+  private final PartitionOpener opener;
+  private final SerializerInstance serializer;
+  private final UnaryOperator<InputStream> unwrap;
+  private final boolean joined;
+  private final ReadMetrics metrics;
+  private final Runnable endIfKilled;
+  private final Iterator<Integer> partitions;
+  private final ArrayDeque<Opened> ahead = new ArrayDeque<>();
+  private int partition;
+  private SelectedSegments segments;
+  private scala.collection.Iterator<Tuple2<Object, Object>> records;
+  private boolean ended;
+
+  private record Opened(int partition, SelectedSegments segments) {}
+
+  /**
+   * @param unwrap decrypts and decompresses bodies
+   * @param joined whether the bodies of segments can be read as one stream
+   * @param endIfKilled throws if the task was killed
+   */
+  public RecordIterator(PartitionOpener opener, SerializerInstance serializer, UnaryOperator<InputStream> unwrap, boolean joined,
+      ReadMetrics metrics, Runnable endIfKilled) {
+    this.opener = opener;
+    this.serializer = serializer;
+    this.unwrap = unwrap;
+    this.joined = joined;
+    this.metrics = metrics;
+    this.endIfKilled = endIfKilled;
+    partitions = opener.partitions().iterator();
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (!ended && (records == null || !records.hasNext())) {
+      records = null;
+      InputStream body = nextBody();
+      if (body != null) {
+        records = serializer.deserializeStream(unwrap.apply(body)).asKeyValueIterator();
+      }
+    }
+    return !ended;
+  }
+
+  @Override
+  public Tuple2<Object, Object> next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException("no record after the last");
+    }
+    metrics.recordRead();
+    return records.next();
+  }
+
+  /** The next segment, or the next partition's segments joined; null after moving to another partition or at the end. */
+  private InputStream nextBody() {
+    if (segments == null) {
+      while (ahead.size() < OPENED_MAX && partitions.hasNext()) {
+        int next = partitions.next();
+        SelectedSegments opened = opener.open(next);
+        opened.start();
+        ahead.add(new Opened(next, opened));
+      }
+      if (ahead.isEmpty()) {
+        ended = true;
+        metrics.finished();
+        return null;
+      }
+      Opened next = ahead.remove();
+      partition = next.partition;
+      segments = next.segments;
+    }
+    do {
+      if (!advance()) {
+        segments = null;
+        return null;
+      }
+    } while (segments.bodyBytes() == 0);
+    return joined ? new JoinedBodies() : body();
+  }
+
+  private ByteArrayInputStream body() {
+    return new ByteArrayInputStream(segments.bytes(), segments.bodyAt(), segments.bodyBytes());
+  }
+
+  private boolean advance() {
+    try {
+      return segments.next();
+    } catch (IOException e) {
+      endIfKilled.run();
+      throw opener.failed(partition, e);
+    }
+  }
+
+  /** The bodies of the present segment and all that follow it in the partition, end to end. */
+  private final class JoinedBodies extends InputStream {
+    private ByteArrayInputStream now = body();
+
+    @Override
+    public int read() {
+      int b;
+      do {
+        b = now.read();
+      } while (b < 0 && more());
+      return b;
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) {
+      int n;
+      do {
+        n = now.read(into, offset, length);
+      } while (n < 0 && more());
+      return n;
+    }
+
+    @Override
+    public int available() {
+      return now.available();
+    }
+
+    private boolean more() {
+      if (!advance()) {
+        return false;
+      }
+      now = body();
+      return true;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+package org.gristmill.core.driver;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.gristmill.core.plan.Plan;
+import org.gristmill.core.plan.PlanUpdate;
+
+/** What surrounds a coordinator in the driver, for tests: it notes what it is told and does nothing. */
+public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
+  final List<String> done = new ArrayList<>();
+  final List<Plan> plans = new ArrayList<>();
+  final List<PlanUpdate> published = new ArrayList<>();
+
+  @Override
+  public boolean unregister(int shuffle, Set<Long> attempts) {
+    done.add("unregister " + new TreeSet<>(attempts));
+    return false;
+  }
+
+  @Override
+  public boolean unregisterAnywhere(long attempt) {
+    return false;
+  }
+
+  @Override
+  public long trackerEpoch() {
+    return 0;
+  }
+
+  @Override
+  public void fail(int stage, String reason) {}
+
+  @Override
+  public void publish(PlanUpdate update) {
+    published.add(update);
+    plans.add(update.plan());
+  }
+
+  @Override
+  public void log(String line) {}
+}
