@@ -1,14 +1,15 @@
-//! What can go wrong, each with what, where, which limit, and what to do next.
+//! Errors: each says what failed, where, at which limit, and what to do next.
 
 use std::io;
 use std::path::PathBuf;
 
 use gristmill_os::file_size::limit_bytes;
+use gristmill_os::room::TemporaryFolder;
 
 use crate::failure::{Doing, Failure};
-use crate::memory::is_limit;
+use crate::memory::{is_limit, shown};
 
-/// Why a job did not give an answer.
+/// The reason why a job gave no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,36 +18,36 @@ pub enum Error {
     Input {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// An input cannot be read any further.
+    /// An input cannot be read to its end.
     #[error("cannot read {}{}: {source}", path.display(), at(*offset))]
     Read {
         /// The file.
         path: PathBuf,
-        /// The byte of its content that cannot be read.
+        /// The first byte of its content that cannot be read.
         offset: u64,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The input names nothing to read.
     #[error("{what}")]
     NoInput {
-        /// What was looked for, and where.
+        /// What was searched for, and where.
         what: String,
     },
-    /// A compressed file is damaged, or is none.
+    /// A compressed file is damaged, or is not a compressed file.
     #[error("cannot read {}{}: {why}", path.display(), content(*offset))]
     Compressed {
         /// The file.
         path: PathBuf,
-        /// Bytes of its content that could be decompressed before.
+        /// Bytes of its content that were decompressed before.
         offset: u64,
         /// What is wrong.
         why: String,
     },
-    /// A stream cannot be copied to a file, as it must be to be read twice.
+    /// A stream cannot be copied to a file, which is needed to read it twice.
     #[error(
         "cannot copy {} to the folder {}: {} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with Input::spool_dir, or read it without a copy with Input::read_once",
         path.display(), folder.display(), says(source)
@@ -56,12 +57,13 @@ pub enum Error {
         path: PathBuf,
         /// The folder.
         folder: PathBuf,
-        /// How much had been copied before.
+        /// Bytes copied before.
         copied_bytes: u64,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A worker died, and what it had read of a stream is gone ([`Input::read_once`](crate::Input::read_once)).
+    /// A worker died, and the part of a stream that it had read is lost
+    /// ([`Input::read_once`](crate::Input::read_once)).
     #[error(
         "{last}. {} was read as it came (Input::read_once), and what that worker had of it is gone. Leave that out: then it is copied first, and read again",
         path.display()
@@ -80,21 +82,21 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// A file needs more than this job may take. That is no fault of the file, so it is not set aside
+    /// A file needs more memory than this job may take. That is no fault of the file, so it is not set aside
     /// ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
     #[error("{what}")]
     TooLarge {
         /// The file, what it needs, and the limit.
         what: String,
     },
-    /// One file more is bad than may be set aside.
+    /// More files are bad than may be set aside.
     #[error(
         "{last}. That is one file more than the {limit} that may be set aside (Input::skip_bad_files): raise that number, or say all"
     )]
     TooManyBadFiles {
-        /// How many may be.
+        /// The number of files that may be set aside.
         limit: u32,
-        /// What is wrong with the last.
+        /// What is wrong with the last one.
         last: String,
     },
     /// A file is shorter than it was when the job began.
@@ -123,7 +125,7 @@ pub enum Error {
         /// The limit.
         limit_bytes: usize,
     },
-    /// A file of records of a fixed size ends inside of one.
+    /// A file of fixed-size records ends within a record.
     #[error(
         "{} ends within the record that starts at byte {offset}: its size is no multiple of {record_bytes} bytes. Check that it is whole, and the right kind of file",
         path.display()
@@ -133,7 +135,7 @@ pub enum Error {
         path: PathBuf,
         /// Where the last record starts, in bytes.
         offset: u64,
-        /// How long a record is.
+        /// The size of a record.
         record_bytes: usize,
     },
     /// The program cannot use what it read ([`Split::reject`](crate::Split::reject)).
@@ -141,9 +143,9 @@ pub enum Error {
     Rejected {
         /// The file.
         path: PathBuf,
-        /// What the program complained about: a byte of the file.
+        /// The byte of the file that the program rejected.
         offset: u64,
-        /// The line in which that byte stands, from 1, if records are lines.
+        /// The line of that byte, from 1, if records are lines.
         line: Option<u64>,
         /// What is wrong.
         why: String,
@@ -153,55 +155,66 @@ pub enum Error {
     Conflict {
         /// The input of the second task.
         place: String,
-        /// The element, what it was, and what the tasks made of it.
+        /// The element, its value before, and the values that the tasks gave it.
         what: String,
     },
-    /// A task failed as often as a task may.
+    /// A task failed as often as it may be tried.
     #[error("{last}. The task was tried {attempts} times and the job stopped")]
     TaskFailed {
         /// The last death: worker, role, place, cause.
         last: String,
-        /// How often the task was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// A record failed as often as a task may.
+    /// A record failed as often as a task may be tried.
     #[error(
         "{last}. The task was tried {attempts} times, and that record did it. Rerun with Job::skip_bad_records(1) to set it aside"
     )]
     RecordFailed {
         /// The file.
         path: PathBuf,
-        /// Where in its content the record begins, in bytes.
+        /// The offset of the record in the file's content.
         offset: u64,
         /// Its line, from 1, if records are lines.
         line: Option<u64>,
         /// The last death: worker, role, place, cause.
         last: String,
-        /// How often the task was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// One record more failed than may be set aside.
+    /// The system refused memory to the workers of a task, as often as the task may be tried. No record is set aside for
+    /// that.
+    #[error(
+        "{last}. The task was tried {attempts} times, and each time there was too little memory for it, which is no fault of a record. Raise the limit of memory (ulimit -v, or that of the cgroup), or take fewer workers"
+    )]
+    MemoryRefused {
+        /// The last death: worker, role, place, cause.
+        last: String,
+        /// The number of attempts.
+        attempts: u32,
+    },
+    /// More records failed than may be set aside.
     #[error(
         "{what}. That is one record more than the {limit} that may be set aside (Job::skip_bad_records): raise that number, or check that this is the right kind of file"
     )]
     TooManyBadRecords {
-        /// How many may be.
+        /// The number of records that may be set aside.
         limit: u32,
-        /// The record, and what it did.
+        /// The record, and its failure.
         what: String,
     },
-    /// Partitions failed, as often as a task may, when they were combined or reduced.
+    /// Combining or reducing some partitions failed as often as a task may be tried.
     #[error("{last}. Its partitions were made {attempts} times and the job stopped")]
     ReduceFailed {
         /// The last death: worker, role, cause.
         last: String,
-        /// How often they were made.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// More workers died than this job was to bear.
+    /// More workers died than this job tolerates.
     #[error("{last}. That is one more than the {limit} failures that this job may have (Job::max_failures)")]
     TooManyFailures {
-        /// How many it may have.
+        /// The number of deaths that it tolerates.
         limit: u32,
         /// The last death: worker, role, place, cause.
         last: String,
@@ -209,54 +222,54 @@ pub enum Error {
     /// More workers died than the job has spare slots for.
     #[error("{deaths} workers died, more than the {limit} that a job replaces. The last: {last}")]
     TooManyDeaths {
-        /// Workers that died.
+        /// The number of workers that died.
         deaths: usize,
-        /// Spare slots.
+        /// The number of spare slots.
         limit: usize,
         /// The last death: worker, role, place, cause.
         last: String,
     },
-    /// Process isolation was asked for where a fork is not safe.
+    /// Process isolation was requested where a fork is not safe.
     #[error(
         "this process already runs {threads} threads, and a process with threads cannot be forked safely. Use Isolation::Thread, or run the job before the first thread is started"
     )]
     ThreadsRunning {
-        /// Threads found.
+        /// The number of threads of this process.
         threads: usize,
     },
-    /// What two steps of an iterated job leave is more than the region keeps.
+    /// The pairs of two consecutive steps of an iterated job do not fit in the region.
     #[error(
         "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise Job::memory or Job::keep_bytes, or stop a step earlier"
     )]
     KeepLimit {
-        /// The step whose pairs found no room, from 0.
+        /// The step whose pairs did not fit, from 0.
         step: u32,
         /// The limit.
         limit_bytes: u64,
     },
-    /// What a reducer of an iterated job gathers in a step is more than its share of the memory.
+    /// The pairs that a reducer gathers in one step of an iterated job exceed its share of the memory.
     #[error(
         "step {step} did not fit: its pairs may take {limit_bytes} bytes in each reducer, and a job in steps does not spill. Raise Job::memory, or stop a step earlier"
     )]
     StepLimit {
         /// The step, from 0.
         step: u32,
-        /// The limit of a reducer.
+        /// The limit of one reducer.
         limit_bytes: u64,
     },
-    /// A pair that a step leaves for the next is larger than a piece of the region that one worker takes at a time.
+    /// A pair kept for the next step is larger than an extent, the piece of the region that a worker takes at a time.
     #[error(
         "a pair of {bytes} bytes in step {step} is larger than {limit_bytes} bytes, the largest that can be kept from step to step. Emit it in parts"
     )]
     PairTooLarge {
-        /// The step that made it, from 0.
+        /// The step that emitted it, from 0.
         step: u32,
         /// Its size.
         bytes: usize,
         /// The limit.
         limit_bytes: usize,
     },
-    /// An iterated job went on and on.
+    /// An iterated job exceeded the limit of rounds.
     #[error("the job was to begin round {limit}; an iterated job has fewer, the repetitions after a loss included")]
     TooManyRounds {
         /// The limit.
@@ -270,10 +283,10 @@ pub enum Error {
     Output {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What did not fit memory cannot be spilled to disk.
+    /// Pairs that did not fit in memory could not be spilled to disk.
     #[error(
         "cannot {doing} in the spill folder {}: {} (this worker had spilled {spilled_bytes} bytes). {} another folder with Job::spill_dirs, or give the job more memory with Job::memory",
         path.display(),
@@ -283,14 +296,14 @@ pub enum Error {
     Spill {
         /// The folder.
         path: PathBuf,
-        /// What was being done there.
+        /// The operation that failed.
         doing: &'static str,
-        /// Bytes that the worker had written to its spill files before.
+        /// Bytes that the worker had spilled before.
         spilled_bytes: u64,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A spill file does not hold what was written to it. Nothing of the damaged block was used.
+    /// A spill file is damaged. Nothing of the damaged block was used.
     #[error(
         "a block at byte {offset} of a spill file in {} is not what was written there: the disk, its driver or the memory damaged it. The job was stopped before it could use it; rerun it with another Job::spill_dirs",
         path.display()
@@ -298,10 +311,10 @@ pub enum Error {
     SpillDamaged {
         /// The folder.
         path: PathBuf,
-        /// Where the block lies, in bytes.
+        /// The offset of the block in bytes.
         offset: u64,
     },
-    /// A checkpoint cannot be kept.
+    /// A checkpoint cannot be used.
     #[error(
         "cannot use the checkpoint in {}: {}. {} another folder with Job::checkpoint",
         path.display(),
@@ -311,10 +324,10 @@ pub enum Error {
     Checkpoint {
         /// Its folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A checkpoint is that of a job which runs.
+    /// A checkpoint is in use by a running job.
     #[error(
         "the checkpoint in {} is in use: another run goes on there. Wait until that has ended, or name another folder with Job::checkpoint",
         path.display()
@@ -323,7 +336,7 @@ pub enum Error {
         /// Its folder.
         path: PathBuf,
     },
-    /// A checkpoint was left by a job with another input, other options, or another program.
+    /// A checkpoint belongs to a job with another input, other options, or another program.
     #[error(
         "the checkpoint in {} is not of this job: {why}. Remove that folder to begin anew, or name another one with Job::checkpoint",
         path.display()
@@ -331,10 +344,10 @@ pub enum Error {
     CheckpointOfAnother {
         /// Its folder.
         path: PathBuf,
-        /// What is not as it was.
+        /// The difference.
         why: String,
     },
-    /// A checkpoint does not hold what was written to it. Nothing of the damaged block was used.
+    /// A checkpoint is damaged. Nothing of the damaged block was used.
     #[error(
         "the checkpoint in {} is damaged: a file there is not what was written. Remove that folder to begin anew",
         path.display()
@@ -343,7 +356,8 @@ pub enum Error {
         /// Its folder.
         path: PathBuf,
     },
-    /// A worker died, its part of the result had to be made again, and a task gave other pairs than the first time.
+    /// A worker died, its part of the result had to be made again, and a task then emitted other pairs than the first
+    /// time.
     #[error(
         "{place} {} when it was mapped again after a death{}. What was made of the first does not fit the others, so the job stopped. Let the map function depend on nothing but its split: seed random numbers with its place, and use no clock and no order that changes; and let nobody write to the input",
         gave(*first, *again),
@@ -352,26 +366,26 @@ pub enum Error {
     Unrepeatable {
         /// The input of the task.
         place: String,
-        /// Pairs that it gave the first time.
+        /// The number of pairs that it emitted the first time.
         first: u64,
-        /// Pairs that it gave when it was mapped again; if that is the same number, they are other pairs, or it has written
-        /// something else into a shared output.
+        /// The number of pairs that it emitted when it was mapped again. If the number is the same, the pairs differ,
+        /// or the task changed a shared output differently.
         again: u64,
-        /// How often the job had begun anew before, because of the same.
+        /// The number of times that the job had started over for this reason.
         anew: u32,
     },
-    /// The operating system refused something that the engine needs.
+    /// The operating system refused a request of the engine.
     #[error("{what}: {}", says(source))]
     System {
-        /// What was asked of it.
+        /// The request.
         what: &'static str,
-        /// What it says.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// It says where this run ends, and not what is wrong with a file.
+    /// Returns whether the error is a limit of this run, and not a fault of a file.
     pub(crate) fn is_limit(&self) -> bool {
         match self {
             Error::Spool { .. } | Error::TooManyBadFiles { .. } | Error::Setting(_) | Error::TooLarge { .. } => true,
@@ -381,7 +395,7 @@ impl Error {
     }
 }
 
-/// What a task did two times.
+/// Describes the two results of one task.
 pub(crate) fn gave(first: u64, again: u64) -> String {
     match (first, again) {
         (0, 0) => "wrote something into a shared output when it was mapped first, and something else".into(),
@@ -397,7 +411,7 @@ fn content(offset: u64) -> String {
     if offset == 0 { String::new() } else { format!(" after byte {offset} of its content") }
 }
 
-/// How to get room for a file that found none; `None` when that was not what it lacked.
+/// Returns how to get room for a file; `None` if the error has another cause.
 fn room(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull => Some("Make room there"),
@@ -405,6 +419,13 @@ fn room(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::FileTooLarge => Some("Raise the limit of file sizes (ulimit -f)"),
         _ => None,
     }
+}
+
+/// Returns the error that stops a job before a disk is full.
+pub(crate) fn little_room(kept_free_bytes: u64) -> io::Error {
+    let kept = shown(kept_free_bytes);
+    let why = format!("less than {kept} is free there, and temporary files leave that much free (Job::keep_free)");
+    io::Error::new(io::ErrorKind::StorageFull, why)
 }
 
 fn begun_anew(times: u32) -> String {
@@ -415,15 +436,18 @@ fn begun_anew(times: u32) -> String {
     }
 }
 
-/// What went wrong with a file in one of the spill folders.
-pub(crate) fn explain_spill(spill_dirs: &[PathBuf], failure: Failure) -> Error {
+/// Turns the failure of a file in a spill folder into an error.
+pub(crate) fn explain_spill(spill_dirs: &[TemporaryFolder], failure: Failure) -> Error {
     let Failure::Spill { folder, doing, errno, bytes } = failure else {
         unreachable!("files of pairs fail as such, and not with {failure:?}");
     };
-    let path = spill_dirs[folder].clone();
+    let TemporaryFolder { path, kept_free_bytes } = spill_dirs[folder].clone();
     let doing = match doing {
         Doing::Open => "make a file",
         Doing::Write => "write",
+        Doing::KeepFree => {
+            return Error::Spill { path, doing: "write", spilled_bytes: bytes, source: little_room(kept_free_bytes) };
+        }
         Doing::Read => "read",
         Doing::Check => return Error::SpillDamaged { path, offset: bytes },
     };
@@ -434,7 +458,7 @@ pub(crate) fn explain_spill(spill_dirs: &[PathBuf], failure: Failure) -> Error {
     Error::Spill { path, doing, spilled_bytes: bytes, source }
 }
 
-/// What the system says, with the limit if it was that of a file's size.
+/// Returns the system's error, with the limit if it is that of the size of files.
 fn says(source: &io::Error) -> String {
     match limit_bytes().filter(|_| source.kind() == io::ErrorKind::FileTooLarge) {
         Some(limit) => format!("{source}: a file may have {limit} bytes (ulimit -f)"),
@@ -445,7 +469,7 @@ fn says(source: &io::Error) -> String {
 /// A result whose error is [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Names what was asked of the system when an [`io::Error`] becomes an [`enum@Error`].
+/// Converts an [`io::Error`] to an [`enum@Error`] that names the request.
 pub(crate) trait Asked<T> {
     fn asked(self, what: &'static str) -> Result<T>;
 }

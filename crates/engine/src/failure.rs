@@ -1,11 +1,10 @@
-//! An error that ends the job, in numbers that cross processes: what a worker leaves in its words, and the coordinator makes an
-//! [`Error`](crate::Error) of.
+//! An error that ends the job, in a form that crosses processes. A worker leaves it in its shared words, and the
+//! coordinator turns it into an [`Error`](crate::Error).
 
-/// Words of a failure.
+/// The number of words of a failure.
 pub(crate) const FAILURE_WORDS: usize = 4;
 
-/// An error that a worker met and that ends the job, in words that cross processes: what kind, in which
-/// source, and more numbers.
+/// An error of a worker that ends the job, as words that cross processes: the kind, the source, and further numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Read {
@@ -21,27 +20,27 @@ pub(crate) enum Failure {
         source: usize,
         offset: u64,
     },
-    /// The words travel as the slot's message.
+    /// `why` travels as the slot's message.
     Rejected {
         source: usize,
         offset: u64,
         why: String,
     },
-    /// A task gave other pairs than the first time: so many then, so many now.
+    /// A task emitted other pairs than the first time: `first` pairs then, `again` now.
     OtherPairs {
         task: usize,
         first: u64,
         again: u64,
     },
-    /// What a step leaves for the next is more than the shelf holds.
+    /// The pairs that a step keeps for the next do not fit on the shelf.
     ShelfFull,
-    /// What a reducer gathers in a step is more than its share of the memory.
+    /// The pairs that a reducer gathers in a step exceed its share of the memory.
     StepFull,
-    /// A pair to be left for the next step is larger than an extent.
+    /// A pair to be kept for the next step is larger than an extent.
     PairTooLarge {
         bytes: usize,
     },
-    /// The words travel as the slot's message.
+    /// `what` travels as the slot's message.
     Conflict {
         task: usize,
         what: String,
@@ -50,13 +49,13 @@ pub(crate) enum Failure {
         source: usize,
         offset: u64,
     },
-    /// As `Rejected`.
+    /// `why` travels as for `Rejected`.
     Compressed {
         source: usize,
         offset: u64,
         why: String,
     },
-    /// A part of the result cannot be written.
+    /// A part of the result could not be written.
     Output {
         part: usize,
         errno: i32,
@@ -65,22 +64,24 @@ pub(crate) enum Failure {
         folder: usize,
         doing: Doing,
         errno: i32,
-        /// Spilled until then; of a block that is not what was written, where it lies.
+        /// Bytes spilled so far; for [`Doing::Check`], the offset of the damaged block.
         bytes: u64,
     },
 }
 
-/// What was being done with a spill file when it failed.
+/// The operation on a spill file that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     Open,
     Write,
     Read,
-    /// What was read is not what was written.
+    /// The block that was read is not the one that was written.
     Check,
+    /// Writing would leave less free room than must be kept.
+    KeepFree,
 }
 
-const DOINGS: [Doing; 4] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check];
+const DOINGS: [Doing; 5] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check, Doing::KeepFree];
 
 impl Failure {
     pub fn encode(&self) -> [u64; FAILURE_WORDS] {
@@ -90,7 +91,7 @@ impl Failure {
             Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
             Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
-            Failure::Output { part, errno } => [14, part as u64, errno as u64, 0],
+            Failure::Output { part, errno } => [17, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
             Failure::StepFull => [15, 0, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
@@ -117,13 +118,13 @@ impl Failure {
             7 => Some(Failure::Conflict { task: source, what: message() }),
             8 => Some(Failure::RecordCut { source, offset: number }),
             9 => Some(Failure::Compressed { source, offset: number, why: message() }),
-            spill @ 10..14 => {
+            spill @ 10..15 => {
                 let doing = DOINGS[spill as usize - 10];
                 Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
             }
-            14 => Some(Failure::Output { part: source, errno: number as i32 }),
             15 => Some(Failure::StepFull),
             16 => Some(Failure::OtherPairs { task: source, first: number, again: more }),
+            17 => Some(Failure::Output { part: source, errno: number as i32 }),
             other => panic!("a failure of kind {other} was left"),
         }
     }

@@ -1,5 +1,5 @@
-//! Doors to parsers that are private, for the programs in `fuzz/`: there is nothing here but in a build with `--cfg fuzzing`.
-//! Whatever bytes they are given, they end, without a panic and within their memory.
+//! Entry points to private parsers for the programs in `fuzz/`, compiled only with `--cfg fuzzing`. For any bytes they
+//! return, without a panic and within their memory limit.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use crate::input::source::{Source, TaskMemory};
 use crate::memory::Memory;
 use crate::spill::run;
 
-/// A file that may be compressed: its first bytes, the places where it can be cut, its headers, and its content.
+/// Reads a file that may be compressed: its first bytes, its cuts, its headers and its content.
 pub fn compressed(bytes: &[u8]) {
     const CONTENT_BYTES_MAX: u64 = 1 << 20;
     let mut file: File = memfd_create(c"fuzz", MemfdFlags::CLOEXEC).expect("memory").into();
@@ -24,7 +24,7 @@ pub fn compressed(bytes: &[u8]) {
     let source = source.with_memory(TaskMemory { decoder: Memory::of(9 << 20), unpack: Memory::of(0) });
     let cuts = source.cuts().unwrap_or_default().to_vec();
     assert!(cuts.is_sorted_by(|a, b| a.stored <= b.stored && a.content < b.content), "{cuts:?}");
-    // From the beginning, and from a place in the middle of the cuts.
+    // From the beginning, and from one of the cuts in the middle.
     for at in [0, cuts.get(cuts.len() / 2).map_or(0, |cut| cut.content.min(1 << 30))] {
         if let Ok(Some(content)) = source.unpacked_from(at) {
             drop(std::io::copy(&mut content.take(CONTENT_BYTES_MAX), &mut std::io::sink()));
@@ -32,7 +32,7 @@ pub fn compressed(bytes: &[u8]) {
     }
 }
 
-/// The log of a checkpoint. The checksum of each line is made right, or nothing would come behind it.
+/// Parses the log of a checkpoint, as given and with correct checksums in each line: parsing stops at a wrong one.
 pub fn checkpoint(bytes: &[u8]) {
     let lines = bytes.split(|byte| *byte == b'\n');
     let sealed = lines.flat_map(|line| {
@@ -46,7 +46,7 @@ pub fn checkpoint(bytes: &[u8]) {
     }
 }
 
-/// A block of a run, whose checksum is made right.
+/// Checks a block of a run after correcting its checksum.
 pub fn block(bytes: &[u8]) {
     let mut block = bytes.to_vec();
     if block.len() < run::HEADER_BYTES {
@@ -60,7 +60,7 @@ pub fn block(bytes: &[u8]) {
     drop(lz4_flex::block::decompress_into(&block[run::HEADER_BYTES..], &mut pairs));
 }
 
-/// Records of all kinds: their ends lie behind each other, and within the bytes.
+/// Finds the ends of records of all kinds; they ascend and lie within the bytes.
 pub fn records(bytes: &[u8]) {
     let Some(([kind, delimiter, quote], bytes)) = bytes.split_first_chunk() else { return };
     let records = match kind % 4 {

@@ -1,14 +1,16 @@
 //! MapReduce for one big machine, with every worker in its own process.
 //!
-//! A [`Job`] runs a [`MapReduce`] program over an [`Input`] on many workers. Each worker is a process with
-//! an address space of its own; only pages of one shared memory region pass between them, without copies
-//! and without locks. A worker that dies is replaced and what it had not committed is done again.
+//! A [`Job`] runs a [`MapReduce`] program over an [`Input`] on many workers. Each worker is a process with its own
+//! address space. Workers exchange only pages of one shared memory region, without copies and without locks. A worker
+//! that dies is replaced, and the work that it had not committed is done again.
 //!
 //! Start with the example at [`Job`].
 
-// In this order: a room imports only from those above it (ci/rooms.py checks that). ARCHITECTURE.md follows a record through them.
+// Sorted: a room imports only from rooms above it (checked by ci/rooms.py). ARCHITECTURE.md follows a record through
+// the rooms.
 mod failure;
 mod memory;
+pub mod units;
 mod error;
 mod testing;
 mod data;
@@ -55,6 +57,7 @@ pub use memory::{Memory, TooLarge};
 pub use output::outcome::{BadRecord, Outcome, Output, Summary, Worker};
 pub use output::parts::{Part, Row, Target};
 pub use plan::explain::Choice;
+pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
 pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy};
 pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use program::pairs::Pairs;
@@ -64,17 +67,17 @@ pub use steps::step::{Control, Next, Step};
 #[doc(hidden)]
 pub use testing::kill_points::{MOMENTS, Moment};
 
-/// Compressed files for tests.
+/// Writes compressed files for tests.
 #[cfg(test)]
 #[path = "../tests/common/pack.rs"]
 mod pack;
 
-/// Input that is nearly right, for tests.
+/// Makes nearly valid input for tests.
 #[cfg(test)]
 #[path = "../tests/common/nearly.rs"]
 mod nearly;
 
-/// The example of the README compiles.
+/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

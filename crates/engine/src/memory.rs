@@ -1,14 +1,14 @@
-//! How much memory something may take whose size the input says.
+//! Memory limits for things whose size the input determines.
 //!
-//! A few bytes of a file can ask for gigabytes: a picture by its header, a compressed file by its window, an array by its
-//! shape. Whoever makes something of that kind asks before whether there is room for it.
+//! A few bytes of a file can ask for gigabytes: the header of a picture, the window of a compressed file, the shape of
+//! an array. Code that makes such a thing first asks whether there is room for it.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use rustix::io::Errno;
 
-/// A limit for what is made of input.
+/// The most memory that something made from input may take.
 ///
 /// ```
 /// use gristmill::Memory;
@@ -21,17 +21,17 @@ use rustix::io::Errno;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory(u64);
 
-/// What something would take, and what it may.
+/// The memory that something would take, and its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Bytes that it takes.
+    /// Bytes needed.
     pub need_bytes: u64,
-    /// Bytes that it may take.
+    /// Bytes allowed.
     pub limit_bytes: u64,
 }
 
 impl fmt::Display for TooLarge {
-    /// Follows the name of the thing.
+    /// Writes a clause that follows the name of the thing.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (need, limit) = (shown(self.need_bytes), shown(self.limit_bytes));
         write!(to, "takes {need} of memory, and at most {limit} may be taken for it: {RAISE}")
@@ -40,38 +40,38 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// What to do about it.
+/// The advice at the end of the message.
 const RAISE: &str = "raise Job::memory, or take fewer workers";
 
 impl Memory {
-    /// So many bytes.
+    /// Returns a limit of `bytes` bytes.
     pub const fn of(bytes: u64) -> Memory {
         Memory(bytes)
     }
 
-    /// The limit.
+    /// Returns the limit in bytes.
     pub fn bytes(self) -> u64 {
         self.0
     }
 
-    /// One of so many equal parts.
+    /// Returns one of `parts` equal parts.
     pub fn share(self, parts: u64) -> Memory {
         Memory(self.0 / parts)
     }
 
-    /// Whether something of so many bytes may be made. A product that overflows is given as `u64::MAX`.
+    /// Returns an error unless `need_bytes` bytes are within the limit. For a product that overflows, pass `u64::MAX`.
     ///
     /// # Errors
-    /// It takes more.
+    /// `need_bytes` exceeds the limit.
     pub fn allow(self, need_bytes: u64) -> Result<(), TooLarge> {
         let limit_bytes = self.0;
         if need_bytes <= limit_bytes { Ok(()) } else { Err(TooLarge { need_bytes, limit_bytes }) }
     }
 
-    /// All that `from` gives.
+    /// Reads all of `from`.
     ///
     /// # Errors
-    /// It gives more than the limit ([`OutOfMemory`](io::ErrorKind::OutOfMemory)); or what `from` says.
+    /// There is more than the limit ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or an error of `from`.
     pub fn read(self, from: impl Read) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         from.take(self.0.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -84,14 +84,14 @@ impl Memory {
     }
 }
 
-/// Whether an error says that there is not enough of something for this run, which is no fault of the file at hand: memory that
-/// the job or the system does not give, or file descriptors.
+/// Returns whether an error means that this run lacks memory (by the job's or the system's limit) or file descriptors,
+/// which is no fault of the file at hand.
 pub(crate) fn is_limit(error: &io::Error) -> bool {
     let is_descriptors = |errno| matches!(Errno::from_raw_os_error(errno), Errno::MFILE | Errno::NFILE);
     error.kind() == io::ErrorKind::OutOfMemory || error.raw_os_error().is_some_and(is_descriptors)
 }
 
-/// A number of bytes as people read it.
+/// Formats a number of bytes for people to read.
 pub(crate) fn shown(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {

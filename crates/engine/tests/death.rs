@@ -1,5 +1,5 @@
-//! Workers that die at chosen moments, map functions that kill, coordinators that are killed: the answer is
-//! that of ten sequential lines, or there is one clear error, and nothing is left behind.
+//! Workers that die at chosen moments, map functions that kill, coordinators that are killed: the result is that of ten
+//! sequential lines, or there is one clear error, and nothing is left behind.
 
 #[path = "death/callers.rs"]
 mod callers;
@@ -27,43 +27,43 @@ fn main() {
             ("a_fused_worker_killed_at_any_moment_changes_nothing", fused_worker),
             ("a_map_worker_killed_at_any_moment_changes_nothing", map_worker),
             ("a_reduce_worker_killed_at_any_moment_changes_nothing", reduce_worker),
-            ("the_same_with_every_pair_kept", every_pair),
-            ("the_same_behind_a_barrier", barrier),
-            ("the_same_with_array_buffers_and_late_combining", array_buffers),
-            ("the_same_with_an_unordered_result", unordered),
-            ("the_same_with_the_top_five", top),
-            ("the_same_with_pairs_larger_than_a_page", giants),
-            ("the_same_with_fresh_pages", fresh_pages),
+            ("deaths_change_nothing_with_every_pair_kept", every_pair),
+            ("deaths_change_nothing_behind_a_barrier", barrier),
+            ("deaths_change_nothing_with_array_buffers_and_late_combining", array_buffers),
+            ("deaths_change_nothing_in_an_unordered_result", unordered),
+            ("deaths_change_nothing_in_the_top_five", top),
+            ("deaths_change_nothing_with_pairs_larger_than_a_page", giants),
+            ("deaths_change_nothing_with_fresh_pages", fresh_pages),
             ("replacements_may_die_too", replacements),
             ("all_workers_may_die_at_once", all_at_once),
             ("a_reducer_may_die_while_others_wait_to_deliver", large_results),
-            ("a_replacement_whose_sums_are_rounded_otherwise_neither_loses_nor_doubles_a_key", rounded_results),
-            ("an_empty_input_is_answered_after_a_death", empty),
-            ("when_there_is_nobody_left_to_replace_the_dead_it_says_so", spares),
+            ("a_replacement_with_differently_rounded_sums_keeps_each_key_once", rounded_results),
+            ("a_job_without_input_survives_a_death", empty),
+            ("too_many_deaths_are_an_error", spares),
             ("a_map_function_that_always_dies_is_one_clear_error", always),
-            ("a_map_function_that_dies_once_is_tried_again", once),
-            ("a_task_that_waits_for_others_does_not_run_out_of_time", waiting_task),
-            ("a_thread_that_takes_its_time_to_end_is_missed_at_once", slow_end),
+            ("a_map_function_that_dies_once_is_retried", once),
+            ("waiting_for_pages_does_not_count_as_task_time", waiting_task),
+            ("a_thread_that_ends_slowly_is_noticed", slow_end),
             ("a_combine_function_that_panics_is_one_clear_error", combine_panics),
             ("a_killed_coordinator_leaves_nothing_behind", coordinator),
             ("few_file_descriptors_are_enough_or_an_error", few_descriptors),
             ("a_worker_stopped_at_any_moment_is_ended_by_the_task_timeout", stops::at_moments),
-            ("a_job_whose_workers_are_stopped_one_after_the_other_ends", stops::from_outside),
-            ("a_stopped_worker_that_holds_a_latch_is_ended_and_the_others_go_on", stops::holding_a_latch),
+            ("a_job_ends_although_its_workers_are_stopped_in_turn", stops::from_outside),
+            ("a_stopped_worker_that_holds_a_latch_is_replaced", stops::holding_a_latch),
             ("a_reduce_function_that_only_sleeps_is_ended_by_the_task_timeout", stops::sleepy_reduce),
-            ("a_job_that_was_suspended_goes_on_as_if_nothing_had_been", stops::suspended),
-            ("what_panics_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),
-            ("a_stray_pointer_into_what_others_write_ends_its_worker_and_changes_nothing", wild::stays_at_home),
-            ("a_map_function_that_draws_its_keys_anew_loses_no_record_and_doubles_none", redo::random_keys),
-            ("the_same_in_threads", redo::random_keys_in_threads),
-            ("what_was_delivered_is_never_mixed_with_what_another_call_gave", redo::what_was_delivered),
-            ("a_job_begins_anew_three_times_at_most", redo::bounded),
-            ("a_step_is_made_of_one_call_for_each_record", redo::steps),
-            ("a_written_result_is_made_of_one_call_for_each_record", redo::written),
-            ("a_record_that_was_set_aside_is_counted_by_no_attempt", redo::set_aside),
-            ("a_crash_costs_the_tasks_of_a_tenth_of_a_second", redo::costs),
-            ("a_shared_output_holds_what_one_call_has_written", redo::arrays),
-            ("a_stage_of_a_checkpoint_is_made_of_one_call_for_each_record", redo::checkpoints),
+            ("a_suspended_job_continues_without_deaths", stops::suspended),
+            ("a_panic_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),
+            ("a_stray_pointer_into_foreign_pages_kills_only_its_worker", wild::stays_at_home),
+            ("random_keys_lose_and_double_no_record", redo::random_keys),
+            ("random_keys_lose_and_double_no_record_in_threads", redo::random_keys_in_threads),
+            ("delivered_pairs_are_never_mixed_with_those_of_another_call", redo::what_was_delivered),
+            ("a_job_starts_over_three_times_at_most", redo::bounded),
+            ("a_step_contains_one_call_for_each_record", redo::steps),
+            ("a_written_result_contains_one_call_for_each_record", redo::written),
+            ("a_record_set_aside_is_counted_by_no_attempt", redo::set_aside),
+            ("a_crash_costs_at_most_a_tenth_of_a_second_of_tasks", redo::costs),
+            ("a_shared_output_contains_one_call_for_each_record", redo::arrays),
+            ("a_stage_of_a_checkpoint_contains_one_call_for_each_record", redo::checkpoints),
         ],
         &[("long_job", long_job), ("stopped_job", stops::stopped_job), ("suspended_job", stops::suspended_job)],
     );
@@ -73,7 +73,7 @@ fn small_text() -> Vec<u8> {
     random_text(&mut Random(1), 12_000, 300, 8, false)
 }
 
-/// All moments; every kind that the worker is said to come to must have killed it.
+/// Kills a worker at every moment; the kinds of moments in `comes_to` must really occur.
 fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
     let (_dir, input) = input_of(&small_text());
     let case = Case { map_pause: Duration::from_micros(300), ..case.clone() };
@@ -100,7 +100,7 @@ fn reduce_worker() {
     die_at_all(&Case::split(2, 2), 3, &REDUCES);
 }
 
-/// The moments that matter most, for both topologies and both roles.
+/// Kills workers at the most important moments, for both topologies and both roles.
 fn variants(change: impl Fn(Case) -> Case, text: &[u8]) {
     let (_dir, input) = input_of(text);
     for (case, worker) in [(Case::fused(2), 2), (Case::split(2, 2), 2), (Case::split(2, 2), 4)] {
@@ -169,8 +169,8 @@ fn all_at_once() {
     }
 }
 
-/// A result larger than all pages of a worker: whoever delivers waits for the coordinator to take pages, and the
-/// coordinator waits for the stream of the dead.
+/// The result is larger than all pages of a worker: a worker that delivers waits for the coordinator to take pages,
+/// while the coordinator waits for the stream of the dead one.
 fn large_results() {
     let text = random_text(&mut Random(3), 3_000_000, 1 << 40, 60, false);
     let (_dir, input) = input_of(&text);
@@ -188,7 +188,7 @@ fn large_results() {
     assert!(died > 20, "only {died} died");
 }
 
-/// Sums that depend very much on the order of their parts.
+/// Sums that strongly depend on the order of their parts.
 struct Rounded;
 
 impl MapReduce for Rounded {
@@ -261,7 +261,7 @@ enum How {
 /// Counts words, and dies of the word `poison`.
 struct Deadly {
     how: How,
-    /// If given, only when it can make this file: that is, once.
+    /// If given, it dies only if it can create this file, which is once.
     once: Option<PathBuf>,
 }
 
@@ -285,7 +285,7 @@ impl Deadly {
         match self.how {
             How::Panic => panic!("the word is poison"),
             How::Abort => std::process::abort(),
-            // The standard library's handler takes the first one for a question of its own.
+            // The standard library's handler treats the first signal as a possible stack overflow and returns.
             How::Segfault => loop {
                 kill_process(getpid(), Signal::SEGV).expect("a process may signal itself");
             },
@@ -304,7 +304,7 @@ fn poisoned_text() -> Vec<u8> {
     text
 }
 
-/// Long enough for a task of 2000 bytes on a machine that is busy with other things.
+/// Long enough for a task of 2000 bytes on a busy machine.
 const TASK_TIMEOUT: Duration = Duration::from_millis(500);
 
 const WAYS: [(How, &str); 6] = [
@@ -362,7 +362,7 @@ fn once() {
     }
 }
 
-/// Combining takes its time, so that map workers wait for pages much longer than a task may take.
+/// Combines so slowly that map workers wait for pages much longer than a task may take.
 struct SlowToReduce;
 
 impl MapReduce for SlowToReduce {
@@ -406,7 +406,7 @@ impl Drop for SlowToDrop {
     }
 }
 
-/// Panics always, on a thread that is not finished for a while after that.
+/// Always panics, on a thread that takes a while to finish after that.
 struct SlowToEnd;
 
 impl MapReduce for SlowToEnd {
@@ -418,8 +418,8 @@ impl MapReduce for SlowToEnd {
     }
 }
 
-/// The coordinator used to ask the thread that had announced its end whether it was finished, heard that it was not, and
-/// went to sleep for ever.
+/// The coordinator once asked a thread that had announced its end whether it was finished, learned that it was not, and
+/// slept for ever.
 fn slow_end() {
     let (_dir, input) = input_of(&small_text());
     let run = |job: gristmill::Job<'_, SlowToEnd>| job.isolation(gristmill::Isolation::Thread).run();
@@ -455,9 +455,9 @@ fn combine_panics() {
     }
 }
 
-// The coordinator.
+// Coordinator.
 
-/// Runs until somebody ends it: one topology or the other, by the process number.
+/// Runs until it is killed, with either topology, depending on the process number.
 fn long_job() {
     let input = PathBuf::from(std::env::var_os("GRISTMILL_TEST_INPUT").expect("the test names it"));
     let case = if std::process::id().is_multiple_of(2) { Case::fused(4) } else { Case::split(3, 2) };

@@ -1,4 +1,4 @@
-//! The dense buffer gives the answer of ten sequential lines, however the job runs and whoever dies in it.
+//! The dense buffer gives the result of ten sequential lines, in any plan and whichever worker dies.
 
 mod common;
 
@@ -12,16 +12,16 @@ use gristmill::{
 fn main() {
     common::run(
         &[
-            ("any_plan_gives_the_same_answer", plans),
+            ("any_plan_gives_the_same_result", plans),
             ("a_worker_killed_at_any_moment_changes_nothing", deaths),
-            ("what_cannot_be_honoured_is_refused", refusals),
+            ("settings_that_cannot_be_honoured_are_refused", refusals),
             ("a_key_outside_the_domain_is_named", outside),
         ],
         &[],
     );
 }
 
-/// How often each byte occurs; declares `keys` as its domain.
+/// Counts the occurrences of each byte; declares `keys` as its domain.
 struct ByteCounts {
     keys: Option<usize>,
 }
@@ -42,7 +42,7 @@ impl MapReduce for ByteCounts {
     }
 }
 
-/// The same with signed keys, which number no places.
+/// Has signed keys, which cannot be array indexes.
 struct Signed;
 
 impl MapReduce for Signed {
@@ -60,7 +60,7 @@ impl MapReduce for Signed {
 const DOMAIN: ByteCounts = ByteCounts { keys: Some(256) };
 
 fn job<'j, J: MapReduce>(program: &'j J, path: &std::path::Path) -> Job<'j, J> {
-    // Many tasks and small pages, so that epochs end and pages fill.
+    // Many tasks and small pages, so that epochs end and pages fill up.
     Job::new(program, Input::paths([path])).records(Records::Fixed(1)).split_bytes(1000).page_bytes(4096)
 }
 
@@ -68,7 +68,7 @@ fn refusal<J: MapReduce>(job: Job<'_, J>) -> String {
     job.run().map(|_| ()).expect_err("a setting that cannot be honoured").to_string()
 }
 
-/// So many bytes, of which some never occur: 200 and those above; and how often each occurs.
+/// Writes a file of `bytes` bytes, in which 200 and above never occur; returns the count of each byte.
 fn input(bytes: u32) -> (tempfile::TempDir, std::path::PathBuf, Vec<(u16, u64)>) {
     let content: Vec<u8> = (0..bytes).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 200).collect();
     let (dir, path) = common::input_of(&content);
@@ -105,8 +105,8 @@ fn plans() {
     }
 }
 
-/// Each worker of both topologies dies at its first, second, third ... moment of each kind, until it does not come to
-/// that any more.
+/// Each worker of both topologies dies at its first, second, third ... moment of each kind, until it no longer reaches
+/// it.
 fn deaths() {
     let (_dir, path, expected) = input(12_003);
     let mut died_at = Vec::new();
@@ -119,7 +119,7 @@ fn deaths() {
                 let (counts, summary) = job.run().expect("somebody takes its place");
                 assert_eq!(counts.iter().collect::<Vec<_>>(), expected, "worker {worker} at its {nth}. {moment:?}");
                 died_at.extend(summary.deaths.iter().map(|_| moment));
-                // Which worker gets which task is a matter of luck, so one survival may be luck too.
+                // Chance decides which worker gets which task, so a single survival proves nothing.
                 survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
                 if survived == 2 {
                     break;
@@ -133,7 +133,7 @@ fn deaths() {
     }
 }
 
-/// The same as `DOMAIN`, so slow that every worker gets a task.
+/// `DOMAIN`, but so slow that every worker gets a task.
 struct SlowDomain;
 
 impl MapReduce for SlowDomain {

@@ -1,4 +1,4 @@
-//! Whatever a file is packed in, and wherever a worker dies while it reads, the answer is that of its content.
+//! However a file is packed, and wherever a worker dies while it reads, the result is that of its content.
 
 mod common;
 #[path = "common/pack.rs"]
@@ -14,17 +14,17 @@ use pack::{COMPRESSED, Packing};
 fn main() {
     common::run(
         &[
-            ("the_answer_is_that_of_the_content", the_answer_is_that_of_the_content),
+            ("the_result_does_not_depend_on_the_packing", the_result_does_not_depend_on_the_packing),
             ("a_worker_may_die_while_it_reads", a_worker_may_die_while_it_reads),
             (
                 "damage_is_an_error_that_names_the_file_and_the_place",
                 damage_is_an_error_that_names_the_file_and_the_place,
             ),
             ("rows_of_csv_are_never_cut", rows_of_csv_are_never_cut),
-            ("progress_is_seen_in_a_file_that_cannot_be_cut", progress_is_seen_in_a_file_that_cannot_be_cut),
+            ("progress_advances_within_a_file_that_cannot_be_cut", progress_advances_within_a_file_that_cannot_be_cut),
             (
-                "who_looked_at_the_input_is_reaped_while_the_job_runs",
-                who_looked_at_the_input_is_reaped_while_the_job_runs,
+                "the_sampling_process_is_reaped_while_the_job_is_running",
+                the_sampling_process_is_reaped_while_the_job_is_running,
             ),
             ("a_message_names_the_line_of_compressed_csv", a_message_names_the_line_of_compressed_csv),
         ],
@@ -32,7 +32,7 @@ fn main() {
     );
 }
 
-/// Counts processes that have ended and that the coordinator has not reaped, and takes its time.
+/// Slowly counts zombies of the coordinator: processes that have ended and that it has not reaped.
 struct Slow;
 
 impl MapReduce for Slow {
@@ -50,15 +50,15 @@ impl MapReduce for Slow {
             after_name.starts_with(&format!("Z {coordinator} "))
         };
         out.emit(0, split.bytes().len() as u64);
-        // The first ones may be looked at while it ends.
+        // The sampling process may still be ending while the first splits are mapped.
         if split.offset() > 300_000 {
             out.emit(1, processes.filter(is_zombie).count() as u64);
         }
     }
 }
 
-fn progress_is_seen_in_a_file_that_cannot_be_cut() {
-    // The bar of a .gz stood at 0 % until it was read to its end.
+fn progress_advances_within_a_file_that_cannot_be_cut() {
+    // The progress bar of a .gz file once stayed at 0 % until the file was read to its end.
     let mut random = Random(5);
     let content: Vec<u8> = (0..75_000).flat_map(|_| format!("{:07x}\n", random.next() >> 36).into_bytes()).collect();
     for packing in [Packing::Gzip, Packing::Zstd] {
@@ -75,8 +75,8 @@ fn progress_is_seen_in_a_file_that_cannot_be_cut() {
     }
 }
 
-fn who_looked_at_the_input_is_reaped_while_the_job_runs() {
-    // `ps` showed a dead child of the command for as long as the command ran.
+fn the_sampling_process_is_reaped_while_the_job_is_running() {
+    // `ps` once showed a dead child of the command for as long as the command ran.
     let (_dir, path) = common::input_of(&b"rye\n".repeat(150_000));
     let job = Job::new(&Slow, Input::paths([&path])).split_bytes(16 << 10);
     let (sums, _) = job.run().expect("it runs");
@@ -87,7 +87,7 @@ fn text() -> Vec<u8> {
     random_text(&mut Random(7), 2_000_000, 5000, 8, false)
 }
 
-/// A file of `content` in a directory of its own.
+/// Writes `content` to a packed file in its own directory.
 fn packed(packing: Packing, content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("file").with_extension(packing.extension());
@@ -95,7 +95,7 @@ fn packed(packing: Packing, content: &[u8]) -> (tempfile::TempDir, std::path::Pa
     (dir, path)
 }
 
-fn the_answer_is_that_of_the_content() {
+fn the_result_does_not_depend_on_the_packing() {
     let text = text();
     let expected = oracle(&text, true, Order::ByKey, usize::MAX);
     for packing in COMPRESSED {
@@ -115,7 +115,7 @@ fn a_worker_may_die_while_it_reads() {
         let (_dir, path) = packed(packing, &text);
         for (moment, nth) in [(Moment::Claimed, 1), (Moment::Pushed, 1), (Moment::Pushed, 40), (Moment::Flushed, 1)] {
             let case = Case { split_bytes: 100_000, ..Case::fused(2) };
-            // Both, so that whoever reads dies.
+            // Both workers, so that the one that reads dies.
             let ran = case.run_with(&Count { pause: Default::default() }, &path, |job| {
                 job.die_at(1, moment, nth).die_at(2, moment, nth)
             });
@@ -154,7 +154,7 @@ fn damage_is_an_error_that_names_the_file_and_the_place() {
     }
 }
 
-/// How often each first field occurs.
+/// Counts rows by their first field.
 struct FirstFields;
 
 impl MapReduce for FirstFields {
@@ -171,7 +171,8 @@ impl MapReduce for FirstFields {
     }
 }
 
-/// Rows with commas, quotes and line ends inside quotes, stray quotes outside, and no line end at the end.
+/// Returns rows with commas, quotes, line ends inside quotes and stray quotes outside, and without a line end at the
+/// end.
 fn csv_text(random: &mut Random) -> Vec<u8> {
     let mut text = b"\xef\xbb\xbf".to_vec();
     for row in 0..3000 {
@@ -209,7 +210,7 @@ fn rows_of_csv_are_never_cut() {
     }
 }
 
-/// Complains about a word.
+/// Rejects a certain word.
 struct Complains;
 
 impl MapReduce for Complains {

@@ -1,5 +1,5 @@
-//! Jobs in steps: every step gives the answer of ten sequential lines, whoever dies in it, and what cannot be kept is
-//! one clear error.
+//! Jobs in steps: every step gives the result of ten sequential lines, whichever worker dies in it, and pairs that
+//! cannot be kept are one clear error.
 
 mod common;
 
@@ -14,20 +14,20 @@ use gristmill::{
 fn main() {
     common::run(
         &[
-            ("every_plan_gives_the_answer_of_each_step", plans),
+            ("every_plan_gives_the_same_result_for_each_step", plans),
             ("a_fused_worker_killed_at_any_moment_of_any_step_changes_nothing", fused_worker),
             ("a_map_worker_killed_at_any_moment_of_any_step_changes_nothing", map_worker),
             ("a_reduce_worker_killed_at_any_moment_of_any_step_changes_nothing", reduce_worker),
-            ("the_same_with_every_pair_kept", every_pair),
-            ("the_same_behind_a_barrier_with_late_combining_and_fresh_pages", barrier),
+            ("deaths_change_nothing_with_every_pair_kept", every_pair),
+            ("deaths_change_nothing_with_barrier_late_combining_and_fresh_pages", barrier),
             ("replacements_may_die_too", replacements),
-            ("what_a_dead_reducer_has_kept_is_not_made_again", published),
+            ("published_partitions_of_a_dead_reducer_are_not_repeated", published),
             ("a_thousand_steps_start_workers_once", many_steps),
             ("a_step_without_pairs_is_followed_by_another", nothing_left),
             ("pairs_that_outgrow_the_region_are_one_clear_error", limit),
-            ("steps_stay_within_the_memory_and_say_which_does_not_fit", memory),
+            ("steps_stay_within_the_memory_or_name_the_step_that_does_not_fit", memory),
             ("a_pair_larger_than_an_extent_is_one_clear_error", giant),
-            ("a_longer_state_is_a_mistake_that_is_named", longer_state),
+            ("a_longer_state_is_a_clear_panic", longer_state),
             ("used_pages_fault_once_and_fresh_ones_each_time", faults),
         ],
         &[],
@@ -50,7 +50,7 @@ fn plans() {
     }
 }
 
-/// All moments of a job of five steps: twice from pairs, and once again from the input.
+/// Kills a worker at every moment of a job of five steps, which map the pairs twice and the input once again.
 fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
     let (_dir, input) = input_of(&small_text());
     let case = Case { steps: 5, map_pause: Duration::from_micros(200), ..case.clone() };
@@ -61,7 +61,7 @@ fn die_at_all(case: &Case, worker: usize, comes_to: &[Moment]) {
     }
 }
 
-/// There are many hand-overs: from the tenth on not each of them.
+/// There are many hand-overs, so from the tenth on some are skipped.
 const SPARSER: fn(u64) -> u64 = |nth| nth + 1 + nth / 10 * 3;
 
 const MAPS: [Moment; 5] = [Moment::Drawn, Moment::Claimed, Moment::Sent, Moment::Flushed, Moment::Committed];
@@ -80,7 +80,7 @@ fn reduce_worker() {
     die_at_all(&Case::split(2, 2), 3, &REDUCES);
 }
 
-/// The moments that matter most, for both topologies and both roles.
+/// Kills workers at the most important moments, for both topologies and both roles.
 fn variants(change: impl Fn(Case) -> Case) {
     let (_dir, input) = input_of(&small_text());
     for (case, worker) in [(Case::fused(2), 2), (Case::split(2, 2), 2), (Case::split(2, 2), 4)] {
@@ -124,16 +124,16 @@ fn replacements() {
 
 fn published() {
     let (_dir, input) = input_of(&small_text());
-    // The reducer of all 64 partitions dies after the last one of the second step: everything is there.
+    // The reducer of all 64 partitions dies after the last one of the second step: all of them are published.
     let case = Case { steps: 3, ..Case::split(1, 1) };
     let summary = case.check(&input, &[(2, Moment::Kept, 128)]).expect("the answer");
     assert_eq!((summary.deaths.len(), summary.rounds), (1, 3), "{:?}", summary.deaths);
-    // One partition before: it is made again, in one more round.
+    // It dies one partition earlier: that one is made again, in one more round.
     let summary = case.check(&input, &[(2, Moment::Kept, 127)]).expect("the answer");
     assert_eq!((summary.deaths.len(), summary.rounds), (1, 4), "{:?}", summary.deaths);
 }
 
-/// Numbers that become twice as many in each step: 0, 1, 2, ... below `2^step`.
+/// Numbers that double in each step: 0, 1, 2, ... below `2^step`.
 struct Doubling;
 
 impl MapReduce for Doubling {
@@ -192,7 +192,7 @@ fn limit() {
         Next::Pairs
     });
     let error = outcome.expect_err("2^40 numbers do not fit 2 MiB").to_string();
-    // 2^16 pairs of 9 bytes are 0.56 MiB, and those of the step before half as much.
+    // 2^16 pairs of 9 bytes take 0.56 MiB, and those of the step before half as much.
     assert!(reached >= 15, "step {reached}");
     let expected = format!("step {} did not fit: the pairs of two steps in a row may take 2097152 bytes", reached + 1);
     assert!(error.contains(&expected) && error.contains("Job::keep_bytes"), "{error}");
@@ -222,7 +222,7 @@ fn memory() {
     }
 }
 
-/// Emits a value of as many bytes as its input says.
+/// Emits a value that is larger than an extent.
 struct Giant;
 
 impl MapReduce for Giant {
@@ -251,7 +251,7 @@ fn longer_state() {
     assert!(words.contains("a state of 9 bytes was set, and the job began with room for 8"), "{words}");
 }
 
-/// Page faults of all workers in a job of so many steps from the same pairs.
+/// Compares the page faults per step of jobs with used and with fresh pages.
 fn faults() {
     /// Passes its pairs on.
     struct Stay;
@@ -271,8 +271,9 @@ fn faults() {
             .expect("the job runs");
         summary.workers.iter().map(|worker| worker.counters.get(Count::MinorFaults)).sum::<u64>()
     };
-    // Two generations of 1.6 MB, and tables of twice as much: after a few steps everything was touched.
-    // A few hundred more or less in the first steps, as it happens who maps what, can make the longer job the one with fewer.
+    // Two generations of 1.6 MB, and tables of twice that size: after a few steps all memory has been touched. The
+    // first steps vary by a few hundred faults, because chance decides which worker maps what, so the longer job may
+    // even have fewer.
     let each = |pages| faults(pages, 24).saturating_sub(faults(pages, 8)) / 16;
     let (reused, fresh) = (each(PagePolicy::Reuse), each(PagePolicy::Fresh));
     println!("minor faults per step: {reused} with used pages, {fresh} with fresh ones");

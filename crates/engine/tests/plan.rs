@@ -1,6 +1,8 @@
-//! The plan: what it learns from a sample, and that neither the sample, nor what is planned, nor the types change an answer.
+//! The plan: what it learns from a sample, and that neither sample nor plan nor types change the result.
 
 mod common;
+#[path = "plan/growth.rs"]
+mod growth;
 #[path = "plan/types.rs"]
 mod types;
 
@@ -12,18 +14,20 @@ use gristmill::{
     Summary,
 };
 
-const TESTS: [Test; 12] = [
-    ("a_sample_is_taken_from_several_places_and_decides_how_many_workers_start", sampled),
-    ("no_sample_is_taken_where_it_is_of_no_use_or_of_no_good", not_sampled),
-    ("a_map_function_that_crashes_on_the_sample_is_planned_without", crashing),
-    ("a_map_function_that_never_ends_on_the_sample_is_planned_without", never_ending),
-    ("keys_that_hardly_repeat_go_past_the_table_and_are_combined_all_the_same", past_the_table),
-    ("a_key_with_too_many_values_is_combined_early_and_other_jobs_are_left_alone", skewed),
-    ("the_plan_that_is_told_is_the_plan_that_is_run", told),
-    ("words_chosen_to_have_one_hash_are_counted_as_fast_as_others", chosen_words),
-    ("keys_are_their_bytes_whatever_a_type_says_of_them", types::own_keys),
-    ("a_type_that_breaks_its_contract_ends_the_job_with_a_sentence", types::broken_contracts),
-    ("values_of_any_width_combine_in_any_plan_to_the_same_answer", types::values_of_any_width),
+const TESTS: [Test; 14] = [
+    ("a_sample_from_several_places_decides_the_number_of_workers", sampled),
+    ("no_sample_is_taken_if_it_is_useless_or_unwanted", not_sampled),
+    ("a_job_that_crashes_on_the_sample_is_planned_without_one", crashing),
+    ("a_job_that_hangs_on_the_sample_is_planned_without_one", never_ending),
+    ("keys_that_hardly_repeat_bypass_the_table_and_are_still_combined", past_the_table),
+    ("only_jobs_with_a_frequent_key_combine_it_early", skewed),
+    ("the_explained_plan_is_the_executed_plan", told),
+    ("words_chosen_to_collide_are_counted_fast", chosen_words),
+    ("keys_are_compared_by_their_bytes_only", types::own_keys),
+    ("a_type_that_breaks_its_contract_is_a_clear_error", types::broken_contracts),
+    ("values_of_any_width_combine_to_the_same_result_in_any_plan", types::values_of_any_width),
+    ("workers_that_get_nothing_are_not_started", growth::idle_workers),
+    ("page_faults_of_a_worker_do_not_grow_with_the_number_of_workers", growth::busy_workers),
     ("a_pair_of_four_gib_is_refused_where_it_is_emitted", types::huge_pairs),
 ];
 
@@ -31,7 +35,7 @@ fn main() {
     common::run(&TESTS, &[]);
 }
 
-/// Numbers of eight bytes, and how often each occurs. On small chunks, which only a sample has, it does something else.
+/// Counts the occurrences of eight-byte numbers. On small chunks, which only a sample has, it calls `on_sample`.
 struct Numbers {
     on_sample: fn(),
 }
@@ -51,14 +55,14 @@ impl MapReduce for Numbers {
 
 const NUMBERS: Numbers = Numbers { on_sample: || () };
 
-/// `count` numbers, of which each half has every one once, in different orders.
+/// Returns `count` numbers. Each half has every number once, in a different order.
 fn numbers(count: u64) -> Vec<u8> {
     let half = count / 2;
     let first = (0..half).map(|n| n * 7919 % half);
     first.chain(0..half).flat_map(u64::to_le_bytes).collect()
 }
 
-/// Runs a job over `bytes`; every number must occur twice. Returns its plan, too.
+/// Runs a job over `bytes`, in which every number must occur twice; returns its plan and its summary.
 fn run(
     program: &Numbers,
     bytes: &[u8],
@@ -79,11 +83,12 @@ fn chosen<'p>(plan: &'p [Choice], what: &str) -> &'p str {
 }
 
 fn sampled() {
-    // A look at the input takes a few milliseconds at most, so on a machine under load it may come to nothing.
+    // A sample takes a few milliseconds at most, so on a busy machine it may fail.
     let mut looks = (0..50).map(|_| run(&NUMBERS, &numbers(1 << 20), |job| job).0);
     let plan = looks.find(|plan| chosen(plan, "sample") != "none").expect("one of fifty looks is in time");
     assert_eq!(chosen(&plan, "sample"), "3 pieces, 24 KiB");
-    // A sleep of a tenth of a millisecond in each piece makes little input a lot of work, on as many processors as there are.
+    // A sleep of a tenth of a millisecond in each piece makes a lot of work out of little input, on any number of
+    // processors.
     let slow = Numbers { on_sample: || std::thread::sleep(Duration::from_micros(100)) };
     let (plan, summary) = run(&slow, &numbers(1 << 17), |job| job);
     let cpus = std::thread::available_parallelism().expect("known").get();
@@ -109,13 +114,13 @@ fn not_sampled() {
 }
 
 fn told() {
-    // `--buffer array --combine both` told of combining in map, and combined nothing there. And the number of partitions, and of
-    // workers that map at once, was every user's to read and nobody's to choose.
+    // With `--buffer array --combine both`, the plan once claimed to combine in map, but nothing was combined there.
+    // The number of partitions, and of workers that map at once, was printed but could not be chosen.
     let bytes = numbers(2000);
     let tell = |change: fn(Job<'_, Numbers>) -> Job<'_, Numbers>, what: &str| {
         let (plan, summary) = run(&NUMBERS, &bytes, change);
         let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
-        // Those of the result, 1000, are sent as well.
+        // The 1000 pairs of the result are sent, too.
         let sent = counters.get(Count::PairsSent) - 1000;
         (chosen(&plan, what).to_owned(), sent)
     };
@@ -153,7 +158,7 @@ fn never_ending() {
 }
 
 fn past_the_table() {
-    // Twenty times what the table holds, and no number comes twice before it is full.
+    // Twenty times the capacity of the table, and no number occurs twice before it is full.
     let bytes = numbers(400_000);
     let passed = |change: fn(Job<'_, Numbers>) -> Job<'_, Numbers>| {
         let (_, summary) = run(&NUMBERS, &bytes, change);
@@ -163,13 +168,13 @@ fn past_the_table() {
     };
     assert!(passed(|job| job.workers(2)) > 200_000);
     assert!(passed(|job| job.workers(1).combine(Combining::Map)) > 200_000);
-    // Who names a buffer gets it.
+    // A buffer that the user chose never rests.
     assert_eq!(passed(|job| job.workers(2).buffer(Buffer::Hash)), 0);
 }
 
 fn chosen_words() {
-    // Words whose first half made a factor of a published hash zero had one hash: 80,000 of them took 8 s instead of 0.03, and no
-    // time-out ended that.
+    // Words whose first half made a factor of a published hash zero once had one hash: 80,000 of them took 8 s instead
+    // of 0.03, and no time-out ended that.
     struct Words;
     impl MapReduce for Words {
         type Key = Bytes;
@@ -199,7 +204,7 @@ fn chosen_words() {
 }
 
 fn skewed() {
-    /// Half of all pairs have one key; the others are all different.
+    /// Half of all pairs have one key; the other keys are all different.
     struct Skewed;
     impl MapReduce for Skewed {
         type Key = u64;
@@ -222,15 +227,15 @@ fn skewed() {
         let expected = std::iter::once((0, 50_000)).chain((1..=50_000).map(|key| (key, 1)));
         assert!(counts.iter().eq(expected), "{after:?} {combine:?}");
         let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
-        // What is counted as held at the end has no more than a pair for each key, however it came to that.
+        // In the end a reducer holds one pair for each key, however it came to that.
         assert_eq!(counters.get(Count::Keys), 50_001);
         counters.get(Count::SkewsFound)
     };
-    // One reducer has the frequent key. It is found once, and then combined as it comes.
+    // One reducer has the frequent key. It is detected once, and combined as it comes from then on.
     assert_eq!(skews(Some(1000), Combining::Off), 1);
     assert_eq!(skews(Some(60_000), Combining::Off), 0);
     assert_eq!(skews(None, Combining::Off), 0);
-    // Combined in map, the key comes a few times only; combined in reduce, nothing is kept.
+    // If it is combined in map, the key arrives only a few times; if it is combined in reduce, no values are kept.
     assert_eq!(skews(Some(1000), Combining::Map), 0);
     assert_eq!(skews(Some(1), Combining::Both), 0);
 }

@@ -1,8 +1,8 @@
-//! Random jobs whose workers are killed from outside at random moments: the answer is the oracle's, or one clear
-//! error when the job's limits are truly exceeded; never a hang, never anything left behind.
+//! Random jobs whose workers are killed from outside at random moments. The result is the oracle's, or there is one
+//! clear error if the job's limits are really exceeded; the job never hangs and leaves nothing behind.
 //!
-//! `ci/kill.sh [COUNT] [SEED] [spill]` runs many, with `spill` such that do not fit their memory; each job has a seed of its
-//! own, and `ci/kill.sh 1 SEED` repeats it.
+//! `ci/kill.sh [COUNT] [SEED] [spill]` runs many jobs; with `spill`, jobs that do not fit in their memory. Each job has
+//! its own seed, and `ci/kill.sh 1 SEED` repeats it.
 
 mod common;
 
@@ -14,7 +14,7 @@ use common::{Case, Random, WATCHDOG, kill, random_text, start};
 use gristmill::{Buffer, Combining, Count, Exchange, Order, PagePolicy};
 use rustix::process::Signal;
 
-/// Jobs in the short form that `cargo test` runs.
+/// The number of jobs that `cargo test` runs.
 const SHORT: u64 = 40;
 
 fn main() -> ExitCode {
@@ -66,12 +66,12 @@ struct Tally {
 struct Outcome {
     kills: u64,
     deaths: u64,
-    /// Runs that were spilled.
+    /// Spilled runs.
     runs: u64,
     answered: bool,
 }
 
-/// What `seed` stands for: a job and its text, which with `spills` do not fit the memory of the job.
+/// Makes a job and its text from `seed`. If it `spills`, they do not fit in the memory of the job.
 fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
     let mut random = Random(seed);
     let count = random.below(3) > 0;
@@ -89,7 +89,8 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
     let splits = 1 + random.below(80);
     let case = Case {
         count,
-        workers: 1 + random.below(6) as usize,
+        // Now and then many more than there are processors, most of which are started when they are sent something.
+        workers: if random.below(12) == 0 { 40 } else { 1 + random.below(7) as usize },
         split,
         exchange: random.pick(&[Exchange::Pipelined, Exchange::Pipelined, Exchange::Barrier]),
         buffer: if buffer == Buffer::Hash && !combines_in_map { Buffer::Array } else { buffer },
@@ -102,7 +103,7 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         retries: random.pick(&[0, 2, 2, 5]) as u32,
         map_pause: Duration::from_micros(random.pick(&[0, 0, 100, 1000])),
         take_pause: Duration::from_micros(random.pick(&[0, 0, 0, 1000])),
-        // Progress makes the coordinator look ten times a second, which would hide a wake-up that it lost.
+        // With progress, the coordinator looks ten times a second, which would hide a lost wake-up.
         progress: random.below(4) == 0,
         steps: if random.below(3) == 0 && !spills { 1 + random.below(7) as u32 } else { 0 },
         least_memory: random.below(3) == 0 || spills,
@@ -111,7 +112,7 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
     (case, text)
 }
 
-/// The process that runs the job; it says how it went in its last line.
+/// Runs the job in its own process, and reports its outcome in the last line.
 fn job(seed: u64, spills: bool, input: &Path) -> ExitCode {
     let (case, _) = random_case(seed, spills);
     match case.check(input, &[]) {
@@ -132,13 +133,13 @@ fn one(seed: u64, spills: bool) -> Result<Outcome, String> {
     let (case, text) = random_case(seed, spills);
     let (_dir, input) = common::input_of(&text);
     let mut random = Random(!seed);
-    // 1. When to kill: most of these jobs take 5 to 200 ms.
+    // 1. Choose when to kill: most of these jobs take 5 to 200 ms.
     let span_us = random.pick(&[6_000, 20_000, 60_000, 200_000]) * if spills { 5 } else { 1 };
     let kills_planned = random.below(6);
     let mut moments: Vec<Duration> = (0..kills_planned).map(|_| Duration::from_micros(random.below(span_us))).collect();
     moments.sort();
     moments.reverse();
-    // 2. The job, and the kills.
+    // 2. Run the job, and kill.
     let seed_text = seed.to_string();
     let kind = if spills { "spill" } else { "any" };
     let mut job = start(&["--job", &seed_text, input.to_str().expect("a plain path"), kind]);
@@ -148,7 +149,7 @@ fn one(seed: u64, spills: bool) -> Result<Outcome, String> {
         while moments.last().is_some_and(|moment| began.elapsed() >= *moment) {
             let workers = job.workers();
             if workers.is_empty() && began.elapsed() < Duration::from_secs(1) {
-                break; // It has not begun, or it is between a death and a replacement.
+                break; // The job has not begun, or it is between a death and a replacement.
             }
             moments.pop();
             if !workers.is_empty() {
@@ -160,14 +161,14 @@ fn one(seed: u64, spills: bool) -> Result<Outcome, String> {
     let context = |why: String| format!("{why}\n  {case:?}, {} bytes of text, {kills} kills", text.len());
     let status = status.map_err(context)?;
     job.leftovers().map_err(context)?;
-    // 3. What it says.
+    // 3. Read its report.
     let printed = job.printed();
     match status.code() {
         Some(0) => {
             let number = |nth| printed.split_whitespace().nth(nth).and_then(|word| word.parse().ok()).unwrap_or(0);
             Ok(Outcome { kills, deaths: number(2), runs: number(4), answered: true })
         }
-        // A task whose worker was killed more often than it is tried again.
+        // A task whose worker was killed more often than the task is retried.
         Some(2) if kills > u64::from(case.retries) && printed.contains("signal 9 (SIGKILL). The task was tried") => {
             Ok(Outcome { kills, deaths: kills, runs: 0, answered: false })
         }

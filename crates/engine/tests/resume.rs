@@ -1,6 +1,7 @@
-//! Jobs with a checkpoint: whatever ends them, running them again gives the same answer, and what was done is not done again.
+//! Jobs with a checkpoint: however a run ends, running it again gives the same result, and does not repeat finished
+//! work.
 //!
-//! `ci/resume.sh [COUNT] [SEED]` kills the coordinators of many random jobs; each has a seed of its own, and
+//! `ci/resume.sh [COUNT] [SEED]` kills the coordinators of many random jobs. Each job has its own seed, and
 //! `ci/resume.sh 1 SEED` repeats it.
 
 mod common;
@@ -19,7 +20,7 @@ use gristmill::{
 };
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-/// Jobs in the short form that `cargo test` runs.
+/// The number of jobs that `cargo test` runs.
 const SHORT: u64 = 8;
 
 fn main() {
@@ -36,20 +37,20 @@ fn main() {
     }
     common::run(
         &[
-            ("a_killed_job_continues_to_the_same_answer", killed),
-            ("a_killed_job_whose_keys_are_drawn_anew_counts_each_record_once_or_says_why_not", drawn),
-            ("what_was_done_is_not_done_again", continued),
+            ("a_killed_job_continues_to_the_same_result", killed),
+            ("a_killed_job_with_random_keys_counts_each_record_once_or_fails", drawn),
+            ("finished_tasks_are_not_repeated", continued),
             ("a_job_that_is_done_only_delivers_its_result", delivered_again),
             ("a_worker_killed_at_any_moment_of_any_stage_changes_nothing", any_moment),
-            ("changed_input_options_and_programs_are_refused_with_the_reason", changed),
-            ("a_damaged_checkpoint_is_an_error_and_never_a_wrong_answer", damaged),
-            ("a_checkpoint_and_a_task_may_take_for_ever", no_hurry),
+            ("changed_input_options_or_programs_are_refused_with_the_reason", changed),
+            ("a_damaged_checkpoint_never_gives_a_wrong_result", damaged),
+            ("checkpoint_intervals_and_task_timeouts_may_be_infinite", no_hurry),
             ("a_full_disk_is_one_clear_error_and_the_job_continues_when_there_is_room", full_disk),
-            ("what_cannot_be_continued_is_refused", refused),
-            ("of_two_runs_with_one_checkpoint_the_second_is_refused", in_use),
-            ("a_log_with_absurd_facts_is_one_sentence", planted::absurd_logs),
-            ("a_log_with_facts_at_random_ends_in_no_panic", planted::random_logs),
-            ("what_is_planted_in_a_checkpoint_is_neither_written_nor_waited_for", planted::planted_files),
+            ("jobs_that_cannot_be_continued_are_refused", refused),
+            ("a_second_run_with_the_same_checkpoint_is_refused", in_use),
+            ("a_log_with_absurd_facts_is_a_clear_error", planted::absurd_logs),
+            ("a_log_with_random_facts_causes_no_panic", planted::random_logs),
+            ("planted_files_in_a_checkpoint_are_refused", planted::planted_files),
         ],
         &[("waiting_job", waiting_job)],
     );
@@ -57,7 +58,7 @@ fn main() {
 
 // Random jobs whose coordinators are killed.
 
-/// What `seed` stands for: a job and its text.
+/// Makes a job and its text from `seed`.
 fn random_case(seed: u64) -> (Case, Vec<u8>) {
     let mut random = Random(seed);
     let count = random.below(3) > 0;
@@ -87,7 +88,7 @@ fn random_case(seed: u64) -> (Case, Vec<u8>) {
     (case, text)
 }
 
-/// Runs `case` with a checkpoint in `dir`, a stage for each task or two; tells what is continued.
+/// Runs `case` with a checkpoint in `dir`, with a stage for every task or two, and prints the news.
 fn run<J>(
     case: &Case,
     program: &J,
@@ -104,7 +105,7 @@ where
     })
 }
 
-/// The same for the program that the case names.
+/// Runs `case` with the program that it names.
 fn run_case(case: &Case, input: &Path, dir: &Path, fates: &[(usize, Moment, u64)]) -> Result<(Answer, Summary)> {
     let pause = case.map_pause;
     if case.count {
@@ -114,12 +115,12 @@ fn run_case(case: &Case, input: &Path, dir: &Path, fates: &[(usize, Moment, u64)
     }
 }
 
-/// Tasks that workers have mapped.
+/// Returns the number of tasks that workers have mapped.
 fn mapped(summary: &Summary) -> usize {
     summary.workers.iter().map(|worker| worker.counters.get(gristmill::Count::Tasks) as usize).sum()
 }
 
-/// The process that runs the job, until it is killed.
+/// Runs the job of `seed` in its own process, until it is killed.
 fn job(seed: u64, input: &Path, dir: &Path) {
     let (case, _) = random_case(seed);
     let (pairs, summary) = run_case(&case, input, dir, &[]).unwrap_or_else(|why| panic!("{why}"));
@@ -130,14 +131,14 @@ fn job(seed: u64, input: &Path, dir: &Path) {
     println!("right: {} tasks, {} before", summary.tasks, summary.resumed_tasks);
 }
 
-/// How many tasks were done when a run that has printed this began.
+/// Returns how many tasks were done when a run began, from its output.
 fn resumed(printed: &str) -> usize {
     let line = printed.lines().find_map(|line| line.strip_prefix("continuing: "));
     line.map_or(0, |line| line.split(' ').next().and_then(|number| number.parse().ok()).expect("a number"))
 }
 
-/// Starts the job of `seed` again and again, and kills it, until it is let run to its end. Returns how often it was killed
-/// and how many tasks it found done in the end.
+/// Runs the job of `seed` repeatedly and kills it, until it may run to its end. Returns how often it was killed, and
+/// how many tasks the last run found done.
 fn one(seed: u64) -> std::result::Result<(usize, usize), String> {
     let (case, text) = random_case(seed);
     let (dir, input) = input_of(&text);
@@ -150,7 +151,7 @@ fn one(seed: u64) -> std::result::Result<(usize, usize), String> {
         let mut job = start(&["--job", &seed.to_string(), paths[0], paths[1]]);
         let context = |why: String| format!("turn {turn}: {why}\n  {case:?}, {} bytes of text", text.len());
         let (began, moment) = (Instant::now(), Duration::from_micros(random.below(span_us)));
-        // Now and then a worker goes first.
+        // Sometimes a worker is killed first.
         let worker_too = random.below(3) == 0;
         let mut is_killed = turn >= kills;
         let status = job.wait(WATCHDOG, |job| {
@@ -166,7 +167,7 @@ fn one(seed: u64) -> std::result::Result<(usize, usize), String> {
         let status = status.map_err(context)?;
         job.leftovers().map_err(context)?;
         let printed = job.printed();
-        // Who is killed early has not said yet what it found.
+        // A run that is killed early has not yet printed what it found.
         let found = resumed(&printed);
         if found < found_before && (found > 0 || status.success()) {
             return Err(context(format!("{found_before} tasks were done, and now only {found}")));
@@ -196,7 +197,7 @@ impl MapReduce for Drawn {
     }
 }
 
-/// The process that runs such a job, until it is killed.
+/// Runs a job with such keys in its own process, until it is killed.
 fn drawn_job(input: &Path, dir: &Path) {
     let job = Job::new(&Drawn, Input::paths([input])).records(Records::Fixed(1)).split_bytes(100).page_bytes(4096);
     let job = job.workers(2).checkpoint(dir, "drawn", Duration::ZERO).on_news(|news| println!("{news}"));
@@ -208,7 +209,7 @@ fn drawn_job(input: &Path, dir: &Path) {
     }
 }
 
-/// A job that drew its keys at random was killed, and a stage of its checkpoint might have been made of two runs of a task.
+/// If a job that draws its keys at random is killed, a stage of its checkpoint must not be made of two runs of a task.
 fn drawn() {
     let (dir, input) = input_of(&[b'r'; 4000]);
     let (mut random, mut continued) = (Random(17), 0);
@@ -270,7 +271,7 @@ fn killed() {
 
 // One job that fails late.
 
-/// Counts words; the word `crash` ends the worker as long as this file is there, the word `panic` always panics.
+/// Counts words. The word `crash` ends the worker as long as this file exists; the word `panic` always panics.
 struct Crashes(PathBuf);
 
 impl MapReduce for Crashes {
@@ -289,7 +290,7 @@ impl MapReduce for Crashes {
     }
 }
 
-/// A text of which the word in the middle, and one close to the end, are replaced.
+/// Returns a text with one word replaced in the middle, and one close to the end.
 fn text_with(early: &str, late: &str) -> Vec<u8> {
     let mut text = random_text(&mut Random(1), 12_000, 300, 8, false);
     for (at, word) in [(11_000, late), (2_000, early)] {
@@ -322,7 +323,7 @@ fn continued() {
         assert!(summary.resumed_tasks >= 2, "{} tasks were done", summary.resumed_tasks);
         assert_eq!(mapped(&summary), summary.tasks);
         assert_eq!(summary.resumed_tasks + summary.tasks, text.len().div_ceil(2000));
-        // It was set aside by the first run.
+        // The first run set it aside.
         assert_eq!(summary.bad_records.len(), 1);
         assert_eq!(summary.bad_records[0].cause, "it panicked: the word is panic");
     }
@@ -347,7 +348,7 @@ fn delivered_again() {
     }
 }
 
-/// Moments of other jobs.
+/// Moments that occur only in other jobs.
 const OTHERS: [Moment; 5] = [Moment::Latched, Moment::Merged, Moment::Keeping, Moment::Kept, Moment::Spilled];
 
 fn any_moment() {
@@ -390,10 +391,10 @@ fn changed() {
     assert!(program.contains(r#"the program was "a test", and is "another test""#), "{program}");
     let options = why(&Case { order: Order::Unordered, ..case.clone() }, "a test");
     assert!(options.contains("options was \"ByKey "), "{options}");
-    // Workers are of no importance to the answer, and stay as they were.
+    // The number of workers does not affect the result, and stays as it was.
     let other = run(&Case::fused(3), &Count { pause: Duration::ZERO }, &input, &checkpoint, &[]).expect("the same job");
     assert_eq!(other.1.workers.len(), 2);
-    // As many bytes, at the same time, but others.
+    // Same size and time, different content.
     let facts = fs::metadata(&input).expect("there");
     let mut text = fs::read(&input).expect("read");
     text[10] ^= 1;
@@ -433,7 +434,7 @@ fn damaged() {
     assert!(noticed > 5, "{noticed} were noticed");
 }
 
-/// Places of words, on a disk that is full as long as this file is there: no file may grow.
+/// Emits the places of words, on a disk that is full as long as this file exists: no file may grow.
 struct Full(PathBuf);
 
 impl MapReduce for Full {
@@ -451,7 +452,7 @@ impl MapReduce for Full {
 
 fn full_disk() {
     let (dir, input) = input_of(&random_text(&mut Random(6), 30_000, 1 << 30, 20, false));
-    // Whoever maps also saves.
+    // Every worker that maps also saves.
     for case in [Case::fused(1), Case::fused(2)] {
         let case = Case { count: false, ..case };
         let (mark, checkpoint) = (dir.path().join("mark"), dir.path().join("checkpoint"));
@@ -468,7 +469,7 @@ fn full_disk() {
 }
 
 fn no_hurry() {
-    // To save "never" made the coordinator overflow, or gave stages of one task.
+    // An infinite interval between saves once made the coordinator overflow, or gave stages of one task.
     let (dir, input) = input_of(&random_text(&mut Random(6), 30_000, 1 << 30, 20, false));
     let case = Case::fused(2);
     let checkpoint = dir.path().join("checkpoint");
@@ -497,7 +498,7 @@ fn refused() {
     assert!(why.contains("is something else"), "{why}");
 }
 
-/// Counts words, once a file says so.
+/// Counts words, but waits for a file first.
 struct Waits<'d>(&'d Path);
 
 impl MapReduce for Waits<'_> {
@@ -520,7 +521,7 @@ fn waiting_run(dir: &Path) -> Result<(Answer, Summary)> {
     run(&Case::fused(2), &Waits(dir), &dir.join("text"), &dir.join("checkpoint"), &[])
 }
 
-/// The first of the two runs.
+/// Runs the first of the two jobs.
 fn waiting_job() {
     let dir = PathBuf::from(std::env::var_os(FOLDER).expect("a folder"));
     let (pairs, _) = waiting_run(&dir).expect("it runs");

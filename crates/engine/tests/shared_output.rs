@@ -1,5 +1,5 @@
-//! Arrays that map functions write into: what a plain loop would have written stands in them, whoever dies meanwhile; two
-//! tasks that disagree are found out; what fails leaves no trace.
+//! Arrays that map functions write to: they contain what a plain loop would write, whichever worker dies; conflicting
+//! tasks are detected; failures leave no trace.
 
 mod common;
 
@@ -15,31 +15,55 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 fn main() {
     common::run(
         &[
-            ("several_outputs_of_every_type_hold_what_a_loop_would_write", several),
+            ("several_outputs_of_every_type_equal_a_plain_loop", several),
             ("outputs_of_any_length_hold_all_their_elements", lengths),
-            ("a_further_job_sees_what_the_one_before_wrote", iterations),
-            ("a_job_begins_with_what_its_caller_wrote", filled),
-            ("a_task_sees_no_other_task", isolated),
+            ("a_job_sees_the_writes_of_the_job_before", iterations),
+            ("a_job_sees_the_values_set_by_its_caller", filled),
+            ("a_task_does_not_see_writes_of_other_tasks", isolated),
             ("a_job_that_emits_and_writes_does_both", emits),
-            ("tasks_that_disagree_end_the_job_and_the_place_is_named", conflicts),
-            ("tasks_that_agree_do_not", agreement),
-            ("neighbours_in_one_word_do_not_disagree", neighbours),
+            ("conflicting_tasks_are_an_error_that_names_the_place", conflicts),
+            ("tasks_may_write_the_same_value", agreement),
+            ("neighbours_in_one_word_do_not_conflict", neighbours),
             ("a_worker_killed_at_any_moment_leaves_the_same_array", killed),
             ("all_workers_may_die_while_they_merge", all_killed),
             ("lost_reduce_state_leaves_the_same_array", rounds),
             ("a_task_that_panics_leaves_no_trace", panics),
-            ("a_job_that_fails_leaves_the_array_as_it_was", failures),
-            ("a_job_that_fails_to_start_leaves_the_array_as_it_was_and_free", failed_starts),
-            ("a_write_that_cannot_be_is_refused", refusals),
+            ("a_job_that_fails_leaves_the_array_unchanged", failures),
+            ("a_panic_of_the_caller_leaves_the_array_unchanged", caller_panics),
+            ("a_job_that_fails_to_start_leaves_the_array_unchanged_and_usable", failed_starts),
+            ("invalid_writes_are_refused", refusals),
+            ("writes_of_a_reduce_function_are_refused", written_in_reduce),
             ("a_job_without_outputs_maps_no_view", no_cost),
         ],
         &[],
     );
 }
 
+/// A count of workers inside an array once missed the death of the last one, so nobody could read the array any more.
+fn caller_panics() {
+    let mut array = output::<u64>("array", 100);
+    array.values_mut()[0] = 7;
+    let endless = Each(|_: &[u64]| {
+        array.write(|array| {
+            array[0] = 9;
+            loop {
+                std::thread::sleep(std::time::Duration::from_secs(1));
+            }
+        })
+    });
+    let mut calls = 0;
+    let job = numbers(&endless, 10, 10).writes(&array).workers(1).on_progress(|_| {
+        calls += 1;
+        assert!(calls < 4, "as a caller may");
+    });
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.run().map(drop)));
+    assert!(ended.is_err(), "{ended:?}");
+    assert_eq!(array.values()[..2], [7, 0]);
+}
+
 fn failed_starts() {
-    // Under a limit of file sizes an array of 7 and 9 became one of zeros, because the job reverted what it had not kept yet. With
-    // too few descriptors the caller panicked, and the array was "in use" for ever.
+    // Under a limit of file sizes an array of 7 and 9 once became one of zeros, because the job reverted data that it
+    // had not kept yet. With too few descriptors the caller panicked, and the array stayed "in use" for ever.
     const LARGE: usize = 1 << 23; // Larger than everything else of the job.
     let (mut before, mut array) = (output::<u64>("before", 600), output::<u64>("array", LARGE));
     let check = |before: &mut SharedOutput<u64>, array: &mut SharedOutput<u64>, what: &str| {
@@ -48,7 +72,7 @@ fn failed_starts() {
     };
     before.values_mut().fill(5);
     (array.values_mut()[0], array.values_mut()[LARGE - 1]) = (7, 9);
-    // The limit holds for the job alone, not for the input that is made here.
+    // The limit must hold only for the job, not for the input that is made here.
     let attempt = |before: &SharedOutput<u64>, array: &SharedOutput<u64>, isolation, limited: Resource, to: u64| {
         let program = Each(|numbers: &[u64]| {
             array.write(|array| numbers.iter().for_each(|number| array[*number as usize + 100] = 1));
@@ -58,13 +82,13 @@ fn failed_starts() {
         let limit = |current| setrlimit(limited, Rlimit { current, maximum }).expect("it is below the maximum");
         std::panic::set_hook(Box::new(|_| ())); // Workers without descriptors panic.
         limit(Some(to));
-        let outcome = run(job, isolation).map_err(|why| why.to_string()); // It names the limit of this moment.
+        let outcome = run(job, isolation).map_err(|why| why.to_string()); // The message names the current limit.
         limit(maximum);
         drop(std::panic::take_hook());
         outcome
     };
     for isolation in BOTH {
-        // 1. The first array can be kept, the second is too large; and the signal that says so has not been asked for.
+        // 1. The first array can be kept and the second is too large. The signal for that has not been requested.
         let mut limited = 0;
         for bytes in (12..).map(|bits| 1 << bits) {
             let Err(why) = attempt(&before, &array, isolation, Resource::Fsize, bytes) else { break };
@@ -90,7 +114,7 @@ fn failed_starts() {
     }
 }
 
-/// A program that is only a function of the numbers in its split.
+/// A program that only calls a function with the numbers in its split.
 struct Each<F>(F);
 
 impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
@@ -103,12 +127,12 @@ impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
 }
 
 fn run<J: MapReduce>(job: Job<'_, J>, isolation: Isolation) -> Result<Summary> {
-    job.workers(3).mapping_at_once(3).isolation(isolation).run().map(|(_, summary)| summary)
+    job.workers(3).map_at_once(3).isolation(isolation).run().map(|(_, summary)| summary)
 }
 
 fn several() {
     fn round<T: Plain + PartialEq>(isolation: Isolation, value: impl Fn(u64) -> T + Sync) {
-        // Two arrays of this type and one of bytes, in one job; tasks end in the middle of OS pages.
+        // Two arrays of this type and one of bytes in one job; tasks end in the middle of OS pages.
         let (mut one, mut two) = (output::<T>("one", 5000), output::<T>("two", 9999));
         let mut bytes = output::<u8>("bytes", 5000);
         let program = Each(|numbers: &[u64]| {
@@ -161,7 +185,7 @@ fn iterations() {
         for round in 1..5u64 {
             let program = Each(|numbers: &[u64]| {
                 array.write(|array| {
-                    // Only a part of the array each time, and no OS page as a whole.
+                    // Only a part of the array each time, and never a whole OS page.
                     for number in numbers.iter().filter(|number| !number.is_multiple_of(round + 1)) {
                         array[*number as usize] = 10 * array[*number as usize] + round;
                     }
@@ -199,7 +223,7 @@ fn isolated() {
         let mut array = output::<u32>("array", 2000);
         let program = Each(|numbers: &[u64]| {
             array.write(|array| {
-                // One worker runs many tasks in one epoch: what the one before wrote must be gone.
+                // One worker runs many tasks in one epoch: writes of the task before must be gone.
                 assert!(array.iter().all(|value| *value == 0));
                 numbers.iter().for_each(|number| array[*number as usize] = 1);
             });
@@ -242,7 +266,7 @@ fn conflicts() {
     for isolation in BOTH {
         for workers in [1, 3] {
             let (other, mut array) = (output::<u8>("other", 10), output::<f64>("grain", 4000));
-            // Tasks 0 and 1 both write element 2222, each its own number.
+            // Tasks 0 and 1 both write element 2222, with different values.
             let program = Each(|numbers: &[u64]| {
                 array.write(|array| array[2222] = if numbers[0] < 200 { numbers[0] as f64 - 0.5 } else { 0.0 });
                 other.write(|other| other[3] = 1);
@@ -276,7 +300,7 @@ fn agreement() {
 fn neighbours() {
     for isolation in BOTH {
         let (mut bytes, mut halves) = (output::<u8>("bytes", 9000), output::<i32>("halves", 9000));
-        // Task n writes every element whose number is n modulo 8.
+        // Task n writes every element whose index is n modulo 8.
         let program = Each(|numbers: &[u64]| {
             for number in numbers {
                 bytes.write(|bytes| {
@@ -293,15 +317,15 @@ fn neighbours() {
     }
 }
 
-/// Every element of an array of 20 OS pages is written, OS pages by several tasks; the array held something before.
-/// `kills` says who dies.
+/// Writes every element of an array of 20 OS pages that had other content before; several tasks share an OS page.
+/// `kills` names the workers to be killed.
 fn square_up(kills: &[(usize, Moment, u64)], team: Team) -> Summary {
     let mut array = output::<u32>("array", 20_000);
     array.values_mut().fill(7);
     let program = Each(|numbers: &[u64]| {
         array.write(|array| numbers.iter().for_each(|number| array[*number as usize] = scramble(*number) as u32));
     });
-    let job = numbers(&program, 20_000, 1500).writes(&array).mapping_at_once(2);
+    let job = numbers(&program, 20_000, 1500).writes(&array).map_at_once(2);
     let job = team.set(job);
     let job = kills.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth));
     let (_, summary) = job.run().unwrap_or_else(|error| panic!("{kills:?}: {error}"));
@@ -317,7 +341,7 @@ fn killed() {
     for moment in MOMENTS {
         let mut died = 0;
         for nth in 1.. {
-            // Which worker gets which task is a matter of luck, unless there is one.
+            // Chance decides which worker gets which task, unless there is only one worker.
             let teams = [Team::Fused, Team::Split, Team::Alone];
             let deaths = teams.map(|team| square_up(&[(1, moment, nth)], team).deaths.len());
             died += deaths.iter().sum::<usize>();
@@ -349,7 +373,7 @@ fn rounds() {
     }
 }
 
-/// A job that panics in the task that holds the number 700, after it has written; every time, or once.
+/// Runs a job that panics in the task with the number 700, after it has written; every time, or once.
 fn panicking(array: &SharedOutput<u64>, once: Option<PathBuf>, isolation: Isolation) -> Result<Summary> {
     let program = Each(|numbers: &[u64]| {
         array.write(|array| {
@@ -382,11 +406,11 @@ fn failures() {
         for round in 0..2 {
             let error = panicking(&array, None, isolation).expect_err("it always panics").to_string();
             assert!(error.contains("a stone in the mill"), "{error}");
-            // Zeros at first, and what the caller has written after that.
+            // Zeros at first, and then the values that the caller wrote.
             assert!((0..).zip(array.values()).all(|(number, value)| *value == round * number));
             array.values_mut().iter_mut().zip(0..).for_each(|(value, number)| *value = number);
         }
-        // It is ready for another job.
+        // The array can be used in another job.
         let program = Each(|numbers: &[u64]| array.write(|array| array[numbers[0] as usize] = 1));
         run(numbers(&program, 3000, 100).writes(&array), isolation).expect("nothing is wrong with this one");
         assert!((0..).zip(array.values()).all(|(number, value)| *value == if number % 100 == 0 { 1 } else { number }));
@@ -405,7 +429,7 @@ fn refusals() {
         assert!(error.contains("the shared output other is written where it has no view"), "{error}");
         let twice = error_of(run(numbers(&unnamed, 10, 10).writes(&other).writes(&other), isolation));
         assert!(twice.starts_with("the shared output other is named twice"), "{twice}");
-        // Two arrays at once are no nested write.
+        // Writing two arrays at once is not a nested write.
         let both = Each(|_: &[u64]| array.write(|array| other.write(|other| other[0] = array[0] + 1)));
         run(numbers(&both, 10, 10).writes(&array).writes(&other), isolation).expect("two arrays");
     }
@@ -413,7 +437,19 @@ fn refusals() {
     assert!(error.starts_with("mapping a shared output: "), "{error}");
 }
 
-/// Emits how many mappings its worker has.
+/// A job whose reduce function wrote to an array once succeeded without these writes, because nobody merged them.
+fn written_in_reduce() {
+    for isolation in BOTH {
+        let mut array = output::<u64>("array", 100);
+        let program = Both(&array);
+        let job = numbers(&program, 100, 10).writes(&array).reduce(|_, _, _| array.write(|array| array[7] = 1));
+        let error = run(job, isolation).expect_err("refused").to_string();
+        assert!(error.contains("the shared output array is written where it has no view"), "{error}");
+        assert!(array.values().iter().all(|value| *value == 0));
+    }
+}
+
+/// Emits the number of mappings in its worker.
 struct Mappings;
 
 impl MapReduce for Mappings {
@@ -441,7 +477,7 @@ fn no_cost() {
     };
     let ((without, originals), merged) = count(numbers(&Mappings, 10, 10));
     assert_eq!((originals, merged), (0, 0));
-    // A view and its twin, for what is named and for nothing else; and nothing is written, so nothing is merged.
+    // A view and its twin for each named array and for no other; and as nothing is written, nothing is merged.
     let ((with, originals), merged) = count(numbers(&Mappings, 10, 10).writes(&array));
     assert_eq!((originals, merged), (2, 0));
     assert!(with >= without + 2, "{with} mappings, {without} without the output");

@@ -1,5 +1,5 @@
-//! Arrays that the steps of a job write one after the other: each step finds what the one before has written, whoever dies
-//! meanwhile, and what fails leaves no trace of its step.
+//! Arrays that the steps of a job write in turn: each step finds what the one before wrote, whichever worker dies, and
+//! a failed step leaves no trace.
 
 mod common;
 
@@ -15,23 +15,23 @@ use gristmill::{
 fn main() {
     common::run(
         &[
-            ("each_step_finds_what_the_one_before_wrote_and_so_does_who_decides", steps),
+            ("each_step_and_the_control_function_see_the_writes_of_the_step_before", steps),
             ("a_worker_killed_at_any_moment_of_any_step_leaves_the_same_array", killed),
             ("a_lost_reducer_of_any_step_leaves_the_same_array", reducer_killed),
             ("all_workers_may_die_in_a_step", all_killed),
-            ("tasks_of_one_step_that_disagree_end_the_job_and_the_step_is_named", conflicts),
-            ("a_job_that_fails_leaves_what_its_last_complete_step_made", failures),
-            ("views_stay_and_only_what_changes_is_merged", cost),
-            ("an_output_that_the_job_does_not_write_is_not_shown", strangers),
+            ("conflicting_tasks_of_a_step_are_an_error_that_names_the_step", conflicts),
+            ("a_job_that_fails_keeps_the_result_of_its_last_complete_step", failures),
+            ("views_persist_and_only_changes_are_merged", cost),
+            ("a_step_shows_only_outputs_of_its_job", strangers),
         ],
         &[],
     );
 }
 
-/// In each step numbers change the element of that index, and are passed on as pairs.
+/// In each step, changes the elements whose indexes are its numbers, and passes the numbers on as pairs.
 struct Change<'o, F> {
     array: &'o SharedOutput<u32>,
-    /// What becomes of an element in a step; nothing, if that is no change.
+    /// Returns the new value of an element in a step; the old one for no change.
     next: F,
 }
 
@@ -64,7 +64,7 @@ impl<F: Fn(u32, u64, u32) -> u32 + Sync> MapReduce for Change<'_, F> {
     }
 }
 
-/// The state of a step is its number.
+/// Returns the number of a step, which is its state.
 fn step_of(state: &[u8]) -> u32 {
     u32::from_le_bytes(state.try_into().expect("four bytes"))
 }
@@ -77,7 +77,8 @@ fn iterate<J: MapReduce>(job: Job<'_, J>, mut control: impl FnMut(&mut Step<'_, 
     })
 }
 
-/// Sequences are told apart by their order, no step changes everything, and one changes nothing.
+/// Returns the value of an element after a step. Other orders of steps give other values, no step changes all elements,
+/// and one changes none.
 fn climb(step: u32, number: u64, value: u32) -> u32 {
     if step == 3 || number.is_multiple_of(u64::from(step) + 2) {
         value
@@ -90,7 +91,7 @@ const LEN: u64 = 9_000;
 
 type Climb<'o> = Change<'o, fn(u32, u64, u32) -> u32>;
 
-/// Runs steps from the input and from pairs, and compares the array with a loop after each of them.
+/// Runs steps from the input and from pairs, and compares the array with a plain loop after each of them.
 fn climb_up(start: u32, settings: impl for<'j, 'o> Fn(Job<'j, Climb<'o>>) -> Job<'j, Climb<'o>>) -> Summary {
     let mut array = output::<u32>("array", LEN as usize);
     if start > 0 {
@@ -118,14 +119,14 @@ fn climb_up(start: u32, settings: impl for<'j, 'o> Fn(Job<'j, Climb<'o>>) -> Job
 fn steps() {
     for isolation in BOTH {
         for start in [0, 7] {
-            let fused = climb_up(start, |job| job.workers(3).mapping_at_once(3).isolation(isolation));
+            let fused = climb_up(start, |job| job.workers(3).map_at_once(3).isolation(isolation));
             let split = climb_up(start, |job| job.map_workers(2).reduce_workers(2).isolation(isolation));
             assert_eq!([fused.steps, split.steps, fused.rounds], [6; 3]);
         }
     }
 }
 
-/// Runs it with `worker` killed the first, second ... time that it comes to `moment`, until it does not any more.
+/// Runs the job with `worker` killed the first, second ... time that it reaches `moment`, until it no longer does.
 fn die_at_every(worker: usize, moment: Moment, teams: &[Team]) {
     let climb_up = |team: Team, nth| {
         let summary = climb_up(7, |job| team.set(job).die_at(worker, moment, nth));
@@ -134,7 +135,7 @@ fn die_at_every(worker: usize, moment: Moment, teams: &[Team]) {
     };
     let died = until_nobody_dies(
         |nth| nth + 1 + nth / 5 * 2,
-        // Which worker gets which task is a matter of luck, but not in the first of the teams.
+        // Chance decides which worker gets which task, but not in the first of the teams.
         |nth| {
             teams[1..].iter().for_each(|team| drop(climb_up(*team, nth)));
             climb_up(teams[0], nth)
@@ -162,7 +163,7 @@ fn all_killed() {
     for moment in [Moment::Latched, Moment::Merged, Moment::Committed] {
         for nth in [1, 2, 5, 12, 20] {
             let summary = climb_up(0, |job| {
-                let job = job.workers(2).mapping_at_once(2).retries(10);
+                let job = job.workers(2).map_at_once(2).retries(10);
                 (1..5).fold(job, |job, worker| job.die_at(worker, moment, nth))
             });
             died += summary.deaths.len();
@@ -172,7 +173,7 @@ fn all_killed() {
 }
 
 fn conflicts() {
-    // One element is changed in every step, by another task each time; in step 2, by two.
+    // In every step a different task changes one element; in step 2 two tasks do.
     struct Turns<'o>(&'o SharedOutput<u32>);
     impl MapReduce for Turns<'_> {
         type Key = u64;
@@ -224,9 +225,9 @@ fn failures() {
         let then = [Next::Input, Next::Pairs];
         let error = iterate(job, |step| then[step.number() as usize]).expect_err("step 2 always panics").to_string();
         assert!(error.contains("a stone in the mill") && error.contains("of the pairs of step 1"), "{error}");
-        // Twice the number, and the steps 0 and 1.
+        // Twice the index, plus the steps 0 and 1.
         assert!((0..).zip(array.values()).all(|(number, value)| *value == 2 * number + 1));
-        // It is ready for another job.
+        // The array can be used in another job.
         let program = Change { array: &array, next: |_, _, value| value + 1 };
         let job = numbers(&program, 3000, 100).writes(&array).workers(2).isolation(isolation);
         iterate(job, |_| Next::Stop).expect("nothing is wrong with this one");
@@ -234,7 +235,7 @@ fn failures() {
     }
 }
 
-/// Emits how many mappings of an original its worker has; changes one element in each step.
+/// Emits the number of mappings of an original in its worker, and changes one element in each step.
 struct Mappings<'o>(&'o SharedOutput<u32>);
 
 impl MapReduce for Mappings<'_> {

@@ -1,5 +1,5 @@
-//! Jobs that outgrow their memory: the answer is that of ten sequential lines, whatever was spilled, merged, killed or
-//! refused meanwhile.
+//! Jobs that exceed their memory: the result is that of ten sequential lines, however much is spilled, merged, killed
+//! or refused meanwhile.
 
 mod common;
 
@@ -18,16 +18,16 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 fn main() {
     common::run(
         &[
-            ("spilled_runs_merge_to_the_same_answer", same_answer),
+            ("spilled_runs_merge_to_the_same_result", same_answer),
             ("many_runs_are_merged_in_several_passes", many_runs),
             ("a_reduce_function_sees_all_values_of_a_key_in_order", reduce_function),
-            ("one_key_with_half_of_all_values_is_no_different", hot_key),
+            ("one_key_may_have_half_of_all_values", hot_key),
             ("pairs_larger_than_pages_and_blocks_are_spilled_too", giants),
-            ("what_waits_behind_a_barrier_waits_on_disk", barrier),
+            ("pages_that_wait_at_a_barrier_are_spilled", barrier),
             ("runs_take_turns_with_the_spill_folders", folders),
             ("a_spilling_worker_killed_at_any_moment_changes_nothing", killed),
             ("a_full_disk_is_one_clear_error", full_disk),
-            ("a_spill_folder_that_went_away_is_one_clear_error", no_folder),
+            ("a_vanished_spill_folder_is_one_clear_error", no_folder),
             ("few_file_descriptors_are_enough", few_descriptors),
             ("memory_stays_within_the_budget", within_budget),
             ("a_deterministic_job_gives_the_same_bits_on_any_number_of_workers", deterministic),
@@ -40,7 +40,7 @@ fn sum(summary: &Summary, count: Counted) -> u64 {
     Counters::sum(summary.workers.iter().map(|worker| &worker.counters)).get(count)
 }
 
-/// The case with the least memory; fewer and larger splits, because there is more text.
+/// Returns the case with the least memory, and with fewer and larger splits, because there is more text.
 fn tight(case: Case) -> Case {
     Case { least_memory: true, split_bytes: 20_000, ..case }
 }
@@ -75,7 +75,7 @@ fn many_runs() {
     }
 }
 
-/// What a reduce function makes of the places of a word: how many there are, and a number that tells their order.
+/// Reduces the places of a word to a number that depends on their count and order.
 fn folded(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(7u64, |so_far, value| so_far.wrapping_mul(31).wrapping_add(value))
 }
@@ -89,7 +89,7 @@ fn reduced(case: &Case, input: &Path, text: &[u8]) -> Summary {
     for (word, place) in common::oracle(text, false, Order::ByKey, usize::MAX) {
         expected.entry(word).or_default().push(place);
     }
-    // Two pairs for each word, of which the second has another key.
+    // Two pairs for each word, the second of which has another key.
     let mut expected: common::Answer = expected
         .into_iter()
         .flat_map(|(word, places)| {
@@ -128,7 +128,7 @@ fn reduce_function() {
             assert_eq!(sum(&summary, Counted::Runs) > 1, least_memory);
         }
     }
-    // It may ask for some values only, and for none.
+    // A reduce function may read only some values, or none.
     let case = Case { count: false, ..tight(Case::fused(2)) };
     let (firsts, _) = case
         .run_with(&Places { pause: Duration::ZERO }, &input, |job| {
@@ -176,7 +176,7 @@ fn barrier() {
     let text = random_text(&mut Random(6), 600_000, 100, 8, false);
     let (_dir, input) = input_of(&text);
     for case in [Case::fused(2), Case::split(2, 1)].map(tight) {
-        // Few keys: tables are small, and only what waits is spilled.
+        // With few keys tables are small, so only waiting pages are spilled.
         let case = Case { exchange: Exchange::Barrier, combine: Combining::Reduce, ..case };
         let summary = case.check(&input, &[]).unwrap_or_else(|why| panic!("{case:?}: {why}"));
         assert_eq!(sum(&summary, Counted::Runs), 0);
@@ -194,7 +194,7 @@ fn folders() {
     let program = Places { pause: Duration::ZERO };
     let (pairs, summary) = case.run_with(&program, &input, |job| job.spill_dirs(&folders)).expect("runs");
     assert!(pairs == expected && sum(&summary, Counted::Runs) > 3);
-    // Files have no names; without one of its folders the job fails, so it uses them all.
+    // Spill files have no names. The job fails without any one of its folders, so it uses them all.
     for missing in 0..3 {
         let mut folders = folders.clone();
         let gone = dir.path().join("gone");
@@ -233,7 +233,7 @@ fn killed() {
     }
 }
 
-/// Emits every word with its place, and first does something about spilling.
+/// Limits the size of files, and emits every word with its place.
 struct Limits {
     file_bytes_max: u64,
 }
@@ -251,7 +251,7 @@ impl MapReduce for Limits {
 
 fn full_disk() {
     let (_dir, input) = input_of(&random_text(&mut Random(9), 1_000_000, 1 << 40, 12, false));
-    // At the first run, at a later one, and while runs are merged, which needs room of its own.
+    // At the first run, at a later one, and while runs are merged, which needs room, too.
     for (file_bytes_max, order) in [(1000, Order::ByKey), (200_000, Order::ByKey), (500_000, Order::ByValueDescending)]
     {
         let case = Case { count: false, order, ..tight(Case::fused(2)) };
@@ -265,7 +265,7 @@ fn full_disk() {
     }
 }
 
-/// The same after it has removed a folder.
+/// Removes a folder, and emits every word with its place.
 struct Removes {
     folder: PathBuf,
 }
@@ -275,7 +275,7 @@ impl MapReduce for Removes {
     type Value = u64;
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
-        // Another worker may have done it.
+        // Another worker may have removed it.
         let _ = fs::remove_dir(&self.folder);
         Places { pause: Duration::ZERO }.map(split, out);
     }
@@ -302,7 +302,7 @@ fn few_descriptors() {
     assert!(sum(&summary, Counted::Runs) > 64, "{} runs", sum(&summary, Counted::Runs));
 }
 
-/// Numbers far apart, one for each byte of its input, so that a small file becomes many pairs.
+/// Emits a number for each byte of its input, far apart from each other, so that a small file becomes many pairs.
 struct Many;
 
 impl MapReduce for Many {
@@ -338,7 +338,7 @@ fn within_budget() {
         assert_eq!(pairs, 4 << 20);
         let spilled = sum(&summary, Counted::SpilledBytes);
         println!("{budget} MiB: {peak_kib} KiB above {before_kib} KiB, {spilled} bytes spilled");
-        // Pairs take 16 bytes and the rows that sort them as many: 128 MiB, and much of the memory is not for them.
+        // Pairs take 16 bytes, and their rows as much: 128 MiB together, and much of the memory is for other uses.
         assert!(spilled > 40 << 20, "{spilled} bytes were spilled");
         assert!(peak_kib > 0 && peak_kib - before_kib < budget as u64 * 1024, "{peak_kib} KiB of {budget} MiB");
     }
@@ -383,7 +383,7 @@ fn deterministic() {
             assert!(answer(workers, order, least, true) == expected, "{workers} workers give other bits");
         }
     }
-    // Were it so anyway, this test would show nothing.
+    // If sums were always the same, this test would prove nothing.
     assert!(
         (1..20).any(|_| answer(3, Order::ByKey, false, false) != expected),
         "sums are the same without being told to"

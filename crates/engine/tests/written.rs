@@ -1,5 +1,5 @@
-//! Results that their reducers write: the bytes are those of ten sequential lines, whoever writes which part of them, and
-//! whoever dies meanwhile.
+//! Results that reducers write: the bytes are those of ten sequential lines, whichever reducer writes which part, and
+//! whichever worker dies meanwhile.
 
 mod common;
 
@@ -13,12 +13,12 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 fn main() {
     common::run(
         &[
-            ("parts_side_by_side_are_the_sorted_lines", one_file),
-            ("a_folder_of_parts_holds_the_sorted_lines_and_says_what_is_where", parts),
-            ("one_line_with_half_of_all_is_no_different", hot_line),
+            ("parts_in_one_file_are_the_sorted_lines", one_file),
+            ("a_folder_of_parts_contains_the_sorted_lines", parts),
+            ("one_line_may_be_half_of_all_lines", hot_line),
             ("a_worker_killed_at_any_moment_changes_no_byte", killed),
             ("a_part_that_cannot_be_written_is_one_clear_error", full_disk),
-            ("a_part_that_is_not_the_same_again_is_one_clear_error", unrepeatable),
+            ("a_part_that_differs_when_repeated_is_one_clear_error", unrepeatable),
             ("a_result_that_reducers_cannot_write_is_refused", refused),
         ],
         &[],
@@ -48,7 +48,7 @@ impl Row<Bytes, ()> for Lines {
     }
 }
 
-/// Lines that look random; one of `hot` is always the same, if that is not 0.
+/// Returns random-looking lines. If `hot` is not 0, one in `hot` is always the same.
 fn text_of(seed: u64, lines: usize, hot: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut text = Vec::new();
@@ -71,7 +71,7 @@ fn sorted(text: &[u8]) -> Vec<u8> {
     lines.concat()
 }
 
-/// How a job runs: `(map and reduce, map, reduce)` workers, and whether it has no more memory than it needs at least.
+/// The numbers of workers, `(map and reduce, map, reduce)`, and whether the job has only the least memory.
 type Shape = ((usize, usize, usize), bool);
 
 const SHAPES: [Shape; 4] = [((1, 0, 0), false), ((3, 0, 0), true), ((2, 0, 0), false), ((0, 2, 2), true)];
@@ -84,7 +84,7 @@ fn job<'j>(((fused, map, reduce), tight): Shape, input: &Path) -> Job<'j, Lines>
     if tight { job().memory(least_memory(job())) } else { job() }
 }
 
-/// Writes behind three bytes that were there.
+/// Writes the result after three bytes of older content.
 fn write(job: Job<'_, Lines>, path: &Path) -> gristmill::Result<(Vec<Part>, Summary, Vec<u8>)> {
     fs::write(path, "old").expect("written");
     let file = File::options().write(true).open(path).expect("opened");
@@ -94,7 +94,7 @@ fn write(job: Job<'_, Lines>, path: &Path) -> gristmill::Result<(Vec<Part>, Summ
     Ok((parts, summary, bytes.split_off(3)))
 }
 
-/// What is said of parts is what they are.
+/// Checks that the parts are described correctly.
 fn check_parts(parts: &[Part], bytes: &[u8]) {
     let mut rest = bytes;
     for part in parts {
@@ -124,7 +124,7 @@ fn one_file() {
             check_parts(&parts, &found);
         }
     }
-    // Too little to learn from is one part, and nothing is one without keys.
+    // Input too small for a sample gives one part, and empty input gives one without keys.
     for few in [&b"b\na\n"[..], b""] {
         let (dir, input) = input_of(few);
         let (parts, _, found) = write(job(SHAPES[0], &input), &dir.path().join("sorted")).expect("written");
@@ -189,7 +189,7 @@ fn killed() {
     }
 }
 
-/// Sorts lines where no file may have more bytes than this.
+/// Sorts lines, with a limit for the size of files.
 struct Limited {
     file_bytes_max: u64,
 }
@@ -210,7 +210,7 @@ fn full_disk() {
     let (dir, input) = input_of(&text);
     let path = dir.path().join("sorted");
     let file = File::create(&path).expect("created");
-    // At the first byte, and in the middle: with one worker, which both maps and writes.
+    // At the first byte, and in the middle, with one worker that both maps and writes.
     for file_bytes_max in [0, text.len() as u64 / 2] {
         let limited = Limited { file_bytes_max };
         let job = Job::new(&limited, Input::paths([&input])).workers(1);
@@ -221,7 +221,7 @@ fn full_disk() {
     }
 }
 
-/// Emits a line more when it is called again.
+/// Emits one more line when it is called again.
 struct Forgetful {
     called: PathBuf,
 }

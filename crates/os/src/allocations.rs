@@ -2,11 +2,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The allocator of the C library, with a count of its allocations.
 ///
 /// A preloaded allocator takes its place. A program that wants the counts makes this its global allocator; in all others they are
-/// zero. When the system refuses memory, the process prints an error and ends with status 1.
+/// zero. When the system refuses memory, the process prints an error and ends: with status 1, or if it is a worker so that its
+/// [`Death`](crate::process::Death) tells.
 ///
 /// ```
 /// use gristmill_os::allocations::{Allocations, Counting};
@@ -70,6 +72,16 @@ fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
+/// The exit status of a worker that the system refused memory. It means nothing in a program that is not Gristmill's own.
+pub const REFUSED: i32 = 186;
+/// The exit status of this process if the system refuses memory.
+static STATUS: AtomicI32 = AtomicI32::new(1);
+
+/// From now on this process is a worker.
+pub(crate) fn become_worker() {
+    STATUS.store(REFUSED, Ordering::Relaxed);
+}
+
 /// Ends the process, and allocates nothing for it.
 #[cold]
 fn exhausted(bytes: usize) -> ! {
@@ -86,7 +98,7 @@ fn exhausted(bytes: usize) -> ! {
     // SAFETY: `text` has that many bytes, and to end a process needs nothing of it.
     unsafe {
         libc::write(2, text.as_ptr().cast(), written);
-        libc::_exit(1)
+        libc::_exit(STATUS.load(Ordering::Relaxed))
     }
 }
 

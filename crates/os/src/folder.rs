@@ -404,6 +404,14 @@ pub fn hidden_name(name: &OsStr) -> io::Result<OsString> {
     Ok(hidden)
 }
 
+/// True if [`hidden_name`] may have made `hidden` of `name`.
+pub fn is_hidden_name(hidden: &OsStr, name: &OsStr) -> bool {
+    let name = &name.as_bytes()[..name.len().min(200)];
+    let rest = hidden.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(name));
+    let random = rest.and_then(|rest| rest.strip_prefix(b".partial-"));
+    random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
+}
+
 /// Follows `path`. A last name that is a link is followed if `to_end`.
 ///
 /// If `makes`, missing folders are made, except the last one.

@@ -13,6 +13,7 @@
 //! - [`folder`]: open folders and the names in them, safe from other users;
 //! - [`machine`]: processors, NUMA nodes, caches, available memory;
 //! - [`memory`]: private memory in huge pages;
+//! - [`room`]: folders for temporary files, and the room that these leave free;
 //! - [`standard`]: the standard streams that were closed at the start;
 //! - [`perf`]: counters of the kernel and of the processor;
 //! - [`stop`]: requests to stop, as something to wait for;
@@ -39,6 +40,7 @@ pub mod perf;
 mod private;
 pub mod process;
 mod region;
+pub mod room;
 pub mod standard;
 pub mod stop;
 pub mod usage;

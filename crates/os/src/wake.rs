@@ -1,12 +1,13 @@
 //! Waking a coordinator that waits for several events at once.
 //!
 //! A worker sleeps on one futex. The coordinator also waits for deaths, which the kernel reports
-//! through file descriptors. So it sleeps in [`poll`], and workers wake it through a [`Bell`].
+//! through file descriptors. So it sleeps in [`Watch::wait`], and workers wake it through a [`Bell`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 
 /// A counter in the kernel (eventfd) that becomes readable when rung. Inherited by fork.
@@ -74,11 +75,82 @@ impl AsFd for Bell {
 /// ```
 pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<usize>> {
     let mut entries: Vec<PollFd<'_>> = fds.iter().map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-    let timeout = timeout_ms.map(|ms| Timespec { tv_sec: (ms / 1000).into(), tv_nsec: (ms % 1000 * 1_000_000).into() });
+    let timeout = timeout_ms.map(timespec);
     match rustix::event::poll(&mut entries, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
     let ready = |(index, entry): (usize, &PollFd<'_>)| (!entry.revents().is_empty()).then_some(index);
     Ok(entries.iter().enumerate().filter_map(ready).collect())
+}
+
+fn timespec(ms: u32) -> Timespec {
+    Timespec { tv_sec: (ms / 1000).into(), tv_nsec: (ms % 1000 * 1_000_000).into() }
+}
+
+/// Descriptors that are waited for again and again (epoll): a wait costs the more the more of them are readable, not the more
+/// there are.
+///
+/// ```
+/// use gristmill_os::wake::{Bell, Watch};
+///
+/// let (watch, bells) = (Watch::new()?, [Bell::new()?, Bell::new()?]);
+/// (0..2).try_for_each(|at| watch.add(&bells[at], at as u64))?;
+/// bells[1].ring();
+/// assert_eq!(watch.wait(None)?, [1]);
+/// watch.remove(&bells[1])?;
+/// assert_eq!(watch.wait(Some(0))?, []);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Watch {
+    fd: OwnedFd,
+}
+
+/// Readable descriptors that one wait tells of; the next one tells of others.
+const READY_MAX: usize = 64;
+
+impl Watch {
+    /// Waits for nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// When the process or the machine has no file descriptor left.
+    pub fn new() -> io::Result<Watch> {
+        Ok(Watch { fd: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+    }
+
+    /// Waits for `fd` from now on, under this number.
+    ///
+    /// Take it out again before it is closed: a process that was forked meanwhile has a copy, which keeps it here.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no memory to note it, or may note no more.
+    pub fn add(&self, fd: &impl AsFd, number: u64) -> io::Result<()> {
+        Ok(epoll::add(&self.fd, fd, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?)
+    }
+
+    /// Waits for `fd` no longer.
+    ///
+    /// # Errors
+    ///
+    /// When it is not waited for.
+    pub fn remove(&self, fd: &impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.fd, fd)?)
+    }
+
+    /// Sleeps until a descriptor is readable, and returns the numbers of some that are. The result is empty after `timeout_ms`
+    /// milliseconds or a signal; `None` waits without a limit.
+    ///
+    /// # Errors
+    ///
+    /// None is known.
+    pub fn wait(&self, timeout_ms: Option<u32>) -> io::Result<Vec<u64>> {
+        let mut ready = Vec::with_capacity(READY_MAX);
+        match epoll::wait(&self.fd, spare_capacity(&mut ready), timeout_ms.map(timespec).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(ready.iter().map(|event: &epoll::Event| event.data.u64()).collect()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }

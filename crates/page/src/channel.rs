@@ -1,11 +1,10 @@
 //! The two ends of the page channels of one worker.
 //!
 //! A [`Sender`] owns the pages of its slot's arena and hands them to any consumer; a [`Receiver`] reads
-//! pages of any producer and gives them back. Neither takes a lock or calls the kernel.
+//! pages of any producer and gives them back. Neither takes a lock or calls the kernel, and neither has anything for each of the
+//! other workers.
 
 use std::marker::PhantomData;
-
-use gristmill_ring::{Consumer, Producer};
 
 use crate::layout::Pages;
 use crate::reuse::Reuse;
@@ -57,36 +56,47 @@ impl PageRef<'_> {
     }
 }
 
-/// The sending end of one slot: its free pages and its rings towards every consumer.
+/// The sending end of one slot: its pages, and where each of them is.
 pub struct Sender<'r> {
     pages: &'r Pages,
     slot: usize,
     reuse: Reuse,
+    /// The number of the arena's first page.
+    first: u32,
+    /// Pages that are at home. Those that were never taken are not listed anywhere: an arena that is hardly used costs little.
     free: Vec<u32>,
-    /// For each page of the arena: its memory is present.
-    faulted_in: Vec<bool>,
+    /// For each page that was ever taken, from the first on.
+    taken: Vec<Taken>,
+    /// All pages have memory.
+    populated: bool,
     fresh_uses: u64,
     repeated_uses: u64,
-    /// For each page of the arena: the consumer it was sent to, or `HOME`.
-    whereabouts: Vec<u32>,
-    /// For each consumer, its two rings, once a page has been sent to it.
-    rings: Vec<Option<(Producer<'r>, Consumer<'r>)>>,
+    /// What has come home, while it is collected.
+    returned: Vec<u32>,
     stays: Stays,
+}
+
+/// What a sender knows of one of its pages.
+struct Taken {
+    /// The consumer that it was sent to, or `HOME`.
+    whereabouts: u32,
+    /// Its memory is present.
+    faulted_in: bool,
 }
 
 impl<'r> Sender<'r> {
     pub(crate) fn new(pages: &'r Pages, slot: usize) -> Sender<'r> {
-        let shape = pages.shape();
         Sender {
             pages,
             slot,
             reuse: Reuse::Keep,
-            free: (0..shape.pages_per_arena as u32).rev().collect(),
-            faulted_in: vec![false; shape.pages_per_arena],
+            first: (slot * pages.shape().pages_per_arena) as u32,
+            free: Vec::new(),
+            taken: Vec::new(),
+            populated: false,
             fresh_uses: 0,
             repeated_uses: 0,
-            whereabouts: vec![HOME; shape.pages_per_arena],
-            rings: (0..shape.slots).map(|_| None).collect(),
+            returned: Vec::new(),
             stays: PhantomData,
         }
     }
@@ -101,12 +111,13 @@ impl<'r> Sender<'r> {
     /// # Errors
     /// The kernel's error; the arena stays usable.
     pub fn populate(&mut self) -> std::io::Result<()> {
+        self.pages.check_claim(self.slot);
         // Pages that were sent are no longer this worker's alone.
-        assert_eq!(self.free.len(), self.faulted_in.len(), "an arena is populated before its first page is taken");
-        // SAFETY: all pages of the arena are free, so there is no reference to any of them, and nobody else makes one of a page that this
-        // sender has not sent.
+        assert!(self.taken.is_empty(), "an arena is populated before its first page is taken");
+        // SAFETY: no page of the arena was taken, so there is no reference to any of them, and nobody else makes one of a page that
+        // this sender has not sent.
         unsafe { self.pages.region().populate(self.pages.arena_range(self.slot))? };
-        self.faulted_in.fill(true);
+        self.populated = true;
         Ok(())
     }
 
@@ -116,17 +127,20 @@ impl<'r> Sender<'r> {
     }
 
     /// A free page, or `None` while all are in flight or held.
+    ///
+    /// A page that has come home is taken before one that has no memory yet.
     #[inline]
     pub fn take(&mut self) -> Option<PageMut<'r>> {
+        self.pages.check_claim(self.slot);
         if self.free.is_empty() {
             self.collect();
         }
-        let number = self.free.pop()?;
-        let was_there = std::mem::replace(&mut self.faulted_in[number as usize], true);
+        let number = self.free.pop().or_else(|| self.never_taken())?;
+        let was_there = std::mem::replace(&mut self.of(number).faulted_in, true);
         *(if was_there { &mut self.repeated_uses } else { &mut self.fresh_uses }) += 1;
-        let range = self.pages.page_range(self.slot, number);
-        // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), so it is
-        // in no ring and no other `PageMut` or `PageRef` names it; the range lies inside the page area,
+        let range = self.pages.page_range(number);
+        // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), or was never taken before, so it
+        // is in no mailbox and no other `PageMut` or `PageRef` names it; the range lies inside the page area,
         // which lives as long as 'r and of which no other references to these bytes are made anywhere.
         let bytes = unsafe {
             let start = self.pages.region().page_area().add(range.start);
@@ -135,15 +149,24 @@ impl<'r> Sender<'r> {
         Some(PageMut { bytes, number, stays: PhantomData })
     }
 
+    /// The next page of the arena that was never taken.
+    fn never_taken(&mut self) -> Option<u32> {
+        let index = self.taken.len();
+        if index == self.pages.shape().pages_per_arena {
+            return None;
+        }
+        self.taken.push(Taken { whereabouts: HOME, faulted_in: self.populated });
+        Some(self.first + index as u32)
+    }
+
+    fn of(&mut self, number: u32) -> &mut Taken {
+        &mut self.taken[(number - self.first) as usize]
+    }
+
     /// Hands a page to `consumer`.
     pub fn send(&mut self, consumer: usize, page: PageMut<'r>) {
-        self.whereabouts[page.number as usize] = consumer as u32;
-        let (pages, slot) = (self.pages, self.slot);
-        let (data, _) = self.rings[consumer].get_or_insert_with(|| {
-            (Producer::attach(pages.data_ring(slot, consumer)), Consumer::attach(pages.return_ring(slot, consumer)))
-        });
-        let pushed = data.push(page.number);
-        assert!(pushed.is_ok(), "a ring holds all pages of an arena");
+        self.of(page.number).whereabouts = consumer as u32;
+        self.pages.arrived(consumer).put(page.number);
     }
 
     /// Puts a page back that was taken and not sent.
@@ -153,20 +176,18 @@ impl<'r> Sender<'r> {
 
     /// Collects the returned pages, and returns their count.
     pub fn collect(&mut self) -> usize {
-        let mut collected = 0;
-        for consumer in 0..self.rings.len() {
-            while let Some(number) = self.rings[consumer].as_mut().and_then(|(_, returns)| returns.pop()) {
-                debug_assert_eq!(self.whereabouts[number as usize], consumer as u32);
-                self.come_home(number);
-                collected += 1;
-            }
+        self.pages.check_claim(self.slot);
+        self.pages.returned(self.slot).take_all(&mut self.returned);
+        let collected = self.returned.len();
+        while let Some(number) = self.returned.pop() {
+            self.come_home(number);
         }
         collected
     }
 
     /// Pages at home and free.
     pub fn free_pages(&self) -> usize {
-        self.free.len()
+        self.free.len() + self.pages.shape().pages_per_arena - self.taken.len()
     }
 
     /// Takes back every page that a dead `consumer` had not returned.
@@ -177,75 +198,68 @@ impl<'r> Sender<'r> {
     /// When the consumer has not been declared dead ([`Pages::declare_dead`]): it might still be reading.
     pub fn reclaim_from_dead(&mut self, consumer: usize) {
         assert!(self.pages.is_dead(consumer), "slot {consumer} is declared dead before its pages are reclaimed");
+        // What it has returned is not taken home twice.
         self.collect();
-        for number in 0..self.whereabouts.len() as u32 {
-            if self.whereabouts[number as usize] == consumer as u32 {
-                self.come_home(number);
+        for index in 0..self.taken.len() {
+            if self.taken[index].whereabouts == consumer as u32 {
+                self.come_home(self.first + index as u32);
             }
         }
     }
 
     fn come_home(&mut self, number: u32) {
-        self.whereabouts[number as usize] = HOME;
+        self.of(number).whereabouts = HOME;
         if self.reuse == Reuse::Discard {
             // A kernel that refuses leaves the page as it was, which is right too.
             // SAFETY: the page has come home and is in no list yet: its reader gave it up, or runs no more.
-            let discarded = unsafe { self.pages.region().discard(self.pages.page_range(self.slot, number)) };
-            self.faulted_in[number as usize] = discarded.is_err();
+            let discarded = unsafe { self.pages.region().discard(self.pages.page_range(number)) };
+            self.of(number).faulted_in = discarded.is_err();
         }
         self.free.push(number);
     }
 }
 
-/// The receiving end of one slot: its rings from every producer.
+/// The receiving end of one slot.
 pub struct Receiver<'r> {
     pages: &'r Pages,
     slot: usize,
-    /// The two rings of each producer up to the last one used.
-    rings: Vec<(Consumer<'r>, Producer<'r>)>,
+    /// Taken out of the mailbox, the oldest last.
+    arrived: Vec<u32>,
     stays: Stays,
 }
 
 impl<'r> Receiver<'r> {
     pub(crate) fn new(pages: &'r Pages, slot: usize) -> Receiver<'r> {
-        Receiver { pages, slot, rings: Vec::new(), stays: PhantomData }
+        Receiver { pages, slot, arrived: Vec::new(), stays: PhantomData }
     }
 
-    /// Attaches the rings of all producers below `producers`.
-    fn attach(&mut self, producers: usize) {
-        for producer in self.rings.len()..producers {
-            let data = Consumer::attach(self.pages.data_ring(producer, self.slot));
-            self.rings.push((data, Producer::attach(self.pages.return_ring(producer, self.slot))));
-        }
-    }
-
-    /// The next page of `producer`, if one has arrived.
+    /// The next page that has arrived. Those of one producer come in the order in which they were sent.
     #[inline]
-    pub fn recv(&mut self, producer: usize) -> Option<PageRef<'r>> {
-        self.attach(producer + 1);
-        let number = self.rings[producer].0.pop()?;
-        let range = self.pages.page_range(producer, number);
-        // SAFETY: the ring gave us this number exactly once, and its producer gave up the `PageMut` to push
-        // it and will not make another before we return it; the range lies inside the page area.
+    pub fn recv(&mut self) -> Option<PageRef<'r>> {
+        self.pages.check_claim(self.slot);
+        if self.arrived.is_empty() {
+            self.pages.arrived(self.slot).take_all(&mut self.arrived);
+        }
+        let number = self.arrived.pop()?;
+        let range = self.pages.page_range(number);
+        // SAFETY: the mailbox gave us this number exactly once, and its producer gave up the `PageMut` to put
+        // it in and will not make another before we return it; the range lies inside the page area.
         let bytes = unsafe {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts(start.as_ptr(), range.len())
         };
-        Some(PageRef { bytes, number, producer, stays: PhantomData })
+        Some(PageRef { bytes, number, producer: self.pages.slot_of(number), stays: PhantomData })
     }
 
-    /// True when no page of `producer` is waiting.
-    pub fn is_empty(&self, producer: usize) -> bool {
-        match self.rings.get(producer) {
-            Some((data, _)) => data.is_empty(),
-            None => Consumer::attach(self.pages.data_ring(producer, self.slot)).is_empty(),
-        }
+    /// True when no page is waiting.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.arrived.is_empty() && self.pages.arrived(self.slot).is_empty()
     }
 
     /// Returns a page to its producer, who may write it again at once.
     pub fn give_back(&mut self, page: PageRef<'r>) {
-        let pushed = self.rings[page.producer].1.push(page.number);
-        assert!(pushed.is_ok(), "a return ring holds all pages of an arena");
+        self.pages.returned(page.producer).put(page.number);
     }
 }
 

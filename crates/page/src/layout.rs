@@ -2,31 +2,40 @@
 //!
 //! ```text
 //!  control area (atomics only)                                     page area (bytes)
-//!  +-------+-----------+-----------------+---------+-------------+   +---------+-----+----------+-----
-//!  | lives | doorbells | rings           | extents | extra words |   | arena 0 | ... | extent 0 | ...
-//!  +-------+-----------+-----------------+---------+-------------+   +---------+-----+----------+-----
-//!   u32 per  128 bytes   per (producer,    count,    u64 each,        pages_per_arena  extent_bytes
-//!   slot     per slot    consumer): data   u32 per   the engine's     pages of         each
-//!                        and return ring   extent                     page_bytes each
+//!  +-------+-----------+--------+-----------+-------------+        +---------+-----+----------+-----
+//!  | lives | mailboxes | links  | extents   | extra words |        | arena 0 | ... | extent 0 | ...
+//!  +-------+-----------+--------+-----------+-------------+        +---------+-----+----------+-----
+//!   u32 per  128 bytes   u32 per  count,      u64 each,             pages_per_arena  extent_bytes
+//!   slot,    per slot    page of  2 u32 per   the engine's          pages of         each
+//!   deaths               a slot   extent,                           page_bytes each
+//!                                 1 per slot
 //!
-//!  a ring: see `gristmill_ring::Cells::in_words`
+//!  mailboxes of a slot:  | doorbell | pages sent to it | its own pages that come home | unused ... |
 //! ```
 //!
-//! *Invariants.* A page number is an index into its producer's own arena, so a number and a producer name a
-//! page. `ring_slots` is a power of two and at least `pages_per_arena`: a push never finds a ring full,
-//! because a producer cannot have more pages in flight than it owns. Extents start at a multiple of
-//! `extent_bytes`, itself a multiple of 4096. The area is sparse: memory that no worker touches costs only
-//! address space.
+//! *Invariants.* The number of a page is its slot times `pages_per_arena` plus its index in the arena, so a number names a page
+//! of the region. Each page has one link, because it is in one mailbox at a time. Extents start at a multiple of
+//! `extent_bytes`, itself a multiple of 4096.
+//!
+//! *What it costs.* The area is sparse: memory that no worker touches costs only address space. A worker touches its own
+//! mailboxes, those of the workers that it sends pages to or returns pages to (32 of them share an OS page), and the links of
+//! the pages that it hands over. Nothing is laid out for each pair of workers, and no worker looks at all others.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use gristmill_os::Region;
 use gristmill_os::ended::{Ended, this_worker};
-use gristmill_ring::{Cells, Doorbell};
+use gristmill_ring::{Doorbell, Mailbox};
 
 /// Bytes between words that different workers write, so that they do not share a cache line.
 const LINE_BYTES: usize = 128;
+
+/// Words in the line of a slot.
+const DOORBELL: usize = 0;
+const ARRIVED: usize = 1;
+const RETURNED: usize = 2;
 
 /// The life of a slot: nobody's, that of the worker with this number + 1, nobody's any more. It only goes on.
 const UNCLAIMED: u32 = 0;
@@ -49,13 +58,30 @@ pub struct Shape {
     pub extent_bytes: usize,
 }
 
-/// A region cut into arenas of pages and the rings between them.
+/// The words of the shelf in the control area.
+#[derive(Clone, Copy)]
+pub(crate) struct ShelfWords<'r> {
+    /// The count of extents ever taken: later ones have no memory yet.
+    pub touched: &'r AtomicU32,
+    /// The generation of each extent, 0 for none.
+    pub generations: &'r [AtomicU32],
+    /// The bytes of each extent that are sealed.
+    pub sealed: &'r [AtomicU32],
+    /// For each slot, the count of readers and extents that its worker holds.
+    pub users: &'r [AtomicU32],
+}
+
+/// The number of words that the shelf takes: see [`ShelfWords`].
+fn shelf_words(shape: &Shape) -> usize {
+    1 + 2 * shape.extents + shape.slots
+}
+
+/// A region cut into arenas of pages, and the mailboxes through which their numbers go.
 pub struct Pages {
     region: Region,
     shape: Shape,
-    ring_slots: usize,
-    doorbells_at: usize,
-    rings_at: usize,
+    mailboxes_at: usize,
+    links_at: usize,
     extents_at: usize,
     extra_at: usize,
     shelf_at: usize,
@@ -68,21 +94,22 @@ impl Pages {
     /// The kernel's error from `memfd_create`, `ftruncate` or `mmap`.
     ///
     /// # Panics
-    /// When a count is zero or `page_bytes` is not a multiple of 4096.
+    /// When a count is zero, `page_bytes` is not a multiple of 4096, or there are 2^32 pages or more.
     pub fn new(shape: Shape) -> io::Result<Pages> {
         assert!(shape.slots > 0 && shape.pages_per_arena > 0, "a region needs a slot and a page");
         assert!(shape.page_bytes > 0 && shape.page_bytes.is_multiple_of(4096), "page_bytes is a multiple of 4096");
-        let ring_slots = shape.pages_per_arena.next_power_of_two();
-        let doorbells_at = (shape.slots * 4).next_multiple_of(LINE_BYTES);
-        let rings_at = (doorbells_at + shape.slots * LINE_BYTES).next_multiple_of(LINE_BYTES);
         assert!(shape.extent_bytes.is_multiple_of(4096), "extent_bytes is a multiple of 4096");
-        let extents_at = rings_at + shape.slots * shape.slots * 2 * Cells::words(ring_slots) * 4;
-        let extra_at = (extents_at + (1 + shape.extents) * 4).next_multiple_of(LINE_BYTES);
-        let arenas_bytes = shape.slots * shape.pages_per_arena * shape.page_bytes;
+        let pages = shape.slots * shape.pages_per_arena;
+        assert!(u32::try_from(pages).is_ok_and(|pages| pages < u32::MAX), "{pages} pages have numbers of 32 bits");
+        let mailboxes_at = ((shape.slots + 1) * 4).next_multiple_of(LINE_BYTES);
+        let links_at = mailboxes_at + shape.slots * LINE_BYTES;
+        let extents_at = (links_at + pages * 4).next_multiple_of(LINE_BYTES);
+        let extra_at = (extents_at + shelf_words(&shape) * 4).next_multiple_of(LINE_BYTES);
+        let arenas_bytes = pages * shape.page_bytes;
         let shelf_at = arenas_bytes.next_multiple_of(shape.extent_bytes.max(1));
         let page_area_bytes = shelf_at + shape.extents * shape.extent_bytes;
         let region = Region::new(extra_at + shape.extra_words * 8, page_area_bytes)?;
-        Ok(Pages { region, shape, ring_slots, doorbells_at, rings_at, extents_at, extra_at, shelf_at })
+        Ok(Pages { region, shape, mailboxes_at, links_at, extents_at, extra_at, shelf_at })
     }
 
     /// The shape given to [`Pages::new`].
@@ -109,6 +136,24 @@ impl Pages {
         // PAIRS WITH the load in `is_dead`. It fails if somebody claims the slot meanwhile.
         let declared = life.compare_exchange(claimed, DEAD, Ordering::Release, Ordering::Relaxed);
         assert!(declared.is_ok(), "slot {slot} is claimed by nobody but its worker");
+        // PAIRS WITH the load in `deaths`: who reads this count finds the slot dead.
+        self.deaths_word().fetch_add(1, Ordering::Release);
+    }
+
+    /// True when the worker of `slot` runs, or has run.
+    pub fn is_claimed(&self, slot: usize) -> bool {
+        // Relaxed: nobody infers from it what that worker has done.
+        self.life(slot).load(Ordering::Relaxed) != UNCLAIMED
+    }
+
+    /// How many slots have been declared dead: as long as it is the same, nobody else has died.
+    pub fn deaths(&self) -> u32 {
+        // PAIRS WITH `declare_dead`.
+        self.deaths_word().load(Ordering::Acquire)
+    }
+
+    fn deaths_word(&self) -> &AtomicU32 {
+        &self.region.u32s(self.shape.slots * 4, 1)[0]
     }
 
     /// True after [`Pages::declare_dead`].
@@ -123,8 +168,26 @@ impl Pages {
 
     /// The doorbell on which the worker in `slot` sleeps.
     pub fn doorbell(&self, slot: usize) -> Doorbell<'_> {
+        Doorbell::new(self.line_word(slot, DOORBELL))
+    }
+
+    /// The mailbox for pages that are sent to `slot`.
+    pub(crate) fn arrived(&self, slot: usize) -> Mailbox<'_> {
+        Mailbox::new(self.line_word(slot, ARRIVED), self.links())
+    }
+
+    /// The mailbox in which the pages of `slot` come home.
+    pub(crate) fn returned(&self, slot: usize) -> Mailbox<'_> {
+        Mailbox::new(self.line_word(slot, RETURNED), self.links())
+    }
+
+    fn line_word(&self, slot: usize, word: usize) -> &AtomicU32 {
         assert!(slot < self.shape.slots);
-        Doorbell::new(&self.region.u32s(self.doorbells_at + slot * LINE_BYTES, 1)[0])
+        &self.region.u32s(self.mailboxes_at + slot * LINE_BYTES, RETURNED + 1)[word]
+    }
+
+    fn links(&self) -> &[AtomicU32] {
+        self.region.u32s(self.links_at, self.shape.slots * self.shape.pages_per_arena)
     }
 
     /// The words of the layer above, zero at the start.
@@ -143,10 +206,22 @@ impl Pages {
         self.region.forbid_writes(own.end..self.region.page_area_bytes())
     }
 
-    /// How many extents have ever been taken, and the generation of each.
-    pub(crate) fn extent_words(&self) -> (&AtomicU32, &[AtomicU32]) {
-        let (touched, generations) = self.region.u32s(self.extents_at, 1 + self.shape.extents).split_at(1);
-        (&touched[0], generations)
+    /// The words of the shelf.
+    pub(crate) fn shelf_words(&self) -> ShelfWords<'_> {
+        let Shape { extents, slots, .. } = self.shape;
+        let words = self.region.u32s(self.extents_at, shelf_words(&self.shape));
+        let (touched, words) = words.split_at(1);
+        let (generations, words) = words.split_at(extents);
+        let (sealed, users) = words.split_at(extents);
+        debug_assert_eq!(users.len(), slots);
+        ShelfWords { touched: &touched[0], generations, sealed, users }
+    }
+
+    /// Panics if the calling worker has not claimed `slot`: it may be a fork, which has copies of the ends.
+    #[inline]
+    pub(crate) fn check_claim(&self, slot: usize) {
+        let claimed = self.life(slot).load(Ordering::Relaxed);
+        assert_eq!(claimed, this_worker() + 1, "slot {slot} is used by the worker that has claimed it");
     }
 
     /// Claims `slot` for the calling worker; false if it was claimed before.
@@ -157,39 +232,43 @@ impl Pages {
     }
 
     /// Byte range of an extent in the page area.
-    pub(crate) fn extent_range(&self, extent: u32) -> std::ops::Range<usize> {
+    pub(crate) fn extent_range(&self, extent: u32) -> Range<usize> {
         assert!((extent as usize) < self.shape.extents);
         let start = self.shelf_at + extent as usize * self.shape.extent_bytes;
         start..start + self.shape.extent_bytes
     }
 
-    /// Byte range of `page` of `slot` in the page area.
-    pub(crate) fn page_range(&self, slot: usize, page: u32) -> std::ops::Range<usize> {
-        assert!(slot < self.shape.slots && (page as usize) < self.shape.pages_per_arena);
-        let start = (slot * self.shape.pages_per_arena + page as usize) * self.shape.page_bytes;
+    /// Byte range of a page in the page area.
+    pub(crate) fn page_range(&self, page: u32) -> Range<usize> {
+        assert!((page as usize) < self.shape.slots * self.shape.pages_per_arena);
+        let start = page as usize * self.shape.page_bytes;
         start..start + self.shape.page_bytes
     }
 
+    /// The slot whose arena contains `page`.
+    pub(crate) fn slot_of(&self, page: u32) -> usize {
+        page as usize / self.shape.pages_per_arena
+    }
+
     /// Byte range of the whole arena of `slot`.
-    pub(crate) fn arena_range(&self, slot: usize) -> std::ops::Range<usize> {
+    pub(crate) fn arena_range(&self, slot: usize) -> Range<usize> {
         let bytes = self.shape.pages_per_arena * self.shape.page_bytes;
         slot * bytes..(slot + 1) * bytes
     }
+}
 
-    /// The ring that carries full pages from `producer` to `consumer`.
-    pub(crate) fn data_ring(&self, producer: usize, consumer: usize) -> Cells<'_> {
-        self.ring(producer, consumer, 0)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The ring that carries empty pages of `producer` back from `consumer`.
-    pub(crate) fn return_ring(&self, producer: usize, consumer: usize) -> Cells<'_> {
-        self.ring(producer, consumer, 1)
-    }
-
-    fn ring(&self, producer: usize, consumer: usize, road: usize) -> Cells<'_> {
-        // Rings that one consumer polls lie together.
-        let index = (consumer * self.shape.slots + producer) * 2 + road;
-        let words = Cells::words(self.ring_slots);
-        Cells::in_words(self.region.u32s(self.rings_at + index * words * 4, words), self.ring_slots)
+    /// Rings for each pair of 1,024 workers and their replacements took 277 GB of addresses, and each worker visited its part of them.
+    #[test]
+    fn the_control_area_grows_with_slots_and_pages_and_not_with_pairs_of_slots() {
+        let control_bytes = |slots: usize| {
+            let shape = Shape { slots, pages_per_arena: 64, page_bytes: 4096, ..Shape::default() };
+            Pages::new(shape).expect("mapped").extra_at
+        };
+        let (few, many) = (control_bytes(100), control_bytes(2000));
+        assert!(many <= 20 * few + LINE_BYTES, "{few} bytes for 100 slots, {many} for 2,000");
     }
 }

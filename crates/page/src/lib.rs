@@ -6,26 +6,24 @@
 //!
 //! 1. a slot (worker number) can be claimed once in the life of a region ([`Pages::claim`]), so there is
 //!    one [`Sender`] and one [`Receiver`] per slot;
-//! 2. a page number enters a ring only by giving up the [`PageMut`] or [`PageRef`] that named it;
-//! 3. a ring delivers each number exactly once (`gristmill-ring`, README).
+//! 2. a page number enters a mailbox only by giving up the [`PageMut`] or [`PageRef`] that named it;
+//! 3. a mailbox gives each number out exactly once (`gristmill-ring`, README).
 //!
 //! Pages of a dead worker are taken back only with a proof that it was that worker which has ended
-//! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread.
+//! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread. A fork has copies of the ends, which
+//! panic there.
 //!
-//! Four functions rely on their callers, although they are no `unsafe fn`: [`Shelf::read`], [`Shelf::clear`], [`Master::settle`]
-//! and [`Master::settled_bytes`]. They are sound only if no worker still reads a generation that is cleared, and no task runs
-//! while a master is settled. No token proves that yet. The engine is their only caller, and it calls the last three only
-//! between two steps, when every task is committed.
-//!
-//! Pairs that must stay and have many readers lie on the [`Shelf`]; `shelf.rs` states its own promise.
+//! Pairs that must stay and have many readers lie on the [`Shelf`]; `shelf.rs` states its own promise. Its users are counted, and nothing is
+//! cleared while there are any.
 //!
 //! ```text
 //!  slot p: Sender                                          slot c: Receiver
-//!    take() -> PageMut --write--> send(c, page) ==data ring==> recv(p) -> PageRef --read-->
-//!    free list <---------collect()-----------  <==return ring== give_back(page)
+//!    take() -> PageMut --write--> send(c, page) ==mailbox of c==> recv() -> PageRef --read-->
+//!    free list <---------collect()------------  <==mailbox of p== give_back(page)
 //! ```
 //!
-//! A [`Master`] is memory that stays in place. A worker that changes a part of it holds that part's latch.
+//! A [`Master`] is memory that stays in place. A worker that changes a part of it is [`Inside`], and holds that part's latch. The process that
+//! made it reads it when it is [`Closed`], which it cannot be while somebody is inside.
 //!
 //! ```
 //! use gristmill_page::{Pages, Shape};
@@ -35,7 +33,7 @@
 //! let mut page = sender.take().expect("a fresh arena has free pages");
 //! page.bytes_mut()[0] = 42;
 //! sender.send(1, page);
-//! let page = receiver.recv(0).expect("the page has arrived");
+//! let page = receiver.recv().expect("the page has arrived");
 //! assert_eq!(page.bytes()[0], 42);
 //! receiver.give_back(page);
 //! # Ok::<(), std::io::Error>(())
@@ -46,11 +44,12 @@ mod reuse;
 mod layout;
 mod channel;
 mod shelf;
+mod gate;
 mod master;
 
 pub use channel::{PageMut, PageRef, Receiver, Sender};
 pub use layout::{Pages, Shape};
-pub use master::Master;
+pub use master::{Closed, Inside, Master, MasterOriginal, MasterView};
 pub use prefetch::{prefetch, prefetch_to_write};
 pub use reuse::Reuse;
-pub use shelf::{Extent, Piece, Shelf, Shelver};
+pub use shelf::{Extent, Piece, Reader, Shelf, Shelver};

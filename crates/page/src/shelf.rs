@@ -7,20 +7,28 @@
 //!
 //! ```text
 //!  extent:   | piece, sealed | piece, sealed | being written | free room ... |
-//!  its word: the generation, 0 while it is free
+//!  its words: the generation, 0 while it is free; how many bytes of it are sealed
 //! ```
 //!
 //! 1. An extent is written by the one worker whose compare-and-swap took it ([`Shelver::take`]).
-//! 2. A [`Piece`] exists only for bytes that their writer has given up ([`Extent::seal`]).
+//! 2. Only bytes that their writer has given up are read ([`Extent::seal`], checked by [`Reader::read`]).
 //! 3. Extents become free in one way only, by generation ([`Shelf::clear`]); a dead worker's need no other.
+//! 4. Nothing is cleared while a worker holds an [`Extent`] or a [`Reader`]. Each slot counts those of its worker. A clear
+//!    marks the extents, looks at the counts, and only then frees them. A reader is counted before it looks at an
+//!    extent. So one of the two sees the other, and panics. A dead worker's count is not looked at.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::layout::Pages;
+use gristmill_os::ended::this_worker;
+
+use crate::layout::{Pages, ShelfWords};
 use crate::reuse::Reuse;
 
+/// No generation: free, or about to be.
 const FREE: u32 = 0;
+const CLEARING: u32 = u32::MAX;
 
 /// Bytes on the shelf that no worker writes any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,65 +41,120 @@ pub struct Piece {
     pub bytes: u32,
 }
 
-/// The shelf of a region, as readers and the coordinator see it.
+/// The shelf of a region.
 #[derive(Clone, Copy)]
 pub struct Shelf<'r> {
     pages: &'r Pages,
-    /// The generation of each extent, `FREE` for none.
-    generations: &'r [AtomicU32],
-    /// The count of extents ever taken: later ones have no memory yet.
-    touched: &'r AtomicU32,
+    words: ShelfWords<'r>,
+}
+
+/// A use of the shelf by the worker on this thread: while it lasts nothing is cleared.
+struct InUse<'r> {
+    users: &'r AtomicU32,
+    worker: u32,
+    /// The worker's end is its end.
+    stays: PhantomData<*const ()>,
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        // A fork has a copy of it.
+        if self.worker == this_worker() {
+            // PAIRS WITH the load in `clear`.
+            self.users.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
+
+/// Reads pieces. While it lives, no generation is cleared.
+pub struct Reader<'r> {
+    shelf: Shelf<'r>,
+    in_use: InUse<'r>,
+}
+
+impl Reader<'_> {
+    /// The bytes of a piece.
+    ///
+    /// # Panics
+    /// When its extent is free, or it does not lie in one, or was not sealed.
+    pub fn read(&self, piece: Piece) -> &[u8] {
+        let Shelf { pages, words } = self.shelf;
+        assert_eq!(self.in_use.worker, this_worker(), "a reader is used by its own worker");
+        // SeqCst: see `clear`.
+        let generation = words.generations[piece.extent as usize].load(Ordering::SeqCst);
+        assert!(![FREE, CLEARING].contains(&generation), "a piece is read before its generation is cleared");
+        // PAIRS WITH the store in `seal`.
+        let sealed = words.sealed[piece.extent as usize].load(Ordering::Acquire);
+        let (start, bytes) = (piece.start as usize, piece.bytes as usize);
+        assert!(start + bytes <= sealed as usize, "a piece is read after it was sealed");
+        let start = pages.extent_range(piece.extent).start + start;
+        // SAFETY: the range lies in the page area, which lives as long as 'r. Its writer gave it up (`Extent::seal`), and nobody
+        // takes the extent again before it is cleared, which ends in a panic while this reader lives.
+        unsafe {
+            let start = pages.region().page_area().add(start);
+            std::slice::from_raw_parts(start.as_ptr(), bytes)
+        }
+    }
 }
 
 impl<'r> Shelf<'r> {
-    pub(crate) fn new(pages: &'r Pages, generations: &'r [AtomicU32], touched: &'r AtomicU32) -> Shelf<'r> {
-        Shelf { pages, generations, touched }
+    pub(crate) fn new(pages: &'r Pages, words: ShelfWords<'r>) -> Shelf<'r> {
+        Shelf { pages, words }
     }
 
-    /// The bytes of a piece. Its generation must not have been cleared.
+    /// Lets the worker that has claimed `slot` read pieces.
     ///
     /// # Panics
-    /// When its extent is free, or it does not lie in one.
-    pub fn read(&self, piece: Piece) -> &'r [u8] {
-        let generation = self.generations[piece.extent as usize].load(Ordering::Acquire);
-        assert_ne!(generation, FREE, "a piece is read before its generation is cleared");
-        let extent = self.pages.extent_range(piece.extent);
-        let start = extent.start + piece.start as usize;
-        assert!(start + piece.bytes as usize <= extent.end, "a piece lies in its extent");
-        // SAFETY: the range lies in the page area, which lives as long as 'r. Its writer gave it up to make the piece
-        // (`Extent::seal`), and nobody can take the extent again before `clear`, whose caller promises that no piece
-        // of the generation is read any more.
-        unsafe {
-            let start = self.pages.region().page_area().add(start);
-            std::slice::from_raw_parts(start.as_ptr(), piece.bytes as usize)
-        }
+    /// When the calling worker is not the one that has claimed it.
+    pub fn reader(&self, slot: usize) -> Reader<'r> {
+        Reader { shelf: *self, in_use: self.begin_use(slot) }
+    }
+
+    fn begin_use(&self, slot: usize) -> InUse<'r> {
+        self.pages.check_claim(slot);
+        let users = &self.words.users[slot];
+        // SeqCst: see `clear`.
+        users.fetch_add(1, Ordering::SeqCst);
+        InUse { users, worker: this_worker(), stays: PhantomData }
     }
 
     /// Frees every extent of a generation below `generation`.
     ///
-    /// Call it only when it is certain that no worker reads a piece of these generations any more, and that none has an
-    /// [`Extent`] of them. Writers rely on it.
+    /// # Panics
+    /// When a worker that has not been [declared dead](Pages::declare_dead) holds a [`Reader`] or an [`Extent`].
     pub fn clear(&self, generation: u32) {
-        for word in &self.generations[..self.extents_touched()] {
-            // PAIRS WITH the compare-and-swap in `take_free`: what was read before is not written before.
-            if (1..generation).contains(&word.load(Ordering::Relaxed)) {
-                word.store(FREE, Ordering::Release);
+        let ShelfWords { generations, sealed, users, .. } = self.words;
+        let touched = 0..self.extents_touched();
+        // Whoever is counted after the look below finds these words. SeqCst: of the two, one sees the other.
+        for word in &generations[touched.clone()] {
+            let old = word.load(Ordering::Relaxed);
+            if (1..generation).contains(&old) {
+                let _ = word.compare_exchange(old, CLEARING, Ordering::SeqCst, Ordering::Relaxed);
+            }
+        }
+        let user = (0..users.len()).find(|slot| users[*slot].load(Ordering::SeqCst) > 0 && !self.pages.is_dead(*slot));
+        assert_eq!(user, None, "the shelf is cleared when the worker of no slot uses it");
+        for extent in touched {
+            if generations[extent].load(Ordering::Relaxed) == CLEARING {
+                sealed[extent].store(0, Ordering::Relaxed);
+                // PAIRS WITH the compare-and-swap in `take_free`: what was read before is not written before.
+                generations[extent].store(FREE, Ordering::Release);
             }
         }
     }
 
     /// Extents in use.
     pub fn extents_taken(&self) -> usize {
-        let words = &self.generations[..self.extents_touched()];
+        let words = &self.words.generations[..self.extents_touched()];
         words.iter().filter(|word| word.load(Ordering::Relaxed) != FREE).count()
     }
 
     fn extents_touched(&self) -> usize {
-        self.touched.load(Ordering::Acquire) as usize
+        self.words.touched.load(Ordering::Acquire) as usize
     }
 
     fn take_free(&self, extent: u32, generation: u32) -> bool {
-        let word = &self.generations[extent as usize];
+        let word = &self.words.generations[extent as usize];
         // PAIRS WITH the store in `clear`.
         word.load(Ordering::Relaxed) == FREE
             && word.compare_exchange(FREE, generation, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -103,15 +166,16 @@ impl<'r> Shelf<'r> {
 /// It prefers extents that it wrote before, because its page tables already map their memory.
 pub struct Shelver<'r> {
     shelf: Shelf<'r>,
+    slot: usize,
     reuse: Reuse,
     populates: bool,
     known: Vec<u32>,
 }
 
 impl<'r> Shelver<'r> {
-    /// A writer that keeps the memory of extents that it reuses.
-    pub fn new(shelf: Shelf<'r>) -> Shelver<'r> {
-        Shelver { shelf, reuse: Reuse::Keep, populates: false, known: Vec::new() }
+    /// The writer of the worker that has claimed `slot`. It keeps the memory of extents that it reuses.
+    pub fn new(shelf: Shelf<'r>, slot: usize) -> Shelver<'r> {
+        Shelver { shelf, slot, reuse: Reuse::Keep, populates: false, known: Vec::new() }
     }
 
     /// Chooses whether the memory of a reused extent is kept.
@@ -125,9 +189,13 @@ impl<'r> Shelver<'r> {
     }
 
     /// Takes an extent for `generation` (above 0); `None` when the shelf is full.
+    ///
+    /// # Panics
+    /// When the calling worker is not the one that has claimed the slot.
     pub fn take(&mut self, generation: u32) -> Option<Extent<'r>> {
-        assert_ne!(generation, FREE, "generations count from 1");
-        let Shelf { pages, generations, touched } = self.shelf;
+        assert!(![FREE, CLEARING].contains(&generation), "generations count from 1");
+        let in_use = self.shelf.begin_use(self.slot);
+        let Shelf { pages, words: ShelfWords { generations, touched, sealed, .. } } = self.shelf;
         let again = self.known.iter().copied().find(|extent| self.shelf.take_free(*extent, generation));
         let (number, is_new) = again.map(|extent| (extent, false)).or_else(|| {
             let more = |count: u32| (count < generations.len() as u32).then_some(count + 1);
@@ -152,12 +220,12 @@ impl<'r> Shelver<'r> {
             // SAFETY: as in `bytes`.
             drop(unsafe { pages.region().discard(range.clone()) });
         }
-        Some(Extent { room: self.bytes(range), number, at: 0 })
+        Some(Extent { room: self.bytes(range), number, at: 0, sealed: &sealed[number as usize], _in_use: in_use })
     }
 
     fn bytes(&self, range: Range<usize>) -> &'r mut [u8] {
         // SAFETY: called once after each compare-and-swap that took the extent from FREE, so no other `Extent` names
-        // it; pieces of it that were sealed before belong to a generation that was cleared, whose reading had ended.
+        // it; pieces of it that were sealed before belong to a generation that was cleared, when nobody was reading.
         // The range lies in the shelf's part of the page area, of which nothing else makes references.
         unsafe {
             let start = self.shelf.pages.region().page_area().add(range.start);
@@ -171,6 +239,8 @@ pub struct Extent<'r> {
     room: &'r mut [u8],
     number: u32,
     at: usize,
+    sealed: &'r AtomicU32,
+    _in_use: InUse<'r>,
 }
 
 impl Extent<'_> {
@@ -188,6 +258,8 @@ impl Extent<'_> {
         let (_, rest) = std::mem::take(&mut self.room).split_at_mut(bytes);
         self.room = rest;
         self.at += bytes;
+        // PAIRS WITH the load in `Reader::read`: only this worker stores.
+        self.sealed.store(self.at as u32, Ordering::Release);
         piece
     }
 }
@@ -195,7 +267,6 @@ impl Extent<'_> {
 impl Pages {
     /// The shelf, empty at the start.
     pub fn shelf(&self) -> Shelf<'_> {
-        let (touched, generations) = self.extent_words();
-        Shelf::new(self, generations, touched)
+        Shelf::new(self, self.shelf_words())
     }
 }

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use gristmill_os::ended::WorkerThread;
 use gristmill_page::{Pages, Piece, Reuse, Shape, Shelver};
 
 const EXTENT: usize = 8192;
 
 fn pages(extents: usize) -> Pages {
-    let shape = Shape { slots: 1, pages_per_arena: 1, page_bytes: 4096, extents, extent_bytes: EXTENT, extra_words: 2 };
-    Pages::new(shape).expect("mapped")
+    let shape = Shape { slots: 4, pages_per_arena: 1, page_bytes: 4096, extents, extent_bytes: EXTENT, extra_words: 2 };
+    let pages = Pages::new(shape).expect("mapped");
+    (0..2).for_each(|slot| drop(pages.claim(slot)));
+    pages
 }
 
 /// Takes an extent and seals `bytes` of it, all of the same value.
@@ -22,36 +25,37 @@ fn put(shelver: &mut Shelver<'_>, generation: u32, bytes: usize, value: u8) -> P
 fn a_piece_is_read_by_many_as_it_was_sealed() {
     let pages = pages(2);
     let shelf = pages.shelf();
-    let mut extent = Shelver::new(shelf).take(1).expect("both are free");
+    let mut extent = Shelver::new(shelf, 0).take(1).expect("both are free");
     extent.room()[..3].copy_from_slice(b"abc");
     let first = extent.seal(3);
     assert_eq!(extent.room().len(), EXTENT - 3);
     extent.room()[..2].copy_from_slice(b"de");
     let second = extent.seal(2);
-    assert_eq!((shelf.read(first), shelf.read(first), shelf.read(second)), (&b"abc"[..], &b"abc"[..], &b"de"[..]));
+    let reader = shelf.reader(1);
+    assert_eq!((reader.read(first), reader.read(first), reader.read(second)), (&b"abc"[..], &b"abc"[..], &b"de"[..]));
 }
 
 #[test]
 fn a_generation_is_cleared_as_a_whole_and_the_next_one_stays() {
     let pages = pages(3);
     let shelf = pages.shelf();
-    let mut shelver = Shelver::new(shelf);
+    let mut shelver = Shelver::new(shelf, 0);
     let old = [put(&mut shelver, 1, 10, 1), put(&mut shelver, 1, 10, 1)];
     let new = put(&mut shelver, 2, EXTENT, 2);
     assert!(shelver.take(2).is_none(), "the shelf is full");
     shelf.clear(2);
     assert_eq!(shelf.extents_taken(), 1);
-    assert!(shelf.read(new).iter().all(|byte| *byte == 2));
+    assert!(shelf.reader(0).read(new).iter().all(|byte| *byte == 2));
     let again = put(&mut shelver, 3, 10, 3);
     assert!(old.iter().any(|piece| piece.extent == again.extent), "what is free is taken again");
-    assert!(shelf.read(new).iter().all(|byte| *byte == 2));
+    assert!(shelf.reader(0).read(new).iter().all(|byte| *byte == 2));
 }
 
 #[test]
 fn a_writer_takes_its_own_extents_again_and_others_when_there_is_nothing_else() {
     let pages = pages(3);
     let shelf = pages.shelf();
-    let (mut first, mut second) = (Shelver::new(shelf), Shelver::new(shelf));
+    let (mut first, mut second) = (Shelver::new(shelf, 0), Shelver::new(shelf, 1));
     let (a, b) = (put(&mut first, 1, 1, 1), put(&mut second, 1, 1, 1));
     shelf.clear(2);
     assert_eq!(put(&mut second, 2, 1, 1).extent, b.extent);
@@ -68,7 +72,7 @@ fn a_writer_takes_its_own_extents_again_and_others_when_there_is_nothing_else() 
 fn discarded_memory_reads_zero_and_kept_memory_does_not() {
     for (reuse, expected) in [(Reuse::Discard, 0), (Reuse::Keep, 7)] {
         let pages = pages(1);
-        let mut shelver = Shelver::new(pages.shelf());
+        let mut shelver = Shelver::new(pages.shelf(), 0);
         shelver.set_reuse(reuse);
         shelver.set_populate();
         put(&mut shelver, 1, EXTENT, 7);
@@ -82,9 +86,64 @@ fn discarded_memory_reads_zero_and_kept_memory_does_not() {
 #[should_panic(expected = "before its generation is cleared")]
 fn a_cleared_piece_is_not_read() {
     let pages = pages(1);
-    let piece = put(&mut Shelver::new(pages.shelf()), 1, 1, 1);
+    let piece = put(&mut Shelver::new(pages.shelf(), 0), 1, 1, 1);
     pages.shelf().clear(2);
-    pages.shelf().read(piece);
+    pages.shelf().reader(0).read(piece);
+}
+
+#[test]
+#[should_panic(expected = "after it was sealed")]
+fn only_what_is_sealed_is_read() {
+    // A piece is three numbers, and anybody can write down three numbers.
+    let pages = pages(1);
+    let mut shelver = Shelver::new(pages.shelf(), 0);
+    let mut extent = shelver.take(1).expect("it is free");
+    let Piece { extent, start, bytes } = extent.seal(8);
+    pages.shelf().reader(1).read(Piece { extent, start, bytes: bytes + 1 });
+}
+
+#[test]
+#[should_panic(expected = "is cleared when the worker of no slot uses it")]
+fn nothing_is_cleared_that_somebody_reads() {
+    let pages = pages(1);
+    let piece = put(&mut Shelver::new(pages.shelf(), 0), 1, 1, 1);
+    let reader = pages.shelf().reader(1);
+    reader.read(piece);
+    pages.shelf().clear(2);
+}
+
+#[test]
+#[should_panic(expected = "is cleared when the worker of no slot uses it")]
+fn nothing_is_cleared_that_somebody_writes() {
+    let pages = pages(2);
+    let _extent = Shelver::new(pages.shelf(), 0).take(1);
+    pages.shelf().clear(2);
+}
+
+#[test]
+#[should_panic(expected = "slot 2 is used by the worker that has claimed it")]
+fn who_has_claimed_no_slot_reads_nothing() {
+    pages(1).shelf().reader(2);
+}
+
+#[test]
+fn what_a_dead_worker_was_reading_is_cleared() {
+    let pages = pages(1);
+    let piece = put(&mut Shelver::new(pages.shelf(), 0), 1, 1, 1);
+    let ended = std::thread::scope(|scope| {
+        let reads = || {
+            drop(pages.claim(3));
+            let reader = pages.shelf().reader(3);
+            reader.read(piece);
+            std::mem::forget(reader);
+        };
+        WorkerThread::spawn(scope, "reader".to_owned(), reads).expect("started").join()
+    });
+    let clear = || pages.shelf().clear(2);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(clear)).is_err(), "it may still be reading");
+    pages.declare_dead(3, &ended);
+    clear();
+    assert_eq!(pages.shelf().extents_taken(), 0);
 }
 
 #[test]
@@ -96,11 +155,11 @@ fn an_extent_has_one_writer() {
         for value in 1..=4 {
             let sealed = &sealed;
             scope.spawn(move || {
-                let mut shelver = Shelver::new(shelf);
+                let mut shelver = Shelver::new(shelf, 0);
                 while let Some(mut extent) = shelver.take(1) {
                     extent.room().fill(value);
                     let piece = extent.seal(EXTENT);
-                    assert!(shelf.read(piece).iter().all(|byte| *byte == value));
+                    assert!(shelf.reader(0).read(piece).iter().all(|byte| *byte == value));
                     sealed.fetch_add(1, Ordering::Relaxed);
                 }
             });

@@ -36,7 +36,7 @@ impl<'a> CommitWord<'a> {
         // Relaxed: no other worker stores the word.
         let last = self.word.load(Ordering::Relaxed);
         assert!(epoch > last, "epoch {epoch} commits after epoch {last}: epochs only grow");
-        // PAIRS WITH committed: a consumer that sees the epoch committed finds all its pages in the rings.
+        // PAIRS WITH committed: a consumer that sees the epoch committed finds all its pages in its mailbox.
         self.word.store(epoch, Ordering::Release);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It has four parts, all of them safe code over borrowed atomics:
 //!
-//! - [`Producer`] and [`Consumer`], the two ends of a ring of page numbers;
+//! - [`Mailbox`], into which workers put the numbers of pages for its owner;
 //! - [`Doorbell`], on which an idle worker sleeps until it is rung;
 //! - [`CommitWord`], the last epoch of a map worker that counts;
 //! - [`Latch`], which lets one worker at a time change a piece of memory, and which outlives a dead holder.
@@ -17,12 +17,12 @@ pub mod sync;
 mod commit;
 mod doorbell;
 mod latch;
-mod ring;
+mod mailbox;
 
 pub use commit::CommitWord;
 pub use doorbell::{Doorbell, Futex};
 pub use latch::Latch;
-pub use ring::{Cells, Consumer, Full, Producer};
+pub use mailbox::Mailbox;
 
 /// Runs the README's example.
 #[cfg(doctest)]

@@ -6,78 +6,50 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-use gristmill_ring::{Cells, CommitWord, Consumer, Doorbell, Full, Futex, Producer};
+use gristmill_ring::{CommitWord, Doorbell, Futex, Mailbox};
 
-fn words(capacity: usize) -> Vec<AtomicU32> {
-    (0..Cells::words(capacity)).map(|_| AtomicU32::new(0)).collect()
+fn words(count: usize) -> Vec<AtomicU32> {
+    (0..count).map(|_| AtomicU32::new(0)).collect()
+}
+
+/// What is in a mailbox, the oldest number first.
+fn taken(mailbox: Mailbox<'_>) -> Vec<u32> {
+    let mut pages = Vec::new();
+    mailbox.take_all(&mut pages);
+    pages.reverse();
+    pages
 }
 
 #[test]
 fn pages_come_out_in_the_order_they_went_in() {
-    let words = words(4);
-    let cells = Cells::in_words(&words, 4);
-    let (mut producer, mut consumer) = (Producer::attach(cells), Consumer::attach(cells));
-    assert!(consumer.is_empty());
-    for page in [7, 4, 9] {
-        producer.push(page).unwrap();
+    let (firsts, links) = (words(1), words(10));
+    let mailbox = Mailbox::new(&firsts[0], &links);
+    assert!(mailbox.is_empty());
+    [7, 4, 9].into_iter().for_each(|page| mailbox.put(page));
+    assert!(!mailbox.is_empty());
+    assert_eq!(taken(mailbox), [7, 4, 9]);
+    assert!(mailbox.is_empty() && taken(mailbox).is_empty());
+}
+
+#[test]
+fn a_page_moves_between_mailboxes_that_share_its_link() {
+    let (firsts, links) = (words(2), words(3));
+    let [there, back] = [0, 1].map(|at| Mailbox::new(&firsts[at], &links));
+    for _ in 0..3 {
+        [0, 1, 2].into_iter().for_each(|page| there.put(page));
+        taken(there).into_iter().for_each(|page| back.put(page));
+        assert_eq!(taken(back), [0, 1, 2]);
     }
-    assert!(!consumer.is_empty());
-    assert_eq!([consumer.pop(), consumer.pop(), consumer.pop()], [Some(7), Some(4), Some(9)]);
-    assert_eq!(consumer.pop(), None);
 }
 
 #[test]
-fn a_full_ring_refuses_and_changes_nothing() {
-    let words = words(2);
-    let cells = Cells::in_words(&words, 2);
-    let (mut producer, mut consumer) = (Producer::attach(cells), Consumer::attach(cells));
-    producer.push(1).unwrap();
-    producer.push(2).unwrap();
-    assert_eq!(producer.push(3), Err(Full));
-    assert_eq!(consumer.pop(), Some(1));
-    producer.push(4).unwrap();
-    assert_eq!(consumer.pop(), Some(2));
-    assert_eq!(consumer.pop(), Some(4));
-    assert_eq!(consumer.pop(), None);
-}
-
-#[test]
-fn the_counts_wrap_at_two_to_the_32() {
-    let words = words(4);
-    let cells = Cells::in_words(&words, 4);
-    cells.head.store(u32::MAX - 1, Ordering::Relaxed);
-    cells.tail.store(u32::MAX - 1, Ordering::Relaxed);
-    let (mut producer, mut consumer) = (Producer::attach(cells), Consumer::attach(cells));
-    for page in 0..4 {
-        producer.push(page).unwrap();
-    }
-    assert_eq!(producer.push(4), Err(Full));
-    for page in 0..4 {
-        assert_eq!(consumer.pop(), Some(page));
-    }
-    assert!(consumer.is_empty());
-    assert_eq!(cells.tail.load(Ordering::Relaxed), 2);
-}
-
-#[test]
-fn an_end_attached_later_goes_on_where_the_ring_stands() {
-    let words = words(4);
-    let cells = Cells::in_words(&words, 4);
-    let mut producer = Producer::attach(cells);
-    producer.push(1).unwrap();
-    producer.push(2).unwrap();
-    assert_eq!(Consumer::attach(cells).pop(), Some(1));
-    Producer::attach(cells).push(3).unwrap();
-    let mut consumer = Consumer::attach(cells);
-    assert_eq!([consumer.pop(), consumer.pop(), consumer.pop()], [Some(2), Some(3), None]);
-}
-
-#[test]
-#[should_panic(expected = "power of two")]
-fn a_capacity_that_is_no_power_of_two_is_refused() {
-    let words = words(4);
-    let cells = Cells { head: &words[0], tail: &words[1], slots: &words[2..5] };
-    Producer::attach(cells);
+#[should_panic(expected = "a chain of pages has an end")]
+fn a_chain_that_somebody_has_tied_to_a_ring_is_noticed() {
+    let (firsts, links) = (words(1), words(3));
+    let mailbox = Mailbox::new(&firsts[0], &links);
+    [0, 1, 2].into_iter().for_each(|page| mailbox.put(page));
+    links[0].store(3, Ordering::Relaxed);
+    taken(mailbox);
 }
 
 #[test]
@@ -115,41 +87,51 @@ impl Futex for CondvarFutex {
 }
 
 #[test]
-fn two_threads_pass_every_page_once_and_both_sleep_when_idle() {
-    const CAPACITY: usize = 8;
-    let pages: u32 = if cfg!(miri) { 200 } else { 200_000 };
-    let (there, back) = (words(CAPACITY), words(CAPACITY));
-    let (full, empty) = (Cells::in_words(&there, CAPACITY), Cells::in_words(&back, CAPACITY));
-    let bells = [AtomicU32::new(0), AtomicU32::new(0)];
+fn three_threads_pass_every_page_once_and_all_sleep_when_idle() {
+    const PAGES: u32 = 8;
+    let sends: u32 = if cfg!(miri) { 100 } else { 100_000 };
+    // Mailbox and doorbell 0 are the consumer's.
+    let (firsts, links, bells) = (words(3), words(2 * PAGES as usize), words(3));
+    let mailboxes = [0, 1, 2].map(|at| Mailbox::new(&firsts[at], &links));
+    let bells = [0, 1, 2].map(|at| Doorbell::new(&bells[at]));
     let futex = CondvarFutex::default();
+    // What each page says, as its memory would.
+    let said: Vec<AtomicU32> = words(2 * PAGES as usize);
 
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let (mut sent, mut returned) = (Producer::attach(full), Consumer::attach(empty));
-            let (own, peer) = (Doorbell::new(&bells[0]), Doorbell::new(&bells[1]));
-            for page in 0..pages {
-                // Like the engine, the producer has a fixed number of pages and waits for one to return.
-                if page >= CAPACITY as u32 {
-                    while returned.pop().is_none() {
-                        own.sleep_unless(&futex, || !returned.is_empty());
+        for producer in [1, 2] {
+            let (said, futex) = (&said, &futex);
+            scope.spawn(move || {
+                let (own, first_page) = (mailboxes[producer], (producer as u32 - 1) * PAGES);
+                let mut home: Vec<u32> = (first_page..first_page + PAGES).collect();
+                for number in 0..sends {
+                    // Like the engine, a producer has a fixed number of pages and waits for one to return.
+                    while home.is_empty() {
+                        own.take_all(&mut home);
+                        if home.is_empty() {
+                            bells[producer].sleep_unless(futex, || !own.is_empty());
+                        }
                     }
+                    let page = home.pop().expect("one came home");
+                    said[page as usize].store(number, Ordering::Relaxed);
+                    mailboxes[0].put(page);
+                    bells[0].ring(futex);
                 }
-                sent.push(page).expect("the ring has room for every page");
-                peer.ring(&futex);
+            });
+        }
+        let (mut received, mut arrived) = ([0; 2], Vec::new());
+        while received != [sends; 2] {
+            mailboxes[0].take_all(&mut arrived);
+            if arrived.is_empty() {
+                bells[0].sleep_unless(&futex, || !mailboxes[0].is_empty());
             }
-        });
-        let (mut inbound, mut give_back) = (Consumer::attach(full), Producer::attach(empty));
-        let (own, peer) = (Doorbell::new(&bells[1]), Doorbell::new(&bells[0]));
-        for expected in 0..pages {
-            let page = loop {
-                match inbound.pop() {
-                    Some(page) => break page,
-                    None => own.sleep_unless(&futex, || !inbound.is_empty()),
-                }
-            };
-            assert_eq!(page, expected);
-            give_back.push(page).expect("the return ring has room for every page");
-            peer.ring(&futex);
+            while let Some(page) = arrived.pop() {
+                let producer = (page / PAGES) as usize;
+                assert_eq!(said[page as usize].load(Ordering::Relaxed), received[producer]);
+                received[producer] += 1;
+                mailboxes[1 + producer].put(page);
+                bells[1 + producer].ring(&futex);
+            }
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Append only: no table, no comparison, one copy per pair.
+//! The array buffer, which only appends: no table, no comparison, one copy per pair.
 
 use crate::control::counters::Count;
 use crate::data::digest::Digest;
@@ -13,7 +13,7 @@ pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
     lane: &'l mut Lane<'r, J>,
     partitioner: Partitioner,
     seed: &'r Seed,
-    /// Pairs so far.
+    /// The digest of the pairs so far.
     pub digest: Digest,
 }
 

@@ -1,8 +1,8 @@
-//! A place for each key: no hash, no comparison, nothing to probe.
+//! The dense buffer, with a place for each key: no hash, no comparison, no probing.
 //!
-//! For keys that are the numbers below a declared one ([`MapReduce::keys`]). The array is kept over the tasks of an
-//! epoch and appended to the pages of its partitions when the epoch commits, so each key is sent once per epoch; more often only if
-//! values have no fixed width and grow large.
+//! It is for keys that are numbers below a declared limit ([`MapReduce::keys`]). The array is kept over the tasks of an
+//! epoch and appended to the pages of its partitions when the epoch commits. So each key is sent once per epoch, and
+//! more often only if values of variable width grow large.
 
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;
@@ -15,14 +15,14 @@ use crate::exchange::lane::Lane;
 use crate::program::map_reduce::{Emit, MapReduce, combiner};
 use crate::program::partition::Partitioner;
 
-/// What the buffer keeps from task to task: for each key its value, once there is one.
+/// The state that the buffer keeps from task to task: an optional value for each key.
 pub(crate) struct DenseArray<V: Datum> {
     values: Vec<Option<V::Owned>>,
-    /// Of values of variable width.
+    /// The size of all values, if their width varies.
     value_bytes: usize,
 }
 
-/// Bytes of values of variable width with which an array is emptied.
+/// The size of variable-width values at which an array is emptied.
 const VALUE_BYTES_MAX: usize = 2 << 20;
 
 impl<V: Datum> DenseArray<V> {
@@ -45,7 +45,7 @@ impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
         DenseBuffer { lane, array, partitioner, seed, digest: Digest::default() }
     }
 
-    /// Appends everything to the pages of its partitions.
+    /// Appends all pairs to the pages of their partitions.
     pub fn flush(&mut self) {
         let before = self.lane.meter.enter(Phase::Combine);
         self.lane.meter.add(Count::Flushes, 1);

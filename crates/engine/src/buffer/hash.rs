@@ -1,13 +1,13 @@
-//! Combine before data moves: a table small enough for the cache.
+//! The hash buffer, which combines pairs before they are sent, in a table small enough for the cache.
 //!
-//! Pairs are gathered in a short queue and combined into the table a queue at a time, so that the slots of
-//! all of them are on their way from the cache at once. A full table is emptied into the pages of its
-//! partitions and starts again: frequent keys are combined many times in between, rare ones cost one append
-//! more than in an array buffer, and neither table nor cost per pair grows with the number of keys. Pairs with long keys, or with
-//! values of variable width, do without the queue.
+//! Pairs are gathered in a short queue and combined into the table one queue at a time, so that the slots of all of
+//! them are fetched from the cache at once. A full table is emptied into the pages of its partitions and starts again.
+//! Frequent keys are combined many times in between, rare ones cost one append more than in an array buffer, and
+//! neither the table nor the cost per pair grows with the number of keys. Pairs with long keys, or with values of
+//! variable width, bypass the queue.
 //!
-//! Where keys hardly repeat, the table is wasted work: if the plan allows it, pairs then go past it to the pages, whole tasks
-//! even past the queue, and the table is tried again later ([`Trial`]).
+//! If keys hardly repeat, the table is wasted work. If the plan allows it, pairs then bypass the table (whole tasks
+//! even bypass the queue), and the table is tried again later ([`Trial`]).
 
 use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slot, Slots, Stored};
 use crate::control::counters::{Count, Phase};
@@ -21,13 +21,13 @@ use crate::exchange::lane::Lane;
 use crate::program::map_reduce::{Emit, MapReduce, combiner};
 use crate::program::partition::Partitioner;
 
-/// Pairs in the queue.
+/// The number of pairs in the queue.
 const QUEUE: usize = 64;
-/// While a table has fewer keys than this, their slots are near anyway, and single pairs do not queue: a sum by 1,000 keys takes 0.86
-/// of the time.
+/// The number of keys below which the slots are in a near cache anyway, and single pairs bypass the queue: a sum by
+/// 1,000 keys takes 0.86 of the time.
 const FEW_KEYS: usize = 4096;
 
-/// What the buffer keeps from task to task.
+/// The state that the buffer keeps from task to task.
 pub(crate) struct HashTable<K: Key, V: Datum> {
     slots: Slots<K, V>,
     queue: [Slot<V::Owned>; QUEUE],
@@ -36,46 +36,47 @@ pub(crate) struct HashTable<K: Key, V: Datum> {
 }
 
 impl<K: Key, V: Datum> HashTable<K, V> {
-    /// What a table takes at most.
+    /// The maximal size of a table.
     pub const BYTES: usize = Slots::<K, V>::BYTES + size_of::<HashTable<K, V>>();
 
-    /// An empty table, which may rest when it combines little. If the job `iterates` it begins with a rest: first steps are
-    /// often tiny, and a table of a few keys takes as long to empty as they take.
+    /// Makes an empty table, which may rest while it combines little. If the job `iterates`, the table begins with a
+    /// rest: first steps are often tiny, and emptying a table of a few keys takes as long as the rest of the step.
     pub fn new(may_rest: bool, iterates: bool) -> Self {
         let queue = std::array::from_fn(|_| Slot::default());
         let rest = if may_rest && iterates { KEYS_MAX as u64 / 8 } else { 0 };
         HashTable { slots: Slots::new(), queue, queued: 0, trial: Trial { rest, ..Trial::new(may_rest) } }
     }
 
-    /// Nothing goes into the table for now: a task may take another buffer, if it says with [`HashTable::passed`] what went by.
+    /// Returns whether pairs bypass the table for now. A task may then use another buffer, if it reports its pairs to
+    /// [`HashTable::passed`].
     pub fn rests(&self) -> bool {
         self.trial.rests()
     }
 
-    /// There are few keys, and nothing goes past the table.
+    /// Returns whether the table has few keys and is not resting.
     #[inline(always)]
     fn has_few(&self) -> bool {
         self.slots.len() < FEW_KEYS && !self.trial.rests()
     }
 
-    /// So many pairs went to the pages without it.
+    /// Records that `pairs` pairs bypassed the table.
     pub fn passed(&mut self, pairs: u64) {
         self.trial.passed(pairs);
     }
 }
 
-/// Whether the table is worth its work, judged each time that it is emptied.
+/// Judges, each time the table is emptied, whether the table is worth its work.
 ///
-/// It rests when it has made fewer than 1.4 pairs into one: measured, there a pair costs as much with the table as past it
-/// (mixtures of new keys and a few old ones, two workers; a pair of old keys in ten costs 17 % more with it, five 10 % less).
-/// A rest is a multiple of the trial, of which each in a row is twice the one before, so that trials cost little; a trial that
-/// succeeds ends them.
+/// The table rests if it combined fewer than 1.4 pairs into one. At that ratio, measurements show, a pair costs as much
+/// with the table as without (mixtures of new keys and a few old ones, two workers; with one old key in ten a pair
+/// costs 17 % more with the table, with five in ten 10 % less). The length of a rest is a multiple of the trial before
+/// it. The multiple doubles with each rest in a row, so that trials cost little; a successful trial ends the rests.
 struct Trial {
     may_rest: bool,
-    /// Pairs that will go past the table before it is tried again.
+    /// The number of pairs that will bypass the table before it is tried again.
     rest: u64,
     next_multiple: u64,
-    /// Pairs combined since the table was empty.
+    /// The number of pairs combined since the table was empty.
     combined: u64,
 }
 
@@ -87,7 +88,7 @@ impl Trial {
         Trial { may_rest, rest: 0, next_multiple: Trial::MULTIPLE_MIN, combined: 0 }
     }
 
-    /// Judges a table of `keys` that is going to be emptied.
+    /// Judges a table with `keys` keys that is about to be emptied.
     fn judge(&mut self, keys: usize) {
         let combined = std::mem::take(&mut self.combined);
         if combined == 0 {
@@ -101,7 +102,7 @@ impl Trial {
         }
     }
 
-    /// True when the next pairs go past the table.
+    /// Returns whether the next pairs bypass the table.
     fn rests(&self) -> bool {
         self.rest > 0
     }
@@ -136,7 +137,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         let table = &mut *self.table;
         let pair = Slot::short(key, hash, J::Value::own(value));
         table.slots.prefetch(&pair);
-        // `queued` stays below QUEUE; the remainder tells the compiler so.
+        // `queued` stays below QUEUE; the remainder shows the compiler that.
         table.queue[table.queued % QUEUE] = pair;
         table.queued += 1;
         if table.queued == QUEUE {
@@ -144,7 +145,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         }
     }
 
-    /// Combines a pair into a table of few keys.
+    /// Combines a pair into a table with few keys.
     #[inline(always)]
     fn combine(&mut self, key: Short, value: <J::Value as Datum>::Ref<'_>) {
         let hash = self.seed.hash(key);
@@ -154,7 +155,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         trial.combined += 1;
     }
 
-    /// Combines what is queued into the table, which has room for another queue afterwards.
+    /// Combines the queued pairs into the table, and makes room there for another queue.
     #[inline(never)]
     fn combine_queue(&mut self) {
         let HashTable { slots, queue, queued, trial } = &mut *self.table;
@@ -190,14 +191,14 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         self.lane.meter.enter(before);
     }
 
-    /// Combines a pair that does not queue, or passes it on.
+    /// Combines a pair that bypasses the queue, or passes it on.
     #[cold]
     #[inline(never)]
     fn emit_one(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
         entry::check_width(entry::width::<J::Key, J::Value>(key, value));
         let whole = key::hash::<J::Key>(key, self.seed);
         self.digest.add::<J::Value>(whole, value, self.seed);
-        // A key that would fill the table by itself would be copied there, and as often as not for nothing.
+        // Copying a key that would fill the table by itself would rarely pay.
         let is_huge = J::Key::WIDTH.is_none() && key::width::<J::Key>(key) >= LONG_BYTES_MAX;
         if is_huge || self.table.rests() {
             self.table.passed(u64::from(!is_huge));
@@ -217,7 +218,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         }
     }
 
-    /// Appends everything to the pages of its partitions.
+    /// Appends all pairs to the pages of their partitions.
     pub fn flush(&mut self) {
         self.combine_queue();
         self.empty_table();
@@ -292,7 +293,7 @@ impl<J: MapReduce> Drop for HashBuffer<'_, '_, J> {
 mod tests {
     use super::*;
 
-    /// Judges tables of a thousand keys that combined so many pairs each; returns how many times that each rest was.
+    /// Judges tables of a thousand keys that combined these numbers of pairs; returns the multiple of each rest.
     fn rests(trial: &mut Trial, combined: &[u64]) -> Vec<u64> {
         let judge = |combined: &u64| {
             trial.combined = *combined;
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_combines_little_rests_longer_each_time_until_it_combines_again() {
+    fn rests_of_a_table_grow_until_it_combines_enough() {
         let (little, much) = (1100, 2000);
         let min = Trial::MULTIPLE_MIN;
         let mut trial = Trial::new(true);

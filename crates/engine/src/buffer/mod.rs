@@ -1,8 +1,8 @@
-//! Map-side buffers: what stands between the map function and the pages.
+//! Map-side buffers between the map function and the pages.
 //!
 //! - [`ArrayBuffer`] appends every pair to the open page of its partition.
-//! - [`RangeBuffer`] does the same where partitions are ranges of pairs.
-//! - [`HashBuffer`] combines pairs in a table that fits the cache and appends what is left when it is full.
+//! - [`RangeBuffer`] does the same if partitions are ranges of pairs.
+//! - [`HashBuffer`] combines pairs in a table that fits in the cache, and appends its content when it is full.
 //! - [`DenseBuffer`] combines pairs in an array with a place for each key of a small domain.
 
 mod array;

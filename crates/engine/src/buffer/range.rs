@@ -1,4 +1,4 @@
-//! Append only, in the order of the result: a pair goes to the range of pairs that it lies in.
+//! The range buffer, which only appends, in the order of the result: a pair goes to the range that contains it.
 
 use crate::control::counters::Count;
 use crate::data::digest::Digest;
@@ -27,7 +27,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
         self.digest.add::<J::Value>(key::hash::<J::Key>(key, self.seed), value, self.seed);
-        // Nothing looks a key up, so its hash need not travel.
+        // Nobody will look up the key, so its hash is not sent.
         self.lane.append::<J::Key, J::Value>(self.ranges.of(key, value), 0, key, value);
     }
 }

@@ -5,7 +5,7 @@
 //!  longer keys:                       | place in `long`, 8 | whole hash, 8 | hash | length + 1 | value |
 //! ```
 //!
-//! Keys of up to 16 bytes lie in the slot and are compared as two words.
+//! Keys of up to 16 bytes are stored in the slot and compared as two words.
 
 use gristmill_os::memory::HugeArray;
 use gristmill_page::prefetch;
@@ -15,18 +15,18 @@ use crate::data::entry::short_hash;
 use crate::data::key;
 use crate::data::short::{SHORT_BYTES, Short};
 
-/// Slots: 2 MiB of them for 8-byte values, one huge page and the size of a common second-level cache; measured best of
-/// 2^14 to 2^17.
+/// The number of slots: 2 MiB of them for 8-byte values, which is one huge page and the size of a common second-level
+/// cache; measured as the best between 2^14 and 2^17.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 16;
-/// Keys at which the table counts as full: beyond this probing gets long.
+/// The number of keys at which the table is full: beyond it, probing takes long.
 pub(super) const KEYS_MAX: usize = SLOTS / 8 * 5;
-/// Bytes of long keys at which it counts as full.
+/// The size of long keys at which the table is full.
 pub(super) const LONG_BYTES_MAX: usize = 512 << 10;
-/// Bytes of values of variable width at which it counts as full.
+/// The size of variable-width values at which the table is full.
 const VALUE_BYTES_MAX: usize = 2 << 20;
 
-/// A key and its value, in the table or on the way to it. Length + 1 of 0 is an empty slot.
+/// A key and its value, in the table or on the way to it. In an empty slot, length + 1 is 0.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 pub(super) struct Slot<O> {
@@ -37,27 +37,27 @@ pub(super) struct Slot<O> {
 }
 
 impl<O> Slot<O> {
-    /// A pair with a short key, which has this hash.
+    /// Makes a pair with a short key, whose hash is `hash`.
     #[inline(always)]
     pub fn short(key: Short, hash: u64, value: O) -> Slot<O> {
         Slot { words: key.words, hash: short_hash(hash), len_and_1: key.len + 1, value }
     }
 
-    /// Hash, key and value of a slot that holds a short key.
+    /// Returns hash, key and value of a slot with a short key.
     #[inline(always)]
     pub fn as_short(&self) -> (u32, Short, &O) {
         (self.hash, Short { words: self.words, len: self.len_and_1 - 1 }, &self.value)
     }
 }
 
-/// A key as the table holds it.
+/// A key in the form in which the table stores it.
 pub(super) enum Stored<R> {
     Short(Short),
     Long(R),
 }
 
-/// The slot where the search for a key begins. By the high bits of the hash, which also choose the partition: so the
-/// table is emptied one partition after the other, and only one page is written at a time.
+/// Returns the slot where the search for a key begins. It uses the high bits of the hash, which also choose the
+/// partition, so the table is emptied partition by partition, and only one page is written at a time.
 #[inline(always)]
 fn home(hash: u32) -> usize {
     (hash >> (32 - SLOT_BITS)) as usize
@@ -66,14 +66,14 @@ fn home(hash: u32) -> usize {
 pub(crate) struct Slots<K: Key, V: Datum> {
     slots: HugeArray<Slot<V::Owned>, SLOTS>,
     long: Vec<u8>,
-    /// Of values of variable width.
+    /// The size of all values, if their width varies.
     value_bytes: usize,
     keys: usize,
     kind: std::marker::PhantomData<(K, V)>,
 }
 
 impl<K: Key, V: Datum> Slots<K, V> {
-    /// What a table takes at most; one long key or value more is of no account.
+    /// The maximal size of a table, apart from one long key or value.
     pub const BYTES: usize =
         SLOTS * size_of::<Slot<V::Owned>>() + LONG_BYTES_MAX + if V::WIDTH.is_none() { VALUE_BYTES_MAX } else { 0 };
 
@@ -82,19 +82,19 @@ impl<K: Key, V: Datum> Slots<K, V> {
         Slots { slots, long: Vec::new(), value_bytes: 0, keys: 0, kind }
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.keys
     }
 
-    /// True when `more` keys fit.
+    /// Returns whether `more` keys fit.
     #[inline(always)]
     pub fn has_room(&self, more: usize) -> bool {
         let has_room = self.keys + more <= KEYS_MAX && self.long.len() < LONG_BYTES_MAX;
         has_room && (V::WIDTH.is_some() || self.value_bytes < VALUE_BYTES_MAX)
     }
 
-    /// Combines `value` into that of a slot; returns by how many bytes, if its width varies, it has grown.
+    /// Combines `value` into the value of a slot; returns the growth in bytes, if its width varies.
     #[inline(always)]
     fn combine_into(slot: &mut V::Owned, value: V::Owned, combine: Combine<V>) -> isize {
         if V::WIDTH.is_some() {
@@ -102,18 +102,18 @@ impl<K: Key, V: Datum> Slots<K, V> {
             return 0;
         }
         let before = V::width(V::lend(slot));
-        // Without a copy: a value may have grown long.
+        // Avoid a copy, because the value may have grown long.
         *slot = combine(std::mem::take(slot), value);
         V::width(V::lend(slot)) as isize - before as isize
     }
 
-    /// The bytes of a new value, if its width varies.
+    /// Returns the size of a new value, if its width varies.
     #[inline(always)]
     fn bytes_of(value: &V::Owned) -> usize {
         if V::WIDTH.is_some() { 0 } else { V::width(V::lend(value)) }
     }
 
-    /// Asks for the slot of a pair to be brought near.
+    /// Prefetches the slot of a pair.
     #[inline(always)]
     pub fn prefetch(&self, pair: &Slot<V::Owned>) {
         prefetch(&self.slots[home(pair.hash)]);
@@ -209,7 +209,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn counts_are_those_of_a_map(words in prop::collection::vec("[ab]{0,3}|[a-z]{0,40}|a{14,18}", 0..400)) {
+        fn combined_counts_equal_those_of_a_btree_map(words in prop::collection::vec("[ab]{0,3}|[a-z]{0,40}|a{14,18}", 0..400)) {
             let (mut table, seed) = (Slots::<Bytes, u64>::new(), Seed::of(1));
             let mut expected = BTreeMap::<Vec<u8>, u64>::new();
             for word in &words {

@@ -1,23 +1,25 @@
-//! What a job leaves on disk, so that running it again continues.
+//! The log of a checkpoint: the state of a job on disk, from which a later run continues.
 //!
 //! ```text
 //!  DIR/checkpoint.log  a line for each fact, with its checksum: | CRC-32, 8 hex digits | a space | the fact |
-//!  DIR/0.pairs         runs of the first reducer, one for each stage, one behind the other (`run.rs` draws a run)
-//!  DIR/0.result        what the first reducer has made of them
+//!  DIR/0.pairs         runs of the first reducer, one for each stage, one after the other (format: see `run.rs`)
+//!  DIR/0.result        the result that the first reducer has made of them
 //!
-//!  facts:  job WHAT: VALUE          what the answer depends on, in the order in which it was asked for
-//!          plan WORKERS MAP REDUCE SPLIT SEED    how the input was cut, and into how many shares; what its hashes begin with
-//!          bad SOURCE OFFSET BYTES CAUSE    a record that was set aside, the cause in hex
-//!          stage TASKS BYTES BYTES ...      so many more tasks are done, and have made so many bytes of pairs for each reducer
+//!  facts:  job WHAT: VALUE          what the result depends on, in the order of `identity`
+//!          plan WORKERS MAP REDUCE SPLIT SEED    how the input was cut, the number of shares, the seed of hashes
+//!          bad SOURCE OFFSET BYTES CAUSE    a record that was set aside, with the cause in hex
+//!          stage TASKS BYTES BYTES ...      more tasks that are done, and the bytes of their pairs for each reducer
 //!          result REDUCER BYTES             this reducer has made its part of the result
-//!          removed NOW                      the files are being removed: nothing above counts any more
+//!          removed NOW                      the files are being removed: no fact above counts any longer
 //! ```
 //!
-//! A fact counts when its line is whole, and it is written when what it speaks of is on the disk. What lies behind the last
-//! whole line, and behind the bytes that it speaks of, was being written when the job ended: it is written again.
+//! A fact counts when its line is whole, and its line is written when the data that it describes is on disk. Bytes
+//! after the last whole line, and data not covered by whole lines, were being written when the job ended; they are
+//! overwritten.
 //!
-//! The folder is this user's alone, or the job does not begin: whoever writes to it writes the answer. Still no number of the log
-//! is believed before it fits the others, the job and the files, so that a log of anything is one sentence at worst.
+//! The folder must belong to this user alone, or the job does not begin: whoever can write to it can change the result.
+//! Still, no number in the log is trusted before it is checked against the others, the job and the files. So a log with
+//! any content leads to a clear error at worst.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -38,38 +40,39 @@ use crate::input::tasks::Tasks;
 use crate::plan::settings::Settings;
 
 const LOG: &str = "checkpoint.log";
-/// How long the processes of a run that was killed may take to go.
+/// The time that the processes of a killed run may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes at the beginning and the end of a file that tell it from another of its size and time.
+/// The number of bytes at the beginning and the end of a file that distinguish it from another with the same size and
+/// time.
 const BLOCK_BYTES: u64 = 64 << 10;
 /// The longest line: a command with very many arguments.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-/// No plan has more workers of a kind.
+/// The largest number of map or reduce workers in any plan.
 const WORKERS_MAX: u64 = 1024;
-/// Tasks that only a user asks for: no plan cuts so small.
+/// The largest number of tasks unless the user asks for more; no plan cuts smaller.
 const TASKS_MAX: u64 = 1 << 22;
 
-/// What the log says.
+/// The facts in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     job: Vec<String>,
-    /// Fused workers or none, map workers, reduce workers, bytes of a split, the seed of hashes.
+    /// Fused (1) or not (0), map workers, reduce workers, bytes of a split, the seed of hashes.
     plan: Option<[u64; 5]>,
     pub bad: Vec<(Place, String)>,
-    /// It is being removed.
+    /// Whether the checkpoint is being removed.
     removed: bool,
-    /// Tasks that are done: the first ones.
+    /// The number of tasks that are done, from the first on.
     pub tasks: usize,
     /// For each stage, the bytes of pairs of each reducer.
     stages: Vec<Vec<u64>>,
-    /// For each reducer, the sum of these.
+    /// For each reducer, the sum over all stages.
     saved: Vec<u64>,
-    /// For each reducer, the bytes of its result, if it is there.
+    /// For each reducer, the bytes of its result, if it exists.
     results: Vec<Option<u64>>,
 }
 
 impl Facts {
-    /// Where the runs of `reducer` begin and end, and behind them the next one.
+    /// Returns offsets and sizes of the runs of `reducer`, and the offset of its next run.
     pub fn runs(&self, reducer: usize) -> (Vec<(u64, u64)>, u64) {
         let mut end = 0;
         let runs = self.stages.iter().map(|bytes| {
@@ -80,17 +83,17 @@ impl Facts {
         (runs.filter(|(_, bytes)| *bytes > 0).collect(), end)
     }
 
-    /// What the hashes begin with that have divided the pairs.
+    /// Returns the seed of the hashes by which the pairs were partitioned.
     pub fn seed(&self) -> Option<u64> {
         self.plan.map(|[.., seed]| seed)
     }
 
-    /// Bytes of the result of `reducer`, if it is there.
+    /// Returns the size of the result of `reducer`, if it exists.
     pub fn result(&self, reducer: usize) -> Option<u64> {
         self.results.get(reducer).copied().flatten()
     }
 
-    /// Takes one fact in; `None` if it is none that can follow what was taken before.
+    /// Adds one fact; returns `None` if it is invalid after the facts before it.
     fn take(&mut self, line: &str) -> Option<()> {
         let (kind, rest) = line.split_once(' ')?;
         let numbers = || rest.split(' ').map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>();
@@ -144,12 +147,13 @@ impl Facts {
         Some(())
     }
 
-    /// Whether the log cuts this input into more pieces than any plan does, and the user has not asked for that.
+    /// Returns whether the log cuts this input into more pieces than any plan does, and the user has not asked for
+    /// that.
     pub fn cuts_too_small(&self, input_bytes: u64, asked: Option<u64>) -> bool {
         self.plan.is_some_and(|[_, _, _, split, _]| asked != Some(split) && input_bytes / split > TASKS_MAX)
     }
 
-    /// What of the facts cannot be of a job with these tasks and this plan.
+    /// Returns what in the facts is impossible for a job with these tasks and this plan, if anything.
     pub fn misfit(&self, tasks: &Tasks, plan: [u64; 5]) -> Option<&'static str> {
         let reads = |place: &Place| {
             let end = place.offset.checked_add(place.bytes);
@@ -169,7 +173,7 @@ impl Facts {
         }
     }
 
-    /// Files of `folder` that are shorter than the log says, or none that a checkpoint has.
+    /// Returns a file of `folder` that is shorter than the log says, if there is one.
     fn check_files(&self, folder: &Folder) -> io::Result<Option<OsString>> {
         for name in names_of_files(folder)? {
             let bytes = folder.open_file(&name, false, false)?.metadata()?.len();
@@ -186,10 +190,10 @@ impl Facts {
     }
 }
 
-/// The facts of a log, and the bytes of its whole lines.
+/// Reads the facts of a log, and the size of its whole lines.
 ///
 /// # Errors
-/// What the system says, and that a whole line is no fact.
+/// The log cannot be read, or a whole line is not a valid fact.
 pub(crate) fn parse(log: impl Read) -> io::Result<(Facts, u64)> {
     let (mut facts, mut end, mut number, mut line) = (Facts::default(), 0, 0, Vec::new());
     let mut log = BufReader::new(log);
@@ -214,20 +218,20 @@ pub(crate) fn parse(log: impl Read) -> io::Result<(Facts, u64)> {
     }
 }
 
-/// The log of a checkpoint, open, and locked against other runs.
+/// The log of a checkpoint, open and locked against other runs.
 pub(crate) struct Checkpoint {
-    /// What messages call the folder.
+    /// The name of the folder in messages.
     pub dir: PathBuf,
     pub folder: Arc<Folder>,
     log: File,
 }
 
 impl Checkpoint {
-    /// Opens the checkpoint in `dir`, or begins it there. `job` is what the answer depends on: one that began with something
-    /// else is refused.
+    /// Opens the checkpoint in `dir`, or begins one. `job` lists everything that the result depends on; a checkpoint
+    /// with another list is refused.
     pub fn open(dir: &Path, job: &[String]) -> Result<(Checkpoint, Facts)> {
         let failed = |source| Error::Checkpoint { path: dir.to_owned(), source };
-        // Workers have this file from their coordinator, so whoever holds the lock knows that none of them is left.
+        // Workers inherit this file from their coordinator, so once the lock is free none of them is left.
         let began = Instant::now();
         let (folder, mut log) = loop {
             let folder = Folder::private(dir).map_err(failed)?;
@@ -240,7 +244,7 @@ impl Checkpoint {
         };
         let mut start = Vec::new();
         (&log).take(13).read_to_end(&mut start).map_err(failed)?;
-        // Even if its first line was cut.
+        // Even if its first line was cut off.
         let (checksum, word) = start.split_at(start.len().min(8));
         let is_ours = checksum.iter().all(u8::is_ascii_hexdigit) && b" job ".starts_with(word);
         if !is_ours {
@@ -250,7 +254,7 @@ impl Checkpoint {
         if start.is_empty()
             && let Some(name) = names_of_files(&folder).map_err(failed)?.pop()
         {
-            // The log is not there yet, or it was when its folder was none of ours.
+            // The log did not exist before, or comes from an attempt in a folder that is not a checkpoint.
             drop(folder.remove(LOG));
             let name = name.display();
             return Err(failed(io::Error::other(format!(
@@ -276,31 +280,31 @@ impl Checkpoint {
         if facts.plan.is_some() {
             return Ok((checkpoint, facts));
         }
-        // Its first lines were never whole: nothing was done yet.
+        // Its first lines were never complete, so nothing was done yet.
         checkpoint.log.set_len(0).map_err(failed)?;
         checkpoint.write(job.iter().map(|line| format!("job {line}")))?;
         checkpoint.folder.sync().map_err(failed)?;
         Ok((checkpoint, Facts::default()))
     }
 
-    /// The facts as they are on the disk now: for workers.
+    /// Reads the facts that are on disk now, for workers.
     pub fn read(folder: &Folder) -> io::Result<Facts> {
         Ok(read_log(&folder.open_file(LOG, false, false)?)?.0)
     }
 
-    /// The error of a checkpoint whose log says what cannot be.
+    /// Returns the error for a checkpoint whose log is impossible.
     pub fn misfit(&self, what: &str) -> Error {
         let source = io::Error::new(io::ErrorKind::InvalidData, format!("its {LOG} speaks of {what}"));
         Error::Checkpoint { path: self.dir.clone(), source }
     }
 
-    /// Writes down how the job runs.
+    /// Records how the job runs.
     pub fn begin(&mut self, plan: [u64; 5]) -> Result<()> {
         let [fused, map, reduce, split, seed] = plan;
         self.write([format!("plan {fused} {map} {reduce} {split} {seed}")])
     }
 
-    /// Writes down that records are set aside, each with its cause.
+    /// Records that records were set aside, each with its cause.
     pub fn note_bad(&mut self, records: &[(Place, String)]) -> Result<()> {
         let facts = records.iter().map(|(Place { source, offset, bytes }, cause)| {
             let cause = cause.bytes().fold(String::new(), |mut hex, byte| {
@@ -312,18 +316,18 @@ impl Checkpoint {
         self.write(facts)
     }
 
-    /// Writes down that `tasks` more tasks are done, which have made so many bytes of pairs for each reducer.
+    /// Records that `tasks` more tasks are done, whose pairs have these sizes for each reducer.
     pub fn note_stage(&mut self, tasks: usize, bytes: &[u64]) -> Result<()> {
         let bytes: String = bytes.iter().map(|bytes| format!(" {bytes}")).collect();
         self.write([format!("stage {tasks}{bytes}")])
     }
 
-    /// Writes down that `reducer` has made its result.
+    /// Records that `reducer` has made its result.
     pub fn note_result(&mut self, reducer: usize, bytes: u64) -> Result<()> {
         self.write([format!("result {reducer} {bytes}")])
     }
 
-    /// Appends facts, and returns when the disk has them; before, it has the names of the files that they speak of.
+    /// Appends facts and waits until they are on disk, after the names of the files that they mention.
     fn write(&mut self, facts: impl IntoIterator<Item = String>) -> Result<()> {
         let lines: String = facts.into_iter().map(|fact| line(&fact)).collect();
         let written =
@@ -332,13 +336,13 @@ impl Checkpoint {
     }
 }
 
-/// The facts of a log from its beginning.
+/// Reads the facts of a log from its beginning.
 fn read_log(mut log: &File) -> io::Result<(Facts, u64)> {
     log.seek(SeekFrom::Start(0))?;
     parse(log)
 }
 
-/// The log in a folder, locked; `None` if another run has it, or has just removed it.
+/// Opens and locks the log in a folder; `None` if another run holds the lock, or has just removed the log.
 fn lock(folder: &Folder, create: bool) -> io::Result<Option<File>> {
     let log = folder.open_file(LOG, create, true)?;
     match flock(&log, FlockOperation::NonBlockingLockExclusive) {
@@ -346,12 +350,13 @@ fn lock(folder: &Folder, create: bool) -> io::Result<Option<File>> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    // Who had it may have removed it after it was opened here: then the lock is one of a file that nobody else will find.
+    // The former owner may have removed the file after it was opened here; then the lock is on a file that nobody else
+    // can find.
     Ok(folder.has(LOG, &log)?.then_some(log))
 }
 
 impl Settings {
-    /// The same settings, made to cut the input as a job did that is continued.
+    /// Changes the settings so that the input is cut as in the job that is continued.
     pub fn continue_with(&mut self, facts: &Facts) {
         if let Some([fused, map, reduce, split, _]) = facts.plan {
             let [map, reduce] = [map, reduce].map(|workers| workers as usize);
@@ -364,12 +369,13 @@ impl Settings {
     }
 }
 
-/// What the answer of a job depends on, a line for each: `program` says what the map function depends on beside its input.
+/// Lists everything that the result of a job depends on, one per line; `program` describes what the map function
+/// depends on besides its input.
 pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources: &[Source]) -> Result<Vec<String>> {
     let one_line = |text: &str| text.replace('\n', " ");
     let Settings { order, limit, records, combine, combine_after, deterministic, skip_bad_records, .. } = settings;
     let separates = match records {
-        // A function has no name that lasts; what it does has.
+        // A function has no lasting name, so its results identify it.
         crate::Records::Separated(separates) => {
             format!("separated by {:?}", (0..=255).filter(|byte| separates(*byte)).collect::<Vec<u8>>())
         }
@@ -388,7 +394,7 @@ pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources:
     ];
     for source in sources {
         let failed = |error| Error::Input { path: source.name.clone(), source: error };
-        let file = File::open(&source.path).map_err(failed)?;
+        let file = source.open_file().map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         let mut ends = Vec::new();
         for start in [0, facts.len().saturating_sub(BLOCK_BYTES)] {
@@ -402,13 +408,13 @@ pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources:
     Ok(lines)
 }
 
-/// The first thing that is not as it was.
+/// Describes the first difference.
 fn difference(before: &[String], now: &[String]) -> String {
     let pairs = before.iter().zip(now).find(|(before, now)| before != now);
     match pairs {
         None => format!("it had {} input files, and now there are {}", before.len(), now.len()),
         Some((before, now)) => {
-            // A value has no colon with a space behind it, a name may.
+            // Names may contain a colon with a space after it; values do not.
             let split = |line: &str| line.rsplit_once(": ").map(|(what, value)| (what.to_owned(), value.to_owned()));
             match (split(before), split(now)) {
                 (Some((what, before)), Some((same, now))) if what == same => {
@@ -420,12 +426,12 @@ fn difference(before: &[String], now: &[String]) -> String {
     }
 }
 
-/// The files in a folder that have names of a checkpoint's, but the log.
+/// Returns the files of a folder, except the log, whose names are those of a checkpoint's files.
 fn names_of_files(folder: &Folder) -> io::Result<Vec<OsString>> {
     Ok(folder.names()?.into_iter().filter(|name| number_in(name).is_some()).collect())
 }
 
-/// The reducer that has a file of this name, and whether it is its result.
+/// Returns the reducer whose file has this name, and whether the file is its result.
 fn number_in(name: &OsStr) -> Option<(usize, bool)> {
     let name = name.to_str()?;
     let pairs = || Some((name.strip_suffix(".pairs")?, false));
@@ -433,20 +439,20 @@ fn number_in(name: &OsStr) -> Option<(usize, bool)> {
     Some((number.parse().ok()?, is_result))
 }
 
-/// Removes the files that a checkpoint with this log has, but the log.
+/// Removes the files of a checkpoint with this log, except the log.
 fn remove_files(folder: &Folder, facts: &Facts) -> io::Result<()> {
     let reducers = facts.plan.map_or(0, |[_, _, reducers, ..]| reducers);
     let mut names = (0..reducers).flat_map(|reducer| [format!("{reducer}.pairs"), format!("{reducer}.result")]);
     names.try_for_each(|name| folder.remove(name))
 }
 
-/// Removes the checkpoint in `dir`, and the folder if nothing else is in it: when the result is where it belongs, or when it
-/// is not wanted any more. There may be none, and no folder; one that another run uses is left to it. Only files are removed that
-/// the log of the checkpoint speaks of.
+/// Removes the checkpoint in `dir`, after the result is stored or when it is no longer wanted, and also the folder if
+/// nothing else is in it. Succeeds if there is no checkpoint or no folder. A checkpoint that another run uses is left
+/// alone. Only files that the log mentions are removed.
 ///
 /// # Errors
-/// What the system says; that the folder is not this user's alone; and that there is no checkpoint in it, but other files. Then
-/// nothing is removed.
+/// Those of the system; the folder does not belong to this user alone; or it contains other files and no checkpoint. In
+/// the last two cases nothing is removed.
 pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
     let folder = match Folder::open_private(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -457,7 +463,7 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
     let mut log = match lock(&folder, false) {
         Ok(Some(log)) => log,
         Ok(None) => return Ok(()),
-        // Its removal was interrupted before the last step.
+        // A removal was interrupted before its last step.
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_empty => return fs::remove_dir(dir),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
         Err(error) => return Err(error),
@@ -466,8 +472,8 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
     if facts.job.is_empty() && log.metadata()?.len() > 0 {
         return Err(none());
     }
-    // That its files do not count comes first: without that the log would speak of what is not there. Its name goes last: until
-    // then nobody else begins here.
+    // First record that the files no longer count, because otherwise the log would mention missing files. Remove the
+    // log last, because until then no other run begins here.
     if !facts.job.is_empty() && !facts.removed {
         log.set_len(end)?;
         log.write_all(line("removed now").as_bytes())?;
@@ -480,7 +486,7 @@ pub fn remove_checkpoint(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// A fact as it stands in the log.
+/// Returns the line of a fact in the log.
 fn line(fact: &str) -> String {
     format!("{:08x} {fact}\n", crc32fast::hash(fact.as_bytes()))
 }

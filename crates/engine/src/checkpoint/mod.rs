@@ -1,6 +1,7 @@
-//! What a job leaves on disk, so that running it again continues.
+//! The checkpoint of a job on disk, from which a later run continues.
 //!
-//! In: facts (tasks that are done, runs that are saved). Out: the same facts, or a sentence why the folder is not believed. The
-//! coordinator writes it, reducers read it. Nothing is noted before the disk has it.
+//! In: facts (tasks that are done, runs that are saved). Out: the same facts, or an error that says why the folder is
+//! not trusted. Reducers write runs and results, the coordinator the log; both
+//! read the log. Nothing is recorded before it is on disk.
 
 pub(crate) mod log;

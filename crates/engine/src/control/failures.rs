@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{Shared, Slot};
+use crate::control::words::{Job, Shared, Slot};
 use crate::failure::{FAILURE_WORDS, Failure};
 
 impl Shared<'_> {
@@ -14,12 +14,19 @@ impl Shared<'_> {
         {
             self.set_message(slot, words);
         }
+        // Before the failure itself, so that whoever sees the end of this worker looks for it.
+        self.job(Job::Failed).store(1, Ordering::Release);
         let words = failure.encode();
         // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.
         for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
             word.store(value, Ordering::Release);
         }
         self.announce();
+    }
+
+    /// True when a worker has failed, or is about to say so.
+    pub fn somebody_failed(&self) -> bool {
+        self.job(Job::Failed).load(Ordering::Acquire) != 0
     }
 
     /// The error that [`Shared::fail`] left in `slot`.

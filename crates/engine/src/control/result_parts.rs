@@ -1,4 +1,5 @@
-//! What the words of a partition say in a job whose reducers write the result. (In a job in steps they say where it was kept.)
+//! The words of a partition in a job whose reducers write the result: its size, and where it begins. (In a job in steps they say where
+//! its pairs were kept.)
 
 use std::sync::atomic::Ordering;
 
@@ -9,28 +10,28 @@ const BYTES: usize = 3;
 const START: usize = 4;
 const CHECKSUM: usize = 5;
 
-/// What a partition was given.
+/// What a partition takes in the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct PartSize {
     pub pairs: u64,
-    /// Bytes that they take in the result.
+    /// Of their rows.
     pub bytes: u64,
 }
 
 impl Shared<'_> {
-    /// Says what `partition` was given. Its owner does, before it says that it is drained: PAIRS WITH `is_drained`.
-    pub fn set_given(&self, partition: usize, given: Given) {
+    /// Sets the size of `partition`. Its owner does this before it says that the partition is drained: PAIRS WITH `is_drained`.
+    pub fn set_part_size(&self, partition: usize, size: PartSize) {
         let words = self.partition_words(partition);
-        words[PAIRS].store(given.pairs, Ordering::Relaxed);
-        words[BYTES].store(given.bytes, Ordering::Relaxed);
+        words[PAIRS].store(size.pairs, Ordering::Relaxed);
+        words[BYTES].store(size.bytes, Ordering::Relaxed);
     }
 
-    pub fn given(&self, partition: usize) -> Given {
+    pub fn part_size(&self, partition: usize) -> PartSize {
         let words = self.partition_words(partition);
-        Given { pairs: words[PAIRS].load(Ordering::Relaxed), bytes: words[BYTES].load(Ordering::Relaxed) }
+        PartSize { pairs: words[PAIRS].load(Ordering::Relaxed), bytes: words[BYTES].load(Ordering::Relaxed) }
     }
 
-    /// Says where `partition` begins in its file. The coordinator does, before reducers may finish: PAIRS WITH `may_finish`.
+    /// Sets where `partition` begins in its file. The coordinator does this before reducers may finish: PAIRS WITH `may_finish`.
     pub fn set_start(&self, partition: usize, start: u64) {
         self.partition_words(partition)[START].store(start, Ordering::Relaxed);
     }

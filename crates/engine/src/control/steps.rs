@@ -1,5 +1,5 @@
-//! The words of a job in steps: which step runs, what its tasks map, the state that they see, and where the partitions
-//! lie that it leaves.
+//! The words of a job in steps (which step runs, what its tasks map, the state that they see, where the partitions lie that it leaves)
+//! and of a job in stages (which are saved).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
-//! The words that workers and coordinator share, beside pages and rings.
+//! The words that workers and coordinator share, beside pages and mailboxes.
 //!
 //! ```text
-//!  | job, 16 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
-//!  | pieces | careful tasks | records set aside |
+//!  | job, 24 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
+//!  | pieces | careful tasks | records set aside | workers that are wanted |
 //!
 //!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
 //!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum |
@@ -11,7 +11,8 @@
 //!
 //! *Who writes.* Job, state and piece words: the coordinator. Partition words: the coordinator, and the owner when it
 //! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
-//! claims, the coordinator when it puts a task back or opens a round. Digests: the worker that has the task.
+//! claims, the coordinator when it puts a task back or opens a round. Digests: the worker that has the task. Wanted: a bit for each
+//! slot, set by whoever has sent a page to a worker that was not started.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,7 +27,8 @@ use crate::control::telling::Telling;
 use crate::failure::FAILURE_WORDS;
 use crate::testing::kill_points::KillPoint;
 
-pub(crate) const JOB_WORDS: usize = 16;
+pub(crate) const JOB_WORDS: usize = 24;
+const _: () = assert!((Job::Failed as usize) < JOB_WORDS);
 pub(crate) const PARTITION_WORDS: usize = 8;
 pub(crate) const DIGEST_WORDS: usize = 4;
 pub(crate) const PIECE_WORDS: usize = 2;
@@ -63,6 +65,8 @@ pub(crate) enum Job {
     FirstTask,
     /// The first round of the running step.
     FirstRound,
+    /// 1 when a worker has failed: its slot says of what.
+    Failed,
 }
 
 /// Words of a slot.
@@ -107,7 +111,7 @@ pub(crate) enum Reducing {
 /// The slot of the coordinator, which receives results.
 pub(crate) const COORDINATOR: usize = 0;
 
-/// The coordinator sleeps in a poll; its doorbell rings through an eventfd.
+/// The coordinator sleeps in an epoll; its doorbell rings through an eventfd.
 pub(crate) struct CoordinatorBell(pub Bell);
 
 impl Futex for CoordinatorBell {
@@ -135,6 +139,7 @@ pub(crate) struct Shared<'p> {
     pub piece_words: &'p [AtomicU64],
     pub careful_words: &'p [AtomicU64],
     pub set_aside_words: &'p [AtomicU64],
+    pub wanted_words: &'p [AtomicU64],
     /// Of a job that sets records aside.
     pub telling: Option<Telling>,
 }
@@ -161,7 +166,8 @@ impl WordCounts {
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
         let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
-        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + failing
+        let wanted = slots.div_ceil(64);
+        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + failing + wanted
     }
 }
 
@@ -176,7 +182,8 @@ impl<'p> Shared<'p> {
         let (digest_words, words) = words.split_at(tasks * DIGEST_WORDS);
         let (piece_words, words) = words.split_at(pieces * PIECE_WORDS);
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
-        let set_aside_words = &words[..bad_records * SET_ASIDE_WORDS];
+        let (set_aside_words, words) = words.split_at(bad_records * SET_ASIDE_WORDS);
+        let wanted_words = &words[..slots.div_ceil(64)];
         let bell = CoordinatorBell(Bell::new()?);
         let telling = if bad_records > 0 { Some(Telling::new()?) } else { None };
         Ok(Shared {
@@ -192,6 +199,7 @@ impl<'p> Shared<'p> {
             piece_words,
             careful_words,
             set_aside_words,
+            wanted_words,
             telling,
         })
     }
@@ -441,6 +449,22 @@ impl<'p> Shared<'p> {
     pub fn announce(&self) {
         self.job(Job::Announced).fetch_add(1, Ordering::Release);
         self.ring(COORDINATOR);
+    }
+
+    /// Says that a page was sent to `slot`: if its worker was not started, the coordinator starts it.
+    pub fn want(&self, slot: usize) {
+        if slot == COORDINATOR || self.pages.is_claimed(slot) || self.is_wanted(slot) {
+            return;
+        }
+        // PAIRS WITH `is_wanted` in the coordinator. It comes before the commit of the epoch that the page is of, so a coordinator
+        // that finds a round mapped finds all workers wanted that were sent a page of it.
+        self.wanted_words[slot / 64].fetch_or(1 << (slot % 64), Ordering::Release);
+        self.announce();
+    }
+
+    /// True when somebody has sent a page to `slot` that found no worker there.
+    pub fn is_wanted(&self, slot: usize) -> bool {
+        self.wanted_words[slot / 64].load(Ordering::Acquire) >> (slot % 64) & 1 == 1
     }
 
     /// Counts announcements.

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use crate::checkpoint::log::Checkpoint;
-use crate::control::result_parts::Given;
+use crate::control::result_parts::PartSize;
 use crate::control::words::COORDINATOR;
 use crate::coordinator::results::{Arrangement, Results};
-use crate::coordinator::saved_stages::Stages;
+use crate::coordinator::stages::Stages;
 use crate::coordinator::state::Coordinator;
 use crate::data::datum::Datum;
 use crate::data::order::Order;
@@ -39,6 +39,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             (None, order) => Arrangement::Merge(order),
         };
         let visited = Cell::new(false);
+        let mut idle_ended = false;
         let visit = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
             visited.set(true);
             visit(key, value)
@@ -50,6 +51,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             self.watch(|reducer| results.has_ended(reducer))?;
             self.note_results()?;
             results.follow(&self.reducers);
+            if shared.may_finish(shared.round()) && !std::mem::replace(&mut idle_ended, true) {
+                let idle = self.reducers.iter().enumerate().filter(|(_, slot)| self.is_idle(**slot));
+                idle.for_each(|(reducer, _)| results.end(reducer));
+            }
             if !results.has_arrived() {
                 self.sleep(announced, || results.has_arrived());
             }
@@ -99,7 +104,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let Work { shared, ranges, .. } = *self.work;
         let parts: Vec<Part> = (0..ranges.map_or(0, Ranges::len))
             .map(|partition| {
-                let Given { pairs, bytes } = shared.given(partition);
+                let PartSize { pairs, bytes } = shared.part_size(partition);
                 let ends =
                     (pairs > 0).then(|| [(); 2].map(|()| keys.next().expect("two pairs of each part were sent")));
                 Part { records: pairs, bytes, checksum: shared.checksum(partition), keys: ends }

@@ -1,29 +1,33 @@
-//! What a death costs, and who pays: tasks are tried again, partitions are made again, records are set aside.
+//! After a death: tasks are tried again, partitions are made again (in the next round, see `rounds`), records are set aside.
 //!
 //! ```text
 //!  died in map, of a task        the task is tried again, 1 + retries times in all; then the error names the record,
 //!                                or the record is set aside and the count of tries begins anew
 //!  died in reduce, by itself     the partitions are made again, 1 + retries times in all
+//!  died for lack of memory       as above, but no record is set aside for it
 //!  killed from outside           made good for as long as there are spare slots, unless it was in a task
 //! ```
 
+use gristmill_os::process::OomKills;
+
 use crate::control::place::Place;
-use crate::coordinator::clock::Overdue;
-use crate::coordinator::hand::{Body, End, WorkerHandle};
+use crate::coordinator::clock::{Overdue, Rest};
 use crate::coordinator::state::Coordinator;
-use crate::error::{Error, Result};
+use crate::coordinator::worker_handle::{Body, End, WorkerHandle};
+use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::{Role, Work};
 
-/// Looks at a worker: how it ended, and what it failed of. The end is looked at first, because a worker that fails ends soon after:
+/// Looks at workers: which ended, and what one failed of. The ends are looked at first, because a worker that fails ends soon after:
 /// once the end is seen, the failure is there to be read, and not the worker is to blame.
-pub(super) fn look<E>(
-    ended: impl FnOnce() -> Result<Option<E>>,
-    failure: impl FnOnce() -> Option<Failure>,
-) -> Result<(Option<E>, Option<Failure>)> {
-    let end = ended()?;
-    Ok((end, failure()))
+pub(super) fn look<W, E>(
+    workers: &mut W,
+    ended: impl FnOnce(&mut W) -> Result<E>,
+    failure: impl FnOnce(&W) -> Option<Failure>,
+) -> Result<(E, Option<Failure>)> {
+    let end = ended(workers)?;
+    Ok((end, failure(workers)))
 }
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
@@ -34,9 +38,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         self.hear()?;
         let WorkerHandle { role, reducer, overdue, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
+        if let Body::Process(child) = &body {
+            self.waits.remove(&child.pidfd()).asked("waiting for worker processes")?;
+        }
         let who = match &body {
             Body::Process(child) => format!("worker {} (pid {})", role.slot, child.pid()),
-            Body::Thread(_) | Body::Gone => format!("worker {}", role.slot),
+            Body::Thread(_) | Body::NotStarted | Body::Gone => format!("worker {}", role.slot),
         };
         let cause = match shared.message(role.slot) {
             Some(message) => message,
@@ -62,6 +69,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         };
         // 1. Nobody sends to it any more, and senders take back what it held.
         shared.pages.declare_dead(role.slot, &end.proof);
+        self.work.outputs.let_out(role.slot, &end.proof);
         if let Some(stream) = self.work.tasks.sources.iter().find(|source| source.is_stream())
             && !reducer.is_some_and(has_ended)
         {
@@ -74,7 +82,13 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         if let Some(task) = task {
             self.attempts[task] += 1;
             attempt = format!(" (attempt {} of {})", self.attempts[task], plan.faults.retries + 1);
-            self.try_again(task, at, from_outside, &cause, &last)?;
+            match end.for_memory {
+                true if self.attempts[task] > plan.faults.retries => {
+                    return Err(Error::MemoryRefused { last, attempts: self.attempts[task] });
+                }
+                true => shared.set_careful(task),
+                false => self.try_again(task, at, from_outside, &cause, &last)?,
+            }
             if let Some((place, _)) = at {
                 shared.suspect(role.slot, task);
                 again = format!("Its task is mapped again, and record by record on {}", self.bytes_of(place));
@@ -116,7 +130,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             }
         }
         shared.set_slots_born(slot + 1);
-        self.start(Role { slot, reduces: reducer.map(|_| since), ..role }, reducer)?;
+        let role = Role { slot, reduces: reducer.map(|_| since), ..role };
+        self.hands.push(WorkerHandle { role, body: Body::NotStarted, reducer, rest: Rest::default(), overdue: None });
+        self.start(slot - 1, OomKills::until_now())?;
         shared.ring_all_after_death();
         Ok(())
     }
@@ -188,17 +204,16 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
 
     #[test]
     fn a_worker_that_fails_and_ends_while_it_is_looked_at_has_failed() {
         // One of 18,286 jobs said that a worker had died, and not which line of the input was wrong.
-        let failed = Cell::new(false);
-        let fails_now = || {
-            failed.set(true);
-            Ok(Some("exit status 0"))
+        let fails_now = |failed: &mut bool| {
+            *failed = true;
+            Ok("exit status 0")
         };
-        let (end, failure) = look(fails_now, || failed.get().then_some(Failure::ShelfFull)).expect("looked at");
-        assert_eq!((end, failure), (Some("exit status 0"), Some(Failure::ShelfFull)));
+        let failure = |failed: &bool| failed.then_some(Failure::ShelfFull);
+        let (end, failure) = look(&mut false, fails_now, failure).expect("looked at");
+        assert_eq!((end, failure), ("exit status 0", Some(Failure::ShelfFull)));
     }
 }

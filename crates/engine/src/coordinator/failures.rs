@@ -1,7 +1,7 @@
 //! Errors that workers leave in their words, as the caller of the job reads them.
 
 use crate::coordinator::state::Coordinator;
-use crate::error::{Error, explain_spill};
+use crate::error::{Error, explain_spill, little_room};
 use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
 use crate::plan::mode::Mode;
@@ -47,7 +47,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
             }
             Failure::Output { errno, .. } => Error::Output {
-                path: self.work.written.map_or_else(Default::default, |written| written.path.to_owned()),
+                path: self.work.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),
             },
             Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.plan.budget.keep_bytes as u64 },
@@ -75,6 +75,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         match (doing, errno) {
             // What is shorter than the log says was not written as it says.
             (Doing::Check, _) | (Doing::Read, 0) | (Doing::Open, 0) => Error::CheckpointDamaged { path },
+            (Doing::KeepFree, _) => {
+                Error::Checkpoint { path, source: little_room(self.work.plan.checkpoint_kept_free_bytes) }
+            }
             _ => Error::Checkpoint { path, source: std::io::Error::from_raw_os_error(errno) },
         }
     }

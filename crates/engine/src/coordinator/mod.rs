@@ -1,4 +1,4 @@
-//! The coordinator: starts the workers, watches over the job, and takes in the result.
+//! The coordinator starts the workers, watches over the job, and takes in the result.
 //!
 //! In: a [`Request`]. Out: the result, pair by pair, or one error. The room `job` calls it. It maps nothing and reduces nothing; where
 //! a death is made good is [`deaths`], and where rounds move on is [`rounds`].
@@ -7,8 +7,8 @@ mod request;
 mod prepare;
 mod results;
 mod clock;
-mod hand;
-mod saved_stages;
+mod worker_handle;
+mod stages;
 mod state;
 mod failures;
 mod set_aside;
@@ -18,7 +18,7 @@ mod overdue;
 mod rounds;
 mod steps;
 mod watch;
-mod stages;
+mod conduct_stages;
 mod conduct;
 mod supervise;
 

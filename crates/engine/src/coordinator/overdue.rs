@@ -15,8 +15,8 @@ use std::time::Duration;
 use gristmill_os::process::Activity;
 
 use crate::coordinator::clock::{Overdue, Rest, TICK, Verdict};
-use crate::coordinator::hand::Body;
 use crate::coordinator::state::Coordinator;
+use crate::coordinator::worker_handle::Body;
 use crate::error::{Asked, Result};
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;

@@ -68,7 +68,7 @@ impl<J: MapReduce> Prepared<J> {
                 return Err(Error::ThreadsRunning { threads });
             }
         }
-        if let Some(dir) = settings.spill_dirs.iter().find(|dir| !dir.is_dir()) {
+        if let Some(dir) = settings.spill_folders().iter().find(|dir| !dir.is_dir()) {
             return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
         }
         // 2. What there is to read, and what of it is done.
@@ -112,7 +112,7 @@ impl<J: MapReduce> Prepared<J> {
             iterates: mode.iterates(),
             passes: !mode.iterates() && !reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
         };
-        let writes_result = matches!(mode, Mode::Written);
+        let writes_result = matches!(mode, Mode::OpenTarget);
         let (sample, sampler) = match mode.writes_outputs() {
             false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
             true => (None, None),

@@ -4,10 +4,11 @@
 //! been taken from the old one is skipped in the new. A stream that would not be the same, because it has no order or because its
 //! sums are rounded otherwise, is held back until it is complete: on disk, when it is large, with the checksums that a run has.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::rc::Rc;
 
+use gristmill_os::room::TemporaryFolder;
 use gristmill_page::{PageRef, Receiver};
 
 use crate::control::words::Shared;
@@ -40,18 +41,20 @@ pub(crate) enum Arrangement {
 pub(crate) struct Results<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
-    streams: Vec<Stream<'r, J::Key, J::Value>>,
+    /// Pages that arrived before their stream asked for them, by the slot that sent them.
+    arrived: BTreeMap<usize, VecDeque<PageRef<'r>>>,
+    streams: Vec<ReducerStream<'r, J::Key, J::Value>>,
     /// The stream whose next page is waited for.
     awaited: usize,
     /// Bytes that are held back in memory.
     held_bytes_max: usize,
-    spill_dirs: &'r [PathBuf],
+    spill_dirs: &'r [TemporaryFolder],
     spill: Rc<Spill>,
     block_bytes: usize,
 }
 
 /// The stream of one reducer, through all its lives.
-struct Stream<'r, K: Key, V: Datum> {
+struct ReducerStream<'r, K: Key, V: Datum> {
     /// The slot it comes from now, and how many it came from before.
     slot: usize,
     lives: usize,
@@ -81,12 +84,12 @@ enum Source<'r> {
     Copy(Vec<u8>),
 }
 
-impl<K: Key, V: Datum> Stream<'_, K, V> {
+impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
     fn new() -> Self {
         let page = Source::default();
         let (pieces, held) = (Vec::new(), None);
         let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
-        Stream { slot, lives, page, at, end, left, ended, partition, taken, skip, pieces, held }
+        ReducerStream { slot, lives, page, at, end, left, ended, partition, taken, skip, pieces, held }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -156,10 +159,20 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
 
 impl<'r, J: MapReduce> Results<'r, J> {
     pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
-        let streams = (0..plan.reduce_workers).map(|_| Stream::new()).collect();
+        let streams = (0..plan.reduce_workers).map(|_| ReducerStream::new()).collect();
         let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &plan.spill_dirs[..]);
         let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.reduce_memory.block_bytes);
-        Results { shared, receiver, streams, awaited: 0, held_bytes_max, spill_dirs, spill, block_bytes }
+        Results {
+            shared,
+            receiver,
+            arrived: BTreeMap::new(),
+            streams,
+            awaited: 0,
+            held_bytes_max,
+            spill_dirs,
+            spill,
+            block_bytes,
+        }
     }
 
     /// Reads a stream to its end, so that no other life of it begins, and holds it back in so much memory.
@@ -193,6 +206,8 @@ impl<'r, J: MapReduce> Results<'r, J> {
     pub fn follow(&mut self, reducers: &[usize]) {
         for (stream, slot) in self.streams.iter_mut().zip(reducers) {
             if stream.slot != *slot && !stream.ended {
+                // Nobody is there to have them back.
+                self.arrived.remove(&stream.slot);
                 stream.slot = *slot;
                 stream.lives += 1;
                 // The page at hand outlives its sender: what is left of it counts as taken.
@@ -202,15 +217,39 @@ impl<'r, J: MapReduce> Results<'r, J> {
         }
     }
 
+    /// Says that `reducer` has nothing to deliver.
+    pub fn end(&mut self, reducer: usize) {
+        self.streams[reducer].ended = true;
+    }
+
     /// True when all that `reducer` had to deliver has been taken in.
     pub fn has_ended(&self, reducer: usize) -> bool {
         self.streams[reducer].ended
     }
 
-    /// True when the page that is waited for has arrived.
-    pub fn has_arrived(&self) -> bool {
-        let Stream { slot, .. } = self.streams[self.awaited];
-        slot != 0 && !self.receiver.is_empty(slot)
+    /// True when the page that is waited for has arrived, or will not come.
+    pub fn has_arrived(&mut self) -> bool {
+        self.take_in();
+        let ReducerStream { slot, ended, .. } = &self.streams[self.awaited];
+        *ended || self.arrived.contains_key(slot)
+    }
+
+    /// Sorts what has arrived by its sender.
+    fn take_in(&mut self) {
+        while let Some(page) = self.receiver.recv() {
+            self.arrived.entry(page.producer()).or_default().push_back(page);
+        }
+    }
+
+    /// The next page of the reducer in `slot`.
+    fn recv(&mut self, slot: usize) -> Option<PageRef<'r>> {
+        self.take_in();
+        let pages = self.arrived.get_mut(&slot)?;
+        let page = pages.pop_front();
+        if pages.is_empty() {
+            self.arrived.remove(&slot);
+        }
+        page
     }
 
     /// Visits the pairs of all streams, at most `limit` and until `visit` breaks, and returns how many; calls
@@ -345,12 +384,13 @@ impl<'r, J: MapReduce> Results<'r, J> {
             if stream.ended {
                 return Ok(false);
             }
-            let next = if stream.slot == 0 { None } else { self.receiver.recv(stream.slot) };
-            let Some(page) = next else {
+            let slot = stream.slot;
+            let Some(page) = self.recv(slot) else {
                 self.awaited = number;
                 wait(self)?;
                 continue;
             };
+            let stream = &mut self.streams[number];
             let header = Header::read(page.bytes());
             stream.partition = header.partition as usize;
             match header.kind {
@@ -432,7 +472,7 @@ mod tests {
     fn what_was_held_back_comes_back_and_a_flipped_bit_of_it_is_noticed() {
         // One bit that the disk had flipped in a result that was held back gave a wrong value, and status 0.
         let dir = tempfile::tempdir().expect("a folder");
-        let spill = || Rc::new(Spill::new(&[dir.path().to_owned()]));
+        let spill = || Rc::new(Spill::new(&[TemporaryFolder::new(dir.path(), Some(0))]));
         let whole = spill();
         assert!(read(held_back(&whole, 300)).expect("intact").into_iter().eq(0..300));
         let bytes = whole.tally().written_bytes;

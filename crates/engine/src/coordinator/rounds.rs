@@ -1,6 +1,7 @@
-//! Rounds: when one is mapped, when it is drained, and what comes after it.
+//! Rounds: when one is mapped, when it is drained, and what follows. After a death of a reducer the next round maps the same tasks
+//! again, for the tainted partitions only.
 
-use crate::control::result_parts::Given;
+use crate::control::result_parts::PartSize;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::Result;
 use crate::program::map_reduce::MapReduce;
@@ -9,16 +10,16 @@ use crate::worker::work::Work;
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// Fixes where each part of a result begins that reducers write. What was fixed before a death stays.
     pub(super) fn place_parts(&mut self) {
-        let Work { shared, plan, written: Some(written), .. } = *self.work else { return };
-        let given: Vec<Given> = (0..plan.partitions).map(|partition| shared.given(partition)).collect();
+        let Work { shared, plan, target: Some(target), .. } = *self.work else { return };
+        let sizes: Vec<PartSize> = (0..plan.partitions).map(|partition| shared.part_size(partition)).collect();
         if let Some(placed) = &self.placed {
-            assert_eq!(*placed, given, "the same pairs take the same place");
+            assert_eq!(*placed, sizes, "the same pairs take the same place");
             return;
         }
-        let starts = written.starts(given.iter().map(|given| given.bytes));
+        let starts = target.starts(sizes.iter().map(|size| size.bytes));
         starts.into_iter().enumerate().for_each(|(partition, start)| shared.set_start(partition, start));
         self.kept.delivered = true;
-        self.placed = Some(given);
+        self.placed = Some(sizes);
     }
 
     /// Opens the first round of a step.
@@ -75,14 +76,28 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let round = shared.round();
         // Only who receives pages of this round need say that it has them all. The others may be waiting for
         // the coordinator to take their result, and the coordinator for the result of this round.
-        let (mut drained, mut taint) = (true, Taint::None);
-        for partition in 0..plan.partitions {
-            let since = shared.since(partition);
-            drained &= since != round || shared.is_drained(shared.owner(partition), round);
-            if since > round {
-                taint = Taint::Some;
-            }
+        let is_drained = |partition: &usize| {
+            let owner = shared.owner(*partition);
+            shared.since(*partition) != round || shared.is_drained(owner, round) || self.is_idle(owner)
+        };
+        // 1. Drained partitions stay drained until the next round, or are tainted and not made in this one.
+        let (of, below) = self.drained.get();
+        let below = if of == round { below } else { 0 };
+        let below = below + (below..plan.partitions).take_while(is_drained).count();
+        self.drained.set((round, below));
+        if below < plan.partitions {
+            return None;
         }
-        drained.then_some(taint)
+        // 2. Only a death taints.
+        let deaths = shared.pages.deaths();
+        if let Some((of, after, taint)) = self.taint.get()
+            && (of, after) == (round, deaths)
+        {
+            return Some(taint);
+        }
+        let is_tainted = (0..plan.partitions).any(|partition| shared.since(partition) > round);
+        let taint = if is_tainted { Taint::Some } else { Taint::None };
+        self.taint.set(Some((round, deaths, taint)));
+        Some(taint)
     }
 }

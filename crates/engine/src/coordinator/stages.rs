@@ -1,80 +1,32 @@
-//! Jobs with a checkpoint: the input is mapped in stages, and each stage is on the disk before the next one begins.
-//!
-//! ```text
-//!  stage: some tasks, a round of their own --all reducers drained, and saved--> taint? --no--> noted in the log --> next stage
-//!           ^                                                                     | yes                 | no task is left
-//!           +----------- the same tasks again, for tainted partitions only -------+                     v
-//!                                                                a stage without tasks, in which the reducers finish
-//! ```
-//!
-//! A stage is the next tasks in their order, so what is done is a number. A short one would be all sync, a long one loses
-//! much: after a short first one, each is chosen to take as long as the job may lose.
+//! The state of a job with a checkpoint: its log, and the stages that are done.
 
-use gristmill_os::clock::monotonic_ns;
+use crate::checkpoint::log::{Checkpoint, Facts};
 
-use crate::coordinator::state::Coordinator;
-use crate::error::Result;
-use crate::program::map_reduce::MapReduce;
-use crate::worker::work::Work;
+/// Where a job with a checkpoint stands.
+pub(super) struct Stages {
+    pub log: Checkpoint,
+    /// Tasks of the input that are done.
+    pub done: usize,
+    /// Nothing is left to be mapped.
+    pub is_last: bool,
+    /// For each reducer, whether its result is noted.
+    pub results: Vec<bool>,
+    pub every_ns: u64,
+}
 
-/// A stage has at most so many times the tasks of the one before.
-const GROWTH_MAX: u64 = 4;
-
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// How many tasks the first stage has, or the job, if it has no stages.
-    pub(super) fn tasks_to_begin_with(&mut self) -> usize {
-        let Work { plan, shared, tasks, .. } = *self.work;
-        let Some(stages) = &mut self.stages else { return tasks.len() };
-        shared.set_first_task(stages.done);
-        let left = tasks.len() - stages.done;
-        stages.is_last = left == 0;
-        left.min(2 * plan.mapping_at_once)
+impl Stages {
+    /// Goes on where `facts` end.
+    pub fn new(log: Checkpoint, facts: &Facts, reducers: usize, every_ns: u64) -> Stages {
+        let results = (0..reducers).map(|reducer| facts.result(reducer).is_some()).collect();
+        Stages { log, done: facts.tasks, is_last: false, results, every_ns }
     }
 
-    /// All stages, up to the one in which the reducers finish; the first one is open.
-    pub(super) fn conduct_stages(&mut self) -> Result<()> {
-        let Work { shared, tasks, .. } = *self.work;
-        let mut began_ns = monotonic_ns();
-        while self.stages.as_ref().is_some_and(|stages| !stages.is_last) {
-            // 1. What the stage makes. No worker has done all that it is there for before the last one.
-            while !self.step_is_complete() {
-                let announced = shared.announced();
-                self.watch(|_| false)?;
-                if !self.step_is_complete() {
-                    self.sleep(announced, || false);
-                }
-            }
-            // 2. It counts.
-            let count = self.attempts.len();
-            let saved = |slot: &usize| shared.saved(*slot).expect("who has drained a stage has saved it");
-            let bytes: Vec<u64> = self.reducers.iter().map(saved).collect();
-            let stages = self.stages.as_mut().expect("there are stages");
-            stages.log.note_stage(count, &bytes)?;
-            stages.done += count;
-            // 3. The next one, with a round of its own for all partitions.
-            let now_ns = monotonic_ns();
-            let fair = (count as u64).saturating_mul(stages.every_ns) / (now_ns - began_ns).max(1);
-            let next = fair.clamp(1, count.max(1) as u64 * GROWTH_MAX).min((tasks.len() - stages.done) as u64) as usize;
-            began_ns = now_ns;
-            stages.is_last = next == 0;
-            shared.set_first_task(stages.done);
-            let round = shared.round() + 1;
-            (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
-            self.open_step(round, next);
-            shared.ring_all();
-        }
-        Ok(())
+    pub fn log(&mut self) -> &mut Checkpoint {
+        &mut self.log
     }
 
-    /// Notes which reducers have made their results.
-    pub(super) fn note_results(&mut self) -> Result<()> {
-        let Some(stages) = &mut self.stages else { return Ok(()) };
-        for (reducer, slot) in self.reducers.iter().enumerate() {
-            if let Some(bytes) = self.work.shared.saved(*slot).filter(|_| !stages.results[reducer]) {
-                stages.log.note_result(reducer, bytes)?;
-                stages.results[reducer] = true;
-            }
-        }
-        Ok(())
+    /// The log, for a job that begins anew.
+    pub fn into_log(self) -> Checkpoint {
+        self.log
     }
 }

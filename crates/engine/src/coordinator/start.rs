@@ -1,16 +1,21 @@
-//! Starts workers, at the beginning and in place of those that died.
+//! Starts workers: at the beginning, when somebody sends them a page, and in place of those that died.
+//!
+//! A worker costs a fork, and a job with little to do has many that never get anything: a word is counted by one mapper and one
+//! reducer, however many workers are asked for. So the job begins with the workers that may map at once. Of the others each is
+//! started when a page was sent to it ([`Shared::want`](crate::control::words::Shared::want)), and one that was sent nothing has
+//! nothing to drain and nothing to deliver. A job in steps or stages starts all, because each keeps or saves its own part.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::ended::WorkerThread;
-use gristmill_os::process::{ForkError, fork_worker};
+use gristmill_os::process::{ForkError, OomKills, fork_worker_of};
 
 use crate::control::job_is_over::JobIsOver;
 use crate::coordinator::clock::Rest;
-use crate::coordinator::hand::{Body, WorkerHandle};
 use crate::coordinator::state::Coordinator;
+use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::error::{Asked, Error, Result};
 use crate::plan::settings::Isolation;
 use crate::program::map_reduce::MapReduce;
@@ -32,19 +37,53 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         let first = self.tasks_to_begin_with();
         self.open_step(0, first);
         shared.set_slots_born(1 + workers);
-        shared.set_permits(plan.mapping_at_once);
+        shared.set_permits(plan.map_at_once);
         // 2. Workers.
         for slot in 1..=workers {
             let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
             let maps = plan.fused || reducer.is_none();
             let reduces = reducer.map(|_| 0);
-            self.start(Role { slot, maps, reduces }, reducer)?;
+            let role = Role { slot, maps, reduces };
+            self.hands.push(WorkerHandle {
+                role,
+                body: Body::NotStarted,
+                reducer,
+                rest: Rest::default(),
+                overdue: None,
+            });
         }
+        let first = match self.stages.is_some() || self.work.mode.iterates() {
+            true => workers,
+            // A task more than one may take long, so that the next worker is worth its start before there is a page for it.
+            false => plan.map_workers.min(plan.map_at_once).min(first.max(2)),
+        };
+        let kills = OomKills::until_now();
+        (0..first).try_for_each(|at| self.start(at, kills))?;
         Ok(monotonic_ns())
     }
 
-    pub(super) fn start(&mut self, role: Role, reducer: Option<usize>) -> Result<()> {
-        let job = self.work;
+    /// Starts the workers to which somebody has sent a page meanwhile.
+    pub(super) fn start_wanted(&mut self) -> Result<()> {
+        let wanted = |hand: &WorkerHandle<'_>| {
+            matches!(hand.body, Body::NotStarted) && self.work.shared.is_wanted(hand.role.slot)
+        };
+        let wanted: Vec<usize> = (0..self.hands.len()).filter(|at| wanted(&self.hands[*at])).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let kills = OomKills::until_now();
+        wanted.into_iter().try_for_each(|at| self.start(at, kills))
+    }
+
+    /// True when the reducer in `slot` was never started and has been sent nothing.
+    pub(super) fn is_idle(&self, slot: usize) -> bool {
+        // In this order: nobody starts it but this process.
+        matches!(self.hands[slot - 1].body, Body::NotStarted) && !self.work.shared.is_wanted(slot)
+    }
+
+    /// Starts the worker of `hands[at]`.
+    pub(super) fn start(&mut self, at: usize, kills: OomKills) -> Result<()> {
+        let (job, role) = (self.work, self.hands[at].role);
         let body = match job.plan.isolation {
             Isolation::Process => {
                 let body = || {
@@ -53,10 +92,12 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                     }
                     run_worker(job, role)
                 };
-                Body::Process(fork_worker(body).map_err(|error| match error {
+                let child = fork_worker_of(kills, body).map_err(|error| match error {
                     ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
                     ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
-                })?)
+                })?;
+                self.waits.add(&child.pidfd(), at as u64).asked("waiting for the end of a worker process")?;
+                Body::Process(child)
             }
             Isolation::Thread => {
                 // Said by the worker itself and before the announcement: a thread that announces is not finished yet, and
@@ -71,7 +112,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 Body::Thread(Some((thread.asked("starting a worker thread")?, ended)))
             }
         };
-        self.hands.push(WorkerHandle { role, body, reducer, rest: Rest::default(), overdue: None });
+        self.hands[at].body = body;
         Ok(())
     }
 }

@@ -16,6 +16,7 @@
 use gristmill_page::Piece;
 
 use crate::control::claims::ROUNDS_MAX;
+use crate::control::words::COORDINATOR;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
 use crate::program::map_reduce::MapReduce;
@@ -28,6 +29,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     pub(super) fn conduct_steps(&mut self, mut control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<(u64, u64)> {
         let Work { shared, tasks, outputs, seed, .. } = *self.work;
         let started_ns = self.start_all()?;
+        // It reads what lies on the shelf.
+        let _ends = shared.pages.claim(COORDINATOR);
+        let shelf = shared.pages.shelf();
         for number in 0.. {
             // 1. What the step makes. No worker has done all that it is there for before the last step is complete.
             while !self.step_is_complete() {
@@ -38,21 +42,22 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 }
             }
             // All its tasks are committed, so nobody is in one.
-            outputs.settle()?;
-            let mut step = Step::new(shared, outputs, seed, number);
+            let settled = outputs.settle()?;
+            let reader = shelf.reader(COORDINATOR);
+            let mut step = Step::new(shared, &reader, &settled, seed, number);
             let pairs = step.pairs();
             self.kept.delivered = true;
             // 2. What the next one maps, on the shelf in the generation after its number. Nothing older is needed.
             let next = control(&mut step);
-            let shelf = shared.pages.shelf();
             let pieces: Option<Vec<Piece>> = match next {
                 Next::Stop => return Ok((pairs, started_ns)),
                 Next::Input => None,
                 Next::Pairs => {
                     let partitions = 0..shared.partitions();
-                    Some(partitions.flat_map(|partition| pieces(shelf, shared.kept(partition))).collect())
+                    Some(partitions.flat_map(|partition| pieces(&reader, shared.kept(partition))).collect())
                 }
             };
+            drop((reader, settled));
             shelf.clear(if pieces.is_some() { number + 1 } else { number + 2 });
             // 3. A round of its own for all partitions.
             let round = shared.round() + 1;

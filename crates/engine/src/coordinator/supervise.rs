@@ -1,4 +1,4 @@
-//! Starts the workers, watches over the job, and takes in the result.
+//! The entry points of a job (run, write, iterate), and how its rounds follow each other.
 //!
 //! The coordinator touches no data until results arrive. It sleeps until a worker announces something, a
 //! worker dies, or a tick passes; then it looks at the shared words and moves the job on:
@@ -14,12 +14,14 @@
 //!
 //! An iterated job has no finish, but steps (`coordinator/steps.rs`).
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::file_size::LimitIsAnError;
+use gristmill_os::wake::Watch;
 use gristmill_page::Pages;
 
 use crate::control::words::Shared;
@@ -31,7 +33,7 @@ use crate::data::datum::Datum;
 use crate::error::{Asked, Error, Result, gave};
 use crate::input::paths::Opened;
 use crate::output::outcome::{Summary, Worker};
-use crate::output::parts::{Part, Writing, Written};
+use crate::output::parts::{OpenTarget, Part, WriteRequest};
 use crate::plan::mode::Mode;
 use crate::program::map_reduce::MapReduce;
 use crate::shared_output::array::Scopes;
@@ -54,7 +56,7 @@ pub(crate) fn run<J: MapReduce>(
 pub(crate) fn write<J: MapReduce>(
     job: Request<'_, J>,
     open: impl FnOnce() -> Result<Arc<Opened>>,
-    writing: Writing<'_, J>,
+    writing: WriteRequest<'_, J>,
 ) -> Result<(Vec<Part>, Summary)> {
     let mut parts = Vec::new();
     let summary = supervise(job, open, None, Some(writing), |coordinator| {
@@ -84,7 +86,7 @@ fn supervise<J: MapReduce>(
     job: Request<'_, J>,
     open: impl FnOnce() -> Result<Arc<Opened>>,
     state: Option<&[u8]>,
-    writing: Option<Writing<'_, J>>,
+    writing: Option<WriteRequest<'_, J>>,
     mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
@@ -97,10 +99,10 @@ fn supervise<J: MapReduce>(
     let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
     let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
     let Prepared { plan, tasks, ranges, .. } = &prepared;
-    let written = match (writing, ranges) {
+    let target = match (writing, ranges) {
         (Some(writing), Some(ranges)) => {
             let path = writing.path;
-            let opened = Written::open(writing, ranges.len());
+            let opened = OpenTarget::open(writing, ranges.len());
             Some(opened.map_err(|source| Error::Output { path: path.to_owned(), source })?)
         }
         _ => None,
@@ -123,7 +125,7 @@ fn supervise<J: MapReduce>(
             reduce: reduce.as_deref(),
             kill_points: if kept.anew == 0 { &settings.kill_points } else { &[] },
             ranges: ranges.as_ref(),
-            written: written.as_ref(),
+            target: target.as_ref(),
             outputs: &outputs,
             checkpoint: folder.as_deref(),
             seed: &prepared.seed,
@@ -135,6 +137,7 @@ fn supervise<J: MapReduce>(
                 work: &work,
                 scope,
                 hands: Vec::new(),
+                waits: Watch::new().asked("making an epoll descriptor")?,
                 reducers: Vec::new(),
                 attempts: Vec::new(),
                 reduce_attempts: vec![0; plan.reduce_workers],
@@ -143,6 +146,8 @@ fn supervise<J: MapReduce>(
                 places_aside: HashSet::new(),
                 aside_bytes: 0,
                 done: 0,
+                drained: Cell::new((0, 0)),
+                taint: Cell::new(None),
                 told: (0, 0),
                 tasks: 0,
                 first_round: 0,
@@ -152,7 +157,7 @@ fn supervise<J: MapReduce>(
                 clock: Clock::new(start_ns),
                 stages: None,
             };
-            let begun = coordinator.go_on();
+            let begun = coordinator.listen().and_then(|()| coordinator.go_on());
             let outcome = begun.and_then(|()| conduct(&mut coordinator));
             drop(over);
             coordinator.dismiss(outcome.is_ok());

@@ -1,12 +1,10 @@
 //! Watches over a running job: looks at everything once, reports progress, sleeps until there is something to look at, and sends the
 //! workers home.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use gristmill_os::clock::monotonic_ns;
-use gristmill_os::process::Child;
 use gristmill_os::wake::poll;
 use gristmill_ring::Futex;
 
@@ -14,11 +12,17 @@ use crate::control::progress::Progress;
 use crate::control::words::COORDINATOR;
 use crate::coordinator::clock::TICK;
 use crate::coordinator::deaths::look;
-use crate::coordinator::hand::Body;
 use crate::coordinator::state::Coordinator;
-use crate::error::Result;
+use crate::coordinator::worker_handle::{Body, End};
+use crate::error::{Asked, Result};
+use crate::failure::Failure;
+use crate::plan::settings::Isolation;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
+
+/// Numbers of what the coordinator waits for beside the processes of workers: those are numbered from 0.
+const SAMPLER: u64 = u64::MAX - 1;
+const BELL: u64 = u64::MAX;
 
 /// How long workers have to end by themselves when the job is done.
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -28,21 +32,16 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// there for.
     pub(super) fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, plan, .. } = *self.work;
-        // 1. Bad records, errors and deaths.
-        if self.kept.sampler.as_mut().is_some_and(|sampler| !matches!(sampler.try_wait(), Ok(None))) {
-            self.kept.sampler = None;
-        }
+        // 1. Bad records, errors and deaths; and workers that are wanted now.
         self.hear()?;
-        for at in 0..self.hands.len() {
-            let slot = self.hands[at].role.slot;
-            let (end, failure) = look(|| self.hands[at].ended(), || shared.failure(slot))?;
-            if let Some(failure) = failure {
-                return Err(self.explain(failure));
-            }
-            if let Some(end) = end {
-                self.bury(at, end, &has_ended)?;
-            }
+        let (ended, failure) = look(self, Self::ended, Self::failure)?;
+        if let Some(failure) = failure {
+            return Err(self.explain(failure));
         }
+        for (at, end) in ended {
+            self.bury(at, end, &has_ended)?;
+        }
+        self.start_wanted()?;
         // 2. Time.
         let now_ns = monotonic_ns();
         if let Some(limit) = plan.faults.task_timeout {
@@ -58,6 +57,48 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             self.report(shared.round());
         }
         Ok(())
+    }
+
+    /// Begins to wait for the bell, for what workers tell, and for the end of the sampler.
+    pub(super) fn listen(&mut self) -> Result<()> {
+        let shared = self.work.shared;
+        let bell = self.waits.add(&shared.bell.0, BELL);
+        let told = shared.telling().into_iter().map(|telling| self.waits.add(&telling, BELL));
+        let sampler = self.kept.sampler.as_ref().map(|sampler| self.waits.add(&sampler.pidfd(), SAMPLER));
+        std::iter::once(bell)
+            .chain(told)
+            .chain(sampler)
+            .collect::<std::io::Result<()>>()
+            .asked("waiting for the workers")
+    }
+
+    /// The workers that have ended, by their index in `hands`.
+    fn ended(&mut self) -> Result<Vec<(usize, End)>> {
+        let candidates: Vec<usize> = match self.work.plan.isolation {
+            Isolation::Thread => (0..self.hands.len()).collect(),
+            // The kernel tells which; who is not told of now is told of the next time.
+            Isolation::Process => {
+                let ready = self.waits.wait(Some(0)).asked("waiting for the workers")?;
+                if ready.contains(&SAMPLER)
+                    && let Some(mut sampler) = self.kept.sampler.take()
+                {
+                    self.waits.remove(&sampler.pidfd()).asked("waiting for the workers")?;
+                    drop(sampler.try_wait());
+                }
+                ready.into_iter().filter(|number| *number < SAMPLER).map(|number| number as usize).collect()
+            }
+        };
+        let mut ended = Vec::new();
+        for at in candidates {
+            ended.extend(self.hands[at].ended()?.map(|end| (at, end)));
+        }
+        Ok(ended)
+    }
+
+    /// What a worker has failed of, if one has.
+    fn failure(&self) -> Option<Failure> {
+        let shared = self.work.shared;
+        shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| shared.failure(hand.role.slot))).flatten()
     }
 
     pub(super) fn report(&mut self, round: u32) {
@@ -93,7 +134,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     }
 
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
-    pub(super) fn sleep(&self, announced: u64, has_arrived: impl Fn() -> bool) {
+    pub(super) fn sleep(&self, announced: u64, mut has_arrived: impl FnMut() -> bool) {
         let shared = self.work.shared;
         let wants_ticks = self.kept.progress.is_some() || self.work.plan.faults.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
@@ -117,11 +158,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                         // If the wait fails the worker is killed a little earlier.
                         drop(poll(&[child.pidfd()], Some(left_ms)));
                     }
-                    // The drop kills it if it has not ended, and reaps it.
-                    drop(child);
+                    self.work.outputs.let_out(hand.role.slot, &child.end());
                 }
-                Body::Thread(thread) => drop(thread.map(|(thread, _)| thread.join())),
-                Body::Gone => {}
+                Body::Thread(Some((thread, _))) => self.work.outputs.let_out(hand.role.slot, &thread.join()),
+                Body::Thread(None) | Body::NotStarted | Body::Gone => {}
             }
         }
     }
@@ -135,17 +175,9 @@ struct Waiting<'c, 'scope, 'env, 'w, 'p, J: MapReduce> {
 
 impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
     fn wait(&self, _: &AtomicU32, _: u32) {
-        let bell = &self.coordinator.work.shared.bell.0;
-        let mut fds = vec![bell.as_fd()];
-        fds.extend(self.coordinator.work.shared.telling());
-        fds.extend(self.coordinator.hands.iter().filter_map(|hand| match &hand.body {
-            Body::Process(child) => Some(child.pidfd()),
-            Body::Thread(_) | Body::Gone => None,
-        }));
-        fds.extend(self.coordinator.kept.sampler.as_ref().map(Child::pidfd));
-        // A poll that fails has found nothing; the next look at the workers will say why.
-        drop(poll(&fds, self.timeout_ms));
-        bell.drain();
+        // A wait that fails has found nothing; the next look at the workers will say why.
+        drop(self.coordinator.waits.wait(self.timeout_ms));
+        self.coordinator.work.shared.bell.0.drain();
     }
 
     fn wake(&self, _: &AtomicU32) {

@@ -1,8 +1,8 @@
-//! What the engine takes for granted of keys and values, looked at where their types are not its own.
+//! Checks of the contract of [`Datum`] and [`Key`], for types that are not the engine's own.
 //!
-//! A type that breaks its contract would give wrong answers in silence: a key that is read as another, a group that is cut in
-//! two. So pairs are looked at as they are emitted, the first ones and then some, and streams in the order of keys are looked at
-//! as they are made. What is found ends the task with a sentence. Of the engine's own types nothing is asked.
+//! A type that breaks its contract would silently give wrong results: one key read as another, one group cut in two. So
+//! a sample of the pairs is checked as they are emitted, and streams in key order are checked as they are made. A
+//! violation ends the task with a message that names it. The engine's own types are not checked.
 
 use std::any::type_name;
 use std::cmp::Ordering;
@@ -11,20 +11,20 @@ use crate::data::datum::{Datum, Key};
 use crate::data::key::{self, width};
 use crate::data::order::Order;
 
-/// So many pairs of each worker are looked at, and then one of so many.
+/// The first `LOOKED_AT_FIRST` pairs of each worker are checked, and then one in `ONE_OF`.
 const LOOKED_AT_FIRST: u64 = 64;
 const ONE_OF: u64 = 1024;
 
-/// Looks at pairs as they are emitted.
+/// Checks pairs as they are emitted.
 #[derive(Default)]
 pub(crate) struct Contract {
     pairs: u64,
-    /// The bytes of the pair that was looked at last.
+    /// The bytes of the pair that was checked last.
     before: Option<[Vec<u8>; 2]>,
 }
 
 impl Contract {
-    /// Looks at a pair, if it is its turn.
+    /// Checks a pair, if it is in the sample.
     ///
     /// # Panics
     /// When its types break their contract.
@@ -42,10 +42,10 @@ impl Contract {
     #[cold]
     fn look_at<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         let bytes = [travels::<K>(key), travels::<V>(value)];
-        // 1. A key and the same, read back.
+        // 1. Compare the key with itself, written and read again.
         let again = K::read(&bytes[0]);
         require::<K>(K::equal(key, again), "equal", || format!("tells {key:?} from itself, written and read again"));
-        // 2. Two keys.
+        // 2. Compare the pair with the one checked before.
         if let Some(before) = &self.before {
             let other = K::read(&before[0]);
             let order = ordered::<K>(key, other);
@@ -64,7 +64,7 @@ impl Contract {
     }
 }
 
-/// The bytes of a value that stays what it is when it is written, read, owned and lent.
+/// Returns the bytes of a value, after checking that writing, reading, owning and lending preserve it.
 fn travels<D: Datum>(value: D::Ref<'_>) -> Vec<u8> {
     let bytes = width::<D>(value);
     let written = |value: D::Ref<'_>, filled_with: u8| {
@@ -95,7 +95,7 @@ fn travels<D: Datum>(value: D::Ref<'_>) -> Vec<u8> {
     first
 }
 
-/// How two values compare, both ways and by their prefixes.
+/// Compares two values in both directions, and by their prefixes.
 fn ordered<D: Datum>(a: D::Ref<'_>, b: D::Ref<'_>) -> Ordering {
     let order = D::compare(a, b);
     let reverse = D::compare(b, a);
@@ -109,10 +109,10 @@ fn ordered<D: Datum>(a: D::Ref<'_>, b: D::Ref<'_>) -> Ordering {
     order
 }
 
-/// Looks at a key that numbers a place in an array.
+/// Checks a key that serves as an array index.
 ///
 /// # Panics
-/// When the place is said to be another key's.
+/// When `at_place` gives another key for `place`.
 #[inline(always)]
 pub(crate) fn numbers<K: Key>(key: K::Ref<'_>, place: usize) {
     if const { K::TRUSTED.0 } {
@@ -124,7 +124,7 @@ pub(crate) fn numbers<K: Key>(key: K::Ref<'_>, place: usize) {
     });
 }
 
-/// Looks at a stream in the order of keys, each of which is there once.
+/// Checks the next key of a stream in strictly ascending key order.
 ///
 /// # Panics
 /// When the key `before` is not less than the next one.
@@ -141,17 +141,17 @@ pub(crate) fn ascends<K: Key>(before: Option<&[u8]>, key: K::Ref<'_>) {
     }
 }
 
-/// Looks at a result in order.
+/// Checks the order of a result.
 #[derive(Default)]
 pub(crate) struct InOrder {
     before: Option<[Vec<u8>; 2]>,
 }
 
 impl InOrder {
-    /// Takes note of the next pair.
+    /// Checks the next pair.
     ///
     /// # Panics
-    /// When it belongs before the last one.
+    /// When it sorts before the previous one.
     #[inline(always)]
     pub fn next<K: Key, V: Datum>(&mut self, order: Order, key: K::Ref<'_>, value: V::Ref<'_>) {
         if const { K::TRUSTED.0 && V::TRUSTED.0 } {
@@ -178,7 +178,7 @@ impl InOrder {
     }
 }
 
-/// Writes a value over what is in `to`.
+/// Writes a value into `to`, replacing its content.
 fn write<D: Datum>(value: D::Ref<'_>, to: &mut Vec<u8>) {
     to.resize(width::<D>(value), 0);
     D::write(value, to);

@@ -1,8 +1,8 @@
-//! What travels in pages: keys and values as bytes.
+//! Keys and values as bytes.
 //!
-//! A [`Datum`] has no pointers and is read back from exactly the bytes that were written, in any process.
-//! Numbers and fixed-size tuples have a width known to the compiler, so a table of them is a plain array;
-//! [`Bytes`] carries its length in front.
+//! A [`Datum`] has no pointers and is read back from exactly the bytes that were written, in any process. Numbers and
+//! fixed-size tuples have a width known to the compiler, so a table of them is a plain array. The width of [`Bytes`] is
+//! stored in front of it.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -13,51 +13,53 @@ use crate::data::short::{SHORT_BYTES, Short, word4, word8};
 ///
 /// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`].
 ///
-/// A type of your own keeps this contract; a job that meets a pair which breaks it ends with a sentence that says how:
+/// An implementation must keep this contract. A job that meets a pair which breaks it ends with an error that says how:
 ///
-/// - [`write`](Datum::write) fills exactly [`width`](Datum::width) bytes, always with the same ones for the same value, and what
-///   [`read`](Datum::read) makes of them is that value. So is what [`lend`](Datum::lend) makes of what [`own`](Datum::own) made.
-/// - [`compare`](Datum::compare) is a total order, and [`prefix`](Datum::prefix) follows it. Of two keys it answers "equal" only if
-///   they are written as the same bytes: these bytes are the key.
+/// - [`write`](Datum::write) fills exactly [`width`](Datum::width) bytes, always with the same ones for the same value,
+///   and [`read`](Datum::read) makes that value of them again. So does [`lend`](Datum::lend) of what
+///   [`own`](Datum::own) returned.
+/// - [`compare`](Datum::compare) is a total order, and [`prefix`](Datum::prefix) follows it. Two keys compare as equal
+///   only if they are written as the same bytes: these bytes are the key.
 pub trait Datum: 'static {
-    /// How user code holds a value: borrowed from a page for types of variable width.
+    /// The form in which user code sees a value: borrowed from a page for types of variable width.
     type Ref<'a>: Copy + Debug;
-    /// A value of its own, as a combiner takes and gives it: the number itself, or a `Vec<u8>`.
+    /// An owned value, as a combiner takes and returns it: the number itself, or a `Vec<u8>`.
     type Owned: Clone + Default;
-    /// The width in bytes, when all values have the same.
+    /// The width in bytes, if it is the same for all values.
     const WIDTH: Option<usize>;
-    /// Whether values combine to the same whatever the order: whole numbers do, floating-point numbers are rounded on the way, and
-    /// bytes may hold such numbers.
+    /// Whether the order in which values are combined does not matter. True for whole numbers; false for floating-point
+    /// numbers, which are rounded at each step, and for bytes, which may hold such numbers.
     const EXACT: bool = false;
-    /// Whether the engine takes this type at its word. Only its own types can say so.
+    /// Whether the engine relies on this type without checks. Only the engine's own types can say so.
     #[doc(hidden)]
     const TRUSTED: trust::Trusted = trust::Trusted(false);
 
-    /// The width of this value in bytes.
+    /// Returns the width of this value in bytes.
     fn width(value: Self::Ref<'_>) -> usize;
-    /// Writes the value; `to` has exactly the value's width.
+    /// Writes the value into `to`, whose length is the value's width.
     fn write(value: Self::Ref<'_>, to: &mut [u8]);
     /// Reads a value from exactly the bytes that [`Datum::write`] wrote.
     fn read(from: &[u8]) -> Self::Ref<'_>;
-    /// The value, no longer borrowed.
+    /// Returns the value, no longer borrowed.
     fn own(value: Self::Ref<'_>) -> Self::Owned;
-    /// The value, borrowed.
+    /// Returns the value, borrowed.
     fn lend(value: &Self::Owned) -> Self::Ref<'_>;
-    /// Total order: of numbers by size (`f64` as [`f64::total_cmp`]), of bytes lexicographic.
+    /// Compares two values in a total order: numbers by size (`f64` as [`f64::total_cmp`]), bytes lexicographically.
     fn compare(a: Self::Ref<'_>, b: Self::Ref<'_>) -> Ordering;
-    /// Eight bytes of the value that sort as the value does: a smaller prefix means a smaller value.
+    /// Returns eight bytes that sort as the value does: a smaller prefix means a smaller value.
     fn prefix(value: Self::Ref<'_>) -> u64;
-    /// Appends the value as text, as it stands in TSV and CSV output.
+    /// Appends the value as text, as in TSV and CSV output.
     fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>);
 
-    /// All that [`Datum::write`] writes, in four words, if that is faster than writing it; only of values.
+    /// Returns everything that [`Datum::write`] writes, in four words, if that is faster than writing it. Used for
+    /// values only.
     #[doc(hidden)]
     #[inline(always)]
     fn words(_value: Self::Ref<'_>) -> Option<[u64; 4]> {
         None
     }
 
-    /// The bytes that [`Datum::write`] writes, if they lie somewhere.
+    /// Returns the bytes that [`Datum::write`] writes, if they are already in memory.
     #[doc(hidden)]
     #[inline(always)]
     fn written<'v>(_value: &'v Self::Ref<'_>) -> Option<&'v [u8]> {
@@ -66,43 +68,43 @@ pub trait Datum: 'static {
 }
 
 pub(crate) mod trust {
-    /// Whether the engine takes a type at its word; no other crate can name this.
+    /// Whether the engine relies on a type without checks. No other crate can name this type.
     #[derive(Clone, Copy, Debug)]
     pub struct Trusted(pub(crate) bool);
 }
 
-/// A [`Datum`] that can be grouped by.
+/// A [`Datum`] that pairs can be grouped by.
 ///
-/// Two keys are one if they are written as the same bytes. Everything here follows from that, so a key type of your own needs no
-/// more than `impl Key for MyKey {}`. The engine asks only its own types for `short` and `equal`; of any other it uses width and
-/// written bytes.
+/// Two keys are the same if they are written as the same bytes. Everything here follows from that, so your own key type
+/// needs only `impl Key for MyKey {}`. The engine calls `short` and `equal` only on its own types; of any other type it
+/// uses the width and the written bytes.
 pub trait Key: Datum {
-    /// The key's bytes and zeros behind them, when it has at most [`SHORT_BYTES`].
+    /// Returns the key's bytes padded with zeros, if there are at most [`SHORT_BYTES`] of them.
     fn short(key: Self::Ref<'_>) -> Option<Short> {
         written_short::<Self>(key)
     }
-    /// Equality of keys.
+    /// Returns whether two keys are equal.
     fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
         written_equal::<Self>(a, b)
     }
 
-    /// How many keys can number the places of an array: every key is one, and below this number. 0 for types that
-    /// cannot.
+    /// The number of keys, if keys can serve as array indexes: every key is then a number below this one. 0 for types
+    /// whose keys cannot.
     const DENSE: u64 = 0;
-    /// The place in an array that `key` numbers; only for types that can.
+    /// Returns the array index that `key` stands for. Called only if `DENSE` is not 0.
     fn place(_key: Self::Ref<'_>) -> usize {
         unreachable!("the plan uses a dense buffer for unsigned integers only")
     }
-    /// The key that numbers `place`.
+    /// Returns the key that stands for the array index `place`.
     fn at_place(_place: usize) -> Self::Ref<'static> {
         unreachable!("the plan uses a dense buffer for unsigned integers only")
     }
 }
 
-/// Longer keys than this are written to the heap to be looked at.
+/// The length up to which a key is written to the stack to be compared or hashed; longer keys go to the heap.
 const NEAR_BYTES: usize = 64;
 
-/// The first two words of what is written, if there is no more.
+/// Returns the written form of a key in two words, if it fits.
 #[inline(always)]
 pub(crate) fn written_short<D: Datum + ?Sized>(key: D::Ref<'_>) -> Option<Short> {
     let bytes = D::WIDTH.unwrap_or_else(|| D::width(key));
@@ -113,7 +115,7 @@ pub(crate) fn written_short<D: Datum + ?Sized>(key: D::Ref<'_>) -> Option<Short>
     })
 }
 
-/// Whether the same is written for both.
+/// Returns whether two keys are written as the same bytes.
 #[inline]
 pub(crate) fn written_equal<D: Datum + ?Sized>(a: D::Ref<'_>, b: D::Ref<'_>) -> bool {
     match (written_short::<D>(a), written_short::<D>(b)) {
@@ -123,7 +125,7 @@ pub(crate) fn written_equal<D: Datum + ?Sized>(a: D::Ref<'_>, b: D::Ref<'_>) -> 
     }
 }
 
-/// Shows `look` what is written of a value.
+/// Calls `look` with the written form of a value.
 pub(crate) fn with_written<D: Datum + ?Sized, R>(value: D::Ref<'_>, look: impl FnOnce(&[u8]) -> R) -> R {
     let bytes = D::WIDTH.unwrap_or_else(|| D::width(value));
     let (mut near, mut far) = ([0; NEAR_BYTES], Vec::new());
@@ -137,10 +139,10 @@ pub(crate) fn with_written<D: Datum + ?Sized, R>(value: D::Ref<'_>, look: impl F
     look(to)
 }
 
-/// How two values of one key become one; associative and commutative.
+/// Combines two values of one key into one; associative and commutative.
 pub type Combine<V> = fn(<V as Datum>::Owned, <V as Datum>::Owned) -> <V as Datum>::Owned;
 
-/// Byte strings of any length below 4 GiB: words, lines, UTF-8 text.
+/// Byte strings shorter than 4 GiB: words, lines, UTF-8 text.
 #[derive(Debug)]
 pub enum Bytes {}
 
@@ -201,7 +203,7 @@ impl Key for Bytes {
     }
 }
 
-/// Copies `from` to `to` (of equal length) without a call into the C library when it is short: most keys are.
+/// Copies `from` to `to`, of equal length, without a call into the C library if it is short: most keys are.
 #[inline(always)]
 fn copy_short(from: &[u8], to: &mut [u8]) {
     let n = from.len();
@@ -223,7 +225,7 @@ fn copy_short(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Equality without a call into the C library when the keys are short.
+/// Compares two slices, without a call into the C library if they are short.
 #[inline(always)]
 fn equal_short(a: &[u8], b: &[u8]) -> bool {
     let n = a.len();
@@ -317,7 +319,7 @@ number! {
     f32, false, f32::total_cmp, |value: f32| float_prefix(f64::from(value)), |value: f32, to: &mut Vec<u8>| float_text(f64::from(value), to);
 }
 
-/// The bits of a float in the order of [`f64::total_cmp`].
+/// Returns the bits of a float in the order of [`f64::total_cmp`].
 fn float_prefix(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -333,7 +335,7 @@ fn float_text(value: f64, to: &mut Vec<u8>) {
     write!(to, "{value}").expect("writing to a Vec cannot fail");
 }
 
-/// Nothing: the value of pairs that are all key. As text it is empty.
+/// No value, for pairs that consist of a key only. As text it is empty.
 impl Datum for () {
     type Ref<'a> = ();
     type Owned = ();
@@ -360,7 +362,7 @@ impl Datum for () {
     fn to_text((): (), _: &mut Vec<u8>) {}
 }
 
-/// Pairs of fixed-width data; as text, the two with a tab between.
+/// Pairs of fixed-width data. As text, both halves with a tab between them.
 impl<A: Datum, B: Datum> Datum for (A, B) {
     type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
     type Owned = (A::Owned, B::Owned);
@@ -433,7 +435,7 @@ mod tests {
         }
 
         #[test]
-        fn a_short_key_is_the_same_wherever_it_lies(text in prop::collection::vec(any::<u8>(), 0..40), start in 0usize..40, len in 0usize..18) {
+        fn a_short_key_does_not_depend_on_its_place(text in prop::collection::vec(any::<u8>(), 0..40), start in 0usize..40, len in 0usize..18) {
             let start = start.min(text.len());
             let end = (start + len).min(text.len());
             let mut padded = text[start..end].to_vec();
@@ -449,7 +451,7 @@ mod tests {
         }
 
         #[test]
-        fn short_keys_are_equal_only_when_all_their_bytes_are(a in prop::collection::vec(0u8..2, 0..20), at in 0usize..20) {
+        fn short_keys_are_equal_only_if_all_bytes_are_equal(a in prop::collection::vec(0u8..2, 0..20), at in 0usize..20) {
             let mut b = a.clone();
             prop_assert!(Bytes::equal(&a, &b));
             if at < b.len() {
@@ -475,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_print_as_people_write_them() {
+    fn numbers_are_printed_in_plain_decimal() {
         let mut text = Vec::new();
         <(i64, f64)>::to_text((-3, 0.5), &mut text);
         assert_eq!(text, b"-3\t0.5");

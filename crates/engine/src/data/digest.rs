@@ -1,19 +1,19 @@
-//! Whether a task gave the same pairs again, in two numbers.
+//! The digest of a task's pairs, which shows whether a redo emitted the same pairs.
 //!
-//! A redo keeps some partitions from the first time and makes the others anew, so both must come from the same pairs. Each task
-//! counts the pairs that its map function emits and adds up a hash of each. The sum does not depend on their order, and
-//! the numbers are the same for every buffer, because they are taken before anything is combined.
+//! A redo keeps some partitions from the first time and makes the others anew, so both must come from the same pairs.
+//! Each task counts the pairs that its map function emits and adds up their hashes. The sum does not depend on the
+//! order of the pairs. It is taken before anything is combined, so it is the same for every buffer.
 
 use crate::data::datum::Datum;
 use crate::data::key;
 use crate::data::seed::Seed;
 
-/// What a task has made: how many pairs, and the sum of their hashes.
+/// The number of pairs that a task emitted, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub pairs: u64,
     pub sum: u64,
-    /// The sum of the hashes of all that it has changed in shared outputs.
+    /// The sum of the hashes of the task's changes to shared outputs.
     pub changes: u64,
 }
 
@@ -24,7 +24,7 @@ impl Digest {
         self.add_each(1, key_hash, weight::<V>(value, seed));
     }
 
-    /// Adds so many pairs of one value, whose keys have hashes with this sum.
+    /// Adds `pairs` pairs that have one value, and keys whose hashes sum to `key_hashes`.
     #[inline(always)]
     pub fn add_each(&mut self, pairs: u64, key_hashes: u64, weight: u64) {
         self.pairs += pairs;
@@ -32,8 +32,8 @@ impl Digest {
     }
 }
 
-/// By how much the hash of a key is multiplied that has this value: an odd number, so that nothing of the hash is lost. Its bits
-/// are moved, so that a key and a value of one type may not change places.
+/// Returns the factor by which a pair with this value multiplies the hash of its key. It is odd, so the multiplication
+/// loses no bits of the hash. It is rotated, so that a key and a value of one type cannot be swapped unnoticed.
 #[inline(always)]
 pub(crate) fn weight<V: Datum>(value: V::Ref<'_>, seed: &Seed) -> u64 {
     key::hash_of_value::<V>(value, seed).rotate_left(29) | 1
@@ -53,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pairs_have_one_digest_in_any_order_and_another_when_one_differs(
+        fn the_digest_ignores_the_order_of_pairs_and_detects_a_changed_pair(
             mut pairs in prop::collection::vec((0..9u64, 0..9u64), 1..40), at: prop::sample::Index, other in (0..9u64, 0..9u64),
         ) {
             let digest = of::<u64, u64>(&pairs);
@@ -66,9 +66,10 @@ mod tests {
         }
     }
 
-    /// Values that change places between two keys, or move from one to the other, leave every key and every sum as it was.
+    /// Swapping two keys' values, or moving an amount from one key's values to the other's, changes no key and no
+    /// total.
     #[test]
-    fn values_belong_to_their_keys() {
+    fn swapping_values_between_keys_changes_the_digest() {
         let floats = |a: f64, b: f64| of::<u32, f64>(&[(1, a), (2, b)]);
         assert_ne!(floats(1.0, 2.0), floats(2.0, 1.0));
         let sums = |a: u64, b: u64| of::<Bytes, u64>(&[(b"rye", a), (b"rye", b)]);

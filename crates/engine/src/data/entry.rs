@@ -1,4 +1,4 @@
-//! One key-value pair as it lies in a page.
+//! The layout of one key-value pair in a page.
 //!
 //! ```text
 //!  variable-width key:  | hash, 4 | length, 1 or 5 | key ... | value ... |
@@ -7,26 +7,26 @@
 //!  length: one byte below 255, else 255 and four bytes
 //! ```
 //!
-//! The hash travels with variable-width keys because the reducer needs it before it looks at the key (to
-//! prefetch); for numbers it is cheaper to compute it again.
+//! The hash is stored with a variable-width key because the reducer needs it before it looks at the key (to prefetch).
+//! For numbers it is cheaper to compute it again.
 
 use crate::data::datum::{Datum, Key};
 use crate::data::key;
 use crate::data::seed::Seed;
 
-/// The part of a 64-bit hash that is kept: its high bits choose the partition, its low bits the table slot.
+/// Returns the part of a 64-bit hash that is kept: its high bits choose the partition, its low bits the table slot.
 #[inline(always)]
 pub(crate) fn short_hash(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// Bytes of a pair at most: lengths, places and the blocks of runs, which have a header, are counted in 32 bits.
+/// The largest size of a pair. Lengths, places and blocks of runs, which have a header, are counted in 32 bits.
 pub(crate) const PAIR_BYTES_MAX: usize = u32::MAX as usize - (64 << 10);
 
-/// Refuses a pair that is too large. Whoever finds that a pair does not fit where most do asks this.
+/// Refuses a pair that is too large. Called where a pair does not fit a buffer that most pairs fit.
 ///
 /// # Panics
-/// When it is.
+/// When `bytes` exceeds [`PAIR_BYTES_MAX`].
 #[inline(always)]
 pub(crate) fn check_width(bytes: usize) {
     if bytes > PAIR_BYTES_MAX {
@@ -42,7 +42,7 @@ fn too_large(bytes: usize) -> ! {
     )
 }
 
-/// Bytes that this pair takes.
+/// Returns the number of bytes that this pair takes.
 #[inline(always)]
 pub(crate) fn width<K: Key, V: Datum>(key: K::Ref<'_>, value: V::Ref<'_>) -> usize {
     let key_width = match K::WIDTH {
@@ -56,7 +56,7 @@ pub(crate) fn width<K: Key, V: Datum>(key: K::Ref<'_>, value: V::Ref<'_>) -> usi
     key_width + value_width
 }
 
-/// Writes the pair into `to`, which has exactly its [`width`].
+/// Writes the pair into `to`, whose length is the pair's [`width`].
 #[inline(always)]
 pub(crate) fn write<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut [u8]) {
     let key_bytes = key::width::<K>(key);
@@ -85,16 +85,16 @@ pub(crate) fn append<K: Key, V: Datum>(hash: u32, key: K::Ref<'_>, value: V::Ref
 
 /// A pair read from the front of some bytes.
 pub(crate) struct Entry<'a, K: Key, V: Datum> {
-    /// The hash that lies there; 0 with a key of fixed width.
+    /// The stored hash; 0 if the key has a fixed width.
     lying_hash: u32,
     pub key: K::Ref<'a>,
     pub value: V::Ref<'a>,
-    /// Bytes that the pair took.
+    /// The number of bytes that the pair takes.
     pub bytes: usize,
 }
 
 impl<K: Key, V: Datum> Entry<'_, K, V> {
-    /// The hash of its key.
+    /// Returns the hash of the key.
     #[inline(always)]
     pub fn hash(&self, seed: &Seed) -> u32 {
         if K::WIDTH.is_some() { short_hash(key::hash::<K>(self.key, seed)) } else { self.lying_hash }
@@ -123,7 +123,7 @@ pub(crate) fn read<K: Key, V: Datum>(from: &[u8]) -> Entry<'_, K, V> {
     Entry { lying_hash, key, value: V::read(&from[at..at + value_bytes]), bytes: at + value_bytes }
 }
 
-/// The pairs that lie one behind the other in `from`, each with the place where it begins.
+/// Iterates over the pairs in `from`, each with its offset.
 #[inline(always)]
 pub(crate) fn pairs<K: Key, V: Datum>(from: &[u8]) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
     let mut next = 0;
@@ -135,13 +135,13 @@ pub(crate) fn pairs<K: Key, V: Datum>(from: &[u8]) -> impl Iterator<Item = (usiz
     })
 }
 
-/// Bytes that a length takes.
+/// Returns the number of bytes that a length takes.
 #[inline(always)]
 pub(crate) fn length_width(length: usize) -> usize {
     if length < 255 { 1 } else { 5 }
 }
 
-/// Writes a length at the front of `to`; returns the bytes it took.
+/// Writes a length at the front of `to` and returns the number of bytes written.
 #[inline(always)]
 pub(crate) fn write_length(length: usize, to: &mut [u8]) -> usize {
     if length < 255 {
@@ -154,7 +154,7 @@ pub(crate) fn write_length(length: usize, to: &mut [u8]) -> usize {
     }
 }
 
-/// Reads the length at `at`; returns it and where what it measures begins.
+/// Reads the length at `at`; returns it and the offset of the bytes that it counts.
 #[inline(always)]
 pub(crate) fn read_length(from: &[u8], at: usize) -> (usize, usize) {
     match from[at] {
@@ -179,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_take_no_more_than_their_width(key: u32, value: u64) {
+        fn numbers_take_exactly_their_width(key: u32, value: u64) {
             let mut bytes = vec![0; width::<u32, u64>(key, value)];
             prop_assert_eq!(bytes.len(), 12);
             write::<u32, u64>(0, key, value, &mut bytes);

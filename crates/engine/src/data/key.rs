@@ -1,20 +1,20 @@
-//! Which keys are one: those whose written bytes are the same.
+//! Identity of keys: two keys are the same if they are written as the same bytes.
 //!
-//! Hash, equality and shortness all follow from the bytes that [`Datum::write`] gives, so they cannot disagree, in whatever buffer,
-//! table, page or run a key lies. The engine's own types answer by themselves, because that is faster; of any other type
-//! only width and bytes are asked for, whatever its [`Key`] says.
+//! Hash, equality and shortness are all derived from the bytes that [`Datum::write`] gives, so they agree wherever a
+//! key is stored: in a buffer, table, page or run. The engine's own types implement them directly, because that is
+//! faster. Of any other type the engine uses only width and bytes, whatever its [`Key`] impl says.
 
 use crate::data::datum::{Datum, Key, with_written, written_equal, written_short};
 use crate::data::seed::Seed;
 use crate::data::short::{SHORT_BYTES, Short};
 
-/// The key in two words, if it has at most [`SHORT_BYTES`].
+/// Returns the key in two words, if it has at most [`SHORT_BYTES`].
 #[inline(always)]
 pub(crate) fn short<K: Key>(key: K::Ref<'_>) -> Option<Short> {
     if const { K::TRUSTED.0 } { K::short(key) } else { written_short::<K>(key) }
 }
 
-/// The hash of a key, the same in every worker of a job.
+/// Returns the hash of a key, the same in every worker of a job.
 #[inline(always)]
 pub(crate) fn hash<K: Key>(key: K::Ref<'_>, seed: &Seed) -> u64 {
     match short::<K>(key) {
@@ -23,7 +23,7 @@ pub(crate) fn hash<K: Key>(key: K::Ref<'_>, seed: &Seed) -> u64 {
     }
 }
 
-/// The hash of a value that need be no key.
+/// Returns the hash of a value, whose type need not be a [`Key`].
 #[inline(always)]
 pub(crate) fn hash_of_value<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
     if let Some(words) = D::words(value) {
@@ -39,7 +39,7 @@ pub(crate) fn hash_of_value<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
     }
 }
 
-/// The hash of more than [`SHORT_BYTES`].
+/// Returns the hash of a value of more than [`SHORT_BYTES`].
 #[inline]
 fn hash_long<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
     match lying::<D>(&value) {
@@ -48,19 +48,19 @@ fn hash_long<D: Datum>(value: D::Ref<'_>, seed: &Seed) -> u64 {
     }
 }
 
-/// What is written of a value, if it lies somewhere already.
+/// Returns the written form of a value, if it is already in memory.
 #[inline(always)]
 fn lying<'v, D: Datum>(value: &'v D::Ref<'_>) -> Option<&'v [u8]> {
     if const { D::TRUSTED.0 } { D::written(value) } else { None }
 }
 
-/// Whether two keys are one.
+/// Returns whether two keys are the same.
 #[inline(always)]
 pub(crate) fn equal<K: Key>(a: K::Ref<'_>, b: K::Ref<'_>) -> bool {
     if const { K::TRUSTED.0 } { K::equal(a, b) } else { written_equal::<K>(a, b) }
 }
 
-/// The bytes that a value takes when it is written.
+/// Returns the number of bytes that a value takes when it is written.
 #[inline(always)]
 pub(crate) fn width<D: Datum>(value: D::Ref<'_>) -> usize {
     match D::WIDTH {

@@ -1,7 +1,7 @@
 //! Keys, values and pairs as bytes: how they are written, compared, hashed and ordered.
 //!
-//! In: the types of a program. Out: bytes that any process reads back. Every room uses it. It knows no job, no file and no process,
-//! and keeps no state.
+//! In: the types of a program. Out: bytes that any process can read. Every room uses it. It keeps no state and knows
+//! nothing of jobs, files or processes.
 
 pub(crate) mod short;
 pub(crate) mod seed;

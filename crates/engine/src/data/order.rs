@@ -5,7 +5,7 @@ use crate::data::datum::{Datum, Key};
 /// The order of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As it comes.
+    /// In no particular order.
     Unordered,
     /// By key, ascending.
     #[default]
@@ -15,7 +15,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// A number that decides most comparisons: a smaller one means that the pair comes earlier.
+    /// Returns a number that decides most comparisons: a pair with a smaller one comes earlier.
     #[inline(always)]
     pub(crate) fn prefix<K: Key, V: Datum>(self, key: K::Ref<'_>, value: V::Ref<'_>) -> u64 {
         match self {

@@ -1,14 +1,15 @@
-//! The random numbers that the hashes of a job begin with, so that nobody can choose keys which collide.
+//! The secret seed of a job's hashes, so that nobody can choose keys that collide.
 //!
-//! Tables, partitions and the digests of tasks hash with one seed, which the coordinator draws before the first worker starts; a
-//! checkpoint keeps it, because the runs on disk are divided by it. Whoever writes the input knows this file and not the seed.
-//! Three things keep him from making keys that collide whatever the seed is:
+//! Tables, partitions and the digests of tasks all hash with one seed, which the coordinator draws before the first
+//! worker starts. A checkpoint stores the seed, because the runs on disk are divided by it. An attacker who writes the
+//! input knows this file but not the seed. Three things prevent keys that collide under every seed:
 //!
-//! - Every word of a key meets a secret word before anything else happens to it. Nothing can be made zero, and differences that
-//!   cancel in one job do not in another.
-//! - Each length has a secret word of its own, so a word says nothing about the same word with zeros behind it.
-//! - The last multiplication moves what the product has in its middle up to the bits that choose partitions and slots. Without it,
-//!   numbers in a row (or any with one distance) crowd in few slots under one seed in fifty.
+//! - Every word of a key is combined with a secret word first. So no product can be forced to zero, and differences
+//!   that cancel in one job do not cancel in another.
+//! - Each length has its own secret word, so the hash of a word says nothing about the hash of the same word followed
+//!   by zeros.
+//! - The last multiplication moves the middle bits of the product up to the bits that choose partitions and slots.
+//!   Without it, consecutive numbers (or any at equal distances) crowd into few slots under one seed in fifty.
 //!
 //! Keys of more than [`SHORT_BYTES`] are hashed by `foldhash`, with all of its seeds secret.
 
@@ -19,26 +20,26 @@ use foldhash::fast::FoldHasher;
 
 use crate::data::short::{SHORT_BYTES, Short};
 
-/// What the hashes of a job begin with.
+/// The secret words that a job's hashes start from.
 #[derive(Clone, Debug)]
 pub(crate) struct Seed {
     number: u64,
-    /// For the first word of a short key.
+    /// Combined with the first word of a short key.
     first: u64,
-    /// For the second word of a short key, for each length that it may have.
+    /// Combined with the second word of a short key; one for each length.
     second: [u64; SHORT_BYTES + 1],
-    /// For long keys.
+    /// The seed for long keys.
     long: u64,
     long_words: SharedSeed,
 }
 
 impl Seed {
-    /// A seed that nobody can foresee: the keys of `RandomState` are the system's randomness.
+    /// Returns an unpredictable seed: the keys of `RandomState` come from the system's randomness.
     pub fn random() -> Seed {
         Seed::of(RandomState::new().build_hasher().finish())
     }
 
-    /// The seed that is made of this number.
+    /// Returns the seed derived from this number.
     pub fn of(number: u64) -> Seed {
         let mut state = number;
         let mut next = || {
@@ -49,17 +50,17 @@ impl Seed {
             mixed ^ mixed >> 31
         };
         let first = next();
-        // Odd and large, as a factor of keys that have no second word.
+        // Odd and large, because it is a factor in the hash of keys that have no second word.
         let second = std::array::from_fn(|_| next() | 1 << 63 | 1);
         Seed { number, first, second, long: next(), long_words: SharedSeed::from_u64(next()) }
     }
 
-    /// What it is made of.
+    /// Returns the number that the seed was derived from.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The hash of a short key: one multiplication, folded, and one that brings its middle up.
+    /// Returns the hash of a short key: one folded multiplication, and one that moves its middle bits up.
     #[inline(always)]
     pub fn hash(&self, key: Short) -> u64 {
         let a = key.words[0] ^ self.first;
@@ -68,7 +69,7 @@ impl Seed {
         (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The hash of four words.
+    /// Returns the hash of four words.
     #[inline(always)]
     pub fn hash_words(&self, words: [u64; 4]) -> u64 {
         let fold = |a: u64, b: u64| {
@@ -80,7 +81,7 @@ impl Seed {
         half.wrapping_add(fold(c ^ self.long, d ^ self.second[0]))
     }
 
-    /// The hash of more bytes than a short key has.
+    /// Returns the hash of more bytes than a short key has.
     #[inline]
     pub fn hash_long(&self, bytes: &[u8]) -> u64 {
         let mut hasher = FoldHasher::with_seed(self.long, &self.long_words);
@@ -98,7 +99,8 @@ mod tests {
 
     const KEYS: u64 = 40_000;
 
-    /// Slots looked at for each key in a table of 2^16, and keys of the fullest of 64 partitions, both by the highest bits.
+    /// Returns the number of slots probed for each key in a table of 2^16, and the number of keys in the fullest of 64
+    /// partitions, both by the highest bits.
     fn crowding(keys: &[Vec<u8>], seed: &Seed) -> (f64, usize) {
         let (mut taken, mut looks, mut partitions) = (vec![false; 1 << 16], 0, [0; 64]);
         for key in keys {
@@ -119,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn keys_made_to_collide_are_spread_under_any_seed() {
-        // 80,000 words that were chosen to have one hash took 8 seconds to count instead of 0.03.
+    fn keys_chosen_to_collide_are_spread_under_any_seed() {
+        // 80,000 words chosen to have one hash once took 8 seconds to count instead of 0.03.
         const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
         const SECOND: u64 = 0xadf8_5458_a2bb_4a9b + (16 << 7);
-        // Of foldhash, for states without a seed of their own.
+        // A constant of foldhash, from states without their own seed.
         const FOLD: u64 = 0xd1b5_4a32_d192_ed03;
         let mut attacks = vec![
             ("the first factor was zero", words(|n| [FIRST, n])),
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_made_again_of_its_number_and_nobody_makes_it_twice() {
+    fn a_seed_is_restored_from_its_number_and_two_random_seeds_differ() {
         let seed = Seed::random();
         let hashes = |seed: &Seed| {
             [&b"rye"[..], b"a key that is too long to be a short one"].map(|key| key::hash::<Bytes>(key, seed))

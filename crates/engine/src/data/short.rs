@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-/// Keys of at most this many bytes are compared and hashed as two words.
+/// The length up to which keys are compared and hashed as two words.
 pub const SHORT_BYTES: usize = 16;
 
-/// A short key: its bytes, little end first, with zeros behind them.
+/// A short key: its bytes as little-endian words, padded with zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Short {
     /// The bytes.
     pub words: [u64; 2],
-    /// How many of them are the key.
+    /// The length of the key in bytes.
     pub len: u32,
 }
 
@@ -27,7 +27,7 @@ const MASKS: [[u64; 2]; SHORT_BYTES + 1] = {
 };
 
 impl Short {
-    /// The bytes of `text` in `range`. Fast when 16 bytes of text follow the start of the range.
+    /// Returns the bytes of `text` in `range`. Fast when 16 bytes of text follow the start of the range.
     #[inline(always)]
     pub fn within(text: &[u8], range: Range<usize>) -> Option<Short> {
         let len = range.end - range.start;
@@ -43,12 +43,12 @@ impl Short {
         })
     }
 
-    /// The bytes of `key`, which are at most 16.
+    /// Returns the short key with these bytes, at most 16.
     #[inline(always)]
     pub(crate) fn of(key: &[u8]) -> Short {
         let n = key.len();
         let words = if n >= 8 {
-            // Two overlapping words; what the second repeats is shifted out.
+            // Two overlapping words; the bytes that the second repeats are shifted out.
             let high = word8(key, n - 8).unbounded_shr(8 * (16 - n as u32));
             [word8(key, 0), high]
         } else if n >= 4 {
@@ -62,13 +62,13 @@ impl Short {
         Short { words, len: n as u32 }
     }
 
-    /// The first `len` of 16 bytes, behind which there are zeros.
+    /// Returns the short key of the first `len` of 16 bytes, of which the others are zero.
     #[inline(always)]
     pub(crate) fn padded(bytes: &[u8; SHORT_BYTES], len: usize) -> Short {
         Short { words: [word8(bytes, 0), word8(bytes, 8)], len: len as u32 }
     }
 
-    /// The key's bytes, zeros behind them.
+    /// Returns the key's bytes, padded with zeros.
     #[inline(always)]
     pub fn bytes(self) -> [u8; SHORT_BYTES] {
         (u128::from(self.words[0]) | u128::from(self.words[1]) << 64).to_le_bytes()

@@ -1,17 +1,18 @@
-//! The way in: pages of every producer, and which of them count.
+//! The receiving side: takes in pages of every producer, knows which of them count, and lets the reducer make room, or combine early
+//! (`--combine-after`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use gristmill_page::{PageRef, Receiver};
 
 use crate::control::counters::{Count, Meter, Phase};
 use crate::control::job_is_over::JobIsOver;
-use crate::control::result_parts::Given;
+use crate::control::result_parts::PartSize;
 use crate::control::words::{Reducing, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::failure::Failure;
-use crate::output::parts::Written;
+use crate::output::parts::OpenTarget;
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Exchange;
 use crate::program::map_reduce::MapReduce;
@@ -52,28 +53,35 @@ impl Held<'_> {
     }
 }
 
+/// Pages of one producer whose epoch is open (or, behind a barrier, all its pages), the oldest first.
+#[derive(Default)]
+struct Waiting<'r> {
+    held: VecDeque<Held<'r>>,
+    /// How many of them are still pages of the region.
+    pages: usize,
+}
+
 /// The way in: pages of every producer, in the order they were sent, and the partitions they make up.
 pub(crate) struct Inbox<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
     slot: usize,
     receiver: Receiver<'r>,
-    /// For each producer, its pages whose epoch is open (or, behind a barrier, all its pages).
-    held: Vec<VecDeque<Held<'r>>>,
-    /// For each producer, how many of `held` are still pages of the region.
-    held_pages: Vec<usize>,
+    /// Of each producer that has any, the pages that wait.
+    waiting: BTreeMap<usize, Waiting<'r>>,
+    /// Pages of the region that wait at most, for each producer.
     held_pages_max: usize,
     /// Bytes of copies, of all producers.
     copied_bytes: usize,
     copied_bytes_max: usize,
     pub spill: Rc<Spill>,
-    /// For each producer, the pieces so far of a pair larger than a page.
-    pieces: Vec<Vec<u8>>,
+    /// Of each producer that is sending a pair larger than a page, the pieces so far.
+    pieces: BTreeMap<usize, Vec<u8>>,
     /// Reduce nothing before everything is mapped.
     barrier: bool,
     pub reduction: Reduction<J>,
-    /// For each partition, what it was given; bytes are counted if this worker will write its rows.
-    pub given: Vec<Given>,
-    written: Option<&'r Written<'r, J>>,
+    /// The size of each partition that has any pairs; bytes are counted if this worker will write its rows.
+    pub part_sizes: BTreeMap<usize, PartSize>,
+    target: Option<&'r OpenTarget<'r, J>>,
 }
 
 impl<'r, J: MapReduce> Inbox<'r, J> {
@@ -84,33 +92,31 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         plan: &Plan,
         spill: Rc<Spill>,
         reduction: Reduction<J>,
-        written: Option<&'r Written<'r, J>>,
+        target: Option<&'r OpenTarget<'r, J>>,
     ) -> Self {
-        let slots = shared.slots();
         Inbox {
             shared,
             slot,
             receiver,
-            held: (0..slots).map(|_| VecDeque::new()).collect(),
-            held_pages: vec![0; slots],
+            waiting: BTreeMap::new(),
             held_pages_max: plan.held_pages_max(),
             copied_bytes: 0,
             copied_bytes_max: plan.reduce_memory.held_bytes,
             spill,
-            pieces: vec![Vec::new(); slots],
+            pieces: BTreeMap::new(),
             barrier: plan.exchange == Exchange::Barrier,
             reduction,
-            given: vec![Given::default(); shared.partitions()],
-            written,
+            part_sizes: BTreeMap::new(),
+            target,
         }
     }
 
     /// True when a page has arrived, or one that waited may be consumed.
     pub fn has_work(&self) -> bool {
-        (1..self.shared.slots_born()).any(|producer| {
-            !self.receiver.is_empty(producer)
-                || self.held[producer].front().is_some_and(|held| self.judge(producer, held.header()) != Verdict::Hold)
-        })
+        !self.receiver.is_empty()
+            || self.waiting.iter().any(|(producer, waiting)| {
+                waiting.held.front().is_some_and(|held| self.judge(*producer, held.header()) != Verdict::Hold)
+            })
     }
 
     fn judge(&self, producer: usize, header: Header) -> Verdict {
@@ -132,40 +138,53 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     /// Consumes what has arrived; returns the number of pages taken or consumed.
     pub fn drain(&mut self, meter: &mut Meter, kill_point: &KillPoint) -> usize {
         let mut work = 0;
-        for producer in 1..self.shared.slots_born() {
-            // 1. Pages that waited, oldest first.
-            while let Some(front) = self.held[producer].front() {
-                let verdict = self.judge(producer, front.header());
-                if verdict == Verdict::Hold {
-                    break;
+        // 1. Pages that waited, oldest first.
+        for producer in self.waiting.keys().copied().collect::<Vec<_>>() {
+            work += self.drain_waiting(producer, meter, kill_point);
+        }
+        // 2. New arrivals.
+        while let Some(page) = self.receiver.recv() {
+            let producer = page.producer();
+            meter.add(Count::PagesReceived, 1);
+            kill_point.passes(Moment::Received);
+            work += 1;
+            let verdict = self.judge(producer, Header::read(page.bytes()));
+            if verdict == Verdict::Hold || self.waiting.contains_key(&producer) {
+                self.hold(page, meter);
+            } else {
+                if verdict == Verdict::Consume {
+                    self.consume(producer, page.bytes(), meter, kill_point);
                 }
-                let held = self.held[producer].pop_front().expect("there is a front");
-                self.let_go(producer, held, verdict == Verdict::Consume, meter, kill_point);
-                work += 1;
-            }
-            // 2. New arrivals.
-            while let Some(page) = self.receiver.recv(producer) {
-                meter.add(Count::PagesReceived, 1);
-                kill_point.passes(Moment::Received);
-                work += 1;
-                let verdict = self.judge(producer, Header::read(page.bytes()));
-                if verdict == Verdict::Hold || !self.held[producer].is_empty() {
-                    self.hold(producer, page, meter);
-                } else {
-                    if verdict == Verdict::Consume {
-                        self.consume(producer, page.bytes(), meter, kill_point);
-                    }
-                    give_back(self.shared, &mut self.receiver, page);
-                }
+                give_back(self.shared, &mut self.receiver, page);
             }
         }
         work
     }
 
-    fn hold(&mut self, producer: usize, page: PageRef<'r>, meter: &mut Meter) {
-        if self.held_pages[producer] < self.held_pages_max {
-            self.held_pages[producer] += 1;
-            self.held[producer].push_back(Held::Page(page));
+    /// Consumes or drops pages of `producer` that waited, up to the first one that must go on waiting; returns how many.
+    fn drain_waiting(&mut self, producer: usize, meter: &mut Meter, kill_point: &KillPoint) -> usize {
+        let mut work = 0;
+        while let Some(waiting) = self.waiting.get_mut(&producer)
+            && let Some(front) = waiting.held.front()
+        {
+            let header = front.header();
+            let verdict = self.judge(producer, header);
+            if verdict == Verdict::Hold {
+                return work;
+            }
+            self.let_go(producer, verdict == Verdict::Consume, meter, kill_point);
+            work += 1;
+        }
+        self.waiting.remove(&producer);
+        work
+    }
+
+    fn hold(&mut self, page: PageRef<'r>, meter: &mut Meter) {
+        let producer = page.producer();
+        let waiting = self.waiting.entry(producer).or_default();
+        if waiting.pages < self.held_pages_max {
+            waiting.pages += 1;
+            waiting.held.push_back(Held::Page(page));
             return;
         }
         let header = Header::read(page.bytes());
@@ -179,19 +198,23 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
                 Err(failure) => self.stop(&failure),
             }
         };
-        self.held[producer].push_back(held);
+        self.waiting.entry(producer).or_default().held.push_back(held);
         meter.add(Count::PagesCopied, 1);
         give_back(self.shared, &mut self.receiver, page);
     }
 
-    /// Consumes or drops a page that was held.
-    fn let_go(&mut self, producer: usize, held: Held<'r>, consume: bool, meter: &mut Meter, kill_point: &KillPoint) {
+    /// Consumes or drops the oldest page of `producer` that waited.
+    fn let_go(&mut self, producer: usize, consume: bool, meter: &mut Meter, kill_point: &KillPoint) {
+        let waiting = self.waiting.get_mut(&producer).expect("a page of it waits");
+        let held = waiting.held.pop_front().expect("a page of it waits");
+        if matches!(held, Held::Page(_)) {
+            waiting.pages -= 1;
+        }
         match held {
             Held::Page(page) => {
                 if consume {
                     self.consume(producer, page.bytes(), meter, kill_point);
                 }
-                self.held_pages[producer] -= 1;
                 give_back(self.shared, &mut self.receiver, page);
             }
             Held::Copy(bytes) => {
@@ -229,9 +252,9 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         match header.kind {
             PageKind::Pairs => self.take(header, body),
-            PageKind::Piece => self.pieces[producer].extend_from_slice(body),
+            PageKind::Piece => self.pieces.entry(producer).or_default().extend_from_slice(body),
             PageKind::LastPiece => {
-                let mut pair = std::mem::take(&mut self.pieces[producer]);
+                let mut pair = self.pieces.remove(&producer).unwrap_or_default();
                 pair.extend_from_slice(body);
                 self.take(header, &pair);
             }
@@ -254,9 +277,9 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     }
 
     fn take(&mut self, header: Header, pairs: &[u8]) {
-        let given = &mut self.given[header.partition as usize];
-        given.pairs += u64::from(header.pairs);
-        given.bytes += self.written.map_or(0, |written| written.bytes(pairs));
+        let size = self.part_sizes.entry(header.partition as usize).or_default();
+        size.pairs += u64::from(header.pairs);
+        size.bytes += self.target.map_or(0, |target| target.bytes(pairs));
         self.reduction.take(header.partition as usize, header.pairs, pairs);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Outbox`] fills one open page per partition and sends full ones to the partition's owner. [`Inbox`]
 //! receives pages, holds back those of epochs that are still open, and feeds the rest to a [`Reduction`](crate::reduce::reduction::Reduction).
-//! [`Lane`] is both, because whoever waits for an empty page must keep draining its own inbound rings: that
+//! [`Lane`] is both, because whoever waits for an empty page must keep draining its own mailbox: that
 //! is why nobody waits for ever (ring/README).
 
 use gristmill_os::clock::monotonic_ns;

@@ -30,6 +30,7 @@ impl<'r> Open<'r> {
 pub(crate) struct Outbox<'r> {
     shared: &'r Shared<'r>,
     sender: Sender<'r>,
+    /// For each partition, its open page; empty until there was one.
     open: Vec<Option<Open<'r>>>,
     page_bytes: usize,
     /// The epoch that pages now belong to.
@@ -38,19 +39,23 @@ pub(crate) struct Outbox<'r> {
     pub round: u32,
     /// Consumers that were sent pages since they were last rung: they cannot use them before the commit, so
     /// they are not woken for each.
-    unrung: Vec<bool>,
+    unrung: Vec<usize>,
+    /// The same, for each slot.
+    is_unrung: Vec<bool>,
     /// Dead consumers whose pages have been taken back.
-    reclaimed: Vec<bool>,
+    reclaimed: Vec<usize>,
+    /// How many had died when that was done last.
+    deaths_seen: u32,
     /// For tests.
     pub kill_point: KillPoint,
 }
 
 impl<'r> Outbox<'r> {
     pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, kill_point: KillPoint) -> Outbox<'r> {
-        let open = (0..shared.partitions()).map(|_| None).collect();
         let page_bytes = shared.pages.shape().page_bytes;
-        let (reclaimed, unrung) = (vec![false; shared.slots()], vec![false; shared.slots()]);
-        Outbox { shared, sender, open, page_bytes, epoch: 1, round: 0, unrung, reclaimed, kill_point }
+        let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots()]);
+        let (epoch, round, deaths_seen) = (1, 0, 0);
+        Outbox { shared, sender, open, page_bytes, epoch, round, unrung, is_unrung, reclaimed, deaths_seen, kill_point }
     }
 
     /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
@@ -67,7 +72,7 @@ impl<'r> Outbox<'r> {
     /// Room for a pair of `bytes`, with `more` bytes behind it that may be scribbled on.
     #[inline(always)]
     pub fn room_and_more(&mut self, partition: usize, bytes: usize, more: usize) -> Option<&mut [u8]> {
-        let open = self.open[partition].as_mut()?;
+        let open = self.open.get_mut(partition)?.as_mut()?;
         let (start, end) = (open.used, open.used + bytes + more);
         if end > self.page_bytes {
             return None;
@@ -94,12 +99,19 @@ impl<'r> Outbox<'r> {
 
     /// Opens an empty page for `partition`.
     pub fn open_page(&mut self, partition: usize, page: PageMut<'r>) {
+        if self.open.is_empty() {
+            self.open.resize_with(self.shared.partitions(), || None);
+        }
         self.open[partition] = Some(Open::with(page, &[], 0));
+    }
+
+    fn take_open(&mut self, partition: usize) -> Option<Open<'r>> {
+        self.open.get_mut(partition)?.take()
     }
 
     /// Seals the open page of `partition`, if any, and sends it to the partition's owner.
     pub fn send_open(&mut self, partition: usize, meter: &mut Meter) {
-        if let Some(open) = self.open[partition].take() {
+        if let Some(open) = self.take_open(partition) {
             match self.owner(partition) {
                 Some(owner) => self.send(owner, open, partition, PageKind::Pairs, meter),
                 None => self.sender.keep(open.page),
@@ -124,7 +136,7 @@ impl<'r> Outbox<'r> {
 
     /// Sends the open page of the result, if there is one.
     pub fn send_result(&mut self, partition: usize, meter: &mut Meter) {
-        if let Some(open) = self.open[partition].take() {
+        if let Some(open) = self.take_open(partition) {
             self.send(COORDINATOR, open, partition, PageKind::Pairs, meter);
         }
     }
@@ -152,7 +164,10 @@ impl<'r> Outbox<'r> {
         if consumer == COORDINATOR {
             self.shared.ring_with(&self.kill_point, consumer);
         } else {
-            self.unrung[consumer] = true;
+            if !std::mem::replace(&mut self.is_unrung[consumer], true) {
+                self.unrung.push(consumer);
+                self.shared.want(consumer);
+            }
         }
         self.kill_point.passes(Moment::Sent);
     }
@@ -160,32 +175,31 @@ impl<'r> Outbox<'r> {
     /// Wakes the reducers that have been sent pages: those of a committed epoch to consume them, those of an
     /// open one to copy them out.
     pub fn ring_receivers(&mut self) {
-        for consumer in 0..self.unrung.len() {
-            if std::mem::take(&mut self.unrung[consumer]) {
-                self.shared.ring(consumer);
-            }
+        for consumer in self.unrung.drain(..) {
+            self.is_unrung[consumer] = false;
+            self.shared.ring(consumer);
         }
     }
 
     /// True when a page has come back, or may be taken back from the dead.
     pub fn has_pages(&mut self) -> bool {
-        self.sender.collect() > 0 || (0..self.shared.slots_born()).any(|slot| self.is_newly_dead(slot))
-    }
-
-    fn is_newly_dead(&self, consumer: usize) -> bool {
-        !self.reclaimed[consumer] && self.shared.pages.is_dead(consumer)
+        self.sender.collect() > 0 || self.shared.pages.deaths() != self.deaths_seen
     }
 
     /// Takes back what newly dead consumers held; true when there was something.
     pub fn reclaim(&mut self) -> bool {
-        let mut found = false;
+        // Counted before the look: a death that is declared meanwhile is found now or the next time.
+        let deaths = self.shared.pages.deaths();
+        if deaths == self.deaths_seen {
+            return false;
+        }
+        self.deaths_seen = deaths;
         for consumer in 0..self.shared.slots_born() {
-            if self.is_newly_dead(consumer) {
-                self.reclaimed[consumer] = true;
+            if self.shared.pages.is_dead(consumer) && !self.reclaimed.contains(&consumer) {
+                self.reclaimed.push(consumer);
                 self.sender.reclaim_from_dead(consumer);
-                found = true;
             }
         }
-        found
+        true
     }
 }

@@ -1,8 +1,8 @@
-//! One partition whose values combine: a list of pairs, and when its keys outgrow the cache many lists, by hash.
+//! A partition whose values are combined: one list of pairs, or many lists by hash once its keys outgrow the cache.
 //!
-//! A list is combined as a whole ([`List`]), with slots and pairs in the second-level cache. Once they would not fit, the
-//! partition is divided for good, and what arrives is sorted by hash before it is added to its lists: so a pair of fifty million
-//! keys costs little more than one of four million.
+//! A list is combined as a whole ([`List`]), with slots and pairs in the second-level cache. Once they would not fit,
+//! the partition is divided for good, and arriving pairs are first distributed to its lists by hash. Thus a pair of
+//! fifty million keys costs little more than one of four million.
 
 mod list;
 
@@ -11,41 +11,49 @@ use crate::data::entry::{self, Entry};
 use list::List;
 pub(crate) use list::Scratch;
 
-/// Bytes of combined pairs with which a partition is divided; measured best of 512 KiB to 2 MiB.
+/// The size of combined pairs at which a partition is divided; measured as the best between 512 KiB and 2 MiB.
 const DIVIDE_BYTES: usize = 1 << 20;
-/// Lists of a partition that has been divided.
+/// The number of lists of a divided partition.
 const LISTS: usize = 1 << LIST_BITS;
 pub(crate) const LIST_BITS: u32 = 4;
-/// Bits of a hash below those that choose a list: those above have chosen the partition, up to 2^10 of them.
+/// The number of hash bits below those that choose a list. The bits above choose the partition, of which there are up
+/// to 2^10.
 const BITS_BELOW: u32 = 18;
-/// Bytes of pairs that wait in a partition at least, in all lists.
-const WAITING_BYTES_MIN: usize = 1 << 20;
+/// The least size of the pairs that wait in all partitions of a job. What waits takes memory that must be faulted in, so it must not
+/// grow with the number of partitions.
+const WAITING_BYTES: usize = 64 << 20;
+/// The limits of the share of one partition.
+const WAITING_BYTES_MIN: usize = 64 << 10;
+const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// The list of a divided partition that a hash belongs to.
+/// Returns the list of a divided partition that a hash belongs to.
 #[inline(always)]
 fn list_of(hash: u32) -> usize {
     (hash >> BITS_BELOW) as usize % LISTS
 }
 
 pub(crate) struct Gathered<K, V> {
-    /// None, one, or [`LISTS`].
+    /// No list, one, or [`LISTS`].
     lists: Vec<List<K, V>>,
+    /// The least size of the pairs that wait in all lists.
+    waiting_bytes_min: usize,
 }
 
 impl<K: Key, V: Datum> Gathered<K, V> {
-    /// No pairs.
-    pub fn new() -> Self {
-        Gathered { lists: Vec::new() }
+    /// Makes a partition without pairs, one of `partitions`.
+    pub fn new(partitions: usize) -> Self {
+        let waiting_bytes_min = (WAITING_BYTES / partitions.max(1)).clamp(WAITING_BYTES_MIN, WAITING_BYTES_MAX);
+        Gathered { lists: Vec::new(), waiting_bytes_min }
     }
 
-    /// Takes so many pairs that lie one behind the other.
+    /// Adds `pairs` pairs, which lie one after the other in `body`.
     pub fn take(&mut self, pairs: usize, body: &[u8], scratch: &mut Scratch, combine: Combine<V>) {
         if self.lists.is_empty() {
             self.lists.push(List::new());
         }
         if let [list] = &mut self.lists[..] {
             list.take(pairs, body, scratch);
-            if list.is_due(WAITING_BYTES_MIN) {
+            if list.is_due(self.waiting_bytes_min) {
                 list.combine(scratch, combine);
                 if list.combined_bytes() > DIVIDE_BYTES {
                     let list = self.lists.swap_remove(0);
@@ -57,43 +65,43 @@ impl<K: Key, V: Datum> Gathered<K, V> {
         for (at, pair) in entry::pairs::<K, V>(body) {
             self.lists[list_of(pair.hash(scratch.seed()))].take_one(&body[at..], pair.bytes, scratch);
         }
-        for list in self.lists.iter_mut().filter(|list| list.is_due(WAITING_BYTES_MIN / LISTS)) {
+        for list in self.lists.iter_mut().filter(|list| list.is_due(self.waiting_bytes_min / LISTS)) {
             list.combine(scratch, combine);
         }
     }
 
-    /// Combines what waits.
+    /// Combines the waiting pairs.
     pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
         self.lists.iter_mut().for_each(|list| list.combine(scratch, combine));
     }
 
-    /// True when a list comes near to what a place can say.
+    /// Returns whether a list nears the limit of what places can address.
     pub fn is_crowded(&self) -> bool {
         self.lists.iter().any(List::is_crowded)
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub fn clear(&mut self) {
         self.lists.iter_mut().for_each(List::clear);
     }
 
-    /// Number of pairs; of keys, when nothing waits.
+    /// Returns the number of pairs; of keys, if no pairs wait.
     pub fn len(&self) -> usize {
         self.lists.iter().map(List::len).sum()
     }
 
-    /// Bytes of all pairs.
+    /// Returns the size of all pairs.
     pub fn bytes(&self) -> usize {
         self.lists.iter().map(List::bytes).sum()
     }
 
-    /// All pairs with their places: the number of a list, and in the low 32 bits where in it.
+    /// Iterates over all pairs with their places: the number of a list, and in the low 32 bits the place in it.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
         let lists = self.lists.iter().enumerate();
         lists.flat_map(|(number, list)| list.pairs().map(move |(at, pair)| (number << 32 | at, pair)))
     }
 
-    /// The bytes that begin with the pair at a place.
+    /// Returns the bytes from the pair at `place` on.
     #[inline(always)]
     pub fn from(&self, place: usize) -> &[u8] {
         self.lists[place >> 32].from(place as u32 as usize)
@@ -113,17 +121,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_a_map(
+        fn combined_counts_equal_those_of_a_btree_map(
             pages in prop::collection::vec(prop::collection::vec("[ab]{0,3}|[a-z]{0,300}", 0..100), 0..8),
             crowded: bool,
         ) {
             let mut scratch = Scratch::new(&Seed::of(1));
-            let mut gathered = Gathered::<Bytes, u64>::new();
+            let mut gathered = Gathered::<Bytes, u64>::new(64);
             let mut expected = BTreeMap::<Vec<u8>, u64>::new();
             for words in &pages {
                 let mut page = Vec::new();
                 for word in words {
-                    // Crowded: all hashes collide in few slots, so keys are told apart by their bytes.
+                    // If crowded, all hashes collide in few slots, so keys must be told apart by their bytes.
                     let hash = short_hash(key::hash::<Bytes>(word.as_bytes(), &Seed::of(1))) & if crowded { 3 } else { u32::MAX };
                     entry::append::<Bytes, u64>(hash, word.as_bytes(), 1, &mut page);
                     *expected.entry(word.clone().into_bytes()).or_default() += 1;
@@ -144,8 +152,8 @@ mod tests {
     }
 
     #[test]
-    fn pairs_up_to_a_block_and_beyond_it_are_found_again() {
-        let (mut scratch, mut gathered) = (Scratch::new(&Seed::of(1)), Gathered::<Bytes, u64>::new());
+    fn pairs_of_any_size_up_to_a_block_and_beyond_are_found_again() {
+        let (mut scratch, mut gathered) = (Scratch::new(&Seed::of(1)), Gathered::<Bytes, u64>::new(64));
         let words: Vec<Vec<u8>> = (BLOCK_BYTES - 40..BLOCK_BYTES + 10).map(|bytes| vec![b'a'; bytes]).collect();
         for round in 1..=3 {
             for word in &words {
@@ -166,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn so_many_keys_that_they_are_divided_are_still_each_there_once() {
-        let (mut scratch, mut gathered) = (Scratch::new(&Seed::of(1)), Gathered::<u32, u64>::new());
+    fn a_divided_partition_holds_each_key_once() {
+        let (mut scratch, mut gathered) = (Scratch::new(&Seed::of(1)), Gathered::<u32, u64>::new(64));
         let keys = 3 * DIVIDE_BYTES as u32 / 12;
         let mut page = Vec::new();
         for round in 0..3 {

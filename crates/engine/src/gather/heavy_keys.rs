@@ -1,19 +1,21 @@
-//! Notices a key that has gathered very many values, in a reducer that keeps them until the end (papers/dmr-1.0: the
-//! combiner on the reduce side also fires when one key has gathered more than a set number of values).
+//! `--combine-after`: detection of a key with very many values, in a reducer that keeps all values until the end. `exchange::inbox` then
+//! lets the reducer combine. (The first paper's reduce-side combiner also fires when one key has gathered more than a set number of
+//! values.)
 //!
-//! Keys are counted in a sketch of fixed size, two rows of counters chosen by different bits of the hash: a key's count is the
-//! smaller of its two. It may count too many, when other keys share both counters, and never too few.
+//! Keys are counted in a sketch of fixed size: two rows of counters, chosen by different bits of the hash. A key's
+//! count is the smaller of its two counters. It may be too high if other keys share both counters, but is never too
+//! low.
 
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::seed::Seed;
 
-/// Counters in a row.
+/// The number of counters in a row.
 const COUNTERS: usize = 1 << 12;
 
-/// Counts the values of each key.
+/// Counts the values of each key, approximately.
 pub(crate) struct Skew {
-    /// Values of one key that are too many.
+    /// The number of values that one key may have.
     after: u32,
     rows: Box<[[u32; COUNTERS]; 2]>,
     is_found: bool,
@@ -25,10 +27,10 @@ impl Skew {
         Skew { after, rows: Box::new([[0; COUNTERS]; 2]), is_found: false, seed: seed.clone() }
     }
 
-    /// Counts pairs as they lie in a page.
+    /// Counts pairs in the page format.
     pub fn count<K: Key, V: Datum>(&mut self, pairs: &[u8]) {
         for (_, pair) in entry::pairs::<K, V>(pairs) {
-            // All pairs of a partition share the high bits.
+            // All pairs of a partition share the high bits, so only low bits are used.
             let hash = pair.hash(&self.seed) as usize;
             let places = [hash % COUNTERS, (hash >> 12) % COUNTERS];
             let counts = [0, 1].map(|row| {
@@ -40,7 +42,7 @@ impl Skew {
         }
     }
 
-    /// True when a key has gathered too many.
+    /// Returns whether a key has too many values.
     pub fn is_found(&self) -> bool {
         self.is_found
     }
@@ -61,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_with_too_many_values_is_found_among_many_others() {
+    fn a_key_with_too_many_values_is_found_among_many_others() {
         let others = || 1000..5000u64;
         assert!(!found(100, others()));
         assert!(!found(100, others().chain(std::iter::repeat_n(7, 90))));

@@ -1,5 +1,5 @@
-//! Pairs in memory, before they are sorted: gathered by partition where values combine, and a pile of what came where
-//! they do not.
+//! Pairs in memory before they are sorted: gathered by partition if values combine, or piled up as they came if they do
+//! not.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -12,27 +12,28 @@ use crate::data::entry;
 use crate::data::key;
 use crate::data::order::Order;
 use crate::gather::combined::{Gathered, LIST_BITS};
+use crate::gather::partitions::Partitions;
 
-/// Memory of one [`Row`]: sorting needs one per pair, so a store counts it from the beginning.
+/// The size of a [`Row`]. Sorting needs one per pair, so a store accounts for it from the beginning.
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();
-/// How far ahead of what is read in order pairs are asked for.
+/// The distance in rows at which pairs are prefetched when they are read in order.
 pub(crate) const ROWS_AHEAD: usize = 16;
-/// Bits of a place that say where in a chunk or partition: 32, and the number of a list.
+/// The number of bits of a place for the position in a chunk or partition: 32, and the number of a list.
 const AT_BITS: u32 = 32 + LIST_BITS;
-/// Chunks of a pile at most: the other bits of a place number them.
+/// The largest number of chunks in a pile: the other bits of a place number them.
 const CHUNKS_MAX: usize = 1 << (u64::BITS - AT_BITS);
-/// A chunk has at least so much room, for the bodies of pages that are almost empty.
+/// The smallest size of a chunk, for pages that are almost empty.
 const CHUNK_BYTES_MIN: usize = 256;
-/// Room of a chunk that is filled pair by pair.
+/// The size of a chunk that is filled pair by pair.
 const CHUNK_BYTES: usize = 32 << 10;
-/// What an allocation costs beside its bytes.
+/// The overhead of an allocation in bytes.
 const CHUNK_COST: usize = 64;
 
-/// Where a pair lies, with what decides most comparisons beside it.
+/// The place of a pair, and the prefix that decides most comparisons.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     pub prefix: u64,
-    /// The number of a chunk or partition, and where in it.
+    /// The number of a chunk or partition, and the position in it.
     place: u64,
 }
 
@@ -52,14 +53,14 @@ impl Row {
 
 /// The pairs of one worker.
 pub(crate) enum Store<K: Key, V: Datum> {
-    /// For each partition, pairs that are combined when there are enough.
-    Gathered(Vec<Gathered<K, V>>),
+    /// By partition, pairs that are combined from time to time.
+    Gathered(Partitions<K, V>),
     /// Pairs as they came.
     Pile(Pile<K, V>),
 }
 
 impl<K: Key, V: Datum> Store<K, V> {
-    /// No pairs, of so many partitions: ones that combine them, ones that are ranges, or others.
+    /// Makes a store without pairs, with partitions that combine pairs, are ranges of the result, or neither.
     pub fn empty(partitions: usize, combines: bool, ranged: bool) -> Store<K, V> {
         match combines {
             true => Store::gathered(partitions),
@@ -68,12 +69,12 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// No pairs, of so many partitions that combine them.
+    /// Makes a store without pairs, with partitions that combine pairs.
     pub fn gathered(partitions: usize) -> Store<K, V> {
-        Store::Gathered((0..partitions).map(|_| Gathered::new()).collect())
+        Store::Gathered(Partitions::new(partitions))
     }
 
-    /// Number of keys (of pairs, in a pile).
+    /// Returns the number of keys; of pairs, in a pile.
     pub fn len(&self) -> usize {
         match self {
             Store::Gathered(partitions) => partitions.iter().map(Gathered::len).sum(),
@@ -81,7 +82,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// Bytes of memory in use, those that sorting will need included.
+    /// Returns the bytes of memory in use, including those needed for sorting.
     pub fn bytes(&self) -> usize {
         match self {
             Store::Gathered(partitions) => partitions.iter().map(Store::gathered_bytes).sum(),
@@ -89,7 +90,8 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// The same of one partition. The slots by which it is combined take no more than its rows, and never at the same time.
+    /// Returns the bytes of one partition in use. The slots for combining are no larger than the rows for sorting, and
+    /// never exist at the same time.
     #[inline]
     pub fn gathered_bytes(gathered: &Gathered<K, V>) -> usize {
         gathered.bytes() + gathered.len() * ROW_BYTES
@@ -97,17 +99,15 @@ impl<K: Key, V: Datum> Store<K, V> {
 
     pub fn partitions(&self) -> usize {
         match self {
-            Store::Gathered(partitions) => partitions.len(),
+            Store::Gathered(partitions) => partitions.of_job(),
             Store::Pile(pile) => pile.open.len(),
         }
     }
 
-    /// Takes out the pairs of one partition.
+    /// Removes and returns the pairs of one partition.
     pub fn take(&mut self, partition: usize) -> Store<K, V> {
         match self {
-            Store::Gathered(partitions) => {
-                Store::Gathered(vec![std::mem::replace(&mut partitions[partition], Gathered::new())])
-            }
+            Store::Gathered(partitions) => Store::Gathered(partitions.take(partition)),
             Store::Pile(pile) => {
                 let mut taken = Pile::new(1);
                 for chunk in pile.chunks.extract_if(.., |chunk| chunk.partition == partition) {
@@ -128,7 +128,8 @@ impl<K: Key, V: Datum> Store<K, V> {
     ) -> Result<(), E> {
         match self {
             Store::Gathered(partitions) => {
-                partitions[partition].pairs().try_for_each(|(_, pair)| visit(pair.key, pair.value))
+                let mut pairs = partitions.get(partition).into_iter().flat_map(Gathered::pairs);
+                pairs.try_for_each(|(_, pair)| visit(pair.key, pair.value))
             }
             Store::Pile(pile) => {
                 let mut chunks = pile.chunks.iter().filter(|chunk| chunk.partition == partition);
@@ -139,7 +140,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub fn clear(&mut self) {
         match self {
             Store::Gathered(partitions) => partitions.iter_mut().for_each(Gathered::clear),
@@ -147,14 +148,14 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// What can be sorted by itself: numbers of chunks or partitions whose pairs come before those of the next, where
-    /// partitions are ranges of the result; else everything.
+    /// Returns the parts that can be sorted separately: if partitions are ranges of the result, the chunks of each
+    /// range, in order; otherwise everything as one part. A part is a range of chunk or partition numbers.
     pub fn parts(&mut self) -> Vec<Range<usize>> {
         let everything = match self {
             Store::Gathered(partitions) => 0..partitions.len(),
             Store::Pile(pile) if pile.ranged => {
                 pile.chunks.sort_by_key(|chunk| chunk.partition);
-                // The open chunks are not where they were.
+                // Sorting has moved the open chunks.
                 pile.open.fill(0);
                 let parts = pile.chunks.chunk_by(|a, b| a.partition == b.partition).map(<[Chunk]>::len);
                 let starts = parts.scan(0, |end, chunks| {
@@ -168,13 +169,13 @@ impl<K: Key, V: Datum> Store<K, V> {
         std::iter::once(everything).collect()
     }
 
-    /// Where the pairs of a part lie, in `order`, at most `limit` of them.
+    /// Returns the rows of a part's pairs in `order`, at most `limit` of them.
     pub fn rows(&self, part: Range<usize>, order: Order, limit: usize) -> Vec<Row> {
         let compare = |a: &Row, b: &Row| -> Ordering {
             a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(*a), self.pair(*b)))
         };
-        // With a limit, twice as many rows are gathered before the worse half is dropped; what is worse than
-        // the worst that was kept is not even gathered.
+        // With a limit, twice as many rows are gathered before the worse half is dropped. Rows worse than the worst one
+        // kept are not gathered at all.
         let gathered_max = limit.saturating_mul(2).max(1024);
         let mut rows: Vec<Row> = Vec::with_capacity(self.len_of(part.clone()).min(gathered_max));
         let mut worst = u64::MAX;
@@ -191,10 +192,10 @@ impl<K: Key, V: Datum> Store<K, V> {
             }
         });
         if order != Order::Unordered {
-            // Numbers first, which sorts without a branch that depends on them; then those that are equal.
+            // Sort by prefix first, which needs no unpredictable branches, and then sort rows with equal prefixes.
             rows.sort_unstable_by_key(|row| row.prefix);
             for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
-                // Values of one key, mostly: numbers again.
+                // Equal prefixes are mostly values of one key, so sort by the values' prefixes.
                 let (key, _) = self.pair(equal[0]);
                 if order == Order::ByKey && equal.iter().all(|row| key::equal::<K>(self.pair(*row).0, key)) {
                     equal.iter_mut().for_each(|row| row.prefix = V::prefix(self.pair(*row).1));
@@ -206,7 +207,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         rows
     }
 
-    /// Number of pairs in a part, or more.
+    /// Returns an upper bound of the number of pairs in a part.
     fn len_of(&self, part: Range<usize>) -> usize {
         match self {
             Store::Gathered(partitions) => partitions[part].iter().map(Gathered::len).sum(),
@@ -214,7 +215,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// Calls `visit` with every pair of a part and where it lies.
+    /// Calls `visit` with every pair of a part and its place.
     fn for_each(&self, part: Range<usize>, mut visit: impl FnMut(usize, usize, K::Ref<'_>, V::Ref<'_>)) {
         for number in part {
             match self {
@@ -229,7 +230,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// The bytes that begin with the pair at a row.
+    /// Returns the bytes from a row's pair on.
     #[inline(always)]
     fn from(&self, row: Row) -> &[u8] {
         match self {
@@ -238,20 +239,20 @@ impl<K: Key, V: Datum> Store<K, V> {
         }
     }
 
-    /// Asks for the pair at a row to be brought near.
+    /// Prefetches the pair of a row.
     #[inline(always)]
     pub fn prefetch(&self, row: Row) {
         prefetch(&self.from(row)[0]);
     }
 
-    /// The pair at a row as it lies in a page.
+    /// Returns the pair of a row in the page format.
     #[inline(always)]
     pub fn entry(&self, row: Row) -> &[u8] {
         let from = self.from(row);
         &from[..entry::read::<K, V>(from).bytes]
     }
 
-    /// The pair at a row.
+    /// Returns the pair of a row.
     #[inline(always)]
     pub fn pair(&self, row: Row) -> (K::Ref<'_>, V::Ref<'_>) {
         let pair = entry::read::<K, V>(self.from(row));
@@ -259,19 +260,19 @@ impl<K: Key, V: Datum> Store<K, V> {
     }
 }
 
-/// Pairs as they came, in chunks that are never moved.
+/// Pairs as they came, in chunks that never move.
 pub(crate) struct Pile<K, V> {
     chunks: Vec<Chunk>,
-    /// For each partition, its last chunk + 1.
+    /// For each partition, the index of its last chunk + 1.
     open: Vec<u32>,
     room_bytes: usize,
     pairs: usize,
-    /// Partitions are ranges of the result.
+    /// Whether partitions are ranges of the result.
     ranged: bool,
     kind: PhantomData<(K, V)>,
 }
 
-/// Pairs of one partition, one behind the other.
+/// Pairs of one partition, one after the other.
 pub(crate) struct Chunk {
     pub partition: usize,
     pub pairs: usize,
@@ -290,7 +291,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         }
     }
 
-    /// The same, of partitions that are ranges of the result.
+    /// Makes an empty pile whose partitions are ranges of the result.
     pub fn of_ranges(partitions: usize) -> Pile<K, V> {
         Pile { ranged: true, ..Pile::new(partitions) }
     }
@@ -299,7 +300,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         self.room_bytes + self.pairs * ROW_BYTES
     }
 
-    /// Takes so many pairs that lie one behind the other.
+    /// Adds `pairs` pairs, which lie one after the other in `body`.
     pub fn append(&mut self, partition: usize, pairs: u32, body: &[u8]) {
         self.pairs += pairs as usize;
         let chunk = self.room(partition, body.len(), CHUNK_BYTES_MIN);
@@ -307,7 +308,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         chunk.bytes.extend_from_slice(body);
     }
 
-    /// Takes one pair.
+    /// Adds one pair.
     pub fn push(&mut self, partition: usize, key: K::Ref<'_>, value: V::Ref<'_>) {
         self.pairs += 1;
         let bytes = entry::width::<K, V>(key, value);
@@ -316,7 +317,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         entry::append::<K, V>(0, key, value, &mut chunk.bytes);
     }
 
-    /// A chunk of `partition` with room for so many bytes, made with at least `room_min` when there is none.
+    /// Returns a chunk of `partition` with room for `bytes` bytes; if there is none, makes one of at least `room_min`.
     fn room(&mut self, partition: usize, bytes: usize, room_min: usize) -> &mut Chunk {
         let last = self.open[partition] as usize;
         let fits = last > 0 && {
@@ -333,7 +334,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         &mut self.chunks[self.open[partition] as usize - 1]
     }
 
-    /// Nothing more comes of a partition: gives back what its last chunk has not used.
+    /// Closes a partition to further pairs and frees the unused end of its last chunk.
     pub fn close(&mut self, partition: usize) {
         if let Some(last) = (std::mem::take(&mut self.open[partition]) as usize).checked_sub(1) {
             let chunk = &mut self.chunks[last].bytes;
@@ -342,7 +343,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
         }
     }
 
-    /// The chunks, partition by partition.
+    /// Returns the chunks, ordered by partition.
     pub fn into_chunks(mut self) -> impl Iterator<Item = Chunk> {
         self.chunks.sort_by_key(|chunk| chunk.partition);
         self.chunks.into_iter()
@@ -357,7 +358,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_the_pairs_in_order_and_no_more_than_wanted(
+        fn rows_are_the_first_pairs_in_order(
             pairs in prop::collection::vec((prop::collection::vec(0u8..3, 0..12), 0u64..5), 0..300),
             limit in 0usize..400,
         ) {

@@ -1,35 +1,35 @@
-//! Compressed files, and how they are recognised.
+//! Compressed files and their recognition.
 //!
-//! A file is what its first bytes say it is. One whose name claims a compression that its bytes deny is an
-//! error, not text.
+//! The first bytes of a file decide its format. A file whose name claims a compression that its bytes deny is an error,
+//! not text.
 
 use std::path::Path;
 
-/// A format of compressed files.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// RFC 1952, of one member or many; bgzip's too.
+    /// RFC 1952, with one or many members; includes bgzip.
     Gzip,
-    /// RFC 8878, of one frame or many.
+    /// RFC 8878, with one or many frames.
     Zstd,
-    /// bzip2, of one stream or many.
+    /// bzip2, with one or many streams.
     Bzip2,
-    /// xz, of one stream or many.
+    /// xz, with one or many streams.
     Xz,
 }
 
-/// So many first bytes are enough to recognise a compression.
+/// The number of bytes at the start of a file that suffice to recognise a compression.
 pub(crate) const MAGIC_BYTES: usize = 10;
 
 impl Compression {
-    /// The compression of a file that begins with these bytes; ten are enough.
+    /// Returns the compression of a file that begins with these bytes; ten are enough.
     pub fn of_bytes(start: &[u8]) -> Option<Compression> {
         match start {
-            // Three bits of the flags are reserved, and zero.
+            // The three reserved bits of the flags are zero.
             [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Some(Compression::Gzip),
-            // A frame, or a skippable frame, with which pzstd begins.
+            // A frame, or a skippable frame as pzstd writes first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
-            // A block, or the end of a stream that has none.
+            // A block, or the end of a stream without blocks.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Some(Compression::Bzip2),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
@@ -37,7 +37,7 @@ impl Compression {
         }
     }
 
-    /// The compression that the name of a file claims.
+    /// Returns the compression that the name of a file claims.
     pub fn of_name(name: &Path) -> Option<Compression> {
         let extension = name.extension()?.to_str()?.to_ascii_lowercase();
         match &extension[..] {
@@ -49,7 +49,7 @@ impl Compression {
         }
     }
 
-    /// The name of the format.
+    /// Returns the name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
@@ -59,7 +59,7 @@ impl Compression {
         }
     }
 
-    /// True when `start` is all there is of a file, and too little to recognise this compression that it may be.
+    /// Returns whether `start` is a whole file that could be cut off before this compression can be recognised.
     pub(crate) fn is_cut_off(self, start: &[u8]) -> bool {
         let magic: &[u8] = match self {
             Compression::Gzip => b"\x1f\x8b\x08",
@@ -70,8 +70,9 @@ impl Compression {
         start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic))
     }
 
-    /// What the file called `name` is, which begins with `start` (and ends with it, if that is shorter than
-    /// [`MAGIC_BYTES`]): `None` for one that is not compressed, a sentence for one that claims to be and is not.
+    /// Recognises the compression of the file `name`, which begins with `start` (and ends with it, if it is shorter
+    /// than [`MAGIC_BYTES`]). Returns `None` for a file that is not compressed, and an error if the name claims a
+    /// compression that the bytes deny.
     pub(crate) fn recognise(name: &Path, start: &[u8]) -> Result<Option<Compression>, String> {
         let found = Compression::of_bytes(start);
         let Some(claimed) = Compression::of_name(name).filter(|_| found.is_none()) else { return Ok(found) };
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_claims_what_the_bytes_deny_is_an_error() {
+    fn a_name_that_contradicts_the_content_is_an_error() {
         let recognise = |name: &str, start: &[u8]| Compression::recognise(Path::new(name), start);
         assert_eq!(recognise("a.txt", b"text"), Ok(None));
         assert_eq!(recognise("a.txt", b""), Ok(None));

@@ -1,5 +1,7 @@
-//! The content of a stretch of a compressed file, decoded as it is read: a window of the format's, and no more, is
-//! ever in memory. How large the window is, the file says; how large it may be, whoever reads the file.
+//! Decoding of a stretch of a compressed file as it is read.
+//!
+//! Only one window of the format is in memory at a time. The file determines the size of the window; the caller limits
+//! it.
 
 use std::fmt;
 use std::fs::File;
@@ -15,18 +17,18 @@ use liblzma::bufread::XzDecoder;
 use crate::input::compression::{Compression, MAGIC_BYTES};
 use crate::memory::{Memory, shown};
 
-/// Compressed bytes that are read at a time.
+/// The number of compressed bytes read at a time.
 const STORED_BYTES: usize = 64 << 10;
-/// Memory that decoding an xz file may take: what `xz -9` packs takes 65 MiB.
+/// The memory limit for decoding an xz file. A file packed with `xz -9` takes 65 MiB.
 const XZ_BYTES_MAX: u64 = 256 << 20;
-/// The window that decoding a zstd file may need: the library's own limit, and that of `zstd -d`.
+/// The limit for the window of a zstd file: the default of the library and of `zstd -d`.
 const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
-/// What zstd's decoder takes beside its window: tables, and a block before and after.
+/// The memory of zstd's decoder besides its window: tables, and a block before and after.
 const ZSTD_BYTES: u64 = 1 << 20;
-/// What bzip2's decoder takes for each 100 kB of a block, of which there are nine at most.
+/// The memory of bzip2's decoder for each 100 kB of a block, which has at most nine of these.
 const BZIP2_BYTES: u64 = 400_000;
 
-/// The most that decoding a file of this kind takes, 0 if that is next to nothing.
+/// Returns the most memory that decoding a file of this kind takes; 0 if it takes next to none.
 pub(crate) fn decoder_bytes_max(compression: Compression) -> usize {
     let bytes = match compression {
         Compression::Gzip => 0,
@@ -37,17 +39,17 @@ pub(crate) fn decoder_bytes_max(compression: Compression) -> usize {
     bytes as usize
 }
 
-/// Decodes a stretch that consists of whole members (as gzip calls them; frames, or streams, of the others).
+/// Decodes a stretch that consists of whole members (gzip's term; the other formats call them frames or streams).
 pub(crate) struct Decoder {
-    /// `None` for a stream that is read as it is.
+    /// `None` for a stream that is not compressed.
     compression: Option<Compression>,
-    /// What it may take.
+    /// The memory limit.
     memory: Memory,
     /// `None` at the end of the stretch.
     member: Option<Member>,
 }
 
-/// The decoder of one member, or of all that are left, where the library goes on to the next by itself.
+/// The decoder of one member, or of all that remain if the library continues with the next member by itself.
 enum Member {
     Plain(BufReader<Stored>),
     Gzip(GzDecoder<BufReader<Stored>>),
@@ -56,12 +58,12 @@ enum Member {
     Xz(XzDecoder<BufReader<Stored>>),
 }
 
-/// The bytes of a file in a range, or of a stream.
+/// The stored bytes of a range of a file, or of a stream.
 pub(crate) struct Stored {
     file: Arc<File>,
-    /// What is still to be read.
+    /// The bytes still to be read.
     range: Range<u64>,
-    /// Of a stream: bytes that were read before their time.
+    /// For a stream, bytes that were read ahead.
     head: Option<Vec<u8>>,
 }
 
@@ -70,18 +72,18 @@ impl Stored {
         Stored { file, range, head: None }
     }
 
-    /// All of a stream, of which the first bytes have been read already.
+    /// Makes the bytes of a whole stream, whose first bytes have already been read.
     pub fn stream(file: Arc<File>, head: Vec<u8>) -> Stored {
         Stored { file, range: 0..u64::MAX, head: Some(head) }
     }
 }
 
-/// The longest header of a frame of zstd: magic, descriptor, number of a dictionary, size.
+/// The longest header of a zstd frame: magic, descriptor, dictionary number, size.
 const HEADER_BYTES: usize = 18;
 const _: () = assert!(HEADER_BYTES >= MAGIC_BYTES);
 
-/// Where in the file the next byte lies that is to be read, and what begins there: enough to recognise a compression,
-/// and to know how much memory it takes.
+/// Returns the offset in the file of the next byte, and the bytes from there on: enough of them to recognise a
+/// compression and to know how much memory it takes.
 fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
     let at = stored.get_ref().range.start - stored.buffer().len() as u64;
     let mut start = vec![0; HEADER_BYTES];
@@ -92,7 +94,7 @@ fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
     }
     start.clear();
     stored.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start)?;
-    // A stream gives bytes once: these, and what was read ahead, are put back.
+    // The bytes of a stream can be read only once, so these, and those read ahead, are put back.
     let mut head = [&start, stored.buffer()].concat();
     stored.consume(stored.buffer().len());
     let stored = stored.get_mut();
@@ -103,14 +105,14 @@ fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
 }
 
 impl Decoder {
-    /// Decodes what is stored, within a memory.
+    /// Makes a decoder that stays within `memory`.
     pub fn new(stored: Stored, compression: Option<Compression>, memory: Memory) -> io::Result<Decoder> {
         let mut stored = BufReader::with_capacity(STORED_BYTES, stored);
         let start = if compression.is_some() { peek(&mut stored)?.1 } else { Vec::new() };
         Ok(Decoder { compression, memory, member: Some(Member::new(compression, stored, &start, memory)?) })
     }
 
-    /// Bytes of the file up to which it has read; `None` at the end of the stretch.
+    /// Returns the offset up to which the file has been read; `None` at the end of the stretch.
     pub fn reached(&self) -> Option<u64> {
         let stored = match self.member.as_ref()? {
             Member::Plain(stored) => stored,
@@ -122,7 +124,8 @@ impl Decoder {
         Some(stored.get_ref().range.start)
     }
 
-    /// The decoder of the member that begins here; `None` where the stretch ends, padded with zeros or not.
+    /// Returns the decoder of the member that begins here; `None` at the end of the stretch, which may be padded with
+    /// zeros.
     fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
         let Some(compression) = self.compression else { return Ok(None) };
         let (at, start) = peek(&mut stored)?;
@@ -146,7 +149,7 @@ impl Decoder {
         }
     }
 
-    /// Says in one way what the libraries say in four. What the system says stays as it is.
+    /// Gives the errors of the four libraries one form. Errors of the system stay as they are.
     fn explain(&self, error: io::Error) -> io::Error {
         let Some(compression) = self.compression else { return error };
         let name = compression.name();
@@ -155,8 +158,9 @@ impl Decoder {
             io::ErrorKind::Interrupted => return error,
             io::ErrorKind::UnexpectedEof => format!("the file is truncated, its {name} data is not complete"),
             _ if error.get_ref().is_some_and(|inner| inner.is::<TooMuch>()) => return error,
+            _ if is_refused(&error) => return refused(compression),
             _ if needs_too_much(&error) => {
-                // The library does not say how much it would have taken.
+                // The library does not say how much memory it needs.
                 let limit_bytes = match compression {
                     Compression::Xz => self.memory.bytes().min(XZ_BYTES_MAX),
                     _ => 1 << zstd_window_log_max(self.memory),
@@ -169,11 +173,11 @@ impl Decoder {
     }
 }
 
-/// To decode a file takes more memory than may be taken.
+/// Decoding a file takes more memory than is allowed.
 #[derive(Debug)]
 struct TooMuch {
     compression: Compression,
-    /// `None` if nobody says.
+    /// `None` if it is not known.
     need_bytes: Option<u64>,
     limit_bytes: u64,
 }
@@ -206,19 +210,19 @@ impl From<TooMuch> for io::Error {
     }
 }
 
-/// The largest window that zstd may take, as a power of two.
+/// Returns the largest window that zstd may use, as the exponent of a power of two.
 fn zstd_window_log_max(memory: Memory) -> u32 {
     let window_bytes = memory.bytes().saturating_sub(ZSTD_BYTES).clamp(1 << 10, ZSTD_WINDOW_BYTES_MAX);
     window_bytes.ilog2()
 }
 
-/// The window that a frame of zstd says it needs, if its header is one (RFC 8878, section 3.1.1.1).
+/// Returns the window size in the header of a zstd frame, if it is one (RFC 8878, section 3.1.1.1).
 ///
 /// ```text
 ///  magic (4) | descriptor: .. | single segment (1 bit) | .. | window: exponent (5 bits), mantissa (3 bits) | ...
 /// ```
 ///
-/// A single segment has no window of its own: all of its content is one.
+/// A single segment has no window size; its whole content is the window.
 fn zstd_window_bytes(header: &[u8]) -> Option<u64> {
     let (magic, rest) = header.split_first_chunk()?;
     if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
@@ -229,20 +233,37 @@ fn zstd_window_bytes(header: &[u8]) -> Option<u64> {
         let base = 1 << (10 + u64::from(next >> 3));
         return Some(base + base / 8 * u64::from(next & 7));
     }
-    // Behind the dictionary's number.
+    // After the dictionary number.
     let at = 1 + [0, 1, 2, 4][usize::from(descriptor & 3)];
     let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
     let size = rest.get(at..at + bytes)?.iter().rev().fold(0, |size, byte| size << 8 | u64::from(*byte));
     Some(if bytes == 2 { size + 256 } else { size })
 }
 
-/// Whether the decoder refused because of its limit of memory.
+/// Returns whether the decoder failed because of its memory limit.
 fn needs_too_much(error: &io::Error) -> bool {
     let Some(inner) = error.get_ref() else { return false };
     match inner.downcast_ref::<liblzma::stream::Error>() {
         Some(error) => matches!(error, liblzma::stream::Error::MemLimit),
-        // The only sign that zstd's library gives: the name of its error frameParameter_windowTooLarge.
+        // zstd's library has no better sign than the text of its error frameParameter_windowTooLarge.
         None => inner.to_string() == "Frame requires too much memory for decoding",
+    }
+}
+
+/// Returns the error for a decoder that stays within its limit but is refused memory by the system.
+fn refused(compression: Compression) -> io::Error {
+    let name = compression.name();
+    let what = format!("the system refused the memory to decode its {name} data: raise its limit (ulimit -v)");
+    io::Error::new(io::ErrorKind::OutOfMemory, what)
+}
+
+/// Returns whether the system refused memory to the decoder.
+fn is_refused(error: &io::Error) -> bool {
+    let Some(inner) = error.get_ref() else { return error.kind() == io::ErrorKind::OutOfMemory };
+    match inner.downcast_ref::<liblzma::stream::Error>() {
+        Some(error) => matches!(error, liblzma::stream::Error::Mem),
+        // zstd's library has no better sign than the text of its error memory_allocation.
+        None => inner.to_string() == "Allocation error : not enough memory",
     }
 }
 
@@ -273,7 +294,7 @@ impl Read for Decoder {
 }
 
 impl Member {
-    /// The decoder of what begins with `start`.
+    /// Makes the decoder of a member that begins with `start`.
     fn new(
         compression: Option<Compression>,
         stored: BufReader<Stored>,
@@ -289,21 +310,22 @@ impl Member {
             Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
             Compression::Zstd => {
                 let log_max = zstd_window_log_max(memory);
-                // The library goes on to the next frame by itself, and then knows the limit only.
+                // From the second frame on the library checks the window by itself, and reports only the limit.
                 allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
                 decoder.window_log_max(log_max)?;
                 Member::Zstd(decoder)
             }
             Compression::Bzip2 => {
-                // `BZh9`: blocks of 900 kB.
+                // `BZh9` means blocks of 900 kB.
                 let hundreds = start.get(3).map_or(0, |level| level.saturating_sub(b'0'));
                 allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
                 Member::Bzip2(BzDecoder::new(stored))
             }
             Compression::Xz => {
                 let limit = memory.bytes().min(XZ_BYTES_MAX);
-                let stream = liblzma::stream::Stream::new_stream_decoder(limit, liblzma::stream::CONCATENATED)?;
+                let stream = liblzma::stream::Stream::new_stream_decoder(limit, liblzma::stream::CONCATENATED);
+                let stream = stream.map_err(|_| refused(compression))?;
                 Member::Xz(XzDecoder::new_stream(stored, stream))
             }
         })

@@ -1,21 +1,21 @@
-//! Paths that lead to something and are not read, counted by reason.
+//! Paths that exist but are not read, counted by reason.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a path was not read. None of these is an error.
+/// The reason why a path was not read. None of these is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftOut {
-    /// Its name begins with a dot, and it lies below a directory.
+    /// It was found below a directory, and its name begins with a dot.
     Hidden,
-    /// It is a symbolic link below a directory.
+    /// It is a symbolic link found below a directory.
     Link,
-    /// It is a symbolic link to a directory in which it lies.
+    /// It is a symbolic link to a directory that contains it.
     Loop,
-    /// It is a FIFO, a socket or a device, and was not named but found.
+    /// It is a FIFO, a socket or a device that was found, not named.
     Special,
-    /// Another path has led to it before.
+    /// Its file was already found by another path.
     Again,
     /// It was found below a directory, and the program does not read files of its kind ([`Verdict::OtherKind`]).
     ///
@@ -23,12 +23,12 @@ pub enum LeftOut {
     OtherKind,
 }
 
-/// Every reason.
+/// All reasons.
 pub(crate) const REASONS: [LeftOut; 6] =
     [LeftOut::Hidden, LeftOut::Link, LeftOut::Loop, LeftOut::Special, LeftOut::Again, LeftOut::OtherKind];
 
 impl LeftOut {
-    /// What are left out, one of them and several, and what happened to them.
+    /// Returns words for a message: the singular, the plural, and what happened, singular and plural.
     fn words(self) -> [&'static str; 4] {
         match self {
             LeftOut::Hidden => ["hidden name", "hidden names", "was left out", "were left out"],
@@ -53,19 +53,19 @@ impl LeftOut {
     }
 }
 
-/// How many paths were left out for one reason.
+/// The number of paths left out for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The reason.
     pub why: LeftOut,
-    /// How many.
+    /// The number of paths.
     pub count: u64,
-    /// The first of them.
+    /// The first path.
     pub first: PathBuf,
 }
 
 impl fmt::Display for Tally {
-    /// `3 symbolic links were not followed, the first of them a/b`
+    /// Writes, for example, `3 symbolic links were not followed, the first of them a/b`.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [one, several, was, were] = self.why.words();
         match self.count {
@@ -75,7 +75,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What was left out so far.
+/// All paths left out so far.
 #[derive(Default)]
 pub(crate) struct Tallies(Vec<Tally>);
 
@@ -87,7 +87,7 @@ impl Tallies {
         }
     }
 
-    /// What was left out for this reason.
+    /// Returns the tally of this reason, if any path was left out for it.
     pub fn of(&self, why: LeftOut) -> Option<&Tally> {
         self.0.iter().find(|tally| tally.why == why)
     }
@@ -96,7 +96,7 @@ impl Tallies {
         self.0.iter().any(|tally| tally.why == why)
     }
 
-    /// All of it in one sentence.
+    /// Returns all tallies as one sentence.
     pub fn sentence(&self) -> String {
         self.0.iter().map(Tally::to_string).collect::<Vec<_>>().join("; ")
     }

@@ -1,4 +1,4 @@
-//! How an input is looked for, and whom to tell what was found.
+//! How the files of an input are found, and the news that a search reports.
 
 use std::fmt;
 use std::fs::File;
@@ -10,30 +10,32 @@ use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, REASONS, Tallies, Tally};
 use crate::memory::Memory;
 
-/// A path.
+/// A path of the input, by its origin.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// Somebody named it.
+    /// The user named it.
     Named(PathBuf),
-    /// It stands in a list.
+    /// A list contains it.
     Listed(PathBuf),
-    /// It matches a pattern.
+    /// A pattern matched it.
     Matched(PathBuf),
 }
 
-/// How files are looked for.
+/// Settings of the search for files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub follow: bool,
     pub skip_bad_files: u32,
-    /// What the job may take, if somebody has said it.
+    /// The memory of the job, if it was set.
     pub memory_bytes: Option<usize>,
     pub spool_dir: Option<PathBuf>,
+    /// The bytes that copies of streams leave free; by default a part of those free at the start.
+    pub keep_free_bytes: Option<u64>,
     pub read_once: bool,
     pub news: News,
 }
 
-/// Whom to tell what was found.
+/// The receiver of the news, if any.
 #[derive(Clone, Default)]
 pub(crate) struct News(pub Option<Arc<Tell>>);
 
@@ -53,26 +55,26 @@ impl fmt::Debug for News {
     }
 }
 
-/// Something that a user should know of the input ([`Input::on_news`](crate::Input::on_news)).
+/// News of the input for the user ([`Input::on_news`](crate::Input::on_news)).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InputNews<'n> {
-    /// Some paths are not read.
+    /// Some paths were left out.
     LeftOut(&'n Tally),
     /// A file was set aside.
     SetAside(&'n BadFile),
     /// A stream is being copied.
     Copied {
-        /// What messages call it.
+        /// The name of the stream in messages.
         name: &'n Path,
-        /// How much has been copied so far.
+        /// Bytes copied so far.
         bytes: u64,
     },
-    /// Files are being read to their ends, to find the bad ones.
+    /// Files are being read to their ends, to find bad ones.
     Checking {
-        /// How many.
+        /// The number of files.
         files: usize,
-        /// Their size together.
+        /// Their total size.
         bytes: u64,
     },
 }
@@ -82,21 +84,21 @@ pub enum InputNews<'n> {
 pub struct BadFile {
     /// The file or directory.
     pub path: PathBuf,
-    /// The error that it would have been.
+    /// The message of the error.
     pub cause: String,
 }
 
 impl Look {
-    /// What the job may take.
+    /// Returns the memory of the job.
     pub fn memory(&self) -> Memory {
-        // A kernel that does not say what is available sets no limit.
+        // A kernel that does not report its available memory sets no limit.
         let available = || gristmill_os::machine::memory_available_bytes().unwrap_or(u64::MAX);
         Memory::of(self.memory_bytes.map_or_else(available, |bytes| bytes as u64))
     }
 
-    /// Tells of what was left out, reason by reason.
+    /// Reports the paths that were left out, by reason.
     pub fn tell_left_out(&self, left_out: &Tallies) {
-        // That hidden names are left out is the rule everywhere.
+        // Hidden names are left out everywhere, so that is no news.
         for why in REASONS.into_iter().filter(|why| *why != LeftOut::Hidden) {
             if let Some(tally) = left_out.of(why) {
                 self.news.tell(&InputNews::LeftOut(tally));
@@ -104,7 +106,7 @@ impl Look {
         }
     }
 
-    /// Sets a file aside because of `error`, or ends with it.
+    /// Sets a file aside because of `error`, or returns the error if it may not be set aside.
     pub fn set_aside(&self, path: &Path, error: Error, bad: &mut Vec<BadFile>) -> Result<()> {
         let limit = self.skip_bad_files;
         match error {
@@ -123,7 +125,7 @@ impl Look {
     }
 }
 
-/// A path by which the workers can open what this process has open.
+/// Returns a path by which workers can open a file that this process has open.
 pub(crate) fn in_proc(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
 }

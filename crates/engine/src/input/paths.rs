@@ -1,9 +1,9 @@
-//! What a job reads: files, directories, patterns, pipes.
+//! The input of a job: files, directories, patterns, pipes.
 //!
-//! Everything becomes a list of [`Source`]s of known size before the first worker starts ([`crate::input::walk`]). What has no size
-//! (a pipe, standard input) is first copied to an unnamed temporary file ([`crate::input::spool`]), because a task that is tried
-//! again must read the same bytes again. If bad files are set aside, every file is read once to its end before the job
-//! ([`crate::job::bad_files`]), so that nothing of a bad one is ever counted.
+//! Every input becomes a list of [`Source`]s of known size before the first worker starts ([`crate::input::walk`]). A
+//! pipe or standard input has no known size. It is first copied to an unnamed temporary file ([`crate::input::spool`]),
+//! because a retried task must read the same bytes again. If bad files are set aside, every file is read once to its
+//! end before the job ([`crate::job::bad_files`]), so that nothing of a bad file is ever counted.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,11 +25,11 @@ use crate::memory::Memory;
 pub struct Input {
     entries: Vec<Entry>,
     pub(crate) look: Look,
-    /// What the paths lead to, when somebody has looked already.
+    /// The sources, if the paths have already been searched.
     pub(crate) opened: Option<Arc<Opened>>,
 }
 
-/// The sources of a job, and the files without a name that must stay open as long as it runs.
+/// The sources of a job, and the unnamed files that must stay open as long as it runs.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub sources: Arc<[Source]>,
@@ -39,81 +39,89 @@ pub(crate) struct Opened {
 }
 
 impl Input {
-    /// Files, directories (every file below them, in the order of their names, without hidden ones and symbolic links), and
-    /// `-` for standard input. A file that is named twice is read twice; one that is found below a directory is read once,
-    /// however many paths lead to it.
+    /// Makes an input from paths: files, directories (all files below them in the order of their names, without hidden
+    /// files and symbolic links), and `-` for standard input. A file that is named twice is read twice. A file found
+    /// below a directory is read once, however many paths lead to it.
     pub fn paths<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Input {
         let entries = paths.into_iter().map(|path| Entry::Named(path.as_ref().to_owned())).collect();
         Input { entries, look: Look::default(), opened: None }
     }
 
-    /// One more path, as in [`Input::paths`].
+    /// Adds a path, as in [`Input::paths`].
     pub fn and(mut self, path: impl Into<PathBuf>) -> Input {
         self.entries.push(Entry::Named(path.into()));
         self
     }
 
-    /// More paths, which a list names. FIFOs, sockets and devices among them, which would keep a reader waiting, are left out.
+    /// Adds paths from a list. FIFOs, sockets and devices among them, which could block a reader, are left out.
     pub fn and_listed(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Input {
         self.entries.extend(paths.into_iter().map(Entry::Listed));
         self
     }
 
-    /// More paths, which a pattern matches: as [`Input::and_listed`], but a file that is matched twice is read once.
+    /// Adds paths that a pattern matched. As [`Input::and_listed`], but a file that matches twice is read once.
     pub fn and_matched(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Input {
         self.entries.extend(paths.into_iter().map(Entry::Matched));
         self
     }
 
-    /// Whether symbolic links below directories are followed.
+    /// Chooses whether symbolic links below directories are followed.
     pub fn follow(mut self, follow: bool) -> Input {
         self.look.follow = follow;
         self
     }
 
-    /// Sets up to so many files aside that cannot be read, are not what their names say, or are damaged anywhere.
+    /// Sets aside up to `files` files that cannot be read, are not what their names say, or are damaged anywhere.
     /// Nothing of them is counted: each file is read once to its end before the job begins. One more is an error.
     pub fn skip_bad_files(mut self, files: u32) -> Input {
         self.look.skip_bad_files = files;
         self
     }
 
-    /// What the whole job may take of the memory, as [`Job::memory`](crate::Job::memory) says it too: what is made of the
-    /// input before the job, as its list of files, stays within it. By default what is available.
+    /// Sets the memory of the whole job, as [`Job::memory`](crate::Job::memory) does, for the data made before it
+    /// starts, such as the list of files. By default all available memory.
     pub fn memory(mut self, bytes: usize) -> Input {
         self.look.memory_bytes = Some(bytes);
         self
     }
 
-    /// What a program may take for what it makes of this input and keeps as long as its job runs
-    /// ([`Job::holds`](crate::Job::holds)).
+    /// Returns the memory that a program may use for data that it makes from this input and keeps as long as its job
+    /// runs ([`Job::holds`](crate::Job::holds)).
     pub fn program_memory(&self) -> Memory {
         self.look.memory()
     }
 
-    /// The folder for copies of streams, which can be read only once. By default, that for temporary files.
+    /// Sets the folder for copies of streams, which can be read only once. By default the folder for temporary files.
     pub fn spool_dir(mut self, dir: impl Into<PathBuf>) -> Input {
         self.look.spool_dir = Some(dir.into());
         self
     }
 
-    /// Whether streams are read as they come, by one worker each, and not copied to a file first. What was read is gone
-    /// then: a worker that dies ends the job, and no program can look at them before ([`Input::sources`]).
+    /// Sets how many bytes stay free on the file system of that folder; a longer stream ends the job. By default a tenth
+    /// of the bytes that are free before the copy.
+    pub fn keep_free(mut self, bytes: u64) -> Input {
+        self.look.keep_free_bytes = Some(bytes);
+        self
+    }
+
+    /// Chooses whether streams are read directly, each by one worker, instead of being copied to a file first. The
+    /// bytes can then be read only once: a worker that dies ends the job, and no program can inspect them before it
+    /// ([`Input::sources`]).
     pub fn read_once(mut self, read_once: bool) -> Input {
         self.look.read_once = read_once;
         self
     }
 
-    /// Calls `tell` with whatever a user should know of the input, while it is looked for.
+    /// Calls `tell` with the news of the input while its files are searched for.
     pub fn on_news(mut self, tell: impl Fn(&InputNews<'_>) + Send + Sync + 'static) -> Input {
         self.look.news = News(Some(Arc::new(tell)));
         self
     }
 
-    /// Bytes that the program made itself. They are kept in memory, and may be read by many jobs.
+    /// Makes an input of bytes in memory. Many jobs may read it.
     ///
     /// # Errors
-    /// [`Error::System`] when the system has no memory for them.
+    /// [`Error::System`] if the system has no memory for them.
     pub fn bytes(name: impl Into<PathBuf>, bytes: &[u8]) -> Result<Input> {
         const WHAT: &str = "keeping the input of a job in memory";
         let _guard = LimitIsAnError::new();
@@ -127,7 +135,7 @@ impl Input {
         Input { entries: Vec::new(), look: Look::default(), opened: Some(Arc::new(opened)) }
     }
 
-    /// The files that the paths lead to, as often as it is asked.
+    /// Returns the sources that the paths lead to; may be called any number of times.
     pub(crate) fn find(&self) -> Result<Arc<Opened>> {
         let _guard = LimitIsAnError::new();
         if let Some(opened) = &self.opened {
@@ -149,7 +157,7 @@ impl Input {
     }
 }
 
-/// No file is left to be read.
+/// Returns the error that no file is left to read.
 pub(crate) fn nothing_left(left_out: &Tallies, bad: &[BadFile]) -> Error {
     let aside = bad.first().map(|first| match bad.len() {
         1 => format!("1 file was set aside: {}", first.cause),
@@ -160,12 +168,13 @@ pub(crate) fn nothing_left(left_out: &Tallies, bad: &[BadFile]) -> Error {
 }
 
 impl Opened {
-    /// True when some of it was copied from a stream, or made by the program: the next run of the job cannot read it.
+    /// Returns whether some of the input was copied from a stream or made by the program, so that the next run of the
+    /// job cannot read it.
     pub fn is_spooled(&self) -> bool {
         !self.kept.is_empty() || self.has_stream()
     }
 
-    /// True when some of it is read as it comes.
+    /// Returns whether some of the input is a stream that is read only once.
     pub fn has_stream(&self) -> bool {
         self.sources.iter().any(Source::is_stream)
     }
@@ -177,7 +186,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_directory_is_its_files_in_the_order_of_their_names() {
+    fn the_files_of_a_directory_are_read_in_the_order_of_their_names() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::create_dir(dir.path().join("b")).expect("made");
         for name in ["c", "b/x", "a", ".hidden"] {
@@ -189,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_path_is_named_in_the_error() {
         let missing = Input::paths(["/no/such/file"]).find().expect_err("missing").to_string();
         assert!(missing.starts_with("cannot read /no/such/file: "), "{missing}");
         let dir = tempfile::tempdir().expect("a directory");

@@ -1,20 +1,20 @@
-//! Where the records of a CSV file end: at line ends that no quotes enclose.
+//! The ends of CSV records: line ends outside quotes.
 //!
-//! The automaton is that of the csv crate, which reads the fields later: a quote opens a quoted field only where a
-//! field begins, two quotes inside one are one, and what follows the closing quote belongs to the field as it is.
-//! From one quote to the next no byte needs to be looked at.
+//! The automaton is that of the csv crate, which reads the fields later. A quote opens a quoted field only at the start
+//! of a field, two quotes inside a quoted field stand for one, and text after the closing quote belongs to the field as
+//! it is. Between two quotes, no byte needs to be examined.
 //!
-//! A file can be cut anywhere if the state of the automaton is known there. It depends on everything before, so the file is
-//! scanned first ([`quote_scan`](crate::survey::quote_scan)).
+//! A file can be cut anywhere if the state of the automaton is known at the cut. The state depends on everything
+//! before, so the file is scanned first ([`quote_scan`](crate::survey::quote_scan)).
 
 use std::ops::ControlFlow;
 
-/// How the fields of CSV are separated and enclosed: by single bytes, which differ and are no line ends.
+/// The syntax of CSV: two different bytes that are not line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syntax {
-    /// What stands between two fields.
+    /// The byte between two fields.
     pub delimiter: u8,
-    /// What encloses a field that holds delimiters or line ends; two of them inside are one.
+    /// The byte that encloses a field with delimiters or line ends; doubled inside the field.
     pub quote: u8,
 }
 
@@ -25,24 +25,24 @@ impl Default for Syntax {
     }
 }
 
-/// What the bytes so far mean for the next.
+/// The state of the automaton after the bytes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// A record begins.
+    /// At the start of a record.
     #[default]
     Record,
-    /// A field begins.
+    /// At the start of a field.
     Field,
-    /// Inside a field without quotes, or behind a closing quote.
+    /// Inside an unquoted field, or after a closing quote.
     Plain,
     /// Inside a quoted field.
     Quoted,
-    /// Behind a quote in a quoted field: the first of two, or the closing one.
+    /// After a quote in a quoted field: the first of two, or the closing one.
     Quote,
 }
 
 impl State {
-    /// The state behind one more byte.
+    /// Returns the state after one more byte.
     pub fn next(self, byte: u8, syntax: Syntax) -> State {
         match (self, byte) {
             (State::Quoted, byte) if byte == syntax.quote => State::Quote,
@@ -55,8 +55,8 @@ impl State {
         }
     }
 
-    /// Goes on over `bytes`, and calls `visit` with the place of each stretch without quotes, in which every line end
-    /// ends a record, until it breaks.
+    /// Advances over `bytes`, and calls `visit` with the offset of each stretch outside quotes, in which every line end
+    /// ends a record, until `visit` breaks.
     pub fn run(&mut self, bytes: &[u8], syntax: Syntax, mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>) {
         let mut at = 0;
         while at < bytes.len() {
@@ -65,7 +65,7 @@ impl State {
             if *self != State::Quoted
                 && let Some(last) = stretch.last()
             {
-                // Whatever the state was, only the last byte counts now.
+                // After a stretch outside quotes the state depends on its last byte alone.
                 *self = State::Plain.next(*last, syntax);
                 if visit(at, stretch).is_break() {
                     return;
@@ -78,7 +78,7 @@ impl State {
         }
     }
 
-    /// Goes on to the end of the record; returns where that is, if it is in `bytes`.
+    /// Advances to the end of the record; returns its offset, if it is in `bytes`.
     pub fn first_end(&mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
         let mut end = None;
         self.run(bytes, syntax, |at, stretch| {
@@ -91,7 +91,7 @@ impl State {
         end
     }
 
-    /// Goes on to the end of `bytes`; returns where the last record in it ends.
+    /// Advances to the end of `bytes`; returns the offset at which the last record in it ends.
     pub fn last_end(&mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
         let mut end = None;
         self.run(bytes, syntax, |at, stretch| {
@@ -102,7 +102,7 @@ impl State {
     }
 }
 
-/// The byte order mark in front of some UTF-8 files, which belongs to no field.
+/// The byte order mark at the start of some UTF-8 files, which belongs to no field.
 pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[cfg(test)]
@@ -116,8 +116,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_end_where_those_of_the_csv_crate_end(content in csv_like(0..60), others: bool) {
-            // The csv crate also ends a record at a lone carriage return, and says nothing of empty lines.
+        fn records_end_where_the_csv_crate_ends_them(content in csv_like(0..60), others: bool) {
+            // The csv crate also ends a record at a lone carriage return, and skips empty lines.
             let syntax = if others { Syntax { delimiter: b';', quote: b'a' } } else { Syntax::default() };
             let mut reader = csv_core::ReaderBuilder::new();
             reader.delimiter(syntax.delimiter).quote(syntax.quote).terminator(csv_core::Terminator::Any(b'\n'));
@@ -135,7 +135,7 @@ mod tests {
             }
             let (mut ours, mut at, mut state) = (Vec::new(), 0, State::default());
             while let Some(end) = state.first_end(&content[at..], syntax) {
-                // Empty lines are no records.
+                // Empty lines are not records.
                 if content[at..at + end] != *b"\n" {
                     ours.push(at + end);
                 }
@@ -148,7 +148,7 @@ mod tests {
         }
 
         #[test]
-        fn the_last_end_is_that_of_looking_for_one_after_the_other(content in csv_like(0..60)) {
+        fn the_last_end_is_the_same_as_by_repeated_search(content in csv_like(0..60)) {
             let (mut last, mut state) = (None, State::default());
             while let Some(end) = state.first_end(&content[last.unwrap_or(0)..], Syntax::default()) {
                 last = Some(last.unwrap_or(0) + end);

@@ -1,4 +1,4 @@
-//! From a part to chunks of whole records: one buffer, used again and again.
+//! From a task to splits: reads its part of the input in chunks of whole records, into one reused buffer.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,25 +11,26 @@ use rustix::fs::Advice;
 use crate::failure::Failure;
 use crate::input::quotes::{MARK, State};
 use crate::input::records::{Records, Scan};
+use crate::input::seek_points::UNKNOWN_BYTES;
 use crate::input::source::Content;
 use crate::input::split::{Rejected, Split};
 use crate::input::tasks::{Part, Tasks};
 
-/// Bytes read at a time where the end of one record is looked for.
+/// The number of bytes read at a time to find the end of one record.
 const GLANCE_BYTES: usize = 64 << 10;
 
-/// A buffer that has grown to more than so many chunks is given back when its record has been mapped.
+/// A buffer that has grown beyond this many chunks is freed when its record has been mapped.
 const LONG_CHUNKS: usize = 16;
 
-/// Reads parts into one buffer.
+/// Reads parts into a reused buffer.
 pub(crate) struct Reader {
     buffer: Vec<u8>,
     chunk_bytes: usize,
     /// The source that was read last.
     open: Option<(usize, Open)>,
-    /// Time spent reading since it was last set to zero, nanoseconds.
+    /// Nanoseconds spent reading since the field was last set to zero.
     pub read_ns: u64,
-    /// The state that splits show.
+    /// The state that splits give to map functions.
     pub state: Vec<u8>,
 }
 
@@ -48,26 +49,42 @@ impl Reader {
         &mut self,
         tasks: &Tasks,
         part: &Part,
+        visit: impl FnMut(&mut Split<'_>),
+    ) -> Result<(), Failure> {
+        self.visit_chunks(tasks, part, visit)?;
+        // A compressed file declares the size of its content. Read on to verify its last checksum, and to find content
+        // that it has not declared.
+        let (source, end) = (&tasks.sources[part.source], part.range.end);
+        if !source.is_plain() && end == source.content_bytes() && end != UNKNOWN_BYTES {
+            self.fill(tasks, part.source, 0, end, 1)?;
+        }
+        Ok(())
+    }
+
+    fn visit_chunks(
+        &mut self,
+        tasks: &Tasks,
+        part: &Part,
         mut visit: impl FnMut(&mut Split<'_>),
     ) -> Result<(), Failure> {
         let Range { start, end } = part.range;
         let chunk_bytes = match tasks.records {
             Records::Fixed(width) => self.chunk_bytes.next_multiple_of(width),
-            // A byte order mark is looked for in one piece.
+            // A byte order mark is recognised only if it is read in one piece.
             Records::Csv(_) => self.chunk_bytes.max(MARK.len()),
             _ => self.chunk_bytes,
         };
-        // A record begins here, or did before: the byte before the part says so, or the state of CSV.
+        // The part begins with a record, or inside one: the byte before the part decides, or the state of CSV.
         let (mut at, mut skipping) = match tasks.records {
             Records::Fixed(_) | Records::WholeFile => (start, false),
             Records::Csv(_) => (start, part.state != State::Record),
             _ => (start.saturating_sub(1), start > 0),
         };
         let mut scan = Scan::new(tasks.records, at, part.state);
-        // The buffer holds `filled` bytes of the content from `at` on.
+        // The buffer holds the `filled` bytes of the content that begin at `at`.
         let mut filled = 0;
         loop {
-            // 1. Read on: inside the part; behind it only to finish a record.
+            // 1. Read on: inside the part, and beyond its end only to finish a record.
             let inside = end.saturating_sub(at + filled as u64);
             if inside == 0 && filled == 0 {
                 return Ok(());
@@ -78,7 +95,7 @@ impl Reader {
             let (read, ended) = self.fill(tasks, part.source, filled, at + filled as u64, wanted)?;
             let mut searched = filled;
             filled += read;
-            // 2. Leave out the record that began before this part.
+            // 2. Skip the record that began before this part.
             if skipping {
                 let first = scan.first_end(&self.buffer[..filled]);
                 skipping = first.is_none();
@@ -91,7 +108,8 @@ impl Reader {
                     continue;
                 }
             }
-            // 3. What is whole: up to the last end of a record inside the part, to the first behind it, or all.
+            // 3. Find the whole records: up to the last record end inside the part, the first one after it, or the end
+            //    of the content.
             let before = scan;
             let whole = match inside {
                 0 => scan.first_end(&self.buffer[searched..filled]).map(|end| searched + end),
@@ -116,7 +134,7 @@ impl Reader {
                     (at, filled) = (at + whole as u64, filled - whole);
                 }
                 if whole > LONG_CHUNKS * chunk_bytes {
-                    // It was one long record, and others need the memory.
+                    // One long record has filled the buffer; give its memory back.
                     self.buffer.truncate(if is_over { 0 } else { filled });
                     self.buffer.shrink_to_fit();
                 }
@@ -153,8 +171,9 @@ impl Reader {
         }
     }
 
-    /// Reads up to `wanted` bytes of the content from `position` on behind the `filled` bytes of the buffer; returns how
-    /// many, fewer only where the content ends, and whether it is known to end there.
+    /// Reads up to `wanted` bytes of the content at `position` into the buffer, after its first `filled` bytes. Returns
+    /// the number of bytes read, which is smaller only at the end of the content, and whether the content is known to
+    /// end there.
     fn fill(
         &mut self,
         tasks: &Tasks,
@@ -177,13 +196,13 @@ impl Reader {
             None => false,
         };
         if !is_at_hand {
-            // Closed before the next is opened: one descriptor is enough for a reader.
+            // Close the old file before opening the next, so that a reader needs one file descriptor.
             self.open = None;
             let opened = source.unpacked_from(position).and_then(|content| match content {
                 Some(content) => Ok(Open::Packed(Box::new(content))),
-                None => File::open(&source.path).map(|file| {
-                    // The kernel reads twice as far ahead, if it takes the advice: then a disk waits less. Nobody reads ahead
-                    // in a file that is read at once.
+                None => source.open_file().map(|file| {
+                    // This makes the kernel read twice as far ahead, so workers wait less for the disk. A file that is
+                    // read in one piece needs no readahead.
                     if source.bytes > self.chunk_bytes as u64 {
                         let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
                     }
@@ -212,7 +231,7 @@ impl Reader {
         Ok((done, if plain { position + done as u64 == source.bytes } else { done < wanted }))
     }
 
-    /// Where the open file ends, which has nothing at byte `at`: perhaps long before it.
+    /// Returns the end of the open file, which has no byte at `at` and may end long before it.
     fn end_before(&self, at: u64) -> u64 {
         match &self.open {
             Some((_, Open::Plain(file))) => file.metadata().map_or(at, |facts| facts.len().min(at)),
@@ -221,7 +240,7 @@ impl Reader {
     }
 }
 
-/// What stops the job when byte `offset` of the content cannot be read.
+/// Returns the failure to read byte `offset` of the content.
 fn failure(source: usize, offset: u64, error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(errno) => Failure::Read { source, offset, errno },
@@ -229,8 +248,8 @@ fn failure(source: usize, offset: u64, error: &io::Error) -> Failure {
     }
 }
 
-/// A record that took more than one read must not be longer than the limit, what ends it left out; shorter ones need no
-/// limit. `buffer` begins with the record, at `offset`; `scan` has been shown what comes before `searched`.
+/// Checks the length of a record that took more than one read, without its end mark; shorter records cannot exceed the
+/// limit. `buffer` begins with the record, at `offset`; `scan` has seen the bytes before `searched`.
 fn check_record(
     tasks: &Tasks,
     source: usize,

@@ -1,31 +1,31 @@
-//! Where one record ends and the next begins.
+//! Boundaries between records.
 
 use crate::input::quotes::{MARK, State, Syntax};
 
-/// Where one record ends and the next begins.
+/// The format of records: where one ends and the next begins.
 #[derive(Clone, Copy, Debug)]
 pub enum Records {
     /// Lines that end with `\n`; the last may lack it.
     Lines,
     /// Records that each end with this byte, such as NUL; the last may lack it.
     EndedBy(u8),
-    /// Runs of bytes between separators, for which the function returns true.
+    /// Stretches of bytes between separators, which are the bytes for which the function returns true.
     Separated(fn(u8) -> bool),
     /// Records of this many bytes.
     Fixed(usize),
-    /// Each file is one record; an empty file is none.
+    /// Whole files, each of which is one record; an empty file has none.
     WholeFile,
-    /// Rows of CSV. A quoted field may hold line ends: rows are those of the csv crate.
+    /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends.
     Csv(Syntax),
 }
 
 impl Records {
-    /// True when records are lines, or nearly, so that a message names the line.
+    /// Returns whether records are lines, at least roughly, so that a message can name the line.
     pub(crate) fn are_lines(self) -> bool {
         matches!(self, Records::Lines | Records::Csv(_))
     }
 
-    /// A record without what ends it.
+    /// Returns a record without its end mark.
     pub(crate) fn without_end(self, record: &[u8]) -> &[u8] {
         match (self, record) {
             (Records::Lines | Records::Csv(_), [line @ .., b'\r', b'\n'] | [line @ .., b'\r' | b'\n']) => line,
@@ -36,23 +36,23 @@ impl Records {
     }
 }
 
-/// Finds the ends of records in a stretch of content, which it is shown piece by piece.
+/// Finds the ends of records in content that it is given piece by piece.
 #[derive(Clone, Copy)]
 pub(crate) struct Scan {
     records: Records,
-    /// Of CSV: what the bytes so far mean for the next.
+    /// For CSV, the state after the bytes so far.
     state: State,
-    /// The next byte is the first of the file.
+    /// Whether the next byte is the first of the file.
     begins: bool,
 }
 
 impl Scan {
-    /// From byte `at` of the content on, where CSV has come to `state`.
+    /// Starts at byte `at` of the content, where the state of CSV is `state`.
     pub fn new(records: Records, at: u64, state: State) -> Scan {
         Scan { records, state, begins: at == 0 }
     }
 
-    /// Looks for the end of the record to which the first of `bytes` belongs. What is behind it has not been shown.
+    /// Finds the end of the record to which the first of `bytes` belongs. The bytes after it do not count as seen.
     pub fn first_end(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.records {
             Records::Lines => memchr::memchr(b'\n', bytes).map(|at| at + 1),
@@ -66,8 +66,8 @@ impl Scan {
         }
     }
 
-    /// Looks for the last end of a record in `buffer`, which begins with a record; the bytes before `searched` have been
-    /// shown, and no record ends in them.
+    /// Finds the last record end in `buffer`, which begins with a record. The bytes before `searched` have been seen,
+    /// and no record ends in them.
     pub fn last_end(&mut self, buffer: &[u8], searched: usize) -> Option<usize> {
         let bytes = &buffer[searched..];
         let end = match self.records {
@@ -84,7 +84,8 @@ impl Scan {
         Some(searched + end)
     }
 
-    /// Bytes of the byte order mark that the file begins with. Behind it the first field begins, of a record that has begun.
+    /// Returns the length of the byte order mark, if the file begins with one. After it the first field of a record
+    /// begins.
     fn mark(&mut self, bytes: &[u8]) -> usize {
         let begins = std::mem::replace(&mut self.begins, false);
         if begins && bytes.starts_with(MARK) {

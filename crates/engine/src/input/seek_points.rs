@@ -1,18 +1,18 @@
-//! Where a compressed file can be cut: places from which its content can be decoded without what comes before.
+//! Places at which a compressed file can be cut, because its content can be decoded from there on.
 //!
-//! Two formats say where. bgzip writes gzip members of at most 64 KiB and notes in the header of each how long it
-//! is, so a walk from header to header finds them all. The seekable format of zstd ends with a table of its
-//! frames. In other files it can only be found out by decoding them, so they are not cut.
+//! Two formats have such places. bgzip writes gzip members of at most 64 KiB and stores the length of each in its
+//! header, so a walk from header to header finds them all. The seekable format of zstd ends with a table of its frames.
+//! In other files only decoding would find such places, so they are not cut.
 //!
 //! ```text
 //!  bgzip  | header, BC: bytes - 1 | deflate | CRC, content bytes | header ...
 //!  zstd   | frame | frame | ... | skippable frame: { bytes, content bytes, checksum? } ..., frames, flags, magic |
 //! ```
 //!
-//! A file may say where it can be cut as often as it likes: cuts that are too near to each other are left out, the more
-//! of them there are.
+//! A file may claim any number of cuts. The more it has, the greater the distance that is kept between two of them; the
+//! others are dropped.
 //!
-//! What is said here is only believed: whoever decodes a stretch compares how much content it has.
+//! These claims are not verified here: a reader that decodes a stretch compares the length of its content.
 
 use std::fs::File;
 use std::io;
@@ -20,28 +20,28 @@ use std::os::unix::fs::FileExt;
 
 use crate::input::compression::Compression;
 
-/// How much content a file has when nobody can say before it is decoded.
+/// The content size of a file that is not known before it is decoded.
 pub(crate) const UNKNOWN_BYTES: u64 = u64::MAX;
 
-/// Content between two cuts, at least: each costs a decoder. Tests cut small files.
+/// The least content between two cuts: each costs a decoder. Tests cut small files.
 const CONTENT_BYTES_MIN: u64 = if cfg!(test) { 16 } else { 256 << 10 };
 
-/// Cuts of a file, at most: a job has no more tasks.
+/// The largest number of cuts in a file: a job has no more tasks.
 const CUTS_MAX: usize = if cfg!(test) { 64 } else { 1 << 16 };
 
-/// A place between two members.
+/// A cut between two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Bytes of the file before it.
+    /// The number of bytes of the file before it.
     pub stored: u64,
-    /// Bytes of the content before it.
+    /// The number of bytes of the content before it.
     pub content: u64,
 }
 
-/// The cuts of a file of `bytes` bytes, its beginning and its end among them; `None` for a file that cannot be cut.
+/// Returns the cuts of a file of `bytes` bytes, including its beginning and its end; `None` if it cannot be cut.
 ///
 /// # Errors
-/// What the system says when the file cannot be read.
+/// Those of reading the file.
 pub(crate) fn find(file: &File, compression: Compression, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
     match compression {
         Compression::Gzip => bgzip(file, bytes),
@@ -50,12 +50,12 @@ pub(crate) fn find(file: &File, compression: Compression, bytes: u64) -> io::Res
     }
 }
 
-/// Gathers cuts that are not too near to each other.
+/// Gathers cuts, with a minimum distance between them.
 struct Cuts {
     found: Vec<Cut>,
     /// The end of the members seen so far.
     end: Cut,
-    /// Content between two cuts, at least.
+    /// The least content between two cuts.
     content_bytes_min: u64,
 }
 
@@ -65,7 +65,7 @@ impl Cuts {
         Cuts { found: vec![start], end: start, content_bytes_min: CONTENT_BYTES_MIN }
     }
 
-    /// Adds a member; `None` if there is no such file.
+    /// Adds a member; returns `None` if the sizes overflow, as in no real file.
     fn push(&mut self, stored_bytes: u64, content_bytes: u64) -> Option<()> {
         self.end.stored = self.end.stored.checked_add(stored_bytes)?;
         self.end.content = self.end.content.checked_add(content_bytes).filter(|bytes| *bytes < UNKNOWN_BYTES)?;
@@ -78,7 +78,7 @@ impl Cuts {
         Some(())
     }
 
-    /// Leaves cuts out, half of them or more.
+    /// Drops at least half of the cuts.
     fn thin(&mut self) {
         while self.found.len() > CUTS_MAX / 2 {
             self.content_bytes_min = self.content_bytes_min.saturating_mul(2);
@@ -91,8 +91,8 @@ impl Cuts {
         }
     }
 
-    /// The cuts, the last of them at the end of the file. A file that says it has no content has none: nobody would read it, and
-    /// so nobody would notice if that is wrong.
+    /// Returns the cuts, the last of them at the end of the file. Returns `None` for a file that claims to have no
+    /// content: it would not be read, so a false claim would go unnoticed.
     fn finish(mut self, bytes: u64) -> Option<Vec<Cut>> {
         let end = Cut { stored: bytes, ..self.end };
         match self.found.last_mut() {
@@ -104,7 +104,7 @@ impl Cuts {
     }
 }
 
-/// Header of a bgzip member up to the end of its extra field, when nobody else has put anything there.
+/// The size of a bgzip member's header up to the end of its extra field, if that has no other entries.
 const BGZIP_HEADER_BYTES: usize = 18;
 const BGZIP_CONTENT_BYTES_MAX: u32 = 64 << 10;
 
@@ -121,7 +121,7 @@ fn bgzip(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
         if ahead < BGZIP_HEADER_BYTES || member_bytes < BGZIP_HEADER_BYTES as u64 + 8 || next > bytes {
             return Ok(None);
         }
-        // The end of this member and the header of the next.
+        // The last bytes of this member and the header of the next.
         let mut seam = [0; 4 + BGZIP_HEADER_BYTES];
         ahead = read_up_to(file, &mut seam, next - 4)?.saturating_sub(4);
         let ([a, b, c, d], after) = seam.split_first_chunk().expect("four bytes and a header");
@@ -137,10 +137,10 @@ fn bgzip(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
     Ok(cuts.finish(bytes))
 }
 
-/// Number of frames, flags, magic.
+/// The footer: number of frames, flags, magic.
 const FOOTER_BYTES: usize = 9;
 const SKIPPABLE_HEADER_BYTES: usize = 8;
-/// Entries of a table that are read at once.
+/// The number of table entries read at once.
 const ENTRIES_AT_ONCE: usize = 4096;
 
 fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
@@ -155,7 +155,7 @@ fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
     let entry_bytes = if flags & 0x80 == 0 { 8 } else { 12 };
     let table_bytes = SKIPPABLE_HEADER_BYTES + frames * entry_bytes + FOOTER_BYTES;
     let Some(table_at) = bytes.checked_sub(table_bytes as u64) else { return Ok(None) };
-    // 2. The table, which ends where it should. It may be long, so it is read piece by piece.
+    // 2. The table, which must end where the footer begins. It may be long, so it is read piece by piece.
     let mut header = [0; SKIPPABLE_HEADER_BYTES];
     let read = read_up_to(file, &mut header, table_at)?;
     let skipped = table_bytes - SKIPPABLE_HEADER_BYTES;
@@ -177,11 +177,11 @@ fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
         }
         at += wanted as u64;
     }
-    // 3. The frames lie between the beginning and the table, which the last stretch takes along.
+    // 3. The frames must fill the file up to the table, which belongs to the last stretch.
     Ok((cuts.end.stored == table_at).then(|| cuts.finish(bytes)).flatten())
 }
 
-/// Reads at `at` until `to` is full or the file ends; returns how much there was.
+/// Reads from `at` on until `to` is full or the file ends; returns the number of bytes read.
 pub(crate) fn read_up_to(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < to.len() {
@@ -199,9 +199,9 @@ pub(crate) fn read_up_to(file: &File, to: &mut [u8], at: u64) -> io::Result<usiz
 mod tests {
     use super::*;
 
-    /// A table of 500 MB, most of it the same entry again and again, took twice as much memory.
+    /// A table of 500 MB that mostly repeated one entry once took twice as much memory.
     #[test]
-    fn however_many_cuts_a_file_says_it_has_few_are_kept() {
+    fn few_cuts_are_kept_however_many_a_file_claims() {
         let mut cuts = Cuts::new();
         for member in 1..10_000 {
             cuts.push(20, CONTENT_BYTES_MIN).expect("nothing overflows");
@@ -213,9 +213,9 @@ mod tests {
         assert!(Cuts::new().push(u64::MAX, u64::MAX).is_none());
     }
 
-    /// A bgzip file whose damaged blocks said that they are empty was an empty file, without a word.
+    /// A bgzip file whose damaged blocks claimed to be empty was once silently read as an empty file.
     #[test]
-    fn a_file_that_says_it_is_empty_is_decoded_from_its_beginning() {
+    fn a_file_that_claims_to_be_empty_is_still_decoded() {
         let mut cuts = Cuts::new();
         cuts.push(178, 0).expect("nothing overflows");
         assert!(cuts.finish(178).is_none());

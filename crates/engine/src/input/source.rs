@@ -1,10 +1,13 @@
-//! One file of the input, and its content, decompressed as it is read.
+//! A file of the input, and its content, decompressed as it is read.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 use crate::input::compression::{Compression, MAGIC_BYTES};
@@ -12,74 +15,74 @@ use crate::input::decoder::{Decoder, Stored, decoder_bytes_max};
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 use crate::memory::Memory;
 
-/// One file of the input.
+/// A file of the input.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What messages call it.
+    /// The name in messages.
     pub name: PathBuf,
-    /// What to open.
+    /// The path to open.
     pub path: PathBuf,
-    /// Its size in bytes, as it is stored, when the job was planned.
+    /// Its stored size in bytes when the job was planned.
     pub bytes: u64,
-    /// It was found below a directory.
+    /// Whether it was found below a directory.
     pub(crate) is_below: bool,
     memory: TaskMemory,
     packing: Option<Packing>,
 }
 
-/// What somebody who reads a file may take.
+/// The memory that a reader of a file may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskMemory {
-    /// To decode it.
+    /// For decoding it.
     pub decoder: Memory,
-    /// For what is made of it.
+    /// For data made from it.
     pub unpack: Memory,
 }
 
 impl TaskMemory {
-    /// For the process that prepares a job which may take so much: other things are in its memory, too.
+    /// Returns the limits for the process that prepares a job with this memory, which holds other data too.
     pub fn before_the_job(job: Memory) -> TaskMemory {
         TaskMemory { decoder: job.share(4), unpack: job.share(4) }
     }
 }
 
-/// How a file is packed whose content cannot be read from any byte on: it is compressed, or a stream.
+/// The packing of a file that cannot be read from any byte on, because it is compressed or a stream.
 #[derive(Clone, Debug)]
 struct Packing {
     compression: Option<Compression>,
-    /// Where it can be cut, its beginning and its end among them.
+    /// The places where it can be cut, including its beginning and its end.
     cuts: Arc<[Cut]>,
-    stream: Option<Arc<Stream>>,
+    stream: Option<Arc<OnePassStream>>,
 }
 
-/// A stream that is read as it comes, once.
+/// A stream that is read directly, and only once.
 #[derive(Debug)]
-struct Stream {
+struct OnePassStream {
     file: Arc<File>,
-    /// The first bytes, which were read to recognise it.
+    /// The first bytes, which were read to recognise its compression.
     head: Vec<u8>,
     is_taken: AtomicBool,
 }
 
-/// Until the input or the plan says what a source may take.
+/// The limits until the input or the plan sets them.
 const UNLIMITED: TaskMemory = TaskMemory { decoder: Memory::of(u64::MAX), unpack: Memory::of(u64::MAX) };
 
-/// What else is noted of a file: its identity, its parts.
+/// Further data kept about a file, such as its identity and its parts.
 const LISTED_BYTES: usize = 128;
 
-/// How much a stream is taken to have when a job is planned: enough for all workers.
+/// The size that a stream is assumed to have when a job is planned: enough for all workers.
 const STREAM_BYTES: u64 = 1 << 30;
 
 impl Source {
-    /// A file that is read as it is.
+    /// Makes the source of a file that is read as it is.
     pub(crate) fn plain(name: PathBuf, path: PathBuf, bytes: u64) -> Source {
         Source { name, path, bytes, is_below: false, memory: UNLIMITED, packing: None }
     }
 
-    /// The file that is open here: its first bytes say whether it is compressed.
+    /// Makes the source of a file that is open; its first bytes decide whether it is compressed.
     ///
     /// # Errors
-    /// It cannot be read, or its name claims that it is compressed and its bytes deny it.
+    /// The file cannot be read, or its name claims a compression that its bytes deny.
     pub(crate) fn recognised(name: PathBuf, path: PathBuf, bytes: u64, file: &File) -> Result<Source> {
         let failed = |source| Error::Input { path: name.clone(), source };
         let mut start = [0; MAGIC_BYTES];
@@ -96,7 +99,7 @@ impl Source {
         Ok(Source { name, path, bytes, is_below: false, memory: UNLIMITED, packing })
     }
 
-    /// A stream that is read as it comes, by the one task that reads it.
+    /// Makes the source of a stream that a single task reads directly.
     ///
     /// # Errors
     /// As for a file.
@@ -110,7 +113,7 @@ impl Source {
             why,
         })?;
         let cuts = [Cut { stored: 0, content: 0 }, Cut { stored: 0, content: UNKNOWN_BYTES }].into();
-        let stream = Stream { file: file.into(), head, is_taken: AtomicBool::new(false) };
+        let stream = OnePassStream { file: file.into(), head, is_taken: AtomicBool::new(false) };
         let packing = Some(Packing { compression, cuts, stream: Some(stream.into()) });
         Ok(Source { path: name.clone(), name, bytes: STREAM_BYTES, is_below: false, memory: UNLIMITED, packing })
     }
@@ -119,68 +122,82 @@ impl Source {
         Source { memory, ..self }
     }
 
-    /// What a map function may take for what it makes of this file, beyond the pieces that it is shown, if it has said that
-    /// it takes something ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS)). Before the job, what a program may take
-    /// that looks at a file.
+    /// Returns the memory for what a map function makes of this file beyond its splits, if the function declares that
+    /// it needs some ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS)). Before the job, returns the memory for a
+    /// program that inspects a file.
     pub fn memory(&self) -> Memory {
         self.memory.unpack
     }
 
-    /// What it takes in a list of files, and in the plan, about.
+    /// Returns its approximate size in a list of files and in the plan.
     pub(crate) fn list_bytes(&self) -> u64 {
         let names = self.name.as_os_str().len() + self.path.as_os_str().len();
         let cuts = self.cuts().map_or(0, size_of_val);
         (2 * (size_of::<Source>() + names) + cuts + LISTED_BYTES) as u64
     }
 
-    /// The most that decoding it takes, 0 if that is next to nothing.
+    /// Returns the most memory that decoding it takes; 0 if it takes next to none.
     pub(crate) fn decoder_bytes_max(&self) -> usize {
         self.compression().map_or(0, decoder_bytes_max)
     }
 
-    /// How it is compressed; `None` if it is not.
+    /// Returns its compression; `None` if it is not compressed.
     pub fn compression(&self) -> Option<Compression> {
         self.packing.as_ref().and_then(|packing| packing.compression)
     }
 
-    /// Its content is what the file holds, and can be read from any byte on.
+    /// Returns whether its content is stored as it is, and can be read from any byte on.
     pub(crate) fn is_plain(&self) -> bool {
         self.packing.is_none()
     }
 
-    /// It is read as it comes, once.
+    /// Returns whether it is a stream that is read directly, and only once.
     pub fn is_stream(&self) -> bool {
         self.packing.as_ref().is_some_and(|packing| packing.stream.is_some())
     }
 
-    /// Its content from the beginning, decompressed.
+    /// Opens its content, decompressed, at the beginning.
     ///
     /// # Errors
-    /// The file cannot be opened. What is found to be damaged while it is read is an error of the kind
-    /// [`InvalidData`](io::ErrorKind::InvalidData) that says what; one of the kind [`OutOfMemory`](io::ErrorKind::OutOfMemory)
-    /// says that decoding it takes more than it may.
+    /// The file cannot be opened. While it is read, damage is an error of the kind
+    /// [`InvalidData`](io::ErrorKind::InvalidData) that describes it, and a need for more memory than allowed is an
+    /// error of the kind [`OutOfMemory`](io::ErrorKind::OutOfMemory).
     pub fn open(&self) -> io::Result<Box<dyn Read>> {
         match self.unpacked_from(0)? {
             Some(content) => Ok(Box::new(content)),
-            None => Ok(Box::new(File::open(&self.path)?)),
+            None => Ok(Box::new(self.open_file()?)),
         }
     }
 
-    /// Bytes of its content, or [`UNKNOWN_BYTES`].
+    /// Opens the stored file. It may have been replaced since it was found, for example with a FIFO, which would block a
+    /// reader.
+    ///
+    /// # Errors
+    /// Those of the system; and if it is no longer a file.
+    pub(crate) fn open_file(&self) -> io::Result<File> {
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::options().read(true).custom_flags(flags.bits() as i32).open(&self.path)?;
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::other("it was a file when the job began, and is none any more")),
+        }
+    }
+
+    /// Returns the size of its content, or [`UNKNOWN_BYTES`].
     pub(crate) fn content_bytes(&self) -> u64 {
         self.cuts().and_then(|cuts| cuts.last()).map_or(self.bytes, |end| end.content)
     }
 
-    /// Where it can be cut, if it is compressed.
+    /// Returns the places where it can be cut, if it is compressed.
     pub(crate) fn cuts(&self) -> Option<&[Cut]> {
         self.packing.as_ref().map(|packing| &packing.cuts[..])
     }
 
-    /// The content of a compressed file from byte `at` on; `None` if it is not compressed.
+    /// Returns the content of a compressed file from byte `at` on; `None` if it is not compressed.
     pub(crate) fn unpacked_from(&self, at: u64) -> io::Result<Option<Content>> {
         let Some(packing) = &self.packing else { return Ok(None) };
         let file = match &packing.stream {
-            None => Arc::new(File::open(&self.path)?),
+            None => Arc::new(self.open_file()?),
             Some(stream) if at > 0 || stream.is_taken.swap(true, Ordering::Relaxed) => {
                 return Err(io::Error::other("it was read as it came (Input::read_once), and cannot be read again"));
             }
@@ -212,20 +229,20 @@ impl Packing {
     }
 }
 
-/// The content of a compressed file, from some place to its end.
+/// The content of a compressed file from some byte to its end.
 pub(crate) struct Content {
     packing: Packing,
     file: Arc<File>,
     memory: Memory,
-    /// Decodes what lies between this cut and the next.
+    /// Decodes the stretch up to the next cut.
     decoder: Decoder,
     stretch: usize,
-    /// Bytes of the content before the next to be read.
+    /// The offset in the content of the next byte to be read.
     pub at: u64,
 }
 
 impl Content {
-    /// Bytes of the file up to which it has been read.
+    /// Returns the offset up to which the file has been read.
     pub fn reached(&self) -> u64 {
         self.decoder.reached().unwrap_or(self.packing.cuts[self.stretch + 1].stored)
     }
@@ -242,9 +259,12 @@ impl Read for Content {
                 read => read? as u64,
             };
             let end = self.packing.cuts[self.stretch + 1].content;
-            // Tasks divide the content by what the cuts say of it, so it must be true.
+            // Tasks divide the content by the sizes that the cuts claim, so these must be right.
             if end != UNKNOWN_BYTES && (read > end - self.at || read == 0 && self.at < end) {
-                let what = format!("its table says that byte {end} of its content begins a frame, and it does not");
+                let what = match self.stretch + 2 == self.packing.cuts.len() {
+                    true => format!("its table says that its content ends at byte {end}, and it does not"),
+                    false => format!("its table says that byte {end} of its content begins a frame, and it does not"),
+                };
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
             }
             self.at += read;

@@ -1,4 +1,4 @@
-//! What the map function sees: a piece of the input, cut at record boundaries.
+//! The argument of the map function: a piece of the input, and its records one by one.
 
 use std::fmt::Display;
 
@@ -13,39 +13,39 @@ pub struct Split<'a> {
     /// The number of the source.
     pub(crate) index: usize,
     pub(crate) offset: u64,
-    /// Bytes of the file, as it is stored, that have been read for it and for what precedes it.
+    /// The number of stored bytes of the file read so far, up to the end of this split.
     pub(crate) reached: u64,
     pub(crate) state: &'a [u8],
     pub(crate) records: Records,
-    /// What was said first against it.
+    /// The first rejection, if any.
     pub(crate) rejected: Option<Rejected>,
 }
 
-/// What was said against a split.
+/// The rejection of a split.
 pub(crate) struct Rejected {
-    /// About which byte of the file.
+    /// The byte of the file that it is about.
     pub offset: u64,
     pub why: String,
-    /// It is not wrong, but needs more than the job may take.
+    /// Whether the input is correct but needs more than the job may take.
     pub is_too_large: bool,
 }
 
 impl Split<'_> {
-    /// Whole records, separators included.
+    /// Returns whole records, separators included.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         self.bytes
     }
 
-    /// The lines, without their ends, which are `\n` or `\r\n`.
+    /// Iterates over the lines, without their ends, which are `\n` or `\r\n`.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(self.bytes);
         let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         lines.take(if self.bytes.is_empty() { 0 } else { usize::MAX })
     }
 
-    /// The records, each with the place where it begins in [`Split::bytes`], for [`Split::reject`]. Ends of lines and
-    /// separators are left out, and so is what is empty between two separators.
+    /// Iterates over the records, each with its offset in [`Split::bytes`], for [`Split::reject`]. Line ends and
+    /// separators are not included, and empty records between two separators are skipped.
     ///
     /// ```
     /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Records, Split};
@@ -82,7 +82,8 @@ impl Split<'_> {
         std::iter::from_fn(next).filter(move |(_, record)| !skip_empty || !record.is_empty())
     }
 
-    /// Where the record ends that begins at `at`, before the end of the split. `scan` has seen the records before it.
+    /// Returns the end of the record that begins at `at`, at most the end of the split. `scan` has seen the records
+    /// before it.
     pub(crate) fn record_end(&self, scan: &mut Scan, at: usize) -> usize {
         let rest = &self.bytes[at..];
         let bytes = match self.records {
@@ -92,40 +93,44 @@ impl Split<'_> {
         at + bytes
     }
 
-    /// The same bytes to write: they are the worker's own copy, so change them in place if that helps.
+    /// Returns the bytes for writing. They are the worker's own copy, so they may be changed in place.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.bytes
     }
 
-    /// The file that the bytes come from.
+    /// Returns the file that the bytes come from.
     pub fn source(&self) -> &Source {
         self.source
     }
 
-    /// The number of that file among [`Input::sources`](crate::Input::sources), from 0.
+    /// Returns the index of that file in [`Input::sources`](crate::Input::sources).
     pub fn source_number(&self) -> usize {
         self.index
     }
 
-    /// Where they begin in the content of the file (which is what it decompresses to, if it is compressed), in bytes.
+    /// Returns the offset in bytes of the split in the content of its file, after decompression if the file is
+    /// compressed.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The state of this step, as the caller of [`Job::iterate`](crate::Job::iterate) has set it; empty in other jobs.
+    /// Returns the state of this step, as set by the caller of [`Job::iterate`](crate::Job::iterate); empty in other
+    /// jobs.
     pub fn state(&self) -> &[u8] {
         self.state
     }
 
-    /// Ends the job, because the input is wrong and will not be right when it is read again. The error names the file,
-    /// the line (of records that are lines) in which byte `at` of this split stands, and says `why`.
+    /// Ends the job because the input is wrong, and would be wrong if it were read again. The error names the file and
+    /// the line (if records are lines) of byte `at` of this split (of its last byte, if `at` lies beyond it), and says
+    /// `why`.
     pub fn reject(&mut self, at: usize, why: impl Display) {
         self.refuse(at, why, false);
     }
 
-    /// The same for input that is right and needs more than the job may take, of memory for example. It is never set aside
-    /// ([`Job::skip_bad_records`](crate::Job::skip_bad_records)): that is no fault of a record.
+    /// Ends the job as [`Split::reject`] does, for input that is correct but needs more than the job may take, such as
+    /// memory. It is never set aside ([`Job::skip_bad_records`](crate::Job::skip_bad_records)), because the record is
+    /// not at fault.
     pub fn too_large(&mut self, at: usize, why: impl Display) {
         self.refuse(at, why, true);
     }
@@ -136,7 +141,8 @@ impl Split<'_> {
             if why.is_empty() {
                 "the map function rejected it and gave no reason".clone_into(&mut why);
             }
-            Rejected { offset: self.offset + at as u64, why, is_too_large }
+            let at = at.min(self.bytes.len().saturating_sub(1)) as u64;
+            Rejected { offset: self.offset + at, why, is_too_large }
         });
     }
 }

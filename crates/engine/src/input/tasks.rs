@@ -1,8 +1,8 @@
 //! The input, cut into tasks.
 //!
-//! A task is a run of parts; a part is a range of the content of one source. Ranges are cut without looking at the
-//! bytes; a record belongs to the part in which its first byte lies, so the reader of a part skips the record that
-//! began before it and finishes the one that ends after it. Every record is therefore read by exactly one task,
+//! A task is a series of parts; a part is a range of the content of one source. Ranges are cut without looking at the
+//! bytes. A record belongs to the part that contains its first byte, so the reader of a part skips the record that
+//! began before the part, and finishes the record that ends after it. Thus every record is read by exactly one task,
 //! wherever the cuts fall.
 
 use std::io::Read;
@@ -19,9 +19,9 @@ use crate::input::source::Source;
 pub(crate) struct Part {
     pub source: usize,
     pub range: Range<u64>,
-    /// Bytes of the file that it stands for.
+    /// The number of stored bytes that it stands for.
     pub stored_bytes: u64,
-    /// Of CSV: what the bytes before it mean for its first.
+    /// For CSV, the state before its first byte.
     pub state: State,
 }
 
@@ -29,15 +29,15 @@ pub(crate) struct Part {
 pub(crate) struct Tasks {
     pub sources: Arc<[Source]>,
     parts: Vec<Part>,
-    /// For each task, its parts.
+    /// The parts of each task.
     tasks: Vec<Range<usize>>,
     pub records: Records,
     pub record_bytes_max: usize,
 }
 
 impl Tasks {
-    /// Cuts `sources` into tasks of about `split_bytes`: large files are cut, small ones are grouped. The parts of CSV have no state
-    /// yet ([`quote_scan`](crate::survey::quote_scan)).
+    /// Cuts `sources` into tasks of about `split_bytes`: large files are cut, small ones are grouped. The parts of CSV
+    /// do not have their state yet ([`quote_scan`](crate::survey::quote_scan)).
     pub fn cut(sources: Arc<[Source]>, records: Records, split_bytes: u64, record_bytes_max: usize) -> Tasks {
         let (mut parts, mut tasks) = (Vec::<Part>::new(), Vec::new());
         let (mut first, mut gathered) = (0, 0);
@@ -68,7 +68,7 @@ impl Tasks {
         &self.parts[self.tasks[task].clone()]
     }
 
-    /// The parts of all tasks, in the order of the input.
+    /// Returns the parts of all tasks, in the order of the input.
     pub fn all_parts(&self) -> &[Part] {
         &self.parts
     }
@@ -77,12 +77,12 @@ impl Tasks {
         &mut self.parts
     }
 
-    /// Bytes of the files that this task reads.
+    /// Returns the number of stored bytes that this task reads.
     pub fn bytes(&self, task: usize) -> u64 {
         self.parts(task).iter().map(|part| part.stored_bytes).sum()
     }
 
-    /// The line, from 1, in which this byte of the content stands, if records are lines and the source can still be read.
+    /// Returns the line, from 1, of this byte of the content, if records are lines and the source can still be read.
     pub fn line(&self, source: usize, offset: u64) -> Option<u64> {
         if !self.records.are_lines() {
             return None;
@@ -97,7 +97,7 @@ impl Tasks {
         }
     }
 
-    /// Where this task's input lies, as a message says it.
+    /// Returns the place of this task's input, for a message.
     pub fn place(&self, task: usize) -> String {
         let parts = self.parts(task);
         let name = |part: &Part| self.sources[part.source].name.display().to_string();
@@ -114,33 +114,34 @@ impl Tasks {
     }
 }
 
-/// Where the parts of a source end: in its content, and (about) in the file.
+/// Returns the ends of a source's parts: offsets in its content, and (approximately) in the file.
 fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
     let content_bytes = file.content_bytes();
     let whole = || vec![(content_bytes, file.bytes)];
     match (file.cuts(), records) {
         _ if content_bytes == 0 => Vec::new(),
-        // Nobody knows how much it has.
+        // The size of its content is not known.
         _ if file.is_stream() => vec![(content_bytes, 0)],
         (_, Records::WholeFile) => whole(),
         (None, _) => {
             let step = match records {
                 Records::Fixed(width) => split_bytes.next_multiple_of(width as u64),
-                // A byte order mark is looked for in one piece.
+                // A byte order mark is recognised only if it is read in one piece.
                 Records::Csv(_) => split_bytes.max(MARK.len() as u64),
                 _ => split_bytes,
             };
             let count = content_bytes.div_ceil(step);
             (1..=count).map(|number| content_bytes.min(number.saturating_mul(step))).map(|end| (end, end)).collect()
         }
-        // To know the state at a cut one would have to decompress what comes before.
+        // The state at a cut would only be known after decompressing everything before it.
         (Some(_), Records::Csv(_)) => whole(),
         (Some(cuts), _) => {
             let mut ends = Vec::new();
             let mut last = 0;
             for cut in &cuts[1..cuts.len() - 1] {
-                // The byte before a part says whether a record begins there. So that this byte is the first that can
-                // be decoded, and not the last of what has to be decoded for it, it goes with the part before.
+                // The byte before a part shows whether a record begins with the part. The cut is shifted by one, so
+                // that this byte is the first that can be decoded, not the last of a stretch to be decoded for it
+                // alone.
                 let end = match records {
                     Records::Fixed(width) => cut.content.next_multiple_of(width as u64),
                     _ => cut.content + 1,

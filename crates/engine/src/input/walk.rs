@@ -1,19 +1,20 @@
-//! From the paths that an input is given to the files that are read.
+//! The walk from the paths of an input to the files that are read.
 //!
-//! As `grep -r` does it: a path that is named is read whatever it is, and a symbolic link that is named is followed.
-//! Below a directory only files and directories are read, in the order of their names. Hidden names are left out there; so
-//! are symbolic links, unless they shall be followed, and whatever might keep a reader waiting: FIFOs, sockets, devices.
-//! What a pattern matches or a list names may be any of these too, but its links are followed, as if they were named.
+//! The rules are those of `grep -r`. A named path is read whatever it is, and a named symbolic link is followed. Below
+//! a directory only files and directories are read, in the order of their names. Hidden names are left out there, and
+//! so are symbolic links (unless they are to be followed) and anything that could block a reader: FIFOs, sockets,
+//! devices. Files from a pattern or a list are subject to the last rule too, but their links are followed like named
+//! ones.
 //!
-//! A file that is named is read as often as it is named, as `cat` does. A file that is found, by a pattern or below a
-//! directory, is read once, however many paths lead to it: device and inode number tell files apart, so hard links are one
-//! file. What is left out is counted, and said.
+//! A named file is read as often as it is named, as with `cat`. A file found by a pattern or below a directory is read
+//! once, however many paths lead to it. Files are told apart by device and inode number, so hard links are one file.
+//! Paths left out are counted and reported.
 
 use std::collections::HashSet;
 use std::fs::{self, File, FileType, Metadata};
-use std::io::{self, Read, Seek};
+use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use gristmill_os::standard;
@@ -27,16 +28,16 @@ use crate::input::source::{Source, TaskMemory};
 use crate::input::spool;
 use crate::memory::Memory;
 
-/// How a path has come up.
+/// The origin of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Somebody named it, or standard input.
+    /// The user named it, or standard input.
     Named,
-    /// It stands in a list.
+    /// A list contains it.
     Listed,
-    /// It matches a pattern.
+    /// A pattern matched it.
     Matched,
-    /// It lies below a directory.
+    /// It was found below a directory.
     Below,
 }
 
@@ -46,20 +47,22 @@ impl Way {
     }
 }
 
-/// What the paths have led to so far.
+/// The files found so far.
 pub(crate) struct Walk<'l> {
     look: &'l Look,
     pub sources: Vec<Source>,
     pub kept: Vec<File>,
     pub bad: Vec<BadFile>,
     pub left_out: Tallies,
-    /// Device and inode number of each file that was named, and of each file and directory that was found.
+    /// Device and inode numbers of the files that were named.
     named: HashSet<(u64, u64)>,
+    /// Device and inode numbers of the files and directories that were found.
     found: HashSet<(u64, u64)>,
-    /// Those of the directories that the walk is in.
+    /// The identities of the directories that the walk is in.
     inside: Vec<(u64, u64)>,
-    /// What the job may take, and what the list of its files takes of that.
+    /// The memory of the job.
     memory: Memory,
+    /// The part of `memory` that the list of files takes.
     list_bytes: u64,
 }
 
@@ -108,11 +111,12 @@ impl<'l> Walk<'l> {
         let failed = |source| Error::Input { path: path.to_owned(), source };
         let facts = fs::metadata(path).map_err(failed)?;
         let is_special = !facts.is_file() && !facts.is_dir();
-        // Opening a FIFO waits for its writer.
+        // Opening a FIFO blocks until it has a writer.
         if is_special && way != Way::Named {
             self.left_out.add(LeftOut::Special, path);
             return Ok(());
         }
+        refuse_device(&facts).map_err(failed)?;
         let identity = identity(&facts);
         if facts.is_dir() && self.inside.contains(&identity) {
             self.left_out.add(LeftOut::Loop, path);
@@ -126,11 +130,12 @@ impl<'l> Walk<'l> {
             self.found.insert(identity);
             return self.add_directory(path, identity, way);
         }
-        // A file of /proc may keep its readers waiting as a FIFO does.
+        // A file of /proc may block its readers as a FIFO does.
         let flags = if way == Way::Named { OFlags::empty() } else { OFlags::NONBLOCK };
         let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
-        // A file that says it is empty may still have something to read: those of /proc do.
+        refuse_device(&facts).map_err(failed)?;
+        // A file of size 0 may still have content, as those of /proc do.
         let is_empty = || -> io::Result<bool> { Ok(facts.len() == 0 && file.read(&mut [0])? == 0) };
         let is_stream = !facts.is_file()
             || facts.len() == 0
@@ -155,7 +160,7 @@ impl<'l> Walk<'l> {
         Ok(())
     }
 
-    /// Adds what lies in a directory, whose identity is `inside`.
+    /// Adds the files of a directory, whose identity is `inside`.
     fn add_directory(&mut self, directory: &Path, inside: (u64, u64), way: Way) -> Result<()> {
         let failed = |source| Error::Input { path: directory.to_owned(), source };
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<fs::DirEntry>>>);
@@ -166,7 +171,7 @@ impl<'l> Walk<'l> {
         let added = entries.iter().try_for_each(|entry| self.add_entry(entry));
         self.inside.pop();
         added?;
-        // One that is named has something to read, or all of it was read before.
+        // A directory that was not found but named must contain a file, unless all of its files were read before.
         if way != Way::Below && before == (self.sources.len(), self.bad.len()) && !self.left_out.has(LeftOut::Again) {
             let but = self.left_out.sentence();
             let but = if but.is_empty() { but } else { format!(": {but}") };
@@ -189,7 +194,7 @@ impl<'l> Walk<'l> {
         Ok(())
     }
 
-    /// Standard input: read in place when it is a file from its beginning, else copied.
+    /// Adds standard input: in place if it is a file that has not been read from, as a copy otherwise.
     fn add_standard_input(&mut self) -> Result<()> {
         let name = PathBuf::from("standard input");
         let failed = |source| Error::Input { path: name.clone(), source };
@@ -201,7 +206,10 @@ impl<'l> Walk<'l> {
         if facts.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
-        // Another process may have read a part of it; and it may have been opened by somebody else.
+        if !file.is_terminal() {
+            refuse_device(&facts).map_err(failed)?;
+        }
+        // Another process may have read part of it, or it may have been opened by another user.
         let path = in_proc(&file);
         if facts.is_file()
             && facts.len() > 0
@@ -216,9 +224,9 @@ impl<'l> Walk<'l> {
         self.add_stream(name, file)
     }
 
-    /// Copies a stream, which can be read only once, unless that is enough.
+    /// Copies a stream, unless it is to be read only once.
     fn add_stream(&mut self, name: PathBuf, mut stream: File) -> Result<()> {
-        // Whoever sets bad files aside reads everything twice.
+        // Setting bad files aside requires reading everything twice.
         if self.look.read_once && self.look.skip_bad_files == 0 {
             return self.add_source(Source::stream(name, stream)?);
         }
@@ -229,7 +237,19 @@ impl<'l> Walk<'l> {
     }
 }
 
-/// Two paths with the same lead to the same file.
+/// Fails if this is a device other than /dev/null: most devices never end, and opening some has effects.
+fn refuse_device(facts: &Metadata) -> io::Result<()> {
+    let kind = facts.file_type();
+    if !kind.is_block_device() && !kind.is_char_device()
+        || kind.is_char_device() && facts.rdev() == rustix::fs::makedev(1, 3)
+    {
+        return Ok(());
+    }
+    let why = "it is a device, and may never end. Let head or dd read as much of it as you want, and pipe that here";
+    Err(io::Error::other(why))
+}
+
+/// Returns the identity of a file: paths with the same identity lead to the same file.
 fn identity(facts: &Metadata) -> (u64, u64) {
     (facts.dev(), facts.ino())
 }

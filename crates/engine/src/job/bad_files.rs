@@ -1,7 +1,7 @@
-//! A look at all files before a job that sets bad ones aside: a job of its own, which counts nothing.
+//! The check of all files before a job that sets bad files aside. The check is itself a job, which counts nothing.
 //!
-//! Half a file must never be counted. Where damage shows only when a file is decoded, it would show after a part of
-//! the file has been mapped, committed and combined. So each file is read once to its end before.
+//! Half a file must never be counted. Damage that shows only when a file is decoded would show after a part of the file
+//! has been mapped, committed and combined. So each file is first read once to its end.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,16 +20,16 @@ use crate::memory::{Memory, is_limit};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
 
-/// Says of each file what is wrong with it, if anything is. Its input are the numbers of the files.
+/// Checks files, whose numbers are its input, and emits what is wrong with each bad one.
 struct Check<'s, C> {
     sources: &'s [Source],
-    /// It keeps what it makes of a file.
+    /// Whether `check` keeps the content of a file in memory.
     unpacks: bool,
     check: C,
 }
 
 impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
-    /// The number of a file, doubled; and one more if what is wrong with it is that there is too little memory for it.
+    /// The number of a file, doubled; plus one if the file needs more memory than there is for it.
     type Key = u64;
     type Value = Bytes;
     const UNPACKS: bool = true;
@@ -38,7 +38,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
         for number in split.bytes().as_chunks().0 {
             let number = u32::from_le_bytes(*number);
             let source = &self.sources[number as usize];
-            // Of this file, and of what is made of it.
+            // The memory to decode a file, and for what is made of it.
             let memory = split.source().memory();
             let memory = match self.unpacks {
                 true => TaskMemory { decoder: memory.share(2), unpack: memory.share(2) },
@@ -52,15 +52,15 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
     }
 }
 
-/// What a worker of the check should have, to decode files.
+/// The memory that a worker of the check should have to decode files.
 const WORKER_BYTES: usize = 16 << 20;
 
-/// Calls `check` for all files, in processes of their own if this process can be forked; returns the numbers of those of which
-/// it says that they are bad, with what it says. A file that crashes it is among them. All of this within `memory_bytes`, if they
-/// are given, of which `check` takes some for what it makes of a file, if it `unpacks`.
+/// Calls `check` for all files, in separate processes if this process can be forked. Returns the numbers of the bad
+/// files with the reasons; a file that crashes the check is one of them. The check stays within `memory_bytes`, if
+/// given; if it `unpacks`, a part of that is reserved for what `check` makes of a file.
 ///
 /// # Errors
-/// A file needs more memory than there is for it, also when it is checked alone.
+/// A file needs more memory than there is for it, even when it is checked alone.
 pub(crate) fn all(
     sources: &[Source],
     memory_bytes: Option<usize>,
@@ -83,10 +83,10 @@ pub(crate) fn all(
     }
 }
 
-/// Files by their numbers, and what was said of each.
+/// The findings, by the number of the file.
 struct Found {
     bad: HashMap<u32, String>,
-    /// There was not enough memory for them.
+    /// Files for which there was not enough memory.
     too_large: HashMap<u32, String>,
 }
 
@@ -97,7 +97,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
         let input = Input::bytes("the numbers of the files", &bytes)?;
         let threads = threads_in_this_process().asked("counting the threads of this process")?;
         let isolation = if threads > 1 { Isolation::Thread } else { Isolation::Process };
-        // As few tasks as keep all workers busy, and no more than that.
+        // Just enough tasks to keep all workers busy.
         let split_bytes = 4 * (numbers.len() as u64).div_ceil(4096);
         let settings = Settings {
             isolation,
@@ -119,7 +119,16 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
                 place.insert((key / 2) as u32, String::from_utf8_lossy(what).into_owned());
                 ControlFlow::Continue(())
             },
-        )?;
+        );
+        // The error names numbers of files, not the files.
+        let summary = summary.map_err(|error| match error {
+            Error::MemoryRefused { .. } => Error::TooLarge {
+                what: "the system refused the memory to read the input to its end once, as Input::skip_bad_files asks: raise \
+                       the limit of memory (ulimit -v, or that of the cgroup)"
+                    .to_owned(),
+            },
+            error => error,
+        })?;
         found.bad.extend(summary.bad_records.iter().map(|record| {
             let number = numbers[(record.offset / 4) as usize];
             let error = Error::Unfit { path: self.sources[number as usize].name.clone(), why: record.cause.clone() };
@@ -129,10 +138,10 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
     }
 }
 
-/// Whether a file can be read to its end.
+/// Checks that a file can be read to its end.
 ///
 /// # Errors
-/// The one that a job would end with.
+/// The error with which a job would end.
 pub(crate) fn read_to_the_end(source: &Source) -> Result<()> {
     let mut content = source.open().map_err(|error| error_of(source, 0, error))?;
     let (mut buffer, mut at) = (vec![0; 256 << 10], 0);
@@ -150,7 +159,7 @@ pub(crate) fn read_to_the_end(source: &Source) -> Result<()> {
     }
 }
 
-/// What a job would end with.
+/// Returns the error with which a job would end.
 fn error_of(source: &Source, offset: u64, error: io::Error) -> Error {
     let path = source.name.clone();
     if error.raw_os_error().is_some() {

@@ -1,4 +1,4 @@
-//! A job: a program, its input, and how it shall run.
+//! A job: a program, its input and its settings.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::output::outcome::{Outcome, Output, Summary};
-use crate::output::parts::{Part, Row, Target, Writing};
+use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::plan::explain::Choice;
+use crate::plan::options::Options;
 use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::program::map_reduce::MapReduce;
 use crate::shared_output::array::{Plain, SharedOutput};
@@ -57,31 +58,39 @@ pub struct Job<'j, J: MapReduce> {
 }
 
 impl<'j, J: MapReduce> Job<'j, J> {
-    /// A job that reads lines, with as many workers as the process may use processors.
+    /// Makes a job that reads lines, with as many workers as this process may use processors.
     pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
         Job { input, request: Request::new(program, Settings::default()) }
     }
 
-    /// Workers that both map and reduce.
+    /// Sets all these options, which came as text from a command line or a file. Later calls of other methods replace
+    /// them.
+    pub fn options(mut self, options: &Options) -> Self {
+        options.apply(&mut self.request.settings);
+        self
+    }
+
+    /// Sets the number of workers, which both map and reduce.
     pub fn workers(mut self, workers: usize) -> Self {
         self.request.settings.workers = Some(workers);
         self
     }
 
-    /// Separate workers for map: a crash in map then never loses what reduce has gathered.
+    /// Sets the number of separate map workers. A crash in map then never loses what reducers have gathered.
     pub fn map_workers(mut self, workers: usize) -> Self {
         self.request.settings.map_workers = Some(workers);
         self
     }
 
-    /// Separate workers for reduce.
+    /// Sets the number of separate reduce workers.
     pub fn reduce_workers(mut self, workers: usize) -> Self {
         self.request.settings.reduce_workers = Some(workers);
         self
     }
 
-    /// Calls `reduce` once for each key with all its [`Values`] in ascending order (one, if the program combines), when they
-    /// have all arrived; what it emits is the result. Without it, the result is every pair.
+    /// Calls `reduce` once for each key with all its [`Values`] in ascending order (a single one, if the program
+    /// combines), when they have all arrived. The pairs that it emits are the result. Without it, the result is every
+    /// pair.
     ///
     /// ```
     /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
@@ -121,33 +130,34 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Processes or threads.
+    /// Chooses processes or threads.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.request.settings.isolation = isolation;
         self
     }
 
-    /// Pipelined, or with a barrier between map and reduce.
+    /// Chooses a pipelined exchange, or a barrier between map and reduce.
     pub fn exchange(mut self, exchange: Exchange) -> Self {
         self.request.settings.exchange = exchange;
         self
     }
 
-    /// The map-side buffer.
+    /// Chooses the map-side buffer.
     pub fn buffer(mut self, buffer: Buffer) -> Self {
         self.request.settings.buffer = buffer;
         self
     }
 
-    /// Where values are combined.
+    /// Chooses where values are combined.
     pub fn combine(mut self, combine: Combining) -> Self {
         self.request.settings.combine = combine;
         self
     }
 
-    /// With [`Combining::Map`] or [`Combining::Off`], a reducer keeps every value until the end, unless one key gathers more
-    /// than this many: then it combines what it has, and from then on what arrives. So a frequent key cannot fill the
-    /// memory. Keys are counted in a sketch, which may be early, and is never late.
+    /// With [`Combining::Map`] or [`Combining::Off`], lets a reducer combine early when one key has gathered more than
+    /// `values` values. Without this option such a reducer keeps every value until the end. With it, the reducer then
+    /// combines the values that it has, and from then on those that arrive, so a frequent key cannot fill the memory.
+    /// Keys are counted in a sketch, which may trigger early but never late.
     ///
     /// ```
     /// # use gristmill::{Bytes, Combine, Combining, Count, Emit, Input, Isolation, Job, MapReduce, Split};
@@ -174,74 +184,76 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Where the memory of pages comes from.
+    /// Chooses where the memory of pages comes from.
     pub fn pages(mut self, pages: PagePolicy) -> Self {
         self.request.settings.pages = pages;
         self
     }
 
-    /// Size of a page in bytes, a multiple of 4096.
+    /// Sets the size of a page in bytes, a multiple of 4096.
     pub fn page_bytes(mut self, bytes: usize) -> Self {
         self.request.settings.page_bytes = Some(bytes);
         self
     }
 
-    /// Input bytes of one map task, about.
+    /// Sets the approximate number of input bytes of a map task.
     pub fn split_bytes(mut self, bytes: u64) -> Self {
         self.request.settings.split_bytes = Some(bytes);
         self
     }
 
-    /// Input bytes that the map function sees at once, about. 256 KiB by default.
+    /// Sets the approximate number of input bytes that the map function sees at once. 256 KiB by default.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.request.settings.chunk_bytes = Some(bytes);
         self
     }
 
-    /// The order of the result.
+    /// Chooses the order of the result.
     pub fn order(mut self, order: Order) -> Self {
         self.request.settings.order = order;
         self
     }
 
-    /// Only the `k` pairs with the greatest values.
+    /// Keeps only the `k` pairs with the greatest values.
     pub fn top(mut self, k: usize) -> Self {
         self.request.settings.order = Order::ByValueDescending;
         self.request.settings.limit = k;
         self
     }
 
-    /// Where records end.
+    /// Chooses where records end.
     pub fn records(mut self, records: Records) -> Self {
         self.request.settings.records = records;
         self
     }
 
-    /// The longest record in bytes; a longer one is an error that names its place. 64 MiB by default.
+    /// Sets the length of the longest record in bytes. A longer one is an error that names its place. 64 MiB by
+    /// default.
     pub fn record_bytes_max(mut self, bytes: usize) -> Self {
         self.request.settings.record_bytes_max = bytes;
         self
     }
 
-    /// How often a task that failed is tried again, and a partition that failed when it was combined or reduced. 2 by
-    /// default. Where a worker died of a task, the next attempts go record by record, so that the error can name the record that fails.
+    /// Sets how often a failed task is retried, and a partition whose combining or reducing failed. 2 by default. If a
+    /// task killed its worker, the next attempts go record by record, so that the error can name the record.
     pub fn retries(mut self, retries: u32) -> Self {
         self.request.settings.retries = retries;
         self
     }
 
-    /// How many workers may die in the whole job; by default as many as there are spare places for, at least 32.
+    /// Sets how many workers may die in the whole job. By default as many as there are spare slots, at least 32.
     pub fn max_failures(mut self, failures: u32) -> Self {
         self.request.settings.max_failures = Some(failures);
         self
     }
 
-    /// Sets up to so many records aside, at most a million, because the map function panics on them, rejects them
-    /// ([`Split::reject`](crate::Split::reject)), dies of them, or (with [`Job::task_timeout`]) never returns. They count
-    /// for nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
+    /// Sets aside up to `records` records, at most a million, because the map function panics on them, rejects them
+    /// ([`Split::reject`](crate::Split::reject)), is killed by them, or (with [`Job::task_timeout`]) never returns.
+    /// They count for nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
     ///
-    /// A map function that panics or rejects costs no worker; a record that kills is found by the retries, and at most 32
-    /// such records are. Pairs are kept apart until the map function has returned, which is what this costs.
+    /// A panic or rejection in the map function costs no worker. A record that kills its worker is found by the
+    /// retries; at most 32 records may kill. The cost of this option: pairs are kept apart until the map function has
+    /// returned.
     ///
     /// ```
     /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, Split};
@@ -271,20 +283,20 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Ends a worker whose task takes longer than this; the task counts as failed. Outside of its tasks, a worker is ended that
-    /// stands still for this long, because it was stopped or waits for something that never comes.
+    /// Kills a worker whose task takes longer than this; the task counts as failed. A worker that makes no progress for
+    /// this long outside a task, because it was stopped or waits for something that never comes, is killed too.
     pub fn task_timeout(mut self, timeout: Duration) -> Self {
         self.request.settings.task_timeout = Some(timeout);
         self
     }
 
-    /// Keeps what is done in the folder `dir`, so that running the same job again continues where this one ended, however
-    /// it ended: about every `every` all work until then is on the disk. `program` says what the map function depends on
-    /// beside its input, its parameters for example; a job whose program, options or input files are not as they were is
-    /// refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
+    /// Saves the job's progress in the folder `dir`, so that running the same job again continues where this run ended,
+    /// however it ended. About every `every`, all work done so far is written to disk. `program` names everything that
+    /// the map function depends on besides its input, such as its parameters. A job whose program, options or input
+    /// files have changed is refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
     ///
-    /// When the job has ended its checkpoint stays, so that nothing is lost before the result is where it belongs; then
-    /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written and nothing is paid.
+    /// The checkpoint remains after the job, so that nothing is lost before the result is stored; then call
+    /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written, at no cost.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -318,62 +330,63 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// How many workers map at the same time; by default as many as there are processors. Raise it when the
-    /// map function waits for something else than the processor.
-    pub fn mapping_at_once(mut self, workers: usize) -> Self {
-        self.request.settings.mapping_at_once = Some(workers);
+    /// Sets how many workers map at the same time; by default as many as there are processors. Raise it if the map
+    /// function waits for anything but the processor.
+    pub fn map_at_once(mut self, workers: usize) -> Self {
+        self.request.settings.map_at_once = Some(workers);
         self
     }
 
-    /// Into how many partitions the pairs are divided, rounded up to a power of two and to one for each reducer at least; by
-    /// default 64, or two for each reducer if that is more. Each has an open page in every worker that maps.
+    /// Sets the number of partitions. It is rounded up to a power of two and to at least one per reducer; by default it
+    /// is 64, or two per reducer if that is more. Each partition has an open page in every worker that maps.
     pub fn partitions(mut self, partitions: usize) -> Self {
         self.request.settings.partitions = Some(partitions);
         self
     }
 
-    /// What the pairs of two steps in a row may take in the region, for [`Job::iterate`]; by default half of what
-    /// [`Job::memory`] leaves beside pages and tables, or half of the memory that is available. It is address space until it is used.
+    /// Sets how many bytes of the region the pairs of two consecutive steps may take, for [`Job::iterate`]. By default
+    /// half of the rest of [`Job::memory`] after pages and tables, or half of the available memory. It is only address
+    /// space until it is used.
     pub fn keep_bytes(mut self, bytes: u64) -> Self {
         self.request.settings.keep_bytes = Some(bytes);
         self
     }
 
-    /// The map function (or, of pairs, [`MapReduce::map_pairs`]) writes into this array; see [`SharedOutput`]. A job may write
-    /// several.
+    /// Lets the map function (or [`MapReduce::map_pairs`], in steps that map pairs) write to this array; see
+    /// [`SharedOutput`]. A job may write several.
     pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
         self.request.outputs.push(output.scope());
         self
     }
 
-    /// Memory of all workers and the coordinator together, in bytes: what does not fit is spilled to disk. By default half
-    /// of what is available, to the machine and to the process's cgroup. [`Job::iterate`] spills nothing: a step that does not fit
-    /// is an error.
+    /// Sets the memory of all workers and the coordinator together, in bytes. Pairs that do not fit are spilled to
+    /// disk. By default half of the memory that is available to the machine and to the process's cgroup.
+    /// [`Job::iterate`] never spills: a step that does not fit is an error.
     ///
-    /// It covers pages, tables, buffers, decoders of compressed files, the sorting of the result, and what the program
-    /// tells of its own ([`Job::holds`], [`MapReduce::UNPACKS`]); not what the map function and the receiver of the
-    /// result allocate otherwise. One pair, and one record, must fit.
+    /// The limit covers pages, tables, buffers, decoders of compressed files, the sorting of the result, and the memory
+    /// that the program declares ([`Job::holds`], [`MapReduce::UNPACKS`]). It does not cover other allocations of the
+    /// map function and of the receiver of the result. One pair, and one record, must fit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.request.settings.memory_bytes = Some(bytes);
         self
     }
 
-    /// Memory that the program holds for the whole job, such as a matrix that its map function reads: it is taken out of
-    /// [`Job::memory`].
+    /// Declares memory that the program holds for the whole job, such as a matrix that its map function reads. It is
+    /// subtracted from [`Job::memory`].
     pub fn holds(mut self, bytes: usize) -> Self {
         self.request.settings.held_bytes = bytes;
         self
     }
 
-    /// Memory that the program will hold beside that, while the job runs or for its result. If there is not so much, the job
-    /// does not start.
+    /// Declares further memory that the program will hold while the job runs, or for its result. If that much is not
+    /// available, the job does not start.
     pub fn will_hold(mut self, bytes: usize) -> Self {
         self.request.settings.will_hold_bytes = bytes;
         self
     }
 
-    /// Folders to spill to, in turns: best on different disks. By default one, that for temporary files (`TMPDIR`).
-    /// What is spilled has no name there, and vanishes with the job however that ends.
+    /// Sets the folders to spill to, used in turn; best on different disks. By default the folder for temporary files
+    /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
     ///
     /// ```
     /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
@@ -401,11 +414,20 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// The same answer, byte by byte, for any number of workers and any schedule, sums of floating-point numbers included.
-    /// Splits and chunks are cut the same way whatever the number of workers, and what has no order comes in that of keys. Values
-    /// that are whole numbers combine as ever. Others ([`Datum::EXACT`]) are combined within a map task and at the end only, in
-    /// ascending order: this takes more memory, as [`Combining::Map`] does, and the time to sort all pairs by key: twice
-    /// the time where keys hardly meet within a task.
+    /// Sets how many bytes stay free on the file systems of the spill folders and of the checkpoint. A job that finds
+    /// less free there ends. By default a tenth of the bytes that are free when the job begins. For copies of streams see
+    /// [`Input::keep_free`].
+    pub fn keep_free(mut self, bytes: u64) -> Self {
+        self.request.settings.keep_free_bytes = Some(bytes);
+        self
+    }
+
+    /// Makes the result the same, byte for byte, for any number of workers and any schedule, even with sums of
+    /// floating-point numbers. Splits and chunks are then cut the same way for any number of workers, and an unordered
+    /// result comes in key order. Values that are whole numbers combine as usual. Others ([`Datum::EXACT`]) are
+    /// combined only within a map task and at the end, in ascending order. That takes more memory, as
+    /// [`Combining::Map`] does, and time to sort all pairs by key: the job takes twice the time if few keys repeat
+    /// within a task.
     pub fn deterministic(mut self, deterministic: bool) -> Self {
         self.request.settings.deterministic = deterministic;
         self
@@ -417,22 +439,22 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Calls `on_news` with a sentence when something has happened that a user may want to know while the job goes on: a
-    /// worker died (of which attempt at a task) and is replaced, or a job is continued that had a checkpoint.
+    /// Calls `on_news` with a sentence about an event that a user may want to know of while the job runs: a worker died
+    /// (with the attempt at its task) and is replaced, or a job continues from a checkpoint.
     pub fn on_news(mut self, on_news: impl FnMut(&str) + 'j) -> Self {
         self.request.on_news = Some(Box::new(on_news));
         self
     }
 
-    /// Whether a few small pieces of the input are mapped before the job is planned, by a process of their own: the plan
-    /// then knows how long a byte takes and what it becomes. True by default; false for a map function that must
-    /// not meet a record once more. Small inputs, and jobs whose workers are threads, are planned without.
+    /// Chooses whether a separate process maps a few small pieces of the input before the job is planned. The plan then
+    /// knows how long a byte takes and how many pairs it yields. True by default; pass false if the map function must
+    /// not see a record twice. Small inputs, and jobs whose workers are threads, are planned without a sample.
     pub fn sample(mut self, sample: bool) -> Self {
         self.request.settings.sample = sample;
         self
     }
 
-    /// Calls `on_plan` with what was chosen for this job, and why, before it starts.
+    /// Calls `on_plan` with every choice made for this job and its reason, before the job starts.
     ///
     /// ```
     /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
@@ -458,15 +480,15 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// For tests of the engine: the `worker`-th to be started, replacements included, kills itself when it
-    /// comes to `moment` for the `nth` time; both count from 1.
+    /// For tests of the engine: the `worker`-th worker to be started, replacements included, kills itself when it
+    /// reaches `moment` for the `nth` time. Both count from 1.
     #[doc(hidden)]
     pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
         self.request.settings.kill_points.push((worker, moment, nth, Signal::KILL));
         self
     }
 
-    /// The same for a worker that stops itself, as SIGSTOP from outside would.
+    /// For tests of the engine: as [`Job::die_at`], but the worker stops itself, as SIGSTOP from outside would.
     #[doc(hidden)]
     pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
         self.request.settings.kill_points.push((worker, moment, nth, Signal::STOP));
@@ -476,8 +498,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Runs the job and gathers the result in memory.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be
-    /// honoured, or a system that refuses.
+    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be honoured, or
+    /// a system call that fails.
     pub fn run(self) -> Result<Outcome<J>> {
         let mut records = Output::default();
         let summary = self.run_each(|key, value| records.push(key, value))?;
@@ -487,7 +509,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Runs the job and calls `visit` with every pair of the result, in order.
     ///
     /// # Errors
-    /// As [`Job::run`]. Pairs already visited are right, but not all there are.
+    /// As [`Job::run`]. Pairs already visited are correct but not complete.
     pub fn run_each(
         self,
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
@@ -498,8 +520,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
         })
     }
 
-    /// Runs the job and calls `visit` with the pairs of the result, in order, until it breaks: nobody may want
-    /// the rest, or the rest cannot be written.
+    /// Runs the job and calls `visit` with the pairs of the result, in order, until it returns `Break`: because the
+    /// rest is not wanted, or cannot be written.
     ///
     /// # Errors
     /// As [`Job::run_each`].
@@ -510,13 +532,13 @@ impl<'j, J: MapReduce> Job<'j, J> {
         coordinator::run(self.request, || self.input.open(), visit)
     }
 
-    /// Runs the job and lets its reducers write the result, in the order of keys and all at the same time: each has ranges of
-    /// it and writes them to their places in `target`, pair by pair as `row` says. Returns the parts, in order. Messages name
-    /// the result `path`.
+    /// Runs the job and lets its reducers write the result in parallel, in key order. Each reducer has ranges of the
+    /// result and writes them to their places in `target`, pair by pair as `row` formats them. Returns the parts, in
+    /// order. Messages call the result `path`.
     ///
-    /// Only for results of pairs as map emits them, ordered by key: without a combiner, a reduce function, a partition function
-    /// and a limit. Nothing is synced, and what there is after an error is not the result: write to a file without a
-    /// name, and give it its name at the end.
+    /// Only for results that consist of the pairs as map emits them, ordered by key: without a combiner, a reduce
+    /// function, a partition function or a limit. Nothing is synced, and after an error the file does not hold the
+    /// result: write to a file without a name, and name it at the end.
     ///
     /// ```
     /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Row, Split, Target};
@@ -552,23 +574,24 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::run`]; and when a part cannot be written.
+    /// As [`Job::run`], and when a part cannot be written.
     pub fn write<'t>(
         self,
         path: &'t Path,
         target: Target<'t>,
         row: &'t dyn Row<J::Key, J::Value>,
     ) -> Result<(Vec<Part>, Summary)> {
-        coordinator::write(self.request, || self.input.open(), Writing { path, target, row })
+        coordinator::write(self.request, || self.input.open(), WriteRequest { path, target, row })
     }
 
-    /// Runs the job in steps, with the same workers: what one step reduces stays in the region, partition by partition.
-    /// After each step `control` sees it and says what the next one maps: the input again, or those pairs
-    /// ([`Next`]). Every step sees a small state, `state` at first and then what [`Step::set_state`] has set; a later
-    /// one may not be longer. The order of the result, and its limit, mean nothing here.
+    /// Runs the job in steps, with the same workers. The pairs that a step reduces stay in the region, partition by
+    /// partition. After each step `control` sees them and decides what the next step maps: the input again, or those
+    /// pairs ([`Next`]). Every step sees a small state: `state` at first, then the one last set with
+    /// [`Step::set_state`], which may not be longer than `state`. The order and the limit of the result have no effect
+    /// here.
     ///
-    /// A worker that dies in any step is replaced, and what it had not left in the region is made again from what the
-    /// step maps, which stays until the step is complete.
+    /// A worker that dies in any step is replaced. The partitions that it had not yet left in the region are made again
+    /// from the input of the step, which stays until the step is complete.
     ///
     /// ```
     /// use gristmill::{Combine, Emit, Input, Isolation, Job, MapReduce, Next, Pairs, Records, Split};
@@ -606,8 +629,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::run`]; and when the pairs of two steps together are larger than [`Job::keep_bytes`], or those of
-    /// one, while they are gathered, than the memory leaves to reducers.
+    /// As [`Job::run`]; when the pairs of two consecutive steps exceed [`Job::keep_bytes`]; and when the pairs of one
+    /// step, while they are gathered, exceed the memory of its reducers.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
         coordinator::iterate(self.request, || self.input.open(), state, control)
     }

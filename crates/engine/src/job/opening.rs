@@ -1,4 +1,4 @@
-//! The look at an input before its job: which files there are, and which of them are left out or set aside.
+//! The inspection of an input before its job: the files to read, and those that are left out or set aside.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,22 +13,23 @@ use crate::input::source::Source;
 use crate::job::bad_files;
 use crate::memory::is_limit;
 
-/// What a program says of a file that it has looked at ([`Input::sift`]).
+/// The verdict of a program on a file ([`Input::sift`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It can be read.
     Fit,
-    /// It is a file of another kind, and why that is known. If it was found below a directory it is left out, else it is bad.
+    /// It is a file of another kind; the string says why. If it was found below a directory it is left out, otherwise
+    /// it is bad.
     OtherKind(String),
-    /// It should be of the right kind, and cannot be read, and why.
+    /// It should be of the right kind but cannot be read; the string says why.
     Bad(String),
-    /// To read it takes more than this job may take: what, how much, and how much it may. That is no fault of the file, so it is
-    /// an error even if bad files are set aside.
+    /// Reading it takes more than this job may take; the string says what, how much, and the limit. That is no fault of
+    /// the file, so it is an error even if bad files are set aside.
     TooLarge(String),
 }
 
 impl Verdict {
-    /// The sentence about a file, unless that is fit.
+    /// Returns the error for a file, unless the file is fit.
     fn error(self, path: &Path) -> Option<Error> {
         match self {
             Verdict::Fit => None,
@@ -37,7 +38,7 @@ impl Verdict {
         }
     }
 
-    /// The same verdict, said in other words.
+    /// Returns the same verdict in other words.
     pub fn map(self, words: impl FnOnce(String) -> String) -> Verdict {
         match self {
             Verdict::Fit => Verdict::Fit,
@@ -48,14 +49,14 @@ impl Verdict {
     }
 }
 
-/// What is wrong with a file.
+/// Makes [`Verdict::Bad`] of a reason.
 impl From<String> for Verdict {
     fn from(why: String) -> Verdict {
         Verdict::Bad(why)
     }
 }
 
-/// What was found when a file was read: a lack of memory or of file descriptors is no fault of the file.
+/// Makes a verdict of an error while reading a file: a lack of memory or of file descriptors is no fault of the file.
 impl From<io::Error> for Verdict {
     fn from(error: io::Error) -> Verdict {
         let why = error.to_string();
@@ -64,12 +65,12 @@ impl From<io::Error> for Verdict {
 }
 
 impl Input {
-    /// The files that the paths lead to: a program that must know a header, or a size, looks here before its job runs.
-    /// They are looked for once; what cannot be read twice is copied now.
+    /// Returns the files that the paths lead to, for a program that must know a header or a size before its job runs.
+    /// They are searched for once; streams, which cannot be read twice, are copied now.
     ///
     /// # Errors
-    /// As a job that reads this input: a path that leads nowhere, an empty directory. [`Error::Setting`] for a stream that is
-    /// read as it comes ([`Input::read_once`]).
+    /// Those of a job that reads this input, such as a path that leads nowhere or an empty directory.
+    /// [`Error::Setting`] for a stream that is read only once ([`Input::read_once`]).
     pub fn sources(&mut self) -> Result<&[Source]> {
         let sources = self.look()?;
         match sources.iter().find(|source| source.is_stream()) {
@@ -81,20 +82,21 @@ impl Input {
         }
     }
 
-    /// The same for those who only want to know which files there are.
+    /// Returns the same files as [`Input::sources`], and allows streams that are read only once: for callers that do
+    /// not read the files.
     ///
     /// # Errors
-    /// As a job that reads this input.
+    /// Those of a job that reads this input.
     pub fn look(&mut self) -> Result<&[Source]> {
         let opened = self.open()?;
         Ok(&self.opened.insert(opened).sources)
     }
 
-    /// Shows each file to a program that reads only some kinds of files. Those that it cannot read are left out, set aside, or
-    /// an error: see [`Verdict`].
+    /// Calls `look_at` with each file, for a program that reads only some kinds of files. A file that it cannot read is
+    /// left out, set aside, or an error: see [`Verdict`].
     ///
     /// # Errors
-    /// As [`Input::sources`]; [`Error::Unfit`] for a file that is bad.
+    /// Those of [`Input::sources`], and [`Error::Unfit`] for a bad file.
     pub fn sift(&mut self, mut look_at: impl FnMut(&Source) -> Verdict) -> Result<()> {
         self.sources()?;
         let opened = self.open()?;
@@ -118,11 +120,11 @@ impl Input {
         Ok(())
     }
 
-    /// If bad files are set aside, calls `check` for each file, in processes of their own, and sets those aside of which it
-    /// says that they are bad.
+    /// Calls `check` for each file in separate processes and sets the bad ones aside. Does nothing if bad files are not
+    /// to be set aside.
     ///
     /// # Errors
-    /// As [`Input::sift`].
+    /// Those of [`Input::sift`].
     pub fn check(&mut self, check: impl Fn(&Source) -> Verdict + Sync) -> Result<()> {
         if self.look.skip_bad_files == 0 {
             return Ok(());
@@ -133,7 +135,7 @@ impl Input {
         self.set_aside_those(&found)
     }
 
-    /// Sets aside what a check has found: numbers of sources, each with the whole sentence.
+    /// Sets aside the files that a check has found; `found` maps the numbers of sources to messages.
     fn set_aside_those(&mut self, found: &HashMap<usize, String>) -> Result<()> {
         let opened = self.open()?;
         let (mut bad, mut sources) = (opened.bad.clone(), Vec::new());
@@ -153,7 +155,7 @@ impl Input {
         Ok(())
     }
 
-    /// The files that are read. If bad ones are set aside, all of them are read to their ends first.
+    /// Returns the files that are read. If bad ones are set aside, reads all of them to their ends first.
     pub(crate) fn open(&self) -> Result<Arc<Opened>> {
         let opened = self.find()?;
         if self.opened.is_some() || self.look.skip_bad_files == 0 {

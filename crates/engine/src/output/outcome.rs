@@ -1,4 +1,4 @@
-//! What a job gives back: the pairs, and what it took to make them.
+//! The outcome of a job: its pairs, and statistics of the run.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::program::map_reduce::MapReduce;
 
-/// The result of a job, gathered in memory, in the order that the job asked for.
+/// The result of a job, gathered in memory in the requested order.
 pub struct Output<K, V> {
     bytes: Vec<u8>,
     places: Vec<usize>,
@@ -27,17 +27,17 @@ impl<K: Key, V: Datum> Output<K, V> {
         entry::append::<K, V>(0, key, value, &mut self.bytes);
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// True when there are none.
+    /// Returns whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The pairs, in order.
+    /// Iterates over the pairs, in order.
     pub fn iter(&self) -> impl Iterator<Item = (K::Ref<'_>, V::Ref<'_>)> {
         self.places.iter().map(|place| {
             let pair = entry::read::<K, V>(&self.bytes[*place..]);
@@ -45,7 +45,7 @@ impl<K: Key, V: Datum> Output<K, V> {
         })
     }
 
-    /// The value of `key`: a look through all pairs.
+    /// Returns the value of `key`, by a search through all pairs.
     pub fn get(&self, key: K::Ref<'_>) -> Option<V::Ref<'_>> {
         self.places
             .iter()
@@ -55,54 +55,54 @@ impl<K: Key, V: Datum> Output<K, V> {
     }
 }
 
-/// What a run gives back: its pairs, and what it took to make them.
+/// The outcome of a run: its pairs, and its statistics.
 pub type Outcome<J> = (Output<<J as MapReduce>::Key, <J as MapReduce>::Value>, Summary);
 
-/// What a run took.
+/// The statistics of a run.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// From the call to the answer, nanoseconds.
+    /// Nanoseconds from the call to the result.
     pub wall_ns: u64,
-    /// From the call until every worker had been started, nanoseconds.
+    /// Nanoseconds from the call until the workers that the job begins with were started.
     pub start_ns: u64,
     /// Bytes of input.
     pub input_bytes: u64,
-    /// The memory that the job was given, bytes.
+    /// The memory of the job in bytes.
     pub memory_bytes: u64,
-    /// Map tasks.
+    /// The number of map tasks.
     pub tasks: usize,
-    /// Map tasks that were done when the job was continued ([`Job::checkpoint`](crate::Job::checkpoint)); they are not among
-    /// `tasks`.
+    /// The number of map tasks that were already done when the job was continued
+    /// ([`Job::checkpoint`](crate::Job::checkpoint)); not part of `tasks`.
     pub resumed_tasks: usize,
-    /// Pairs in the result.
+    /// The number of pairs in the result.
     pub pairs: u64,
-    /// Workers that died and were replaced, each with the sentence that says how.
+    /// For each worker that died and was replaced, a sentence about its death.
     pub deaths: Vec<String>,
-    /// Times the input was mapped, whole or in part.
+    /// The number of times that the input was mapped, whole or in part.
     pub rounds: u32,
-    /// Times that the job began anew, because a task gave other pairs when it was mapped again; what is told of workers and rounds
-    /// is that of the last time.
+    /// The number of times that the job started over, because a task emitted other pairs when it was mapped again. The
+    /// figures of workers and rounds are those of the last start.
     pub begun_anew: u32,
-    /// Steps of an iterated job; 1 for others.
+    /// The number of steps of an iterated job; 1 for other jobs.
     pub steps: u32,
     /// Records that were set aside, in the order of the input ([`Job::skip_bad_records`](crate::Job::skip_bad_records)).
     pub bad_records: Vec<BadRecord>,
-    /// What each worker did, the dead included.
+    /// The statistics of each worker, including dead ones.
     pub workers: Vec<Worker>,
 }
 
-/// A record that was set aside, because the map function could not deal with it.
+/// A record that was set aside because the map function failed on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRecord {
     /// The file.
     pub path: PathBuf,
-    /// Where in its content the record begins, in bytes.
+    /// The offset in bytes of the record in the file's content.
     pub offset: u64,
     /// Its line, from 1, if records are lines.
     pub line: Option<u64>,
-    /// The record, without what ends it; of a longer one its first 64 KiB.
+    /// The record without its end mark; at most its first 64 KiB.
     pub record: Vec<u8>,
-    /// What the map function died of, or said against it.
+    /// How the map function died, or why it rejected the record.
     pub cause: String,
 }
 
@@ -111,10 +111,10 @@ pub struct BadRecord {
 pub struct Worker {
     /// Its number, from 1.
     pub number: usize,
-    /// It mapped.
+    /// Whether it mapped.
     pub maps: bool,
-    /// It reduced.
+    /// Whether it reduced.
     pub reduces: bool,
-    /// What it counted.
+    /// Its counters.
     pub counters: Counters,
 }

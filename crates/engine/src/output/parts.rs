@@ -1,13 +1,13 @@
-//! The result, written by those who reduce it: each range of it where it belongs, all of them at the same time.
+//! A result that its reducers write, into one file or several: each writes its ranges to their places, all in parallel.
 //!
 //! ```text
-//!  drained:  each reducer tells how many bytes the rows of its ranges take          (it measured pairs as they came)
-//!  place:    the coordinator adds them up: that is where each range begins
+//!  drained:  each reducer reports the size of the rows of each of its ranges, measured as pairs arrived
+//!  place:    the coordinator adds up the sizes, which gives the offset of each range
 //!  finish:   each reducer writes its ranges there, and sends their first and last pair as its result
 //! ```
 //!
-//! A reducer that dies meanwhile is replaced by one that writes the same bytes to the same places. What gives the file its
-//! name when it is whole is not the engine's business.
+//! A reducer that dies meanwhile is replaced by one that writes the same bytes to the same places. Naming the complete
+//! file is left to the caller.
 
 use std::fs::File;
 use std::io;
@@ -19,49 +19,49 @@ use crate::data::entry;
 use crate::failure::Failure;
 use crate::program::map_reduce::MapReduce;
 
-/// Where a result goes that its reducers write themselves ([`Job::write`](crate::Job::write)).
+/// Where reducers write a result ([`Job::write`](crate::Job::write)).
 pub enum Target<'t> {
-    /// One file, the parts one behind the other.
+    /// One file with the parts one after the other.
     File {
         /// Open for writing, not for appending.
         file: &'t File,
-        /// Where the result begins, in bytes.
+        /// The offset at which the result begins.
         start: u64,
     },
-    /// A file for each part: makes so many files, all empty and open for writing.
+    /// A file for each part. The function makes the given number of files, all empty and open for writing.
     Parts(&'t mut dyn FnMut(usize) -> io::Result<Vec<File>>),
 }
 
-/// A part of a result: a range of it, which one reducer has written.
+/// A part of a result: one range of it, written by one reducer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Pairs.
+    /// The number of pairs.
     pub records: u64,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// CRC-32 of the bytes.
     pub checksum: u32,
-    /// The key of the first pair and that of the last, as text; none if there are no pairs.
+    /// The keys of the first and the last pair as text; `None` if there are no pairs.
     pub keys: Option<[Vec<u8>; 2]>,
 }
 
-/// How a pair stands in a result that reducers write.
+/// The format of a pair in a result that reducers write.
 pub trait Row<K: Key, V: Datum>: Sync {
-    /// How many bytes [`write`](Row::write) will append.
+    /// Returns the number of bytes that [`write`](Row::write) will append.
     fn bytes(&self, key: K::Ref<'_>, value: V::Ref<'_>) -> usize;
-    /// Appends the row, its end included.
+    /// Appends the row, including its end.
     fn write(&self, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut Vec<u8>);
 }
 
-/// What a job is asked to write.
-pub(crate) struct Writing<'t, J: MapReduce> {
+/// A request to write the result to a target, in a row format.
+pub(crate) struct WriteRequest<'t, J: MapReduce> {
     pub path: &'t Path,
     pub target: Target<'t>,
     pub row: &'t dyn Row<J::Key, J::Value>,
 }
 
-/// What reducers know of it.
-pub(crate) struct Written<'t, J: MapReduce> {
+/// A target whose files are open, for reducers.
+pub(crate) struct OpenTarget<'t, J: MapReduce> {
     pub path: &'t Path,
     files: Files<'t>,
     pub row: &'t dyn Row<J::Key, J::Value>,
@@ -72,24 +72,24 @@ enum Files<'t> {
     Each(Vec<File>),
 }
 
-impl<'t, J: MapReduce> Written<'t, J> {
-    /// Opens what is to be written in so many parts.
-    pub fn open(writing: Writing<'t, J>, parts: usize) -> io::Result<Written<'t, J>> {
-        let Writing { path, target, row } = writing;
+impl<'t, J: MapReduce> OpenTarget<'t, J> {
+    /// Opens a target for `parts` parts.
+    pub fn open(writing: WriteRequest<'t, J>, parts: usize) -> io::Result<OpenTarget<'t, J>> {
+        let WriteRequest { path, target, row } = writing;
         let files = match target {
             Target::File { file, start } => Files::One { file, start },
             Target::Parts(make) => Files::Each(make(parts)?),
         };
-        Ok(Written { path, files, row })
+        Ok(OpenTarget { path, files, row })
     }
 
-    /// Bytes of the rows of some pairs that lie one behind the other.
+    /// Returns the size of the rows of the pairs in `pairs`.
     pub fn bytes(&self, pairs: &[u8]) -> u64 {
         let pairs = entry::pairs::<J::Key, J::Value>(pairs);
         pairs.map(|(_, pair)| self.row.bytes(pair.key, pair.value) as u64).sum()
     }
 
-    /// Where parts of these sizes begin, each in its file.
+    /// Returns the offsets, each in its file, of parts of these sizes.
     pub fn starts(&self, sizes: impl Iterator<Item = u64>) -> Vec<u64> {
         match self.files {
             Files::One { start, .. } => sizes
@@ -103,13 +103,13 @@ impl<'t, J: MapReduce> Written<'t, J> {
         }
     }
 
-    /// Begins to write a part at `start`.
+    /// Begins to write a part at offset `start`.
     pub fn writer(&self, part: usize, start: u64, buffer_bytes: usize) -> PartWriter<'_> {
         let file = match &self.files {
             Files::One { file, .. } => file,
             Files::Each(files) => &files[part],
         };
-        // The last row goes beyond.
+        // The last row may exceed the threshold for a write.
         let (buffer, buffer_bytes) = (Vec::with_capacity(buffer_bytes), buffer_bytes / 8 * 7);
         PartWriter { file, part, start, at: start, buffer, buffer_bytes, hasher: crc32fast::Hasher::new() }
     }
@@ -120,7 +120,7 @@ pub(crate) struct PartWriter<'w> {
     file: &'w File,
     part: usize,
     start: u64,
-    /// Where the buffer will be written.
+    /// The file offset of the buffer.
     at: u64,
     buffer: Vec<u8>,
     buffer_bytes: usize,
@@ -128,7 +128,7 @@ pub(crate) struct PartWriter<'w> {
 }
 
 impl PartWriter<'_> {
-    /// Writes one row; true when what came before was too much to be held back, and was written.
+    /// Writes one row. Returns true if the buffer was full before it and was written to the file.
     #[inline(always)]
     pub fn row<K: Key, V: Datum>(
         &mut self,
@@ -144,7 +144,7 @@ impl PartWriter<'_> {
         Ok(is_full)
     }
 
-    /// Writes what is left; returns how many bytes the part has, and their checksum.
+    /// Writes the rest; returns the size and the checksum of the part.
     pub fn finish(mut self) -> Result<(u64, u32), Failure> {
         self.flush()?;
         Ok((self.at - self.start, self.hasher.finalize()))

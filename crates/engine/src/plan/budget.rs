@@ -2,68 +2,71 @@
 //!
 //! ```text
 //!  budget = pages of the region + tables and read buffers of the workers that map at once
-//!         + what a process takes anyway + results that the coordinator holds back
-//!         + in a job in steps, what one step leaves for the next
-//!         + what the program holds already: a matrix, for example
-//!         + of the rest, at most a half for tasks: decoders of the input, and what map functions unpack
+//!         + the base of each process + results that the coordinator holds back
+//!         + in a job in steps, the pairs that one step keeps for the next
+//!         + memory that the program already holds, such as a matrix
+//!         + at most half of the rest for tasks: decoders of the input, and files that map functions unpack
 //!         + a share for each reducer:  5/8 pairs, with the rows that sort them
-//!                                      1/4 blocks of runs, when they are written and merged
+//!                                      1/4 blocks of runs that are written or merged
 //!                                      1/8 pages copied because their epoch is still open
-//!                                      in a job in steps, which writes no runs, 7/8 and 1/8
+//!                                      (a job in steps writes no runs: 7/8 pairs, 1/8 copied pages)
 //! ```
 //!
-//! The kernel's own memory (page tables, page cache, pipes) is no part of it, and neither is what the map function
-//! or the receiver of the result allocates without a word ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS),
+//! The budget does not include the kernel's own memory (page tables, page cache, pipes), nor allocations that the map
+//! function or the receiver of the result does not declare ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS),
 //! [`Job::holds`](crate::Job::holds)).
 
 use crate::error::{Error, Result};
 use crate::memory::shown;
 use crate::spill::reduce_memory::ReduceMemory;
 
-/// Without a word from the user a job takes this part of the memory that is available: 1 / 2. The page cache has the other
-/// half, which spilling writes through and reading comes from.
+/// The part of the available memory that a job takes by default: 1 / 2. The other half is left to the page cache,
+/// through which spill files are written and read.
 const DEFAULT_PART: u64 = 2;
-/// A job in steps, which spills nothing, takes this part for what it keeps from step to step, and half as much for the rest.
+/// A job in steps spills nothing. It takes this part for the pairs that it keeps from step to step, and half as much
+/// for the rest.
 const DEFAULT_KEEP_PART: u64 = 2;
-/// The least that a reducer can leave for the next step.
+/// The least memory in which a reducer can keep pairs for the next step.
 const KEEP_BYTES_MIN: usize = 128 << 10;
-/// Stack, heap and touched data of a worker that has nothing to do yet.
+/// The stack, heap and touched data of an idle worker.
 const PROCESS_BYTES: usize = 1 << 20;
-/// The least that a reducer can sort and merge in.
+/// The least memory in which a reducer can sort and merge.
 const SHARE_BYTES_MIN: usize = 64 << 10;
-/// Blocks of a run are so large that a disk with heads would not mind, and small enough that many fit.
+/// The size of a block of a run: large enough that seeks on a spinning disk do not matter, and small enough that many
+/// blocks fit.
 const BLOCK_BYTES_MAX: usize = 256 << 10;
 const BLOCK_BYTES_MIN: usize = 1 << 10;
-/// Streams that can be merged at once even with the smallest share.
+/// The number of streams that can be merged at once even with the smallest share.
 const STREAMS_MIN: usize = 8;
 
-/// What a job needs before its reducers keep the first pair.
+/// The memory that a job needs before its reducers keep the first pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs {
     pub workers: usize,
     pub reduce_workers: usize,
     /// All pages of all workers at the start.
     pub pages_bytes: usize,
-    /// Tables and read buffers of those that map at once.
+    /// Tables and read buffers of the workers that map at once.
     pub maps_bytes: usize,
-    /// The job runs in steps, and keeps pairs from one to the next.
+    /// Whether the job runs in steps and keeps pairs from one to the next.
     pub iterates: bool,
-    /// As many as the user says, if he does.
+    /// The limit set by the user, if any.
     pub keep_bytes: Option<usize>,
-    /// What the program holds for the whole job, and what it will hold beside that.
+    /// The memory that the program holds for the whole job.
     pub held_bytes: usize,
+    /// The memory that the program will hold in addition.
     pub will_hold_bytes: usize,
-    /// Tasks that run at once.
+    /// The number of tasks that run at once.
     pub tasks: usize,
-    /// The most that decoding a file takes, 0 if that is next to nothing.
+    /// The most memory that decoding a file takes; 0 if it takes next to none.
     pub decoder_bytes_max: usize,
-    /// Map functions take memory for what they make of files.
+    /// Whether map functions take memory for what they make of files.
     pub unpacks: bool,
 }
 
 impl Needs {
-    /// What each task may take to decode its file, and for what its map function makes of it. Of what reducers do not need
-    /// at least, tasks have a half at most.
+    /// Returns the memory of a task to decode its file, and for what its map function makes of it. All tasks together
+    /// get at most half of `spare_bytes`, the memory above the reducers' minimum.
     fn of_a_task(self, spare_bytes: usize) -> (usize, usize) {
         let half = spare_bytes / 2 / self.tasks.max(1);
         match (self.decoder_bytes_max, self.unpacks) {
@@ -78,29 +81,30 @@ impl Needs {
     }
 }
 
-/// How the memory of a job is divided.
+/// The division of a job's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
     pub total_bytes: usize,
-    /// What steps may keep from one to the next.
+    /// The pairs that steps keep from one to the next.
     pub keep_bytes: usize,
-    /// What the coordinator may hold back of a result that has no order.
+    /// Results without order that the coordinator holds back.
     pub result_bytes: usize,
-    /// What each reducer may use.
+    /// The share of each reducer.
     pub share_bytes: usize,
-    /// What each task may take to decode its file, and for what its map function makes of it.
+    /// The memory of each task to decode its file.
     pub decoder_bytes: usize,
+    /// The memory of each task for what its map function makes of the file.
     pub unpack_bytes: usize,
-    /// Of a job in steps.
+    /// Whether the job runs in steps.
     iterates: bool,
 }
 
 impl Budget {
-    /// Divides what was `asked` for, or a part of what is `available`.
+    /// Divides the memory that was `asked` for, or a part of the available memory.
     pub fn divide(asked: Option<usize>, available_bytes: u64, needs: Needs) -> Result<Budget> {
         let Needs { workers, reduce_workers, pages_bytes, maps_bytes, iterates, keep_bytes, .. } = needs;
         let processes_bytes = (workers + 1) * PROCESS_BYTES;
-        // What is held already is no part of what is available.
+        // Memory that is already held is no longer part of the available memory.
         let held_bytes = if asked.is_some() { needs.held_bytes.saturating_add(needs.will_hold_bytes) } else { 0 };
         let too_large = |limit_bytes: u64| {
             let (held, limit) =
@@ -117,7 +121,8 @@ impl Budget {
             (Some(_), _) => available_bytes,
         };
         let fixed = pages_bytes + maps_bytes + processes_bytes + held_bytes;
-        // The coordinator holds back an eighth of what a reducer has, or of what all have when they are few.
+        // The coordinator holds back an eighth of a reducer's share, or an eighth of all shares if there are few
+        // reducers.
         let reduce_least = SHARE_BYTES_MIN * reduce_workers / 8 * 9 + SHARE_BYTES_MIN / 8;
         let rest_least = fixed + reduce_least;
         let keep_least = if iterates { keep_bytes.unwrap_or(KEEP_BYTES_MIN * reduce_workers) } else { 0 };
@@ -167,10 +172,11 @@ impl Budget {
         })
     }
 
-    /// The share of a reducer, divided.
+    /// Divides the share of a reducer.
     pub fn room(self) -> ReduceMemory {
         let blocks_bytes = self.share_bytes / 4;
-        // A stream that is read has a block as stored and a block unpacked; so has the run that is written.
+        // Each stream that is read needs two blocks, one as stored and one decompressed; so does the run that is
+        // written.
         let block_bytes = (blocks_bytes / 2 / (2 * STREAMS_MIN)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         ReduceMemory {
             pairs_bytes: self.share_bytes / 8 * if self.iterates { 7 } else { 5 },
@@ -189,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_more_is_given_away_than_there_is(
+        fn the_shares_never_exceed_the_budget(
             asked in 1usize..1 << 40, workers in 1usize..1024, pages_bytes in 0usize..1 << 30, maps_bytes in 0usize..1 << 30,
             iterates: bool, keep_bytes in prop::option::of(0usize..1 << 30),
             held_bytes in 0usize..1 << 30, will_hold_bytes in 0usize..1 << 30, decoder_bytes_max in 0usize..1 << 28, unpacks: bool,
@@ -211,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_that_is_too_small_is_an_error_that_says_the_least() {
+    fn too_little_memory_is_an_error_that_names_the_least() {
         let once = Needs {
             workers: 4,
             reduce_workers: 4,

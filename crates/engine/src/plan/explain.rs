@@ -1,4 +1,4 @@
-//! The plan in words: what was chosen, and why.
+//! The plan in words: every choice and its reason.
 
 use crate::plan::job_plan::{CombiningPlan, Known, PAGE_BYTES_UNKNOWN, Plan, work_ns};
 use crate::plan::sample::WORTH_BYTES;
@@ -7,7 +7,7 @@ use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy};
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What was chosen: `workers`, `buffer`, ...
+    /// The subject of the choice: `workers`, `buffer`, ...
     pub what: &'static str,
     /// The choice.
     pub chosen: String,
@@ -17,7 +17,7 @@ pub struct Choice {
 
 const ASKED: &str = "as asked for";
 
-/// Every choice of `plan`, in the order of the data.
+/// Returns every choice of `plan`, in the order of the data path.
 pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     let Known { cpus, input_bytes, program, ref sample, ranges } = plan.known;
     let sample = sample.as_ref();
@@ -31,7 +31,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     };
     let asked = |is_asked: bool, otherwise: &str| if is_asked { ASKED } else { otherwise }.to_owned();
 
-    // 1. What is known.
+    // 1. Sample.
     match sample {
         Some(sample) if sample.pieces > 0 => choose(
             "sample",
@@ -59,7 +59,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
             "there is nothing to learn, the input is small, the map function crashed, or it is switched off".into(),
         ),
     }
-    // 2. Who works.
+    // 2. Workers.
     let work =
         sample.map(|sample| format!("the input is about {:.1} ms of work for one", work_ns(sample, input_bytes) / 1e6));
     let processors = format!("there are {cpus} processors");
@@ -75,9 +75,9 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         (false, workers) => format!("{workers} map, {} reduce", plan.reduce_workers),
     };
     choose("workers", workers, why);
-    if plan.mapping_at_once < plan.map_workers {
+    if plan.map_at_once < plan.map_workers {
         let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
-        choose("mapping at once", plan.mapping_at_once.to_string(), asked(is_asked.mapping_at_once, why));
+        choose("mapping at once", plan.map_at_once.to_string(), asked(is_asked.map_at_once, why));
     }
     let isolation = match plan.isolation {
         Isolation::Process => "processes",
@@ -128,7 +128,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         };
         choose("heavy keys", chosen, why.to_owned());
     }
-    // 4. The way, and reduce.
+    // 4. Exchange and reduce.
     let why = match plan.page_bytes {
         PAGE_BYTES_UNKNOWN if input_bytes < WORTH_BYTES => "so small an input does not say what will be emitted",
         _ => "the pages of all that map at once stay in the last-level cache",

@@ -1,7 +1,9 @@
-//! The plan: a pure function of machine, settings, input and a sample of it. Everything below obeys it.
+//! The plan: a pure function of machine, settings, input and a sample of the input. The rest of the engine obeys it.
 
 use std::path::PathBuf;
 use std::time::Duration;
+
+use gristmill_os::room::TemporaryFolder;
 
 use crate::data::order::Order;
 use crate::error::{Error, Result};
@@ -10,101 +12,107 @@ use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::spill::reduce_memory::ReduceMemory;
 
-/// Memory for pages in flight, of all workers that map at once: small enough to stay in the last-level cache.
+/// Memory for pages in flight, of all workers that map at once. It is small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
-/// Page size when few workers map at once; measured, see bench/runs.
+/// The page size if few workers map at once; measured, see bench/runs.
 const PAGE_BYTES_MAX: usize = 32 << 10;
 const PAGE_BYTES_MIN: usize = 4 << 10;
-/// Page size where the input is too small to say what will be emitted, as names of tasks are. All pages together then take
-/// little memory, should that be little, and reducers begin early. Measured: covariances 4 % faster than with 32 KiB; but the
-/// steps of a search, which begins as small, 9 % slower, so they do not take it.
+/// The page size if the input is too small to show how much will be emitted, for example if it holds only names of
+/// tasks. All pages together then take little memory, which helps if memory is short, and reducers begin early.
+/// Measured: covariances are 4 % faster than with 32 KiB. The steps of a search, which begins with as small an input,
+/// are 9 % slower, so jobs in steps do not use it.
 pub(crate) const PAGE_BYTES_UNKNOWN: usize = 8 << 10;
-/// Bytes that a worker reads at a time: input and combining table stay in its second-level cache together.
+/// The number of bytes that a worker reads at a time: input and combining table fit in its second-level cache together.
 const CHUNK_BYTES: usize = 256 << 10;
 const SPLIT_BYTES_MIN: u64 = 256 << 10;
 const SPLIT_BYTES_MAX: u64 = 2 << 20;
-/// A task takes about this long at least, and at most, if the sample says how long a byte takes: shorter ones cost more to hand
-/// out than they balance, longer ones leave workers waiting for the last.
+/// The approximate shortest and longest time of a task, if the sample says how long a byte takes. Shorter tasks cost
+/// more to hand out than they balance; longer ones leave workers waiting for the last.
 const TASK_NS: [f64; 2] = [250e3, 50e6];
 /// The smallest split for a slow map function.
 const SLOW_SPLIT_BYTES_MIN: u64 = 4 << 10;
-/// Work that one more worker must find, to be worth its start and its share of pages and tables.
+/// The least work for which one more worker is worth its start and its share of pages and tables.
 const WORKER_NS: f64 = 2e6;
-/// What becomes of a pair behind the map function costs this much, about.
+/// The approximate cost of a pair after the map function.
 const PAIR_NS: f64 = 25.0;
-/// Splits per map worker, so that the last ones to finish wait little for each other.
+/// The number of splits per map worker: enough that the last ones to finish wait little for each other.
 const SPLITS_PER_WORKER: u64 = 16;
-/// Dead workers that are replaced before the job gives up.
+/// The least number of dead workers that are replaced before the job gives up.
 const SPARE_SLOTS_MIN: usize = 32;
-/// A record that kills its worker does so three times by default before it is set aside; so many records may.
+/// By default a record that kills its worker does so three times before it is set aside. At most
+/// `BAD_RECORDS_THAT_KILL_MAX` records may.
 const SPARE_SLOTS_PER_BAD_RECORD: usize = 3;
 const BAD_RECORDS_THAT_KILL_MAX: u32 = 32;
-/// Partitions: enough that the keys of one partition fit the second-level cache for millions of keys.
+/// The default number of partitions: enough that the keys of one partition fit in the second-level cache for millions
+/// of keys.
 const PARTITIONS_MIN: usize = 64;
-/// Partitions at most: each has an open page in every worker.
+/// The largest number of partitions: each has an open page in every worker.
 const PARTITIONS_MAX: usize = 1 << 12;
-/// Tasks that the shared words have room for.
+/// The largest number of tasks, for which the shared words have room.
 const TASKS_MAX: u64 = 1 << 16;
 
-/// Extents of the shelf: large enough that few are taken, small enough that a worker's last one wastes little.
+/// Sizes of an extent of the shelf: large enough that few are taken, small enough that a worker's last one wastes
+/// little.
 const EXTENT_BYTES_MIN: u64 = 64 << 10;
 const EXTENT_BYTES_MAX: u64 = 1 << 20;
-/// Extents that each reduce worker finds on a small shelf.
+/// The number of extents for each reduce worker on a small shelf.
 const EXTENTS_PER_WORKER: u64 = 16;
-/// Extents at most: each may be a task.
+/// The largest number of extents: each may be a task.
 const EXTENTS_MAX: u64 = TASKS_MAX / 2;
 
-/// Keys of a dense buffer to a partition at least: each flush sends a page for every partition, and should not send
-/// nearly empty ones.
+/// The least number of keys in each partition of a dense buffer. Each flush sends a page to every partition, which
+/// should not be nearly empty.
 const DENSE_KEYS_PER_PARTITION: usize = 64;
 
-/// Most keys of a domain that the plan chooses a dense buffer for by itself: its array then fits the second-level cache.
+/// The largest key domain for which the plan chooses a dense buffer by itself: its array still fits in the second-level
+/// cache.
 const DENSE_KEYS_MAX: usize = 1 << 16;
 
-/// What the plan must know of a program.
+/// The properties of a program that the plan depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
-    /// It has a combiner.
+    /// Whether it has a combiner.
     pub combines: bool,
-    /// What its values combine to depends on their order.
+    /// Whether the result of combining depends on the order of its values.
     pub rounds: bool,
     /// The size of its key domain, if it declares one.
     pub keys: Option<usize>,
-    /// The largest domain that its key type allows, 0 if it is no unsigned integer.
+    /// The largest domain that its key type allows; 0 if the type is not an unsigned integer.
     pub keys_max: u64,
-    /// The job runs in steps.
+    /// Whether the job runs in steps.
     pub iterates: bool,
-    /// Pairs reach the result as map emits them, and the program does not choose their partitions.
+    /// Whether pairs reach the result as map emits them, and the program does not choose their partitions.
     pub passes: bool,
-    /// The most that decoding a file of its input takes.
+    /// The most memory that decoding a file of its input takes.
     pub decoder_bytes_max: usize,
-    /// Its map function takes memory for what it makes of files.
+    /// Whether its map function takes memory for what it makes of files.
     pub unpacks: bool,
-    /// Bytes of a hash buffer, and of a place in a dense one.
+    /// The size of a hash buffer.
     pub hash_bytes: usize,
+    /// The size of one place in a dense buffer.
     pub place_bytes: usize,
 }
 
-/// What the machine offers.
+/// The resources of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
     pub cpus: usize,
-    /// Memory that could be filled without swapping or being killed.
+    /// Memory that could be used without swapping or being killed.
     pub available_bytes: u64,
 }
 
-/// How the job runs: every choice, made once. Workers and reducers obey it and see no settings; `--explain` reads it.
+/// Every choice about a job, made once. Workers and reducers obey it and never see settings; `--explain` reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub isolation: Isolation,
     pub exchange: Exchange,
     pub pages: PagePolicy,
-    /// Each worker maps and reduces.
+    /// Whether each worker both maps and reduces.
     pub fused: bool,
     pub map_workers: usize,
     pub reduce_workers: usize,
     pub partitions: usize,
-    /// Partitions are ranges of pairs in the order of the result, if it is known where to cut them.
+    /// Whether partitions are ranges of pairs in the order of the result, provided that cuts between them are found.
     pub ranged: bool,
     pub page_bytes: usize,
     pub pages_per_arena: usize,
@@ -112,71 +120,75 @@ pub(crate) struct Plan {
     pub split_bytes: u64,
     pub chunk_bytes: usize,
     pub buffer: Buffer,
-    /// The hash buffer's table may rest where it combines little: not when the user has named the buffer.
+    /// Whether the hash buffer's table may rest while it combines little. False if the user chose the buffer.
     pub table_may_rest: bool,
     pub combining: CombiningPlan,
-    /// Map-side buffers are emptied after each task, not only at the end of an epoch.
+    /// Whether map-side buffers are emptied after each task, not only at the end of an epoch.
     pub flush_each_task: bool,
-    /// Map workers that run at the same time: no more than there are processors, because more would only push
-    /// each other's tables out of the caches. The others reduce, and take over when one ends or dies.
-    pub mapping_at_once: usize,
-    /// An epoch ends with the task in which it has sent this many pages, or sooner, when it has lasted long.
+    /// The number of map workers that run at the same time: by default at most as many as processors, because more
+    /// would only push each other's tables out of the caches. The others reduce, and take over when one ends or dies.
+    pub map_at_once: usize,
+    /// The number of pages after which an epoch ends, with the task that sends the last of them. It ends sooner if it
+    /// has lasted long.
     pub epoch_pages: u64,
-    /// The order of the result, and how many pairs of it anybody wants.
+    /// The order of the result.
     pub order: Order,
+    /// The number of pairs that are wanted.
     pub limit: usize,
     pub faults: FaultPlan,
-    /// At least one.
-    pub spill_dirs: Vec<PathBuf>,
+    /// At least one folder.
+    pub spill_dirs: Vec<TemporaryFolder>,
+    /// The bytes that stay free on the file system of the checkpoint.
+    pub checkpoint_kept_free_bytes: u64,
     pub budget: Budget,
     /// The share of a reducer.
     pub reduce_memory: ReduceMemory,
-    /// What the choices were made from.
+    /// The facts that the choices are based on.
     pub known: Known,
-    /// Choices that the user has made.
+    /// The choices that the user made.
     pub asked: Asked,
 }
 
-/// Where values combine.
+/// The stations at which values combine, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CombiningPlan {
     pub in_map: bool,
-    /// As pairs arrive. If not, reducers combine at the end.
+    /// Whether reducers combine pairs as they arrive. If not, they combine at the end.
     pub in_reduce: bool,
-    /// A reducer that keeps all values begins to combine once one key has gathered more than this.
+    /// A reducer that keeps all values begins to combine when one key has gathered more values than this.
     pub after: Option<u32>,
-    /// Values combine in ascending order, so that rounded sums have the same bits.
+    /// Whether values combine in ascending order, so that rounded sums have the same bits.
     pub in_order: bool,
-    /// Values combine in the order in which they come, and what they become depends on it.
+    /// Whether values combine in order of arrival although the result depends on it.
     pub rounds_as_it_comes: bool,
 }
 
-/// What failures cost.
+/// The limits for failures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultPlan {
     pub retries: u32,
     pub max_failures: Option<u32>,
-    /// Records that are set aside at most.
+    /// The largest number of records that are set aside.
     pub skip_bad_records: u32,
     pub task_timeout: Option<Duration>,
 }
 
-/// What a plan is made from.
+/// The facts that a plan is made from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub cpus: usize,
     pub input_bytes: u64,
     pub program: Program,
     pub sample: Option<Sample>,
-    /// How many ranges the partitions are, once the input has been looked at for cuts.
+    /// The number of ranges that the partitions form, once the input has been searched for cuts.
     pub ranges: Option<usize>,
 }
 
-/// Which choices the user has made.
+/// The choices that the user made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub workers: bool,
-    pub mapping_at_once: bool,
+    pub map_at_once: bool,
     pub split_bytes: bool,
     pub chunk_bytes: bool,
     pub buffer: bool,
@@ -194,7 +206,7 @@ pub(crate) struct ShelfShape {
 }
 
 impl ShelfShape {
-    /// A shelf of at most `limit_bytes`.
+    /// Returns a shelf of at most `limit_bytes`.
     pub fn of(limit_bytes: u64, reduce_workers: usize) -> ShelfShape {
         let fair = limit_bytes / (reduce_workers as u64 * EXTENTS_PER_WORKER);
         let extent_bytes = fair.clamp(EXTENT_BYTES_MIN, EXTENT_BYTES_MAX).max(limit_bytes / EXTENTS_MAX);
@@ -206,16 +218,16 @@ impl ShelfShape {
     }
 }
 
-/// Nanoseconds of one worker that the job will take, about.
+/// Estimates the time of the job on one worker, in nanoseconds.
 pub(crate) fn work_ns(sample: &Sample, input_bytes: u64) -> f64 {
     sample.map_ns(input_bytes) + sample.pairs_of(input_bytes) * PAIR_NS
 }
 
-/// Workers that pay: no more than processors, nor than there is work for.
+/// Returns the number of workers that pay: at most one per processor, and as many as there is work for.
 fn workers_worth(settings: &Settings, machine: Machine, input_bytes: u64, sample: Option<&Sample>) -> usize {
     let useful = match (sample, settings.split_bytes) {
         (Some(sample), _) => work_ns(sample, input_bytes) / WORKER_NS,
-        // Whoever has cut the input finely knows why.
+        // A user who cuts the input finely has a reason.
         (None, Some(bytes)) => input_bytes as f64 / bytes.max(1) as f64,
         (None, None) if input_bytes < WORTH_BYTES => 1.0,
         (None, None) => f64::INFINITY,
@@ -223,7 +235,7 @@ fn workers_worth(settings: &Settings, machine: Machine, input_bytes: u64, sample
     machine.cpus.min(useful.ceil() as usize).max(1)
 }
 
-/// The smallest and the largest split.
+/// Returns the sizes of the smallest and the largest split.
 fn split_limits(sample: Option<&Sample>) -> [u64; 2] {
     let Some(Sample { ns_per_byte, .. }) = sample.filter(|sample| sample.ns_per_byte > 0.0) else {
         return [SPLIT_BYTES_MIN, SPLIT_BYTES_MAX];
@@ -234,7 +246,7 @@ fn split_limits(sample: Option<&Sample>) -> [u64; 2] {
 }
 
 impl Plan {
-    /// Chooses what `settings` leaves open.
+    /// Makes the plan: chooses everything that `settings` leaves open.
     pub fn new(
         settings: &Settings,
         machine: Machine,
@@ -242,11 +254,12 @@ impl Plan {
         program: Program,
         sample: Option<&Sample>,
     ) -> Result<Plan> {
+        let folder = |dir: &PathBuf| TemporaryFolder::new(dir, settings.keep_free_bytes);
         let Program { combines, rounds, keys, keys_max, iterates, passes, hash_bytes, place_bytes, .. } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
-                // What the steps of a job will map is not known; their workers are started once.
+                // It is not known what later steps will map, and workers are started only once.
                 let workers = settings.workers.unwrap_or_else(|| if iterates { machine.cpus } else { worth() });
                 (workers, workers, true)
             }
@@ -302,7 +315,7 @@ impl Plan {
                     "{partitions} partitions were asked for; a job has between 1 and {PARTITIONS_MAX}"
                 )));
             }
-            // Each reducer has one at least.
+            // Each reducer has at least one.
             (Some(partitions), ..) => partitions.max(reduce_workers),
             (None, Buffer::Dense, Some(keys)) => {
                 PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)).max(reduce_workers * 2)
@@ -310,11 +323,12 @@ impl Plan {
             _ => PARTITIONS_MIN.max(reduce_workers * 2),
         };
         let partitions = partitions.next_power_of_two();
-        let mapping_at_once = settings.mapping_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
+        let map_at_once = settings.map_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
         let pool_pages = partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
-            // Only those that map at once write many. Of a small budget, the pages of all take an eighth.
-            let cached = POOL_BYTES / (mapping_at_once * pool_pages);
+            // Only workers that map at once write many pages. Of a small budget, the pages of all workers take an
+            // eighth.
+            let cached = POOL_BYTES / (map_at_once * pool_pages);
             let affordable = settings.memory_bytes.map_or(cached, |bytes| bytes / 8 / (map_workers * pool_pages));
             let most = if input_bytes < WORTH_BYTES && !iterates { PAGE_BYTES_UNKNOWN } else { PAGE_BYTES_MAX };
             cached.min(affordable).clamp(PAGE_BYTES_MIN, most) / 4096 * 4096
@@ -325,7 +339,7 @@ impl Plan {
             )));
         }
         let split_bytes = settings.split_bytes.unwrap_or_else(|| match settings.deterministic {
-            // Values combine within a task: where it ends must not depend on the workers.
+            // Values combine within a task, so its end must not depend on the workers.
             true => SPLIT_BYTES_MAX,
             false => {
                 let [least, most] = split_limits(sample);
@@ -342,12 +356,12 @@ impl Plan {
             workers: slots,
             reduce_workers,
             pages_bytes: slots * pool_pages * page_bytes,
-            maps_bytes: mapping_at_once * (buffer_bytes + CHUNK_BYTES),
+            maps_bytes: map_at_once * (buffer_bytes + CHUNK_BYTES),
             iterates,
             keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),
             held_bytes: settings.held_bytes,
             will_hold_bytes: settings.will_hold_bytes,
-            tasks: mapping_at_once,
+            tasks: map_at_once,
             decoder_bytes_max: program.decoder_bytes_max,
             unpacks: program.unpacks,
         };
@@ -361,7 +375,7 @@ impl Plan {
             map_workers,
             reduce_workers,
             partitions,
-            // Ranges are cut by a sample; a job that is continued must not be cut otherwise than it was.
+            // Ranges are cut by a sample, but a job that is continued must be cut as it was before.
             ranged: passes
                 && settings.order == Order::ByKey
                 && settings.limit == usize::MAX
@@ -381,7 +395,7 @@ impl Plan {
                 rounds_as_it_comes: rounds && !settings.deterministic,
             },
             flush_each_task: in_order,
-            mapping_at_once,
+            map_at_once,
             epoch_pages: (partitions as u64 / 2).max(1),
             order: settings.order,
             limit: settings.limit,
@@ -391,13 +405,14 @@ impl Plan {
                 skip_bad_records: settings.skip_bad_records,
                 task_timeout: settings.task_timeout,
             },
-            spill_dirs: settings.spill_dirs.clone(),
+            spill_dirs: settings.spill_folders().iter().map(folder).collect(),
+            checkpoint_kept_free_bytes: settings.checkpoint.as_ref().map_or(0, |at| folder(&at.dir).kept_free_bytes),
             reduce_memory: budget.room(),
             budget,
             known: Known { cpus: machine.cpus, input_bytes, program, sample: sample.copied(), ranges: None },
             asked: Asked {
                 workers: settings.workers.is_some() || !fused,
-                mapping_at_once: settings.mapping_at_once.is_some(),
+                map_at_once: settings.map_at_once.is_some(),
                 split_bytes: settings.split_bytes.is_some(),
                 chunk_bytes: settings.chunk_bytes.is_some(),
                 buffer: settings.buffer != Buffer::Auto,
@@ -409,18 +424,18 @@ impl Plan {
         })
     }
 
-    /// Workers at the start.
+    /// Returns the number of workers at the start.
     pub fn workers(&self) -> usize {
         if self.fused { self.map_workers } else { self.map_workers + self.reduce_workers }
     }
 
-    /// Slots of the region: the coordinator, the workers, and those that may replace them.
+    /// Returns the number of slots in the region: the coordinator, the workers, and their possible replacements.
     pub fn slots(&self) -> usize {
         1 + self.workers() + self.spare_slots
     }
 
-    /// Pages of one producer that a reducer may hold back without copying: whatever all reducers hold, one
-    /// page per partition and one more stay with the producer, so that it can always finish its task.
+    /// Returns how many pages of one producer a reducer may hold back without copying them. However much all reducers
+    /// hold, one page per partition and one more stay with the producer, so that it can always finish its task.
     pub fn held_pages_max(&self) -> usize {
         (self.pages_per_arena - self.partitions - 1) / self.reduce_workers
     }
@@ -430,7 +445,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    /// The plan of a job that leaves everything open, on eight processors.
+    /// Returns the plan of a job that leaves everything open, on eight processors.
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
         let program = Program {
             combines: true,
@@ -476,13 +491,13 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_work_too() {
+    fn pairs_count_as_work() {
         let many = Sample { pairs: 24 << 10, ..sample(0.1).expect("made above") };
         assert!(plan(1 << 20, Some(many)).map_workers == 8);
     }
 
     #[test]
-    fn steps_get_all_workers_however_small_the_first_input_is() {
+    fn steps_get_all_workers_even_for_a_small_first_input() {
         let program = Program {
             combines: true,
             rounds: false,

@@ -1,9 +1,11 @@
 //! Every choice about a job, made once, before its first worker starts.
 //!
-//! In: settings, machine, input and a sample of it. Out: a [`Plan`](job_plan::Plan), and what `--explain` prints of it. The coordinator
-//! makes it, and workers obey it. Everything here is a function of its arguments: it reads no file and asks no kernel.
+//! In: settings, machine, input and a sample of it. Out: a [`Plan`](job_plan::Plan), and the text that `--explain`
+//! prints of it. The coordinator makes the plan and workers obey it. Everything here is a function of its arguments: it
+//! reads no files and makes no system calls.
 
 pub(crate) mod settings;
+pub(crate) mod options;
 pub(crate) mod mode;
 pub(crate) mod sample;
 pub(crate) mod budget;

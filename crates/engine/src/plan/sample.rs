@@ -1,33 +1,35 @@
-//! What a look at a few small pieces of the input says about all of it.
+//! A sample of the input: estimates for the whole from a few small pieces.
 
-/// Inputs with fewer bytes are mapped sooner than looked at.
+/// The size below which mapping an input is faster than sampling it.
 pub(crate) const WORTH_BYTES: u64 = 16 << 10;
 
-/// What the pieces say.
+/// Measurements of the sampled pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
-    /// Pieces that were mapped in time.
+    /// The number of pieces that were mapped in time.
     pub pieces: u64,
-    /// Their bytes of input.
+    /// Their input bytes.
     pub bytes: u64,
-    /// Pairs that they emitted, and the bytes of these in a page.
+    /// The number of pairs that they emitted.
     pub pairs: u64,
+    /// The bytes of these pairs in a page.
     pub pair_bytes: u64,
-    /// Pairs whose keys were told apart, and how many keys those were.
+    /// The number of pairs whose keys were counted.
     pub told_apart: u64,
+    /// The number of distinct keys among them.
     pub keys: u64,
-    /// Nanoseconds of the map function per byte of input, of the fastest piece: the first pays for cold memory. At least
-    /// this, if no piece was finished in time.
+    /// The map function's nanoseconds per byte of input, in the fastest piece, because the first one pays for cold
+    /// memory. A lower bound if no piece was finished in time.
     pub ns_per_byte: f64,
 }
 
 impl Sample {
-    /// Nanoseconds that the map function takes for `bytes` of input.
+    /// Estimates the nanoseconds that the map function takes for `bytes` of input.
     pub fn map_ns(&self, bytes: u64) -> f64 {
         self.ns_per_byte * bytes as f64
     }
 
-    /// Pairs that `bytes` of input become.
+    /// Estimates the number of pairs that `bytes` of input become.
     pub fn pairs_of(&self, bytes: u64) -> f64 {
         if self.bytes == 0 { 0.0 } else { self.pairs as f64 / self.bytes as f64 * bytes as f64 }
     }

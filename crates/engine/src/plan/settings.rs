@@ -1,4 +1,4 @@
-//! Everything about a run that a user can choose, and what is chosen for those who do not.
+//! Settings: everything about a run that a user can choose, with the defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,17 +20,17 @@ pub enum Isolation {
     Thread,
 }
 
-/// When reducers begin.
+/// The moment at which reducers begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exchange {
     /// As soon as the first page is committed.
     #[default]
     Pipelined,
-    /// When everything is mapped, as Phoenix does.
+    /// After all input is mapped, as in Phoenix.
     Barrier,
 }
 
-/// What stands between the map function and the pages.
+/// The map-side buffer between the map function and the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffer {
     /// The plan chooses.
@@ -44,39 +44,39 @@ pub enum Buffer {
     Dense,
 }
 
-/// Where values are combined, if the job has a combiner.
+/// The stations at which values are combined, if the job has a combiner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combining {
     /// In map and in reduce workers.
     #[default]
     Both,
-    /// Before they are sent only; reducers combine when everything has arrived.
+    /// Only before they are sent; reducers combine when everything has arrived.
     Map,
-    /// As they arrive only.
+    /// Only as they arrive.
     Reduce,
-    /// When everything has arrived.
+    /// Only when everything has arrived.
     Off,
 }
 
-/// Where the memory of pages comes from.
+/// The source of the memory of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PagePolicy {
     /// Given back to the kernel after each use and faulted in again.
     Fresh,
-    /// Written again.
+    /// Reused.
     #[default]
     Reuse,
-    /// Faulted in before the first task by the worker that will write them, then written again.
+    /// Faulted in before the first task by the worker that will write them, then reused.
     Prealloc,
 }
 
-/// Where a job leaves what it has done, so that running it again continues.
+/// Where a job saves its progress, so that running it again continues.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointSettings {
     pub dir: PathBuf,
-    /// What the map function depends on beside its input.
+    /// Everything that the map function depends on besides its input.
     pub program: String,
-    /// How much work may be lost.
+    /// The interval between saves, which is the most work that can be lost.
     pub every: Duration,
 }
 
@@ -104,17 +104,19 @@ pub(crate) struct Settings {
     pub skip_bad_records: u32,
     pub task_timeout: Option<Duration>,
     pub checkpoint: Option<CheckpointSettings>,
-    pub mapping_at_once: Option<usize>,
+    pub map_at_once: Option<usize>,
     pub partitions: Option<usize>,
     pub keep_bytes: Option<u64>,
     pub sample: bool,
     pub memory_bytes: Option<usize>,
     pub held_bytes: usize,
     pub will_hold_bytes: usize,
-    /// At least one.
+    /// If empty, the folder for temporary files.
     pub spill_dirs: Vec<PathBuf>,
+    /// The bytes that temporary files leave free; by default a part of those free at the start.
+    pub keep_free_bytes: Option<u64>,
     pub deterministic: bool,
-    /// For tests: the worker in this slot sends itself this signal at the n-th of such moments.
+    /// For tests: the worker in this slot sends itself this signal at the n-th such moment.
     pub kill_points: Vec<(usize, Moment, u64, Signal)>,
 }
 
@@ -142,25 +144,31 @@ impl Default for Settings {
             skip_bad_records: 0,
             task_timeout: None,
             checkpoint: None,
-            mapping_at_once: None,
+            map_at_once: None,
             partitions: None,
             keep_bytes: None,
             sample: true,
             memory_bytes: None,
             held_bytes: 0,
             will_hold_bytes: 0,
-            spill_dirs: vec![std::env::temp_dir()],
+            spill_dirs: Vec::new(),
+            keep_free_bytes: None,
             deterministic: false,
             kill_points: Vec::new(),
         }
     }
 }
 
-/// Records that a job may set aside at most: the shared words have a place for each.
+/// The largest number of records that a job may set aside: the shared words have a place for each.
 const BAD_RECORDS_MAX: u32 = 1_000_000;
 
 impl Settings {
-    /// Refuses what no plan can make good.
+    /// Returns the folders to spill to: at least one.
+    pub fn spill_folders(&self) -> Vec<PathBuf> {
+        if self.spill_dirs.is_empty() { vec![std::env::temp_dir()] } else { self.spill_dirs.clone() }
+    }
+
+    /// Refuses settings that no plan can honour.
     pub fn check(&self) -> Result<()> {
         if matches!(self.records, Records::Fixed(0)) {
             return Err(Error::Setting("records of 0 bytes were asked for; a record has at least one byte".into()));

@@ -1,4 +1,4 @@
-//! What a user writes: the map function, and how values combine.
+//! The traits that a user implements: the map function, and how values combine.
 
 use crate::data::datum::{Combine, Datum, Key};
 use crate::input::split::Split;
@@ -7,13 +7,13 @@ use crate::spill::values::Values;
 
 /// A MapReduce program.
 ///
-/// The engine calls [`map`](MapReduce::map) for pieces of the input, in any order, on many workers, and
-/// again for pieces whose worker died; so `map` must depend on nothing but its split. Random numbers are seeded with the
-/// place of the split ([`Split::offset`](crate::Split::offset)), and neither the time nor the order of a hash set may have a say.
+/// The engine calls [`map`](MapReduce::map) with pieces of the input, in any order, on many workers, and again with
+/// pieces whose worker died. So `map` must depend on nothing but its split. Seed random numbers with the place of the
+/// split ([`Split::offset`](crate::Split::offset)), and use neither the time nor the iteration order of a hash set.
 ///
-/// A program that does otherwise gets no wrong answer: when a part of the result is lost, and a task gives other pairs than those of which
-/// the rest was made, the job begins anew, or it ends with [`Error::Unrepeatable`](crate::Error::Unrepeatable) if
-/// some of the result was seen before.
+/// A program that breaks this rule still gets no wrong result. If a part of the result is lost and a task emits other
+/// pairs than those that the rest was made from, the job starts over. If some of the result was already delivered, it
+/// ends with [`Error::Unrepeatable`](crate::Error::Unrepeatable).
 ///
 /// ```
 /// use gristmill::{Bytes, Combine, Emit, MapReduce, Split};
@@ -33,45 +33,45 @@ use crate::spill::values::Values;
 /// }
 /// ```
 pub trait MapReduce: Sync {
-    /// What is grouped by.
+    /// The type of keys, by which pairs are grouped.
     type Key: Key;
-    /// What is gathered for each key.
+    /// The type of values.
     type Value: Datum;
 
-    /// How two values of one key become one; associative and commutative. `None` keeps every value.
+    /// Combines two values of one key into one; associative and commutative. `None` keeps every value.
     const COMBINE: Option<Combine<Self::Value>> = None;
 
-    /// Which of so many partitions (a power of two) a key belongs to. `None` spreads keys by their hash; a
-    /// function of its own can keep keys together, or in order. All pairs of one partition are reduced by
-    /// one worker.
+    /// Chooses the partition of a key; the number of partitions is a power of two. `None` spreads keys by their hash; a
+    /// function can keep keys together, or in order. All pairs of one partition are reduced by one worker.
     const PARTITION: Option<Partition<Self::Key>> = None;
 
-    /// The map function makes more of a file than pairs, the pixels of a picture for example, and asks
-    /// [`Source::memory`](crate::Source::memory) how much that may be. A part of the job's memory is kept for it.
+    /// Whether the map function expands files in memory beyond the pairs that it emits, such as to the pixels of a
+    /// picture, and asks [`Source::memory`](crate::Source::memory) for its limit. A part of the job's memory is
+    /// reserved for it.
     const UNPACKS: bool = false;
 
-    /// The keys are the numbers below this one. Pairs are then added into a plain array, one value per key, without
-    /// hashing; a key outside the domain is a mistake of the program and ends the task with a panic. For keys of an
-    /// unsigned integer type and programs with a combiner.
+    /// Returns the size of the key domain, if all keys are numbers below it. Pairs are then added into a plain array
+    /// with one value per key, without hashing. A key outside the domain is a bug of the program and ends the task with
+    /// a panic. Only for keys of an unsigned integer type and programs with a combiner.
     fn keys(&self) -> Option<usize> {
         None
     }
 
-    /// Emits the pairs of one piece of the input: whole records, separators included. The same pairs each time that it is called for
-    /// that piece, in any order.
+    /// Emits the pairs of one piece of the input, which consists of whole records, separators included. Every call for
+    /// one piece must emit the same pairs, in any order.
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
 
-    /// Emits what becomes of pairs that the step before has made, in a job whose steps follow on each other
-    /// ([`Next::Pairs`](crate::Next::Pairs)). Without a function of its own a program passes them on.
+    /// Maps pairs that the previous step made, in a job whose steps map the pairs of the step before
+    /// ([`Next::Pairs`](crate::Next::Pairs)). By default, emits them unchanged.
     fn map_pairs(&self, pairs: &Pairs<'_, Self::Key, Self::Value>, out: &mut impl Emit<Self::Key, Self::Value>) {
         pairs.iter().for_each(|(key, value)| out.emit(key, value));
     }
 }
 
-/// Chooses one of so many partitions for a key.
+/// Chooses a partition for a key; the second argument is the number of partitions.
 pub type Partition<K> = for<'a> fn(<K as Datum>::Ref<'a>, usize) -> usize;
 
-/// Makes the pairs of the result out of a key and all its values: see [`Job::reduce`](crate::Job::reduce).
+/// Makes the pairs of the result from a key and all its values: see [`Job::reduce`](crate::Job::reduce).
 pub type Reduce<'f, K, V> = dyn for<'a> Fn(
         <K as Datum>::Ref<'a>,
         &mut Values<'_, K, V>,
@@ -79,14 +79,14 @@ pub type Reduce<'f, K, V> = dyn for<'a> Fn(
     ) + Sync
     + 'f;
 
-/// Where a map function puts its pairs.
+/// Takes the pairs of a map function.
 pub trait Emit<K: Key, V: Datum> {
     /// Emits one pair.
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>);
 
-    /// Emits a pair for each of `places`, with the bytes of `text` from the first number to before the second as its key.
-    /// The same as `emit(&text[start..end], value)` for each, and faster: a short key can be read without asking how short
-    /// where more text follows, and many keys are looked up together.
+    /// Emits a pair for each of `places`; its key is the bytes of `text` from the first number up to the second,
+    /// exclusive. Equivalent to `emit(&text[start..end], value)` for each, but faster: a short key can be read without
+    /// a check of its length if more text follows, and many keys are looked up together.
     #[inline(always)]
     fn emit_each(&mut self, text: &[u8], places: &[[u32; 2]], value: V::Ref<'_>) {
         for [start, end] in places {
@@ -95,8 +95,8 @@ pub trait Emit<K: Key, V: Datum> {
     }
 }
 
-/// The combiner of a program, for code that the plan runs only when there is one. Being known to the
-/// compiler, it becomes part of the loops that combine.
+/// Returns the combiner of a program, for code that the plan runs only if there is one. The compiler knows it and
+/// inlines it into the loops that combine.
 pub(crate) const fn combiner<J: MapReduce>() -> Combine<J::Value> {
     match J::COMBINE {
         Some(combine) => combine,
@@ -104,7 +104,7 @@ pub(crate) const fn combiner<J: MapReduce>() -> Combine<J::Value> {
     }
 }
 
-/// What values combine to depends on their order.
+/// Returns whether the result of combining depends on the order of the values.
 pub(crate) const fn rounds<J: MapReduce>() -> bool {
     J::COMBINE.is_some() && !J::Value::EXACT
 }

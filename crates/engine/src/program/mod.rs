@@ -1,7 +1,7 @@
-//! What a user writes: map, combine, reduce and partition functions, and what these are given.
+//! The functions that a user writes (map, combine, reduce and partition) and the types of their arguments.
 //!
-//! In: a type that implements [`MapReduce`](map_reduce::MapReduce). Out: calls of its functions. Every room behind this one calls it. It
-//! makes no choice: which function runs when is the plan's to say.
+//! In: a type that implements [`MapReduce`](map_reduce::MapReduce). Out: calls of its functions. Every later room calls
+//! it. It makes no choices: the plan decides which function runs when.
 
 pub(crate) mod pairs;
 pub(crate) mod map_reduce;

@@ -1,10 +1,10 @@
-//! Which partition a key belongs to.
+//! The partition that a key belongs to, by hash or as the program says. (By range: `ranges`.)
 
 use crate::data::datum::Datum;
 use crate::program::map_reduce::MapReduce;
 
-/// Takes the high bits of the hash (tables use the low ones, so both stay well spread), unless the program
-/// has a partition function of its own.
+/// Chooses the partition of a key: by the high bits of its hash (tables use the low ones, so both stay well spread), or
+/// by the program's partition function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Partitioner {
     partitions: usize,
@@ -12,16 +12,16 @@ pub(crate) struct Partitioner {
 }
 
 impl Partitioner {
-    /// `partitions` is a power of two.
+    /// Makes a partitioner; `partitions` must be a power of two.
     pub fn new(partitions: usize) -> Partitioner {
         assert!(partitions.is_power_of_two(), "the number of partitions is a power of two");
         Partitioner { partitions, shift: 32 - partitions.trailing_zeros() }
     }
 
-    /// The partition of `key`, whose hash is `hash`.
+    /// Returns the partition of `key`, whose hash is `hash`.
     ///
     /// # Panics
-    /// When the program's own function answers with a partition that there is not.
+    /// When the program's partition function returns a partition that does not exist.
     #[inline(always)]
     pub fn of<J: MapReduce>(self, hash: u32, key: <J::Key as Datum>::Ref<'_>) -> usize {
         match const { J::PARTITION } {

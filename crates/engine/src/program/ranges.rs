@@ -1,8 +1,8 @@
-//! Partitions in the order of the result: where one range of pairs ends and the next begins.
+//! Partitions in the order of the result: the cuts between ranges of pairs.
 //!
-//! The cuts are pairs of a sample of the input, so that about as many pairs fall into each range. A cut is a whole pair,
-//! not a key: where half of all records have one key, their values divide them. Whatever the cuts are, the result is the
-//! same; they decide only who makes which part of it.
+//! The cuts are pairs from a sample of the input, chosen so that every range receives about the same number of pairs. A
+//! cut is a whole pair, not a key: if half of all records share a key, their values divide them. The cuts do not change
+//! the result; they decide only which reducer makes which part of it.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,23 +12,23 @@ use crate::data::entry;
 use crate::data::order::Order;
 use crate::gather::store::{Pile, Store};
 
-/// Cuts between ranges, ascending.
+/// The cuts between ranges, ascending.
 pub(crate) struct Ranges<K, V> {
     /// For each cut, the number that decides most comparisons with it.
     prefixes: Vec<u64>,
-    /// The cuts as they lie in a page, one behind the other.
+    /// The cuts in the page format, one after the other.
     bytes: Vec<u8>,
     places: Vec<usize>,
     kind: PhantomData<fn() -> (K, V)>,
 }
 
 impl<K: Key, V: Datum> Ranges<K, V> {
-    /// One range: there was nothing to learn where to cut.
+    /// Returns one range without cuts, for lack of a sample.
     pub fn whole() -> Ranges<K, V> {
         Ranges { prefixes: Vec::new(), bytes: Vec::new(), places: Vec::new(), kind: PhantomData }
     }
 
-    /// Cuts so that each of at most `count` ranges holds as many pairs of `sample`; equal cuts are one.
+    /// Cuts at most `count` ranges that each hold the same number of pairs of `sample`; equal cuts become one.
     pub fn cut(sample: Pile<K, V>, count: usize) -> Ranges<K, V> {
         let mut sample = Store::Pile(sample);
         let all = sample.parts().swap_remove(0);
@@ -47,7 +47,7 @@ impl<K: Key, V: Datum> Ranges<K, V> {
         ranges
     }
 
-    /// The ranges with these cuts, which another process has made.
+    /// Reads the cuts that another process made.
     pub fn read(bytes: Vec<u8>) -> Ranges<K, V> {
         let mut ranges = Ranges { bytes, ..Ranges::whole() };
         for (place, cut) in entry::pairs::<K, V>(&ranges.bytes) {
@@ -57,17 +57,17 @@ impl<K: Key, V: Datum> Ranges<K, V> {
         ranges
     }
 
-    /// The cuts, as [`Ranges::read`] takes them.
+    /// Returns the cuts, in the form that [`Ranges::read`] takes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many ranges there are: one more than cuts.
+    /// Returns the number of ranges: one more than there are cuts.
     pub fn len(&self) -> usize {
         self.places.len() + 1
     }
 
-    /// The range that a pair lies in: a cut is the first pair of its range.
+    /// Returns the range that a pair belongs to. A cut is the first pair of its range.
     #[inline(always)]
     pub fn of(&self, key: K::Ref<'_>, value: V::Ref<'_>) -> usize {
         let prefix = K::prefix(key);
@@ -78,7 +78,7 @@ impl<K: Key, V: Datum> Ranges<K, V> {
         }
     }
 
-    /// The same where prefixes do not decide.
+    /// Finds the range where prefixes do not decide.
     #[inline(never)]
     fn among_equal(&self, before: usize, prefix: u64, key: K::Ref<'_>, value: V::Ref<'_>) -> usize {
         let Range { mut start, mut end } =
@@ -130,7 +130,7 @@ mod tests {
             for (key, value) in &pairs {
                 let range = ranges.of(key, value);
                 prop_assert!(range >= last && range < ranges.len());
-                // By the definition, one cut after the other.
+                // By the definition: count the cuts that are not greater.
                 let before = (0..ranges.len() - 1).filter(|cut| ranges.at(*cut) <= (&key[..], &value[..])).count();
                 prop_assert_eq!(range, before);
                 last = range;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_about_as_many_pairs_also_where_half_of_them_have_one_key() {
+    fn ranges_are_balanced_even_if_half_of_all_pairs_share_a_key() {
         let key = |n: u32| if n.is_multiple_of(2) { b"hot".to_vec() } else { n.reverse_bits().to_be_bytes().to_vec() };
         let pairs = |count: u32| (0..count).map(|n| (key(n), (n.wrapping_mul(0x9e37_79b9)).to_be_bytes().to_vec()));
         let ranges = Ranged::cut(sample(&pairs(4096).collect()), 8);

@@ -1,11 +1,12 @@
-//! The way from a reducer's pairs to its part of the result.
+//! From a reducer's pairs to its part of the result.
 //!
 //! ```text
 //!  pairs -> keys with their values -> combine, reduce -> order of the result -> delivered
 //! ```
 //!
-//! What is not needed is left out: pairs that nobody groups are sorted once, in the order of the result; a table that was
-//! never spilled holds each key once; a result in the order of keys that no reduce function made is in order already.
+//! Steps that are not needed are skipped. Pairs that are not grouped are sorted once, in the order of the result. A
+//! table that was never spilled holds each key once. A result in key order is already sorted if no reduce function made
+//! it.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -23,21 +24,20 @@ use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::values::for_each_key;
 
-/// The order in which a reducer spills, and how many pairs of a run anybody wants: that of the result, unless keys
-/// must be brought together first.
+/// Returns the order and the limit of a reducer's runs: those of the result, unless pairs must first be grouped by key.
 pub(crate) fn run_order<J: MapReduce>(plan: &Plan, reduces: bool) -> (Order, usize) {
     if J::COMBINE.is_some() || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
 }
 
-/// What becomes of all values of a key.
+/// What is done with all values of a key.
 struct Grouping<'w, J: MapReduce> {
     combine: Option<Combine<J::Value>>,
     reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
 }
 
 impl<'w, J: MapReduce> Grouping<'w, J> {
-    /// What is still to be done to the pairs of `reduction`, if anything. A job that does not combine pairs as they come
-    /// combines them now, if all of them are in memory.
+    /// Returns what is still to be done with the pairs of `reduction`, if anything. If the job does not combine pairs
+    /// as they come, and all of them are in memory, it combines them now.
     fn find(
         mut reduction: Reduction<J>,
         plan: &Plan,
@@ -53,13 +53,14 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
                 false => reduction.begin_to_combine()?,
             }
         }
-        // A run may hold keys of another run, or of what is in memory.
+        // A run may share keys with other runs, or with the pairs in memory.
         let combine = combine.filter(|_| reduction.sorter.has_runs());
         let grouping = (combine.is_some() || reduce.is_some()).then_some(Grouping { combine, reduce });
         Ok((reduction, grouping))
     }
 
-    /// Puts what is made of the pairs in memory in their place, partition by partition: small sorts are faster than a large one.
+    /// Replaces the pairs in memory by those made from them, partition by partition: small sorts are faster than a
+    /// large one.
     fn regroup(&self, reduction: &mut Reduction<J>) -> Result<(), Failure> {
         let sorter = &mut reduction.sorter;
         let partitions = sorter.store.partitions();
@@ -78,7 +79,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
         Ok(())
     }
 
-    /// Calls `emit` with the pairs made of a stream in the order of keys, until it breaks; returns the number of keys.
+    /// Calls `emit` with the pairs made from a stream in key order, until it breaks; returns the number of keys.
     fn for_each(
         &self,
         merge: Merge<J::Key, J::Value>,
@@ -108,8 +109,8 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
     }
 }
 
-/// What a step leaves for the next: everything done to the pairs that is to be done, partition by partition, in no
-/// order. Reducers of such jobs do not spill.
+/// Finishes a step: combines and reduces the pairs partition by partition, in no order. Reducers of such jobs do not
+/// spill.
 pub(crate) fn in_partitions<J: MapReduce>(
     reduction: Reduction<J>,
     plan: &Plan,
@@ -125,16 +126,16 @@ pub(crate) fn in_partitions<J: MapReduce>(
 /// A reducer's part of the result, ready to be sent.
 pub(crate) struct Delivery<'w, J: MapReduce> {
     merge: Merge<J::Key, J::Value>,
-    /// What is made of the stream on the way out.
+    /// What is still done with the stream while it is sent.
     grouping: Option<Grouping<'w, J>>,
     order: Order,
     limit: usize,
-    /// Keys (pairs, if nobody grouped them) so far.
+    /// The number of keys so far; of pairs, if they were not grouped.
     keys: u64,
 }
 
 impl<'w, J: MapReduce> Delivery<'w, J> {
-    /// Sorts, merges and reduces as far as it takes to deliver pair by pair.
+    /// Sorts, merges and reduces until pairs can be delivered one by one.
     pub fn prepare(
         reduction: Reduction<J>,
         plan: &Plan,
@@ -143,17 +144,18 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
         let (order, limit) = (plan.order, plan.limit);
         let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
         let mut sorter = reduction.sorter;
-        // 1. Nothing is to be made of the pairs.
+        // 1. Pairs are delivered as they are.
         let Some(grouping) = grouping else {
             let keys = sorter.pairs();
             return Ok(Delivery { merge: sorter.into_merge(order, limit)?, grouping: None, order, limit, keys });
         };
-        // 2. What is made is in order as it is made, or needs none.
+        // 2. Pairs are made in the order of the result, or the result needs no order.
         if order == Order::Unordered || order == Order::ByKey && reduce.is_none() {
             let merge = sorter.into_merge(Order::ByKey, usize::MAX)?;
             return Ok(Delivery { merge, grouping: Some(grouping), order, limit, keys: 0 });
         }
-        // 3. It is sorted anew, in the memory that the first sort leaves: all of it, once the rest is a run too.
+        // 3. Pairs are sorted again, in the memory that the first sort leaves free: all of it, once the rest has been
+        //    spilled.
         if sorter.has_runs() {
             sorter.spill()?;
         }

@@ -1,8 +1,8 @@
 //! The partitions of one reduce worker, from the first page to the last.
 //!
-//! While map still runs, pairs are gathered by partition and combined when there are enough (or kept, when values do not
-//! combine). What outgrows the worker's share of memory is spilled as a sorted run (`sorter`). When all has arrived,
-//! `delivery` makes the result of it.
+//! While map is still running, pairs are gathered by partition and combined from time to time, or kept if values do not
+//! combine. Pairs that exceed the worker's share of memory are spilled as a sorted run (`sorter`). When all pairs have
+//! arrived, `delivery` makes the result from them.
 
 use std::rc::Rc;
 
@@ -18,17 +18,17 @@ use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::spill_file::Spill;
 
-/// All partitions of one reduce worker; those it does not own stay empty.
+/// All partitions of one reduce worker; those that it does not own stay empty.
 pub(crate) struct Reduction<J: MapReduce> {
     pub sorter: Sorter<J::Key, J::Value>,
     scratch: Scratch,
-    /// Watches what is kept, if somebody wants to know of keys with too many values.
+    /// Detects keys with too many values, if the job asks for that.
     skew: Option<Skew>,
 }
 
 impl<J: MapReduce> Reduction<J> {
-    /// Combines pairs as they come, or keeps them, as `store` does, which is empty. Runs are in `order`, and hold `limit` pairs at most; what will be
-    /// grouped by key wants the order of keys, and no limit.
+    /// Makes a reduction that combines pairs as they come, or keeps them, depending on `store`, which must be empty.
+    /// Runs are in `order` and hold at most `limit` pairs; pairs to be grouped by key need key order and no limit.
     pub fn new(
         store: Store<J::Key, J::Value>,
         order: Order,
@@ -42,22 +42,22 @@ impl<J: MapReduce> Reduction<J> {
         Reduction { sorter, scratch: Scratch::new(seed), skew: None }
     }
 
-    /// Notices, from now on, when one key has gathered more than `after` values, unless they are combined as they come.
+    /// Starts to watch for a key with more than `after` values, unless pairs are combined as they come.
     pub fn watch_for_skew(&mut self, after: Option<u32>) {
         self.skew = after.filter(|_| !self.combines()).map(|after| Skew::new(after, self.scratch.seed()));
     }
 
-    /// True when what is kept should be combined now: it is full of one key.
+    /// Returns whether the kept pairs should be combined now because one key has too many.
     #[inline]
     pub fn is_skewed(&self) -> bool {
         self.skew.as_ref().is_some_and(Skew::is_found)
     }
 
-    /// Takes the pairs of one page, so many of them.
+    /// Adds the `pairs` pairs of one page.
     pub fn take(&mut self, partition: usize, pairs: u32, body: &[u8]) {
         match &mut self.sorter.store {
             Store::Gathered(partitions) => {
-                let gathered = &mut partitions[partition];
+                let gathered = partitions.of(partition);
                 self.sorter.held_bytes -= Store::gathered_bytes(gathered);
                 gathered.take(pairs as usize, body, &mut self.scratch, const { combiner::<J>() });
                 self.sorter.held_bytes += Store::gathered_bytes(gathered);
@@ -73,17 +73,18 @@ impl<J: MapReduce> Reduction<J> {
         }
     }
 
-    /// Combines what still waits.
+    /// Combines the waiting pairs.
     pub fn combine(&mut self) {
         if let Store::Gathered(partitions) = &mut self.sorter.store {
-            for gathered in partitions {
+            for gathered in partitions.iter_mut() {
                 gathered.combine(&mut self.scratch, const { combiner::<J>() });
             }
             self.sorter.held_bytes = self.sorter.store.bytes();
         }
     }
 
-    /// Makes room for more: combines what waits, and spills if that was not enough; in a job in steps that is the end.
+    /// Makes room: combines the waiting pairs, and spills if that is not enough. A job in steps fails instead of
+    /// spilling.
     pub fn make_room(&mut self) -> Result<(), Failure> {
         self.combine();
         self.scratch.trim();
@@ -94,30 +95,31 @@ impl<J: MapReduce> Reduction<J> {
         }
     }
 
-    /// True when something must be spilled before more is taken.
+    /// Returns whether a spill is needed before more pairs are added.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.sorter.is_full()
     }
 
-    /// True when it would be worth it to spill.
+    /// Returns whether a spill would be worthwhile.
     pub fn is_nearly_full(&self) -> bool {
         self.sorter.held_bytes > self.sorter.room.nearly_full_bytes()
     }
 
-    /// Notes how much memory pairs take.
+    /// Records how much memory the pairs take.
     pub fn count_memory(&self, counters: &mut Counters) {
         let now = self.sorter.held_bytes as u64;
         counters.set(Count::MemoryNow, now);
         counters.set(Count::MemoryPeak, now.max(counters.get(Count::MemoryPeak)));
     }
 
-    /// True when it combines pairs as they come.
+    /// Returns whether it combines pairs as they come.
     pub fn combines(&self) -> bool {
         matches!(self.sorter.store, Store::Gathered(_))
     }
 
-    /// Combines what was kept until now, and what comes from now on. What was spilled is combined when it is merged.
+    /// Combines the pairs kept so far, and from now on those that arrive. Spilled pairs are combined when they are
+    /// merged.
     pub fn begin_to_combine(&mut self) -> Result<(), Failure> {
         self.skew = None;
         self.sorter.combine = Some(const { combiner::<J>() });
@@ -129,7 +131,7 @@ impl<J: MapReduce> Reduction<J> {
         let mut left_bytes = std::mem::take(&mut self.sorter.held_bytes);
         for Chunk { partition, pairs, bytes } in pile.into_chunks() {
             self.take(partition, pairs as u32, &bytes);
-            // What has been taken gives its memory to what is gathered.
+            // Pairs that were taken over free the memory of their chunk.
             left_bytes = left_bytes.saturating_sub(bytes.len());
             drop(bytes);
             if self.sorter.held_bytes + left_bytes > pairs_bytes + pairs_bytes / 4 {

@@ -23,7 +23,7 @@
 //! changed. The views are of the same file, so they show it, and no worker has to do anything. For that the original of a
 //! job in steps is there from the beginning and is not sealed, as those of other jobs are.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io;
 use std::marker::PhantomData;
@@ -33,9 +33,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use gristmill_os::ended::Ended;
 use gristmill_os::machine::os_page_bytes;
-use gristmill_os::{Original, PrivateView};
-use gristmill_page::Master;
+use gristmill_page::{Closed, Inside, Master, MasterOriginal, MasterView};
 use gristmill_ring::Latch;
 
 use crate::data::seed::Seed;
@@ -107,7 +107,7 @@ plain!(f64, f32, u64, i64, u32, i32, u8);
 pub struct SharedOutput<T: Plain> {
     scope: Scope,
     len: usize,
-    kind: PhantomData<T>,
+    element_type: PhantomData<T>,
 }
 
 impl<T: Plain> SharedOutput<T> {
@@ -123,10 +123,9 @@ impl<T: Plain> SharedOutput<T> {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             master: bytes.map_err(io::Error::from).and_then(Master::new).asked("mapping a shared output")?,
             original: Mutex::new(None),
-            in_use: AtomicBool::new(false),
-            kind: Kind::of::<T>(),
+            element_type: ElementType::of::<T>(),
         };
-        Ok(SharedOutput { scope, len, kind: PhantomData })
+        Ok(SharedOutput { scope, len, element_type: PhantomData })
     }
 
     /// Number of elements.
@@ -158,7 +157,7 @@ impl<T: Plain> SharedOutput<T> {
     /// has started, and inside another `write` to the same array.
     pub fn write<R>(&self, write: impl FnOnce(&mut [T]) -> R) -> R {
         let name = &self.scope.name;
-        let view = self.scope.view().unwrap_or_else(|| {
+        let view = self.scope.view().filter(|_| MAPS.get()).unwrap_or_else(|| {
             panic!(
                 "the shared output {name} is written where it has no view: name it to the job with Job::writes, \
                  and write it in the map function, on the thread on which that is called"
@@ -167,7 +166,8 @@ impl<T: Plain> SharedOutput<T> {
         let Ok(mut view) = view.try_borrow_mut() else {
             panic!("the shared output {name} is written inside another write to it");
         };
-        write(&mut cast_slice_mut(view.own.bytes_mut())[..self.len])
+        let inside = self.scope.master.enter(view.slot);
+        write(&mut cast_slice_mut(view.memory.own_mut(&inside))[..self.len])
     }
 
     /// What the engine needs to know of it.
@@ -178,14 +178,14 @@ impl<T: Plain> SharedOutput<T> {
 
 /// What depends on the type of the elements.
 #[derive(Clone, Copy)]
-struct Kind {
+struct ElementType {
     merge: fn(&[u64], &[u64], &[AtomicU64]) -> std::result::Result<(), Clash>,
     element_bytes: usize,
     show: fn(u64, usize) -> String,
 }
 
-impl Kind {
-    fn of<T: Plain>() -> Kind {
+impl ElementType {
+    fn of<T: Plain>() -> ElementType {
         let element_bytes = size_of::<T>();
         let merge = match element_bytes {
             1 => merge::<1>,
@@ -193,7 +193,7 @@ impl Kind {
             8 => merge::<8>,
             other => unreachable!("numbers of {other} bytes are not plain"),
         };
-        Kind { merge, element_bytes, show: |word, lane| cast_slice::<u64, T>(&[word])[lane].to_string() }
+        ElementType { merge, element_bytes, show: |word, lane| cast_slice::<u64, T>(&[word])[lane].to_string() }
     }
 }
 
@@ -203,22 +203,32 @@ pub(crate) struct Scope {
     number: u64,
     master: Master,
     /// `None` when it is all zeros and stays so as long as there are tasks.
-    original: Mutex<Option<Arc<Original>>>,
-    /// A job writes it.
-    in_use: AtomicBool,
-    kind: Kind,
+    original: Mutex<Option<Arc<MasterOriginal>>>,
+    element_type: ElementType,
 }
 
 thread_local! {
     /// The views of the worker that runs on this thread, with the numbers of their scopes.
     static VIEWS: RefCell<Vec<(u64, Rc<RefCell<View>>)>> = const { RefCell::new(Vec::new()) };
+    /// It maps a task, after which what it has written is merged.
+    static MAPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// As long as it lives, the map function on this thread may write.
+pub(crate) struct Mapping(());
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        MAPS.set(false);
+    }
 }
 
 /// One worker's view of a scope.
 struct View {
-    own: PrivateView,
-    /// The original, to compare with.
-    twin: Option<PrivateView>,
+    /// The worker's.
+    slot: usize,
+    /// What it has written, and the original to compare with.
+    memory: MasterView,
     /// One OS page of zeros: the twin of every page when there is no original.
     zeros: Vec<u64>,
     /// What the task has written, in bytes, from when it is looked at until it is merged.
@@ -226,45 +236,39 @@ struct View {
 }
 
 impl View {
-    fn of(original: Option<&Original>, bytes: usize) -> io::Result<View> {
-        let own = original.map_or_else(|| PrivateView::of_zeros(bytes), PrivateView::of)?;
+    fn of(scope: &Scope, slot: usize) -> io::Result<View> {
         let zeros = vec![0; os_page_bytes() / size_of::<u64>()];
-        Ok(View { own, twin: original.map(PrivateView::of).transpose()?, zeros, written: Vec::new() })
+        Ok(View { slot, memory: scope.master.view(scope.original().as_deref())?, zeros, written: Vec::new() })
     }
 
     /// The numbers of the OS pages that the task has written and that are not as they were.
-    fn changed(&self) -> impl Iterator<Item = usize> {
+    fn changed(&self, inside: &Inside<'_>) -> impl Iterator<Item = usize> {
         let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
         self.written.iter().flat_map(os_pages).filter(|os_page| {
-            let (twin, own) = self.twin_and_own(*os_page);
+            let (twin, own) = self.twin_and_own(*os_page, inside);
             twin != own
         })
     }
 
     /// One OS page: as it was when the job, or this step, began, and as it is now.
-    fn twin_and_own(&self, os_page: usize) -> (&[u64], &[u64]) {
+    fn twin_and_own<'i>(&'i self, os_page: usize, inside: &'i Inside<'_>) -> (&'i [u64], &'i [u64]) {
         let bytes = os_page * os_page_bytes()..(os_page + 1) * os_page_bytes();
-        let twin = self.twin.as_ref().map_or(&self.zeros[..], |twin| cast_slice(&twin.bytes()[bytes.clone()]));
-        (twin, cast_slice(&self.own.bytes()[bytes]))
+        let twin = self.memory.twin(inside).map_or(&self.zeros[..], |twin| cast_slice(&twin[bytes.clone()]));
+        (twin, cast_slice(&self.memory.own(inside)[bytes]))
     }
 }
 
 impl Scope {
-    /// The bytes of a view: whole OS pages.
-    fn view_bytes(&self) -> usize {
-        self.master.os_pages() * os_page_bytes()
-    }
-
     /// The view that the worker on this thread has.
     fn view(&self) -> Option<Rc<RefCell<View>>> {
         VIEWS.with_borrow(|views| views.iter().find(|(number, _)| *number == self.number).map(|(_, view)| view.clone()))
     }
 
-    fn original(&self) -> Option<Arc<Original>> {
+    fn original(&self) -> Option<Arc<MasterOriginal>> {
         self.original.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_original(&self, original: Option<Original>) {
+    fn set_original(&self, original: Option<MasterOriginal>) {
         *self.original.lock().unwrap_or_else(PoisonError::into_inner) = original.map(Arc::new);
     }
 
@@ -273,14 +277,14 @@ impl Scope {
     }
 
     /// Makes what the master holds the original, for a job in steps or another.
-    fn begin(&self, iterates: bool) -> io::Result<()> {
+    fn begin(&self, closed: &Closed<'_>, iterates: bool) -> io::Result<()> {
         if self.touched_os_pages().next().is_none() && !iterates {
             return Ok(()); // All zeros.
         }
-        let original = Original::new(self.view_bytes())?;
+        let original = self.master.original()?;
         // They may be settled, but the original of another job was.
         self.touched_os_pages().for_each(|os_page| self.master.touch(os_page));
-        self.master.settle(&original)?;
+        closed.settle(&original)?;
         if !iterates {
             original.seal()?;
         }
@@ -290,40 +294,42 @@ impl Scope {
 
     /// Makes the master what the original is. A job that failed for want of descriptors or memory has none left for this, so it
     /// asks for none but one OS page.
-    fn revert(&self) -> io::Result<()> {
+    fn revert(&self, closed: &mut Closed<'_>) -> io::Result<()> {
         let original = self.original();
         let mut twin = vec![0u64; os_page_bytes() / size_of::<u64>()];
         for os_page in self.touched_os_pages() {
             if let Some(original) = &original {
                 original.read(cast_slice_mut(&mut twin), os_page * os_page_bytes())?;
             }
-            self.master.words(os_page).iter().zip(&twin).for_each(|(word, twin)| word.store(*twin, Ordering::Relaxed));
+            closed.words(os_page).iter().zip(&twin).for_each(|(word, twin)| word.store(*twin, Ordering::Relaxed));
         }
         Ok(())
     }
 
     /// After the last worker has ended: latches that the dead held are free, and another job may write.
-    fn end(&self) {
+    fn end(&self, closed: Closed<'_>) {
         (0..self.master.os_pages()).for_each(|os_page| self.master.latch(os_page).release());
         self.set_original(None);
-        self.in_use.store(false, Ordering::Release);
+        closed.rest();
     }
 
     /// The sum of the hashes of all OS pages that the task has changed, which will be merged.
     fn changes(&self, number: usize, seed: &Seed) -> std::result::Result<u64, String> {
         let view = self.view().expect("a worker that maps is attached");
         let mut view = view.borrow_mut();
-        view.written = view.own.written().map_err(|error| format!("the page map of a shared output: {error}"))?;
+        let inside = self.master.enter(view.slot);
+        view.written = view.memory.written().map_err(|error| format!("the page map of a shared output: {error}"))?;
         let hash = |os_page: usize| {
-            let content = seed.hash_long(cast_slice(view.twin_and_own(os_page).1));
+            let content = seed.hash_long(cast_slice(view.twin_and_own(os_page, &inside).1));
             seed.hash(Short { words: [(number as u64) << 48 | os_page as u64, content], len: 16 })
         };
-        Ok(view.changed().map(hash).fold(0, u64::wrapping_add))
+        Ok(view.changed(&inside).map(hash).fold(0, u64::wrapping_add))
     }
 
     fn merge(&self, take: &impl Fn(Latch<'_>), merged: &impl Fn()) -> std::result::Result<u64, String> {
         let view = self.view().expect("a worker that maps is attached");
         let mut view = view.borrow_mut();
+        let inside = self.master.enter(view.slot);
         let runs = std::mem::take(&mut view.written);
         let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
         let mut count = 0;
@@ -331,7 +337,7 @@ impl Scope {
             let Range { start, end } = os_pages(run);
             let mut faulted_in = start;
             for os_page in start..end {
-                let (twin, own) = view.twin_and_own(os_page);
+                let (twin, own) = view.twin_and_own(os_page, &inside);
                 if twin == own {
                     continue;
                 }
@@ -342,7 +348,7 @@ impl Scope {
                 let latch = self.master.latch(os_page);
                 take(latch);
                 self.master.touch(os_page);
-                let outcome = (self.kind.merge)(twin, own, self.master.words(os_page));
+                let outcome = (self.element_type.merge)(twin, own, inside.words(os_page));
                 merged();
                 latch.release();
                 outcome.map_err(|clash| self.explain(os_page, clash))?;
@@ -350,15 +356,16 @@ impl Scope {
             }
         }
         for run in runs {
-            view.own.restore(run).map_err(|error| format!("restoring the view of a shared output: {error}"))?;
+            view.memory.restore(run).map_err(|error| format!("restoring the view of a shared output: {error}"))?;
         }
         Ok(count)
     }
 
     fn explain(&self, os_page: usize, clash: Clash) -> String {
-        let elements_per_word = size_of::<u64>() / self.kind.element_bytes;
-        let index = os_page * (os_page_bytes() / self.kind.element_bytes) + clash.element;
-        let [was, other, own] = clash.words.map(|word| (self.kind.show)(word, clash.element % elements_per_word));
+        let elements_per_word = size_of::<u64>() / self.element_type.element_bytes;
+        let index = os_page * (os_page_bytes() / self.element_type.element_bytes) + clash.element;
+        let [was, other, own] =
+            clash.words.map(|word| (self.element_type.show)(word, clash.element % elements_per_word));
         let name = &self.name;
         format!("element {index} of the shared output {name} was {was}; one task made it {other}, and another {own}")
     }
@@ -376,15 +383,15 @@ impl<'j> Scopes<'j> {
     pub fn begin(scopes: Vec<&'j Scope>, iterates: bool) -> Result<Scopes<'j>> {
         let mut begun = Scopes { scopes: Vec::with_capacity(scopes.len()), keep: AtomicBool::new(false) };
         for scope in scopes {
-            if !scope.master.is_mine() || scope.in_use.swap(true, Ordering::Acquire) {
+            let Some(closed) = scope.master.begin() else {
                 return Err(Error::Setting(format!(
                     "the shared output {} is named twice, or written by another job; a job has its outputs for itself",
                     scope.name
                 )));
-            }
+            };
             // What has no original yet must not be made like it when this job ends.
-            if let Err(source) = scope.begin(iterates) {
-                scope.end();
+            if let Err(source) = scope.begin(&closed, iterates) {
+                scope.end(closed);
                 return Err(Error::System { what: "keeping what a shared output held before the job", source });
             }
             begun.scopes.push(scope);
@@ -393,25 +400,22 @@ impl<'j> Scopes<'j> {
     }
 
     /// A step is complete, and nobody is in a task: what it has written is what the next one begins with.
-    pub fn settle(&self) -> Result<()> {
+    pub fn settle(&self) -> Result<Settled<'j>> {
         self.keep();
-        for scope in &self.scopes {
+        let settle = |scope: &&'j Scope| {
             let original = scope.original().expect("a job in steps has its originals from the beginning");
-            scope.master.settle(&original).asked("keeping what a step has written into a shared output")?;
-        }
+            let closed = scope.master.close().expect("no worker is in a task when a step is complete");
+            closed.settle(&original).asked("keeping what a step has written into a shared output")?;
+            Ok((scope.number, closed))
+        };
+        let settled = self.scopes.iter().map(settle).collect::<Result<_>>()?;
         self.keep.store(false, Ordering::Relaxed);
-        Ok(())
+        Ok(Settled(settled))
     }
 
-    /// What `output` holds after a step.
-    ///
-    /// # Panics
-    /// When the job does not write it.
-    pub fn values<'o, T: Plain>(&self, output: &'o SharedOutput<T>) -> &'o [T] {
-        let Scope { name, number, master, .. } = &output.scope;
-        let is_written = self.scopes.iter().any(|scope| scope.number == *number);
-        assert!(is_written, "the shared output {name} is not one that this job writes: name it with Job::writes");
-        cast_slice(master.settled_bytes())
+    /// The worker that had `slot` has ended, perhaps in the middle of a write.
+    pub fn let_out(&self, slot: usize, ended: &Ended) {
+        self.scopes.iter().for_each(|scope| scope.master.let_out(slot, ended));
     }
 
     /// What was merged until now stays, whatever becomes of the job.
@@ -425,13 +429,18 @@ impl<'j> Scopes<'j> {
     }
 
     /// Gives the worker that runs on this thread its views.
-    pub fn attach(&self) -> io::Result<()> {
-        let view = |scope: &&Scope| {
-            let view = View::of(scope.original().as_deref(), scope.view_bytes())?;
-            Ok((scope.number, Rc::new(RefCell::new(view))))
-        };
+    pub fn attach(&self, slot: usize) -> io::Result<()> {
+        let view = |scope: &&Scope| Ok((scope.number, Rc::new(RefCell::new(View::of(scope, slot)?))));
         VIEWS.set(self.scopes.iter().map(view).collect::<io::Result<_>>()?);
+        // A worker that another one has forked has a copy of what that one was doing.
+        MAPS.set(false);
         Ok(())
+    }
+
+    /// Lets the map function write into the views of this thread.
+    pub fn map_task(&self) -> Mapping {
+        MAPS.set(true);
+        Mapping(())
     }
 
     /// A hash of what the task on this thread has changed. Asked for before the merge.
@@ -455,13 +464,32 @@ impl<'j> Scopes<'j> {
     }
 }
 
+/// What the scopes of a job hold between two of its steps. Workers are kept out meanwhile.
+pub(crate) struct Settled<'j>(Vec<(u64, Closed<'j>)>);
+
+impl Settled<'_> {
+    /// What `output` holds.
+    ///
+    /// # Panics
+    /// When the job does not write it.
+    pub fn values<T: Plain>(&self, output: &SharedOutput<T>) -> &[T] {
+        let Scope { name, number, .. } = &output.scope;
+        let Some((_, closed)) = self.0.iter().find(|(other, _)| other == number) else {
+            panic!("the shared output {name} is not one that this job writes: name it with Job::writes");
+        };
+        cast_slice(closed.bytes())
+    }
+}
+
 impl Drop for Scopes<'_> {
     fn drop(&mut self) {
         for scope in &self.scopes {
+            // If it cannot be closed something has panicked before. Then the array stays out of reach.
+            let Some(mut closed) = scope.master.close() else { continue };
             if !*self.keep.get_mut() {
-                scope.revert().expect("an original can be read");
+                scope.revert(&mut closed).expect("an original can be read");
             }
-            scope.end();
+            scope.end(closed);
         }
     }
 }

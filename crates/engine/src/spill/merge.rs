@@ -1,8 +1,8 @@
-//! Many sorted streams become one: runs on disk, and what is still in memory.
+//! The merge of many sorted streams: runs on disk, and the pairs in memory.
 //!
-//! A tournament: each inner node of a tree of streams remembers who lost there, so the next pair costs one comparison per
-//! level on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs; who wins
-//! cannot be foreseen, so it is selected, not branched upon.
+//! It is a tournament. Each inner node of a tree of streams stores the loser of its match, so the next pair costs one
+//! comparison per level on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes
+//! of the pairs. The winner is unpredictable, so it is selected without a branch.
 
 use std::hint::select_unpredictable;
 use std::ops::{ControlFlow, Range};
@@ -15,13 +15,13 @@ use crate::gather::store::{ROWS_AHEAD, Row, Store};
 use crate::spill::run::{Run, RunReader};
 use crate::spill::spill_file::Spill;
 
-/// One sorted stream.
-enum Stream<K: Key, V: Datum> {
+/// A sorted stream.
+enum SortedStream<K: Key, V: Datum> {
     Run(RunReader<K, V>),
     Memory(Sorted<K, V>),
 }
 
-/// What is in memory, sorted part by part as it is asked for.
+/// The pairs in memory, sorted part by part on demand.
 pub(crate) struct Sorted<K: Key, V: Datum> {
     store: Store<K, V>,
     order: Order,
@@ -41,7 +41,7 @@ impl<K: Key, V: Datum> Sorted<K, V> {
         sorted
     }
 
-    /// The pair at hand, until the last.
+    /// Returns the current pair; `None` after the last.
     #[inline(always)]
     pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
         self.rows.get(self.at).map(|row| self.store.pair(*row))
@@ -50,7 +50,7 @@ impl<K: Key, V: Datum> Sorted<K, V> {
     #[inline(always)]
     fn advance(&mut self) {
         self.at += 1;
-        // Rows lie in order, their pairs anywhere.
+        // Rows are in order, but their pairs are scattered.
         if let Some(ahead) = self.rows.get(self.at + ROWS_AHEAD) {
             self.store.prefetch(*ahead);
         }
@@ -71,20 +71,20 @@ impl<K: Key, V: Datum> Sorted<K, V> {
     }
 }
 
-impl<K: Key, V: Datum> Stream<K, V> {
+impl<K: Key, V: Datum> SortedStream<K, V> {
     #[inline(always)]
     fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
         match self {
-            Stream::Run(reader) => reader.pair(),
-            Stream::Memory(sorted) => sorted.pair(),
+            SortedStream::Run(reader) => reader.pair(),
+            SortedStream::Memory(sorted) => sorted.pair(),
         }
     }
 
     #[inline(always)]
     fn advance(&mut self) -> Result<(), Failure> {
         match self {
-            Stream::Run(reader) => reader.advance(),
-            Stream::Memory(sorted) => {
+            SortedStream::Run(reader) => reader.advance(),
+            SortedStream::Memory(sorted) => {
                 sorted.advance();
                 Ok(())
             }
@@ -92,7 +92,7 @@ impl<K: Key, V: Datum> Stream<K, V> {
     }
 }
 
-/// A stream, with what of its next pair decides most comparisons: the largest number when it has ended.
+/// A stream with the prefix of its next pair; the largest number if the stream has ended.
 #[derive(Clone, Copy, Default)]
 struct Player {
     prefix: u64,
@@ -102,15 +102,15 @@ struct Player {
 /// The merged stream.
 pub(crate) struct Merge<K: Key, V: Datum> {
     order: Order,
-    streams: Vec<Stream<K, V>>,
-    /// `losers[0]` is the stream whose pair is next; node n has the nodes 2n and 2n + 1 below it, and stream s is
-    /// node s + the number of streams.
+    streams: Vec<SortedStream<K, V>>,
+    /// `losers[0]` is the stream with the next pair. Node n has the children 2n and 2n + 1, and stream s is node s +
+    /// the number of streams.
     losers: Vec<Player>,
     failure: Option<Failure>,
 }
 
 impl<K: Key, V: Datum> Merge<K, V> {
-    /// Merges `runs`, and what is in memory, all of them in `order`.
+    /// Merges `runs` and the pairs in memory, all of them in `order`.
     pub fn new(
         order: Order,
         spill: &Rc<Spill>,
@@ -119,9 +119,9 @@ impl<K: Key, V: Datum> Merge<K, V> {
     ) -> Result<Merge<K, V>, Failure> {
         let mut streams = Vec::new();
         for run in runs {
-            streams.push(Stream::Run(RunReader::new(spill.clone(), run)?));
+            streams.push(SortedStream::Run(RunReader::new(spill.clone(), run)?));
         }
-        streams.extend(memory.map(Stream::Memory));
+        streams.extend(memory.map(SortedStream::Memory));
         let mut merge = Merge { order, streams, losers: Vec::new(), failure: None };
         merge.losers = vec![Player::default(); merge.streams.len()];
         if !merge.streams.is_empty() {
@@ -130,7 +130,7 @@ impl<K: Key, V: Datum> Merge<K, V> {
         Ok(merge)
     }
 
-    /// Who wins below `node`; the losers are written down on the way.
+    /// Returns the winner below `node`, and records the losers on the way.
     fn play(&mut self, node: usize) -> Player {
         let streams = self.streams.len();
         if node >= streams {
@@ -154,7 +154,7 @@ impl<K: Key, V: Datum> Merge<K, V> {
         if a.prefix == b.prefix { self.beats_equal(a.stream, b.stream) } else { a.prefix < b.prefix }
     }
 
-    /// The same where prefixes do not decide: a stream that has ended comes after all others.
+    /// Compares streams with equal prefixes. A stream that has ended comes after all others.
     fn beats_equal(&self, a: u32, b: u32) -> bool {
         match (self.streams[a as usize].pair(), self.streams[b as usize].pair()) {
             (Some(pair_a), Some(pair_b)) => self.order.compare::<K, V>(pair_a, pair_b).then(a.cmp(&b)).is_lt(),
@@ -162,14 +162,14 @@ impl<K: Key, V: Datum> Merge<K, V> {
         }
     }
 
-    /// The next pair; none at the end, and after a failure.
+    /// Returns the next pair; `None` at the end and after a failure.
     #[inline(always)]
     pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
         let winner = self.losers.first()?;
         self.streams[winner.stream as usize].pair()
     }
 
-    /// Goes on to the pair after it.
+    /// Advances to the pair after it.
     #[inline(always)]
     pub fn advance(&mut self) {
         let Some(winner) = self.losers.first() else { return };
@@ -206,7 +206,7 @@ impl<K: Key, V: Datum> Merge<K, V> {
         self.failure()
     }
 
-    /// What ended the stream before its time.
+    /// Returns the failure that ended the stream early, if any.
     pub fn failure(&mut self) -> Result<(), Failure> {
         self.failure.take().map_or(Ok(()), Err)
     }

@@ -1,22 +1,22 @@
-//! The memory of a reducer, and what of it is for what.
+//! The memory of a reducer, divided by use.
 
-/// How much of what a reducer may have.
+/// The limits for each use of a reducer's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReduceMemory {
-    /// Pairs, and the rows that sort them.
+    /// Bytes of pairs and of the rows that sort them.
     pub pairs_bytes: usize,
-    /// Copies of pages whose epoch is still open.
+    /// Bytes of copied pages whose epoch is still open.
     pub held_bytes: usize,
-    /// A block of a run.
+    /// The size of a block of a run.
     pub block_bytes: usize,
-    /// Streams that are merged at once, memory being one of them.
+    /// The number of streams merged at once, including the pairs in memory.
     pub streams_max: usize,
-    /// Pairs that are more go to disk; if not, they end the job.
+    /// Whether pairs beyond the limit are spilled; if not, they end the job.
     pub spills: bool,
 }
 
 impl ReduceMemory {
-    /// Pairs that take more than this after they were combined have outgrown their room.
+    /// Returns the size above which the pairs are spilled even after they were combined.
     pub fn nearly_full_bytes(self) -> usize {
         self.pairs_bytes / 4 * 3
     }

@@ -1,15 +1,15 @@
-//! A run: sorted pairs on disk, in blocks that are checked before a pair of them is believed.
+//! A run: sorted pairs on disk, in blocks whose checksums are verified before any of their pairs is used.
 //!
 //! ```text
 //!  block:  | magic, 4 | bytes of pairs, 4 | bytes stored, 4 | checksum, 4 | pairs, packed or as they are |
 //! ```
 //!
-//! The checksum is the CRC-32 of what precedes it and of what follows it. Pairs lie one behind the other as in a page
-//! (`entry`). A block holds whole pairs; one that is larger than a block has a block of its own.
+//! The checksum is the CRC-32 of the bytes before it and after it. The pairs have the same format as in a page
+//! (`entry`). A block holds whole pairs; a pair larger than a block has its own block.
 //!
-//! Blocks are packed with LZ4 when that saves an eighth, and more time than it takes: both are measured, because a run that
-//! the page cache takes is written faster than it can be packed, and one that waits for a disk is not ([`pays`]). A block that
-//! does not pay leaves the next ones unpacked for a while, so that data that cannot be packed costs little.
+//! Blocks are compressed with LZ4 if that saves at least an eighth, and more time than it takes. Both are measured: the
+//! page cache takes a run faster than it can be compressed, but a disk takes it slower ([`pays`]). After a block that
+//! does not pay, the next ones are written uncompressed for a while, so that incompressible data costs little.
 
 use std::rc::Rc;
 
@@ -22,22 +22,23 @@ use crate::spill::spill_file::{FileRange, Spill};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"grun");
 pub(crate) const HEADER_BYTES: usize = 16;
-/// Blocks that are not even tried after one that did not pack well.
+/// The number of blocks left uncompressed after one that did not pay.
 const UNTRIED: u32 = 15;
-/// Larger blocks, of one pair each, are not packed: that would take as much memory again, here and where they are read.
+/// Larger blocks, of one pair each, are not compressed: that would need as much memory again, both here and when they
+/// are read.
 const PACKED_BYTES_MAX: usize = 4 << 20;
-/// A byte that LZ4 has packed was at most so many.
+/// The largest ratio by which LZ4 compresses.
 const PACKED_MAX: usize = 255;
 
 /// A finished run.
 pub(crate) struct Run {
     extent: FileRange,
-    /// The bytes of each block as it lies in the file, so that one read fetches it whole.
+    /// The stored size of each block, so that one read fetches it whole.
     blocks: Vec<u32>,
 }
 
 impl Run {
-    /// The run that was written at `extent` by another process.
+    /// Finds the blocks of a run that another process wrote at `extent`.
     pub fn find(spill: &Spill, extent: FileRange) -> Result<Run, Failure> {
         let (mut blocks, mut at) = (Vec::new(), 0);
         while at < extent.bytes {
@@ -45,7 +46,7 @@ impl Run {
             spill.read(extent.folder, extent.start + at, &mut header)?;
             let bytes =
                 HEADER_BYTES as u64 + u64::from(u32::from_le_bytes([header[8], header[9], header[10], header[11]]));
-            // Its checksum is looked at when it is read; until then it must only lead to the next block.
+            // The checksum is verified when the block is read; here the header need only lead to the next block.
             if header[..4] != MAGIC.to_le_bytes() || bytes > extent.bytes - at {
                 return Err(spill.damaged(extent.folder, extent.start + at));
             }
@@ -55,12 +56,12 @@ impl Run {
         Ok(Run { extent, blocks })
     }
 
-    /// Bytes in the file.
+    /// Returns the size in the file.
     pub fn bytes(&self) -> u64 {
         self.extent.bytes
     }
 
-    /// Bytes of its largest block, which are in memory while it is read.
+    /// Returns the size of its largest block, which must fit in memory while it is read.
     pub fn block_bytes_max(&self) -> usize {
         self.blocks.iter().max().map_or(0, |bytes| *bytes as usize)
     }
@@ -72,20 +73,21 @@ pub(crate) struct RunWriter<'s> {
     extent: FileRange,
     blocks: Vec<u32>,
     block_bytes: usize,
-    /// Room for a header, and the pairs of the open block.
+    /// Room for a header, and the pairs of the current block.
     open: Vec<u8>,
     packed: Vec<u8>,
-    /// Blocks until packing is tried again.
+    /// The number of blocks until compression is tried again.
     untried: u32,
 }
 
 impl<'s> RunWriter<'s> {
-    /// Begins a run whose blocks have about `block_bytes`. Until it is finished nothing else is written there.
+    /// Begins a run whose blocks have about `block_bytes`. Until it is finished, nothing else may be written to its
+    /// folder.
     pub fn new(spill: &'s Spill, block_bytes: usize) -> RunWriter<'s> {
         RunWriter::in_folder(spill, spill.next_folder(), block_bytes)
     }
 
-    /// The same in this folder.
+    /// Begins a run in this folder.
     pub fn in_folder(spill: &'s Spill, folder: usize, block_bytes: usize) -> RunWriter<'s> {
         let extent = FileRange { folder, start: 0, bytes: 0 };
         let open = vec![0; HEADER_BYTES];
@@ -102,7 +104,7 @@ impl<'s> RunWriter<'s> {
         Ok(())
     }
 
-    /// Appends a pair as it lies in a page.
+    /// Appends a pair in the page format.
     #[inline(always)]
     pub fn push_entry(&mut self, entry: &[u8]) -> Result<(), Failure> {
         if self.open.len() + entry.len() > self.block_bytes && self.open.len() > HEADER_BYTES {
@@ -135,7 +137,7 @@ impl<'s> RunWriter<'s> {
         block[12..16].copy_from_slice(&checksum.to_le_bytes());
         let extent = self.spill.append(self.extent.folder, block)?;
         if self.open.capacity() > 2 * (HEADER_BYTES + self.block_bytes) {
-            // It was one long pair.
+            // A single long pair has filled the buffer; give its memory back.
             self.open = vec![0; HEADER_BYTES];
         }
         if self.blocks.is_empty() {
@@ -148,7 +150,7 @@ impl<'s> RunWriter<'s> {
         Ok(())
     }
 
-    /// Packs the open block; the bytes it takes then, if that is worth it.
+    /// Compresses the current block; returns its compressed size if that pays.
     fn pack(&mut self) -> Option<usize> {
         if self.untried > 0 {
             self.untried -= 1;
@@ -172,8 +174,8 @@ impl<'s> RunWriter<'s> {
     }
 }
 
-/// Whether it pays to pack blocks like one of so many bytes, which was packed in so many nanoseconds. What is not written need not
-/// be read either; to unpack takes about a quarter of the time.
+/// Returns whether compressing blocks like this one pays, which took `pack_ns`. A byte that is not written need not be
+/// read either; decompressing takes about a quarter of the time.
 fn pays(bytes: usize, packed_bytes: usize, pack_ns: u64, write_ns_per_byte: f64) -> bool {
     let saved_bytes = bytes.saturating_sub(packed_bytes);
     saved_bytes >= bytes / 8 && 2.0 * saved_bytes as f64 * write_ns_per_byte > 1.25 * pack_ns as f64
@@ -186,27 +188,29 @@ pub(crate) fn checksum(block: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Reads a run, pair by pair, and gives its room back.
+/// Reads a run pair by pair and gives its room in the file back.
 pub(crate) struct RunReader<K, V> {
     spill: Rc<Spill>,
     run: Run,
-    /// The next block to be read, and where in the file it begins.
+    /// The next block to be read.
     next: usize,
+    /// The offset of that block in the file.
     next_at: u64,
-    /// Blocks as they were read, of which a part is used.
+    /// A buffer for stored blocks, of which only the front may be in use.
     stored: Vec<u8>,
-    /// The block at hand, if it was packed.
+    /// The current block, if it was compressed.
     unpacked: Vec<u8>,
     is_packed: bool,
-    /// Where its pairs end, and where the pair at hand begins and ends.
+    /// The end of the block's pairs.
     pairs_end: usize,
+    /// The beginning and the end of the current pair.
     at: usize,
     end: usize,
     kind: std::marker::PhantomData<(K, V)>,
 }
 
 impl<K: Key, V: Datum> RunReader<K, V> {
-    /// Begins with the first pair, if there is one.
+    /// Makes a reader at the first pair, if there is one.
     pub fn new(spill: Rc<Spill>, run: Run) -> Result<RunReader<K, V>, Failure> {
         let next_at = run.extent.start;
         let (stored, unpacked) = (Vec::new(), Vec::new());
@@ -228,7 +232,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         Ok(reader)
     }
 
-    /// The pair at hand, until the run has ended.
+    /// Returns the current pair; `None` after the last.
     #[inline(always)]
     pub fn pair(&self) -> Option<(K::Ref<'_>, V::Ref<'_>)> {
         if self.at == self.end {
@@ -238,7 +242,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         Some((pair.key, pair.value))
     }
 
-    /// Goes on to the next pair.
+    /// Advances to the next pair.
     #[inline(always)]
     pub fn advance(&mut self) -> Result<(), Failure> {
         self.at = self.end;
@@ -252,7 +256,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         Ok(())
     }
 
-    /// The pair at hand and those behind it in its block, and goes on to the next block.
+    /// Returns the current pair and the rest of its block, and advances to the next block.
     pub fn take_block(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         if self.at == self.end {
             return Ok(None);
@@ -273,7 +277,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
         (self.at, self.end, self.pairs_end) = (0, 0, 0);
         let Some(bytes) = self.run.blocks.get(self.next).map(|bytes| *bytes as usize) else { return Ok(()) };
         let folder = self.run.extent.folder;
-        // What was zeroed once is overwritten from then on.
+        // The buffer is zeroed only once, and overwritten from then on.
         if self.stored.len() < bytes {
             self.stored.resize(bytes, 0);
         }
@@ -289,7 +293,7 @@ impl<K: Key, V: Datum> RunReader<K, V> {
             }
             self.pairs_end = stored.pairs_bytes;
         } else {
-            // Pairs are read where they are.
+            // Uncompressed pairs are read in place.
             (self.at, self.end, self.pairs_end) = (HEADER_BYTES, HEADER_BYTES, bytes);
         }
         self.spill.free(FileRange { folder, start: self.next_at, bytes: bytes as u64 });
@@ -299,13 +303,13 @@ impl<K: Key, V: Datum> RunReader<K, V> {
     }
 }
 
-/// What the header of a block says.
+/// The header of a block.
 pub(crate) struct Stored {
     pub pairs_bytes: usize,
     pub is_packed: bool,
 }
 
-/// The header of `block`, if it is what was written.
+/// Returns the header of `block`, if the block is intact.
 pub(crate) fn check(block: &[u8]) -> Option<Stored> {
     let word = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
     let (pairs_bytes, stored) = (word(4)? as usize, word(8)? as usize);
@@ -322,8 +326,8 @@ mod tests {
     use super::*;
     use crate::data::datum::Bytes;
     use crate::failure::Doing;
+    use gristmill_os::room::TemporaryFolder;
     use proptest::prelude::*;
-    use std::path::PathBuf;
 
     type Pairs = Vec<(Vec<u8>, u64)>;
 
@@ -337,7 +341,7 @@ mod tests {
 
     fn spill() -> (tempfile::TempDir, Rc<Spill>) {
         let dir = tempfile::tempdir().expect("a folder");
-        let spill = Rc::new(Spill::new(&[dir.path().to_owned()]));
+        let spill = Rc::new(Spill::new(&[TemporaryFolder::new(dir.path(), Some(0))]));
         (dir, spill)
     }
 
@@ -368,13 +372,13 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_anywhere_is_noticed_and_no_pair_of_its_block_is_given() {
+    fn a_flipped_bit_is_detected_before_any_pair_of_its_block_is_read() {
         let pairs: Pairs = (0..40u64).map(|n| (format!("key {n}").into_bytes(), n)).collect();
         for block_bytes in [100, 4096] {
             let (_dir, spill) = spill();
             let whole = written(&spill, &pairs, block_bytes).extent.bytes;
             for bit in 0..whole * 8 {
-                let spill = Rc::new(Spill::new(&[PathBuf::from(_dir.path())]));
+                let spill = Rc::new(Spill::new(&[TemporaryFolder::new(_dir.path(), Some(0))]));
                 let run = written(&spill, &pairs, block_bytes);
                 let mut byte = [0];
                 spill.read(0, bit / 8, &mut byte).expect("read");
@@ -388,8 +392,8 @@ mod tests {
     }
 
     #[test]
-    fn packing_pays_where_it_saves_more_time_than_it_takes() {
-        // A page cache takes a byte in half a nanosecond, a disk in five; a byte is packed in one.
+    fn compression_pays_if_it_saves_more_time_than_it_takes() {
+        // The page cache takes a byte in half a nanosecond, a disk in five; compressing a byte takes one.
         assert!(!pays(1000, 500, 1000, 0.5));
         assert!(pays(1000, 500, 1000, 5.0));
         assert!(!pays(1000, 950, 1000, 50.0), "an eighth at least");
@@ -397,9 +401,9 @@ mod tests {
     }
 
     #[test]
-    fn what_packs_well_is_packed_and_noise_is_left_as_it_is() {
+    fn compressible_blocks_are_compressed_and_noise_is_not() {
         let (_dir, spill) = spill();
-        // So slow a disk that whatever can be packed pays.
+        // A disk so slow that any compression pays.
         spill.expect_ns_per_byte(1e12);
         let text: Pairs = (0..2000).map(|n| (b"always the same words".to_vec(), n)).collect();
         let mut state = 1u64;

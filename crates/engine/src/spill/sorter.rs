@@ -1,12 +1,12 @@
-//! Pairs in any number, sorted within a share of memory.
+//! External sorting: any number of pairs within a share of memory.
 //!
 //! ```text
-//!  1. pairs gather in a store              it fits:     sort, done
-//!  2. full: sort, write a run, start anew  it does not: the runs and what is still in memory are merged;
-//!  3. more runs than can be merged at once are merged into one, the oldest first, until they can
+//!  1. Gather pairs in a store. If all of them fit: sort them, done.
+//!  2. If the store is full: sort it, write a run, and continue with an empty store.
+//!  3. Merge the runs and the pairs in memory. If there are too many runs for one merge, first merge the oldest.
 //! ```
 //!
-//! Equal keys are combined wherever they meet, if the job lets them be combined as they come.
+//! Equal keys are combined wherever they meet, if the job combines pairs as they arrive.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -24,19 +24,19 @@ use crate::spill::values::for_each_key;
 
 pub(crate) struct Sorter<K: Key, V: Datum> {
     pub store: Store<K, V>,
-    /// Bytes of `store`, kept by whoever fills it.
+    /// The size of `store`, maintained by the code that fills it.
     pub held_bytes: usize,
-    /// A partition comes near to what a place can say.
+    /// Whether a partition nears the limit of what places can address.
     pub is_crowded: bool,
     order: Order,
-    /// Pairs that anybody wants, the first ones.
+    /// The number of pairs wanted, from the first on.
     limit: usize,
-    /// Equal keys of runs, which are in the order of keys, are combined when runs are merged.
+    /// Combines equal keys when runs are merged; the runs are then in key order.
     pub combine: Option<Combine<V>>,
     pub room: ReduceMemory,
     pub spill: Rc<Spill>,
     runs: VecDeque<Run>,
-    /// Pairs that were in the store when it was spilled.
+    /// The number of pairs in the store at each spill, summed up.
     spilled_pairs: u64,
 }
 
@@ -53,28 +53,28 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         Sorter { store, held_bytes: 0, is_crowded: false, order, limit, combine, room, spill, runs, spilled_pairs: 0 }
     }
 
-    /// A sorter of single pairs.
+    /// Makes a sorter that is filled pair by pair.
     pub fn of_pairs(order: Order, limit: usize, room: ReduceMemory, spill: Rc<Spill>) -> Self {
         Sorter::new(Store::Pile(Pile::new(1)), order, limit, None, room, spill)
     }
 
-    /// True when something was spilled.
+    /// Returns whether anything was spilled.
     pub fn has_runs(&self) -> bool {
         !self.runs.is_empty()
     }
 
-    /// Pairs taken so far; of keys that were combined, one for each run that they are in.
+    /// Returns the number of pairs taken so far. A combined key counts once for each run that contains it.
     pub fn pairs(&self) -> u64 {
         self.spilled_pairs + self.store.len() as u64
     }
 
-    /// True when the store has outgrown its share.
+    /// Returns whether the store has outgrown its share.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.held_bytes > self.room.pairs_bytes || self.is_crowded
     }
 
-    /// Takes one pair.
+    /// Adds one pair.
     pub fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), Failure> {
         let Store::Pile(pile) = &mut self.store else { unreachable!("a sorter of pairs piles them up") };
         pile.push(0, key, value);
@@ -82,7 +82,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         if self.is_full() { self.make_room() } else { Ok(()) }
     }
 
-    /// Forgets what nobody wants; spills if that is not enough.
+    /// Drops pairs beyond the limit; spills if that is not enough.
     fn make_room(&mut self) -> Result<(), Failure> {
         if self.limit < self.store.len() / 2 {
             let mut kept = Pile::new(1);
@@ -97,7 +97,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         if self.held_bytes > self.room.pairs_bytes / 2 { self.spill() } else { Ok(()) }
     }
 
-    /// Takes a run that was written before, in the order of this sorter.
+    /// Adds a run that was written earlier, in the order of this sorter.
     pub fn adopt(&mut self, run: Run) {
         self.runs.push_back(run);
     }
@@ -108,7 +108,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         for part in self.store.parts() {
             let rows = self.store.rows(part, self.order, self.limit);
             for (number, row) in rows.iter().enumerate() {
-                // Rows lie in order, their pairs anywhere.
+                // Rows are in order, but their pairs are scattered.
                 if let Some(ahead) = rows.get(number + ROWS_AHEAD) {
                     self.store.prefetch(*ahead);
                 }
@@ -122,21 +122,21 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         Ok(())
     }
 
-    /// Forgets what is in the store.
+    /// Removes all pairs from the store.
     pub fn clear(&mut self) {
         self.store.clear();
         (self.held_bytes, self.is_crowded) = (self.store.bytes(), false);
     }
 
-    /// Merges runs until the rest, and what is in memory, can be merged at once.
+    /// Merges runs until the remaining ones and the pairs in memory can be merged at once.
     pub fn merge_runs(&mut self) -> Result<(), Failure> {
-        // A block of one long pair is larger than others, and each run has one in memory.
+        // The block of one long pair is larger than others, and each run has one block in memory.
         let block_bytes = self.runs.iter().map(Run::block_bytes_max).max().unwrap_or(0);
         let blocks_bytes = 2 * self.room.block_bytes * self.room.streams_max;
         let streams = blocks_bytes / block_bytes.max(2 * self.room.block_bytes);
         let at_once = streams.clamp(3, self.room.streams_max) - 1;
         while self.runs.len() > at_once {
-            // The first time just enough that all later merges are full ones.
+            // The first merge takes just enough runs that all later merges are full.
             let surplus = (self.runs.len() - 2) % (at_once - 1) + 2;
             let oldest: Vec<Run> = self.runs.drain(..surplus).collect();
             self.spill.count_merged(oldest.len());
@@ -169,7 +169,7 @@ impl<K: Key, V: Datum> Sorter<K, V> {
         Ok(())
     }
 
-    /// The sorted stream. What was never spilled may be asked for in an `order` of its own.
+    /// Returns the sorted stream. If nothing was spilled, `order` may differ from the sorter's.
     pub fn into_merge(mut self, order: Order, limit: usize) -> Result<Merge<K, V>, Failure> {
         self.merge_runs()?;
         assert!(self.runs.is_empty() || order == self.order, "runs have one order");

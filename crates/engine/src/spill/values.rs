@@ -1,4 +1,4 @@
-//! All values of one key, as a reduce function sees them.
+//! The values of one key, as a reduce function sees them.
 
 use std::ops::ControlFlow;
 
@@ -8,8 +8,8 @@ use crate::data::key;
 use crate::failure::Failure;
 use crate::spill::merge::Merge;
 
-/// The values of one key, in ascending order. They may be more than memory holds, so each is lent until the next one
-/// is asked for:
+/// The values of one key, in ascending order. They may exceed memory, so each is borrowed only until the next one is
+/// requested:
 ///
 /// ```
 /// # use gristmill::{Bytes, Values};
@@ -22,7 +22,7 @@ use crate::spill::merge::Merge;
 /// # }
 /// ```
 ///
-/// [`owned`](Values::owned) is an ordinary iterator; for numbers, which are copied anyway, it costs nothing more:
+/// [`owned`](Values::owned) is an ordinary iterator. For numbers, which are copied anyway, it costs nothing extra:
 ///
 /// ```
 /// # use gristmill::{Bytes, Values};
@@ -32,20 +32,19 @@ use crate::spill::merge::Merge;
 /// ```
 pub struct Values<'v, K: Key, V: Datum> {
     from: From<'v, K, V>,
-    /// The value at hand has been lent.
+    /// Whether the current value has been returned.
     lent: bool,
 }
 
 enum From<'v, K: Key, V: Datum> {
-    /// The pairs of this key at the front of a stream in the order of keys.
+    /// The pairs of this key at the front of a stream in key order.
     Stream { merge: &'v mut Merge<K, V>, key: &'v [u8] },
-    /// What was combined already.
+    /// A value that was already combined.
     One(&'v V::Owned),
 }
 
 impl<K: Key, V: Datum> Values<'_, K, V> {
-    /// The next value.
-    // An Iterator could not lend.
+    /// Returns the next value. (An `Iterator` could not return borrowed values.)
     #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> Option<V::Ref<'_>> {
@@ -59,7 +58,7 @@ impl<K: Key, V: Datum> Values<'_, K, V> {
                 match merge.pair() {
                     Some((next, value)) if key::equal::<K>(next, K::read(key)) => Some(value),
                     _ => {
-                        // The pair at hand is another key's, and is not to be passed over.
+                        // The current pair belongs to another key and must not be skipped.
                         self.lent = false;
                         None
                     }
@@ -68,14 +67,14 @@ impl<K: Key, V: Datum> Values<'_, K, V> {
         }
     }
 
-    /// The values, no longer lent: numbers as they are, bytes copied.
+    /// Iterates over owned values: numbers as they are, bytes copied.
     pub fn owned(&mut self) -> impl Iterator<Item = V::Owned> {
         std::iter::from_fn(|| self.next().map(V::own))
     }
 }
 
-/// Calls `visit` with each key of a stream in the order of keys and its values, until it breaks. With `combine` there is
-/// one value: all of them, combined in ascending order.
+/// Calls `visit` with each key of a stream in key order and its values, until it breaks. With `combine` there is one
+/// value, combined from all values in ascending order.
 pub(crate) fn for_each_key<K: Key, V: Datum>(
     mut merge: Merge<K, V>,
     combine: Option<Combine<V>>,
@@ -99,7 +98,7 @@ pub(crate) fn for_each_key<K: Key, V: Datum>(
         if flow.is_break() {
             return Ok(());
         }
-        // A reduce function need not ask for all of them.
+        // The reduce function may have left values unread.
         while values.next().is_some() {}
     }
     merge.failure()

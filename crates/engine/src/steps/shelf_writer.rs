@@ -1,4 +1,4 @@
-//! What a step leaves for the next one: partitions on the shelf.
+//! The writer of the shelf: partitions that one step keeps for the next.
 //!
 //! ```text
 //!  a partition:  last piece --> piece before --> ... --> first piece
@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Its owner writes a partition from the first pair to the last and then publishes it with one store
-//! ([`publish`](crate::control::words::Shared::publish)). Until then nobody knows of it, and if the owner dies it is made again.
+//! ([`publish`](crate::control::words::Shared::publish)). Until then the partition is invisible to others; if the owner
+//! dies, it is made again.
 
-use gristmill_page::{Extent, Piece, Shelf, Shelver};
+use gristmill_page::{Extent, Piece, Reader, Shelver};
 
 use crate::control::steps::KeptPartition;
 use crate::data::datum::{Datum, Key};
@@ -16,37 +17,38 @@ use crate::data::entry;
 use crate::data::key;
 use crate::data::seed::Seed;
 
-/// Bytes in front of the pairs of a piece.
+/// The size of the header of a piece.
 const HEADER_BYTES: usize = 16;
 
-/// The largest pair that an extent has room for.
+/// Returns the size of the largest pair that fits in an extent.
 pub(crate) const fn pair_bytes_max(extent_bytes: usize) -> usize {
     extent_bytes - HEADER_BYTES
 }
 
-/// Why a partition was not kept.
+/// The reason why a partition could not be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
     /// Every extent is taken.
     Shelf,
-    /// One pair is larger than an extent.
+    /// A pair is larger than an extent.
     Pair { bytes: usize },
 }
 
-/// Writes partitions; keeps the memory of a worker from step to step.
+/// Writes partitions; keeps the open extent of a worker from step to step.
 pub(crate) struct ShelfWriter<'r> {
     shelver: Shelver<'r>,
     extent: Option<Extent<'r>>,
     seed: &'r Seed,
 }
 
-/// A partition being written.
+/// Writes one partition.
 pub(crate) struct PartitionWriter<'k, 'r> {
     shelf_writer: &'k mut ShelfWriter<'r>,
     generation: u32,
     kept: KeptPartition,
-    /// Bytes and pairs of the open piece, its header included; 0 while none is open.
+    /// The bytes of the open piece, including its header; 0 if no piece is open.
     used: usize,
+    /// The pairs of the open piece.
     pairs: u32,
 }
 
@@ -60,8 +62,7 @@ impl<'r> ShelfWriter<'r> {
         PartitionWriter { shelf_writer: self, generation, kept: KeptPartition::default(), used: 0, pairs: 0 }
     }
 
-    /// Everything of this generation is written: the next one begins in an extent of its own, because extents are
-    /// freed by generation.
+    /// Ends a generation: the next one begins with a new extent, because extents are freed by generation.
     pub fn end_generation(&mut self) {
         self.extent = None;
     }
@@ -72,7 +73,7 @@ impl PartitionWriter<'_, '_> {
     #[inline]
     pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), NoRoom> {
         let bytes = entry::width::<K, V>(key, value);
-        // Numbers are hashed again where they are read.
+        // The hashes of numbers are computed again by the reader.
         let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key, self.shelf_writer.seed)) };
         loop {
             if self.used > 0
@@ -91,7 +92,7 @@ impl PartitionWriter<'_, '_> {
         }
     }
 
-    /// Opens a piece with room for `wanted` bytes, after sealing the open one.
+    /// Seals the open piece and opens another one with room for `wanted` bytes.
     #[cold]
     fn open_piece(&mut self, wanted: usize) -> Result<(), NoRoom> {
         self.seal();
@@ -129,13 +130,13 @@ impl PartitionWriter<'_, '_> {
     }
 }
 
-/// The pairs of a piece, as they lie there.
-pub(crate) fn pairs_of<'r>(shelf: &Shelf<'r>, piece: Piece) -> &'r [u8] {
+/// Returns the pairs of a piece in the page format.
+pub(crate) fn pairs_of<'s>(shelf: &'s Reader<'_>, piece: Piece) -> &'s [u8] {
     &shelf.read(piece)[HEADER_BYTES..]
 }
 
-/// The pieces of a partition, the last one first.
-pub(crate) fn pieces<'r>(shelf: Shelf<'r>, kept: KeptPartition) -> impl Iterator<Item = Piece> + 'r {
+/// Iterates over the pieces of a partition, the last one first.
+pub(crate) fn pieces<'s>(shelf: &'s Reader<'_>, kept: KeptPartition) -> impl Iterator<Item = Piece> + 's {
     std::iter::successors(kept.last, move |piece| {
         let header = shelf.read(*piece).as_chunks::<4>().0;
         let [extent, start, bytes] = [0, 1, 2].map(|at: usize| u32::from_le_bytes(header[at]));
@@ -162,8 +163,9 @@ mod tests {
             partitions in prop::collection::vec(prop::collection::vec((prop::collection::vec(any::<u8>(), 0..700), any::<u64>()), 0..40), 0..6),
         ) {
             let pages = pages(100);
+            let _ends = pages.claim(0);
             let seed = Seed::of(1);
-            let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf()), &seed);
+            let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf(), 0), &seed);
             let kept: Vec<KeptPartition> = partitions.iter().map(|pairs| {
                 let mut writer = shelf_writer.begin(1);
                 for (key, value) in pairs {
@@ -171,10 +173,11 @@ mod tests {
                 }
                 writer.end()
             }).collect();
+            let reader = pages.shelf().reader(0);
             for (pairs, kept) in partitions.iter().zip(kept) {
-                let mut pieces: Vec<Piece> = pieces(pages.shelf(), kept).collect();
+                let mut pieces: Vec<Piece> = pieces(&reader, kept).collect();
                 pieces.reverse();
-                let bytes: Vec<u8> = pieces.iter().flat_map(|piece| pairs_of(&pages.shelf(), *piece)).copied().collect();
+                let bytes: Vec<u8> = pieces.iter().flat_map(|piece| pairs_of(&reader, *piece)).copied().collect();
                 let (mut at, mut found) = (0, Vec::new());
                 while at < bytes.len() {
                     let pair = entry::read::<Bytes, u64>(&bytes[at..]);
@@ -189,10 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn pairs_that_do_not_fit_are_an_error() {
         let pages = pages(1);
+        let _ends = pages.claim(0);
         let seed = Seed::of(1);
-        let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf()), &seed);
+        let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf(), 0), &seed);
         let mut writer = shelf_writer.begin(1);
         let giant = vec![0; 5000];
         assert_eq!(writer.append::<Bytes, u64>(&giant, 0), Err(NoRoom::Pair { bytes: giant.len() + 4 + 5 + 8 }));

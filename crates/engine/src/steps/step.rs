@@ -1,8 +1,8 @@
-//! Jobs in steps: what the caller of [`Job::iterate`](crate::Job::iterate) sees between two of them.
+//! Jobs in steps: what the caller of [`Job::iterate`](crate::Job::iterate) sees between two steps.
 
 use std::marker::PhantomData;
 
-use gristmill_page::Shelf;
+use gristmill_page::Reader;
 
 use crate::control::steps::KeptPartition;
 use crate::control::words::Shared;
@@ -13,43 +13,50 @@ use crate::data::seed::Seed;
 use crate::program::map_reduce::MapReduce;
 use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
-use crate::shared_output::array::{Plain, Scopes, SharedOutput};
+use crate::shared_output::array::{Plain, Settled, SharedOutput};
 use crate::steps::shelf_writer::{pairs_of, pieces};
 
-/// What the next step maps.
+/// The input of the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: the job is done.
+    /// None: the job is done.
     Stop,
     /// The input of the job again, with [`MapReduce::map`].
     Input,
-    /// The pairs that this step has made, with [`MapReduce::map_pairs`].
+    /// The pairs made by this step, with [`MapReduce::map_pairs`].
     Pairs,
 }
 
-/// What decides between two steps: see [`Job::iterate`](crate::Job::iterate).
+/// Decides what follows each step: see [`Job::iterate`](crate::Job::iterate).
 pub type Control<'c, J> = dyn FnMut(&mut Step<'_, J>) -> Next + 'c;
 
-/// A step of an iterated job that is complete. Its pairs lie in the region, where the workers have left them.
+/// A complete step of an iterated job. Its pairs are in the region, where the workers wrote them.
 pub struct Step<'s, J: MapReduce> {
     shared: &'s Shared<'s>,
-    outputs: &'s Scopes<'s>,
+    shelf: &'s Reader<'s>,
+    outputs: &'s Settled<'s>,
     seed: &'s Seed,
     number: u32,
     kind: PhantomData<J>,
 }
 
 impl<'s, J: MapReduce> Step<'s, J> {
-    pub(crate) fn new(shared: &'s Shared<'s>, outputs: &'s Scopes<'s>, seed: &'s Seed, number: u32) -> Self {
-        Step { shared, outputs, seed, number, kind: PhantomData }
+    pub(crate) fn new(
+        shared: &'s Shared<'s>,
+        shelf: &'s Reader<'s>,
+        outputs: &'s Settled<'s>,
+        seed: &'s Seed,
+        number: u32,
+    ) -> Self {
+        Step { shared, shelf, outputs, seed, number, kind: PhantomData }
     }
 
-    /// Its number, from 0.
+    /// Returns its number, from 0.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Pairs that it has made.
+    /// Returns the number of its pairs.
     pub fn pairs(&self) -> u64 {
         self.partitions().map(|kept| kept.pairs).sum()
     }
@@ -61,7 +68,7 @@ impl<'s, J: MapReduce> Step<'s, J> {
         }
     }
 
-    /// The value of `key`, the first if there are more: a look through the pairs of one partition.
+    /// Returns the value of `key`, the first one if there are several, by a search through the pairs of one partition.
     pub fn get(&self, key: <J::Key as Datum>::Ref<'_>) -> Option<<J::Value as Datum>::Ref<'s>> {
         let hash = entry::short_hash(key::hash::<J::Key>(key, self.seed));
         let partition = Partitioner::new(self.shared.partitions()).of::<J>(hash, key);
@@ -71,18 +78,18 @@ impl<'s, J: MapReduce> Step<'s, J> {
             .map(|(_, value)| value)
     }
 
-    /// A shared output as this step has left it, and as the next one will find it.
+    /// Returns a shared output as this step left it, and as the next one will find it.
     ///
     /// # Panics
-    /// When it is not one that the job [writes](crate::Job::writes).
+    /// When the job does not [write](crate::Job::writes) this output.
     pub fn values<'v, T: Plain>(&'v self, output: &'v SharedOutput<T>) -> &'v [T] {
         self.outputs.values(output)
     }
 
-    /// Gives the next steps another state ([`Split::state`](crate::Split::state), [`Pairs::state`]).
+    /// Sets the state that later steps see ([`Split::state`](crate::Split::state), [`Pairs::state`]).
     ///
     /// # Panics
-    /// When it is longer than the state that the job began with: that one made the room.
+    /// When it is longer than the state that the job began with, which determined its room.
     pub fn set_state(&mut self, state: &[u8]) {
         self.shared.set_state(state);
     }
@@ -92,7 +99,7 @@ impl<'s, J: MapReduce> Step<'s, J> {
     }
 
     fn runs(&self, kept: KeptPartition) -> impl Iterator<Item = Pairs<'s, J::Key, J::Value>> + use<'s, J> {
-        let shelf: Shelf<'s> = self.shared.pages.shelf();
-        pieces(shelf, kept).map(move |piece| Pairs::new(pairs_of(&shelf, piece), &[]))
+        let shelf = self.shelf;
+        pieces(shelf, kept).map(move |piece| Pairs::new(pairs_of(shelf, piece), &[]))
     }
 }

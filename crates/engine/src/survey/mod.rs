@@ -1,7 +1,8 @@
-//! Looks at the input before the job starts, which leave no trace in its result.
+//! Surveys of the input before the job starts, which leave no trace in its result.
 //!
-//! In: sources. Out: a [`Sample`](crate::plan::sample::Sample), the cuts of ranges, the state of CSV at each cut. The coordinator calls it
-//! while it prepares a job. What it maps it maps in a child process that may die; a look that fails costs the answer nothing.
+//! In: sources. Out: a [`Sample`](crate::plan::sample::Sample), the cuts of ranges, the state of CSV at each cut. The
+//! coordinator calls it while it prepares a job. Maps run in a child process that may die; a survey that fails does not
+//! affect the result.
 
 pub(crate) mod sampler;
 pub(crate) mod range_finder;

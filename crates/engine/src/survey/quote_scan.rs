@@ -1,11 +1,11 @@
-//! Finds out whether a quoted field is open at each place where a file of CSV is cut.
+//! Determines, at each place where a CSV file is cut, whether a quoted field is open.
 //!
-//! The state at a cut depends on everything before it, but what a piece of the file makes of *each* state can be said of the piece
-//! alone. So threads scan all pieces at the same time, and their transitions are chained afterwards.
+//! The state at a cut depends on everything before it, but the effect of a piece of the file on *each* state depends on
+//! the piece alone. So threads scan all pieces in parallel, and the transitions are chained afterwards.
 //!
-//! In: the tasks of a job, cut without a look at the bytes. Out: the same tasks, each part with the state before its first byte.
+//! In: the tasks of a job, cut without looking at the bytes. Out: the same tasks, each part with the state before its
+//! first byte.
 
-use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
@@ -17,15 +17,15 @@ use crate::input::quotes::{MARK, State, Syntax};
 use crate::input::source::Source;
 use crate::input::tasks::Tasks;
 
-/// Bytes that a thread reads at a time.
+/// The number of bytes that a thread reads at a time.
 const CHUNK_BYTES: usize = if cfg!(test) { 7 } else { 256 << 10 };
 
-/// Gives each part of `tasks` its state; `threads` of them at most read at the same time.
+/// Sets the state of each part of `tasks`; at most `threads` parts are read in parallel.
 ///
 /// # Errors
 /// A file cannot be read, or is shorter than when it was listed.
 pub(crate) fn scan_quotes(tasks: &mut Tasks, syntax: Syntax, threads: usize) -> Result<()> {
-    // 1. What each part makes of each state, where another part of its file follows.
+    // 1. Find the transition of each part that is followed by another part of its file.
     let ends = tasks.all_parts().windows(2).map(|two| two[0].source == two[1].source);
     let pieces: Vec<usize> = ends.enumerate().filter(|(_, is_followed)| *is_followed).map(|(part, _)| part).collect();
     if pieces.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn scan_quotes(tasks: &mut Tasks, syntax: Syntax, threads: usize) -> 
         let threads: Vec<_> = (0..threads.clamp(1, pieces.len())).map(|_| scope.spawn(scan)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("a scan does not panic"))
     })?;
-    // 2. Chained, from the beginning of each file.
+    // 2. Chain the transitions, from the beginning of each file.
     let found = found.into_inner().expect("no thread panics with it");
     let mut state = State::default();
     for (part, transition) in tasks.all_parts_mut().iter_mut().zip(found) {
@@ -60,7 +60,7 @@ pub(crate) fn scan_quotes(tasks: &mut Tasks, syntax: Syntax, threads: usize) -> 
 
 fn transition_of(source: &Source, range: Range<u64>, syntax: Syntax, buffer: &mut [u8]) -> Result<Transition> {
     let failed = |offset, source_error| Error::Read { path: source.name.clone(), offset, source: source_error };
-    let file = File::open(&source.path).map_err(|error| failed(range.start, error))?;
+    let file = source.open_file().map_err(|error| failed(range.start, error))?;
     let (mut at, mut all) = (range.start, None::<Transition>);
     while at < range.end {
         let wanted = (range.end - at).min(buffer.len() as u64) as usize;
@@ -76,7 +76,7 @@ fn transition_of(source: &Source, range: Range<u64>, syntax: Syntax, buffer: &mu
         let marked = bytes.strip_prefix(MARK).filter(|_| at == 0);
         let mut transition = Transition::of(marked.unwrap_or(bytes), syntax);
         if marked.is_some() {
-            // The mark has begun the first record.
+            // After a byte order mark, the first record has already begun.
             transition.0[State::Record as usize] = transition.after(State::Field);
         }
         all = Some(all.map_or(transition, |all| all.then(transition)));
@@ -85,7 +85,7 @@ fn transition_of(source: &Source, range: Range<u64>, syntax: Syntax, buffer: &mu
     Ok(all.expect("a part has a byte"))
 }
 
-/// The state that a piece of a file makes of each state before it.
+/// The effect of a piece of a file: the state after it, for each state before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Transition([State; STATES.len()]);
 
@@ -97,14 +97,14 @@ impl Transition {
         let differ = |states: &[State; STATES.len()]| {
             (0..states.len()).filter(|at| !states[..*at].contains(&states[*at])).count()
         };
-        // 1. A few bytes bring all states together, but for whether a quoted field is open.
+        // 1. A few bytes merge the states into two at most: inside or outside a quoted field.
         let mut bytes = bytes.iter();
         while differ(&states) > 2
             && let Some(byte) = bytes.next()
         {
             states = states.map(|state| state.next(*byte, syntax));
         }
-        // 2. Each that is left goes its own way.
+        // 2. Run each remaining state over the rest.
         let before = states;
         for at in 0..states.len() {
             match before[..at].iter().position(|state| *state == before[at]) {
@@ -119,7 +119,7 @@ impl Transition {
         self.0[state as usize]
     }
 
-    /// The transition of this piece and of `next`, which follows it.
+    /// Returns the transition of this piece followed by the piece of `next`.
     fn then(self, next: Transition) -> Transition {
         Transition(self.0.map(|state| next.after(state)))
     }

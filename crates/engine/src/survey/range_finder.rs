@@ -1,4 +1,4 @@
-//! A look at the input for cuts between ranges of the result: pieces of it, mapped by a child process before the job starts.
+//! A survey for the cuts between ranges of the result: a child process maps pieces of the input before the job starts.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,19 +15,20 @@ use crate::program::map_reduce::{Emit, MapReduce};
 use crate::program::ranges::Ranges;
 use crate::survey::sampler::{ask, cut, is_worth_it, map_piece};
 
-/// Pieces that are looked at, spread over the input, and their size, about: thousands of pairs, so that the largest of 64
-/// ranges is hardly a tenth larger than the average.
+/// The number of pieces, spread over the input, and their approximate size. They yield thousands of pairs, so the
+/// largest of 64 ranges is hardly a tenth larger than the average.
 const PIECES: u64 = 128;
 const PIECE_BYTES: usize = 8 << 10;
-/// How long the look may take; it takes 2 ms where pairs are records of 100 bytes. Without cuts one process merges what the
-/// others have sorted: a map function that is slower than this does not wait for it. If nobody can merge it is worth more.
+/// The time limits of the survey, which takes 2 ms if pairs are records of 100 bytes. Without cuts, one process merges
+/// what the others have sorted; this is so fast compared with a slow map function that such a job need not wait for the
+/// survey. If reducers write the result, cuts are worth a longer wait, because nobody could merge it.
 const PATIENCE_MS: u32 = 200;
 const PATIENCE_TO_WRITE_MS: u32 = 5000;
-/// Pairs that are kept of it: longer ones need fewer pieces.
+/// The size of the pairs that are kept: longer pairs need fewer pieces.
 const PAIRS_BYTES: usize = 4 << 20;
 
-/// Looks for cuts in pieces of the input, before the job starts. There are none if the map function crashes on them or is so
-/// slow that whoever merges its pairs need not hurry, and if the input is hardly more than the pieces.
+/// Searches pieces of the input for cuts, before the job starts. Finds none if the map function crashes on the pieces,
+/// if it is so slow that the merge of its pairs does not matter, or if the input is hardly larger than the pieces.
 pub(crate) fn find_ranges<J: MapReduce>(
     program: &J,
     settings: &Settings,
@@ -53,20 +54,20 @@ pub(crate) fn find_ranges<J: MapReduce>(
         Some(Ranges::cut(collector.pairs, count))
     };
     if settings.isolation == Isolation::Thread {
-        // Here a map function hangs only if the job would, too.
+        // Without a child process, a map function that hangs would also hang in the job.
         return catch_unwind(AssertUnwindSafe(look)).ok()?;
     }
     let (told, ..) = ask(patience_ms, |to| {
         let Some(ranges) = look() else { return };
         let length = ranges.bytes().len() as u64;
-        // If nobody listens any more, nobody misses it.
+        // The reader may have given up by now, and then does not need the cuts.
         let _ = to.write_all(&length.to_le_bytes()).and_then(|()| to.write_all(ranges.bytes()));
     })?;
     let (length, cuts) = told.split_first_chunk()?;
     (u64::from_le_bytes(*length) == cuts.len() as u64).then(|| Ranges::read(cuts.to_vec()))
 }
 
-/// Takes pairs and keeps them.
+/// Keeps the pairs that a map function emits.
 struct Collector<K: Key, V: Datum> {
     pairs: Pile<K, V>,
 }

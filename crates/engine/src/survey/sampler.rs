@@ -1,10 +1,11 @@
-//! A look at the input before the plan is made: a few small pieces of it, mapped once.
+//! A survey before the plan is made: a few small pieces of the input are mapped once, to estimate the whole.
 //!
-//! The pieces are mapped by a child process, because the map function may crash, or never end: then the plan is made
-//! without them. The child is given [`PATIENCE_MS`]; a piece that it has finished by then counts. Nothing of what it emits is
-//! kept but numbers, which come back through a pipe.
+//! A child process maps the pieces, because the map function may crash or never end; the plan is then made without
+//! them. The child is given [`PATIENCE_MS`], and the pieces that it finishes by then count. Only counts and times of
+//! what it emits are kept; they come back through a pipe.
 //!
-//! Measured: 0.3 ms of CPU time for the fork, the child and the count, which is why inputs below [`WORTH_BYTES`] are planned without.
+//! Measured: the fork, the child and the counting take 0.3 ms of CPU time, which is why inputs below [`WORTH_BYTES`]
+//! are planned without a sample.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -28,22 +29,22 @@ use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
 
-/// Pieces, spread over the input.
+/// The number of pieces, spread over the input.
 const PIECES: u64 = 3;
-/// Bytes of a piece, about.
+/// The approximate size of a piece.
 const PIECE_BYTES: usize = 8 << 10;
-/// A whole file that is one record is a piece if it has no more than this.
+/// The size up to which a whole file that is one record is a piece.
 const WHOLE_BYTES_MAX: u64 = 256 << 10;
-/// How long the child may take.
+/// The time limit of the child.
 const PATIENCE_MS: u32 = 10;
-/// Pairs among which keys are told apart.
+/// The number of pairs whose distinct keys are counted.
 const PAIRS_TOLD_APART: usize = 4096;
 
-/// Words that the child sends after each piece.
+/// The number of words that the child sends after each piece.
 const WORDS: usize = 7;
 
-/// Maps pieces of `sources`, if it is worth it and safe: a process of several threads must not be forked. The child
-/// that did it may still be ending; dropped, it is waited for.
+/// Maps pieces of `sources`, if that pays and is safe: a process with several threads must not be forked. The returned
+/// child may still be ending; dropping it waits for it.
 pub(crate) fn take_sample<J: MapReduce>(
     program: &J,
     settings: &Settings,
@@ -62,7 +63,7 @@ pub(crate) fn take_sample<J: MapReduce>(
     })?;
     let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
     let sample = Sample::from_words(words);
-    // What crashes on the first piece says nothing.
+    // A crash on the first piece yields no estimate.
     (sample.pieces > 0 || !has_ended).then_some((sample, child))
 }
 
@@ -88,7 +89,7 @@ impl Sample {
     }
 }
 
-/// Whether there is enough input to look at, and not all of it is one record.
+/// Returns whether there is enough input to sample, and not all of it is one record.
 pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
     let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
     let first = sources.iter().find(|source| source.bytes > 0);
@@ -98,32 +99,32 @@ pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
     settings.sample && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
 }
 
-/// The input in about so many tasks, of which the first chunk of each is a piece.
+/// Cuts the input into about `pieces` tasks; the first chunk of each is a piece.
 pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> Tasks {
     let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
     let piece = match settings.records {
-        // Whether a quoted field is open elsewhere than at the beginning is not known yet.
+        // Where a quoted field is open is only known at the beginning.
         Records::Csv(_) => u64::MAX,
         _ => input_bytes.div_ceil(pieces),
     };
     Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max)
 }
 
-/// Shows `map` the first chunk of a task.
+/// Calls `map` with the first chunk of a task.
 pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map: impl FnMut(&mut Split<'_>)) {
-    // The reader ends early, with an error that nobody wants to see, when the first chunk is mapped.
+    // The rejection ends the reader after the first chunk; its error is of no interest.
     let _ = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |split| {
         map(split);
         split.reject(0, "enough");
     });
 }
 
-/// What a child process tells through a pipe within so many milliseconds, and whether it was done by then. It may still be ending;
-/// dropped, it is waited for.
+/// Forks a child process that sends data through a pipe. Returns the data sent within `patience_ms`, and whether the
+/// child was done by then. The child may still be ending; dropping it waits for it.
 pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Option<(Vec<u8>, bool, Child)> {
     let (mut from, mut to) = std::io::pipe().ok()?;
     let child = fork_worker(move || {
-        // Whatever the map function does here, nobody shall hear of it: the workers will meet it again.
+        // Keep a panic of the map function silent: the workers will meet it again.
         std::panic::set_hook(Box::new(|_| {}));
         tell(&mut to);
         0
@@ -136,14 +137,14 @@ pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Optio
     Some((told, has_ended, child))
 }
 
-/// The life of the child. A piece is what a reader of small chunks sees first of a task that is a third of the input.
+/// The work of the child. The input is cut into three tasks, and a piece is the first small chunk of a task.
 fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, seed: &Seed, to: &mut impl Write) {
     let mut counter = Counter {
         seed,
         sample: Sample::default(),
         seen: HashSet::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()),
     };
-    // Until a piece is finished, what is known is how long the first one takes at least.
+    // Until a piece is finished, only a lower bound for the time of the first one is known.
     let at_least = Sample { ns_per_byte: f64::from(PATIENCE_MS) * 1e6 / PIECE_BYTES as f64, ..Sample::default() };
     let tell = |sample: Sample, to: &mut dyn Write| to.write_all(&sample.to_words()).is_ok();
     if !tell(at_least, to) {
@@ -172,7 +173,7 @@ fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, seed
     }
 }
 
-/// What comes through the pipe within so many milliseconds, and whether it has been closed by then.
+/// Returns the data received through the pipe within `patience_ms`, and whether the pipe was closed by then.
 fn read_for(patience_ms: u32, from: &mut PipeReader) -> io::Result<(Vec<u8>, bool)> {
     let ends_ns = monotonic_ns() + u64::from(patience_ms) * 1_000_000;
     let (mut told, mut buffer) = (Vec::new(), [0; 4096]);
@@ -191,11 +192,11 @@ fn read_for(patience_ms: u32, from: &mut PipeReader) -> io::Result<(Vec<u8>, boo
     }
 }
 
-/// Takes pairs and keeps numbers.
+/// Counts the pairs that a map function emits.
 struct Counter<'s> {
     seed: &'s Seed,
     sample: Sample,
-    /// Hashes of keys.
+    /// Hashes of the distinct keys.
     seen: HashSet<u64, foldhash::fast::FixedState>,
 }
 
@@ -216,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_survives_the_way_through_the_pipe() {
+    fn a_sample_is_unchanged_by_the_pipe() {
         let sample = Sample { pieces: 1, bytes: 2, pairs: 3, pair_bytes: 4, told_apart: 5, keys: 6, ns_per_byte: 7.5 };
         assert_eq!(Sample::from_words(&sample.to_words()), sample);
     }

@@ -1,4 +1,4 @@
-//! For tests of the engine: a worker that kills or stops itself at a chosen moment, as a signal from outside would.
+//! Kill points: a worker kills or stops itself at a chosen moment, as a signal from outside would.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
@@ -6,43 +6,43 @@ use std::sync::atomic::AtomicU32;
 use gristmill_ring::Futex;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// A moment in the life of a worker at which others depend on what it has done, and on what it has not.
+/// A moment at which other processes depend on what a worker has done or has not done yet.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// A task was drawn and is not claimed.
+    /// A task was drawn and not yet claimed.
     Drawn,
-    /// A task is claimed and has not begun.
+    /// A task was claimed and has not begun.
     Claimed,
-    /// A page was pushed, to a reducer or to the coordinator; nobody was told.
+    /// A page was pushed, to a reducer or to the coordinator; the receiver was not notified.
     Pushed,
-    /// A page was pushed and its receiver was told, if it was asleep.
+    /// A page was pushed, and its receiver was notified if it slept.
     Sent,
-    /// A sleeper is marked awake and is not woken.
+    /// A sleeping worker was marked awake and not yet woken.
     Ringing,
-    /// A page was received and is not yet consumed.
+    /// A page was received and not yet consumed.
     Received,
-    /// The latch of an OS page of a shared output was taken; nothing is merged yet.
+    /// The latch of an OS page of a shared output was taken; nothing has been merged.
     Latched,
-    /// The OS page was merged; the latch is not released.
+    /// The OS page was merged; the latch has not been released.
     Merged,
-    /// The last page of an epoch was sent; the epoch is not committed.
+    /// The last page of an epoch was sent; the epoch has not been committed.
     Flushed,
-    /// An epoch is committed; nobody was told.
+    /// An epoch was committed; nobody was notified.
     Committed,
-    /// A reducer has all pages of a round; nobody was told.
+    /// A reducer has all pages of a round; nobody was notified.
     Drained,
-    /// A partition was left for the next step and is not published.
+    /// A partition was written for the next step and not yet published.
     Keeping,
-    /// It is published; nobody was told.
+    /// The partition was published; nobody was notified.
     Kept,
     /// A run was written.
     Spilled,
-    /// A stage was saved in the checkpoint; nobody was told.
+    /// A stage was saved in the checkpoint; nobody was notified.
     Saved,
-    /// Rows of the result were written where they belong; the part is not finished.
+    /// Rows of the result were written to their place; the part is not finished.
     Written,
-    /// Runs were merged as far as it takes to merge the rest at once; nothing of the result has been sent.
+    /// Enough runs were merged to merge the rest at once; nothing of the result has been sent.
     RunsMerged,
 }
 
@@ -68,7 +68,7 @@ pub const MOMENTS: [Moment; 17] = [
     Moment::Written,
 ];
 
-/// When a worker dies, or is stopped: the n-th time it comes to a moment, or never.
+/// The point at which a worker kills or stops itself, if any.
 pub(crate) struct KillPoint {
     end: Option<Moment>,
     left: Cell<u64>,
@@ -76,13 +76,14 @@ pub(crate) struct KillPoint {
 }
 
 impl KillPoint {
-    /// `Some((moment, n, signal))`: by this signal at the n-th, counted from 1.
+    /// Makes a kill point from `(moment, n, signal)`: the worker sends itself `signal` at the n-th `moment`, counted
+    /// from 1.
     pub fn new(end: Option<(Moment, u64, Signal)>) -> KillPoint {
         let (left, signal) = end.map_or((0, Signal::KILL), |(_, n, signal)| (n, signal));
         KillPoint { end: end.map(|(moment, ..)| moment), left: Cell::new(left), signal }
     }
 
-    /// The worker has come to `moment`.
+    /// Records that the worker has reached `moment`.
     #[inline(always)]
     pub fn passes(&self, moment: Moment) {
         if self.end == Some(moment) {
@@ -93,7 +94,7 @@ impl KillPoint {
     #[cold]
     fn come_closer(&self) {
         if self.left.get() == 0 {
-            return; // It was stopped, and continued.
+            return; // The worker was stopped, and has been continued.
         }
         self.left.set(self.left.get() - 1);
         if self.left.get() == 0 {
@@ -101,7 +102,7 @@ impl KillPoint {
         }
     }
 
-    /// The same futex, whose wake is a moment.
+    /// Wraps a futex so that its wake counts as a moment.
     pub fn at_wake<'f, F: Futex>(&'f self, futex: &'f F) -> AtWake<'f, F> {
         AtWake { kill_point: self, futex }
     }

@@ -1,5 +1,6 @@
-//! For tests of the engine: moments at which a worker ends itself.
+//! Kill points for tests of the engine: moments at which a worker ends itself.
 //!
-//! Workers pass these moments wherever others depend on what they have done. Nothing here does anything in a job that names none.
+//! Workers pass these moments wherever other processes depend on their work. Nothing here has an effect unless a job
+//! names a kill point.
 
 pub(crate) mod kill_points;

@@ -1,17 +1,18 @@
 //! The end of a reducer: what it has gathered becomes its part of the result, sent to the coordinator or written where it belongs.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use crate::control::counters::{Count, Phase};
-use crate::control::result_parts::Given;
+use crate::control::result_parts::PartSize;
 use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::Failure;
-use crate::output::parts::Written;
+use crate::output::parts::OpenTarget;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::delivery::Delivery;
 use crate::testing::kill_points::Moment;
-use crate::worker::gathered::reduced;
+use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
 /// Sorts what this worker has reduced and sends it to the coordinator, or writes it.
@@ -26,11 +27,11 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -
     lane.meter.enter(Phase::Output);
     // Where partitions are ranges, the stream is one after the other, and the coordinator takes them in turn.
     let mut parts = match (work.ranges, &lane.inbox) {
-        (Some(_), Some(inbox)) => Parts::new(&inbox.given),
+        (Some(_), Some(inbox)) => Parts::new(&inbox.part_sizes),
         _ => Parts::one(),
     };
-    let keys = match work.written {
-        Some(written) => write(work, written, lane, delivery, &mut parts)?,
+    let keys = match work.target {
+        Some(target) => write(work, target, lane, delivery, &mut parts)?,
         None => delivery.for_each(|key, value| {
             if let Some(ended) = parts.advance().ended {
                 lane.send_result(ended);
@@ -48,7 +49,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -
 /// each.
 fn write<J: MapReduce>(
     work: &Work<'_, J>,
-    written: &Written<'_, J>,
+    target: &OpenTarget<'_, J>,
     lane: &mut Lane<'_, J>,
     delivery: Delivery<'_, J>,
     parts: &mut Parts,
@@ -63,8 +64,8 @@ fn write<J: MapReduce>(
         }
         let partition = parts.partition;
         // What writes runs has its blocks free now.
-        let begin = || written.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
-        if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(written.row, key, value)? {
+        let begin = || target.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
+        if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(target.row, key, value)? {
             lane.outbox.kill_point.passes(Moment::Written);
         }
         if step.is_first {
@@ -73,7 +74,7 @@ fn write<J: MapReduce>(
         if step.is_last {
             lane.append_result::<J::Key, J::Value>(partition, key, value);
             let (bytes, checksum) = writer.take().expect("begun above").finish()?;
-            assert_eq!(bytes, shared.given(partition).bytes, "a part is as large as the pairs that came for it");
+            assert_eq!(bytes, shared.part_size(partition).bytes, "a part is as large as the pairs that came for it");
             shared.set_checksum(partition, checksum);
             lane.outbox.kill_point.passes(Moment::Written);
         }
@@ -103,10 +104,10 @@ struct Turn {
 }
 
 impl Parts {
-    fn new(given: &[Given]) -> Parts {
-        let left = given.iter().enumerate().rev().filter(|(_, given)| given.pairs > 0);
+    fn new(sizes: &BTreeMap<usize, PartSize>) -> Parts {
+        let left = sizes.iter().rev().filter(|(_, size)| size.pairs > 0);
         Parts {
-            left: left.map(|(partition, given)| (partition, given.pairs)).collect(),
+            left: left.map(|(partition, size)| (*partition, size.pairs)).collect(),
             partition: RESULT,
             pairs_left: 0,
         }
@@ -121,7 +122,7 @@ impl Parts {
     fn advance(&mut self) -> Turn {
         let (is_first, before) = (self.pairs_left == 0, self.partition);
         if is_first {
-            (self.partition, self.pairs_left) = self.left.pop().expect("every pair was given to a partition");
+            (self.partition, self.pairs_left) = self.left.pop().expect("every pair is in a partition");
         }
         self.pairs_left -= 1;
         Turn { is_first, is_last: self.pairs_left == 0, ended: is_first.then_some(before) }

@@ -18,9 +18,9 @@ use crate::program::map_reduce::MapReduce;
 use crate::spill::spill_file::{Spill, Tally};
 use crate::steps::shelf_writer::ShelfWriter;
 use crate::testing::kill_points::{KillPoint, Moment};
-use crate::worker::gathered::{empty_reduction, keep};
 use crate::worker::mapper::Mapper;
 use crate::worker::next_action::{Action, View, next_action};
+use crate::worker::reduction::{empty_reduction, keep};
 use crate::worker::work::{Role, Work};
 use crate::worker::{deliver, save};
 
@@ -80,7 +80,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             shared.pages.keep_to_arena(role.slot).expect("the kernel has memory to note what a worker may write");
         }
         let (mut sender, receiver) = shared.pages.claim(role.slot);
-        let mut shelver = Shelver::new(shared.pages.shelf());
+        let mut shelver = Shelver::new(shared.pages.shelf(), role.slot);
         match plan.pages {
             PagePolicy::Fresh => {
                 sender.set_reuse(Reuse::Discard);
@@ -96,7 +96,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
         let inbox = role.reduces.map(|_| {
             let spill = Rc::new(Spill::new(&plan.spill_dirs));
             let reduction = empty_reduction(work, spill.clone());
-            Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.written)
+            Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.target)
         });
         let mut kill_points = work.kill_points.iter();
         let kill_point =
@@ -111,7 +111,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             seed: work.seed,
         };
         if role.maps {
-            work.outputs.attach().expect("a worker maps its views of shared outputs");
+            work.outputs.attach(role.slot).expect("a worker maps its views of shared outputs");
         }
         Worker {
             work,
@@ -195,16 +195,19 @@ impl<'w, J: MapReduce> Worker<'w, J> {
     /// Everything of the round has arrived: it is kept or saved, if the job does that, and the coordinator is told.
     fn say_drained(&mut self, round: u32) -> Result<(), Failure> {
         let Worker { work, role, lane, shelf_writer, .. } = self;
-        let Work { plan, shared, .. } = **work;
+        let Work { shared, .. } = **work;
         self.drained = Some(round);
         match work.checkpoint {
             Some(folder) => save::save(work, lane, folder, round)?,
             None if work.mode.iterates() => keep(work, lane, shelf_writer, round)?,
             None => {}
         }
-        if let (Some(_), Some(inbox)) = (work.written, &lane.inbox) {
-            for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
-                shared.set_given(partition, inbox.given[partition]);
+        if let (Some(_), Some(inbox)) = (work.target, &lane.inbox) {
+            // What got nothing says so from the beginning.
+            for (partition, size) in
+                inbox.part_sizes.iter().filter(|(partition, _)| shared.owner(**partition) == role.slot)
+            {
+                shared.set_part_size(*partition, *size);
             }
         }
         self.publish();

@@ -182,8 +182,9 @@ fn map_task<J: MapReduce>(
     mut search: BadRecordSearch<'_, J>,
     buffer: &mut impl Emit<J::Key, J::Value>,
 ) -> Result<(), Failure> {
+    let _mapping = work.outputs.map_task();
     if let Some(piece) = work.shared.piece(task) {
-        let shelf = work.shared.pages.shelf();
+        let shelf = work.shared.pages.shelf().reader(search.slot);
         work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
         return Ok(());
     }

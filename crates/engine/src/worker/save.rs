@@ -16,6 +16,7 @@ use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::{Doing, Failure};
 use crate::gather::store::Store;
+use crate::plan::job_plan::Plan;
 use crate::program::map_reduce::MapReduce;
 use crate::reduce::delivery::{Delivery, run_order};
 use crate::reduce::reduction::Reduction;
@@ -23,7 +24,7 @@ use crate::spill::merge::Merge;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::Moment;
-use crate::worker::gathered::reduced;
+use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
 /// Which reducer `slot` is: its number is that of its first partition.
@@ -48,7 +49,7 @@ pub(crate) fn save<J: MapReduce>(
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Spill);
     let end = facts(work, dir)?.runs(number).1;
-    let (spill, folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.pairs"), end)?;
+    let (spill, folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
     let (order, limit) = run_order::<J>(plan, work.reduce.is_some());
     let run = write::<J>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
         reduction.sorter.into_merge(order, limit)?.for_each(push)
@@ -66,12 +67,12 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     let number = number_of(work, lane.slot);
     let facts = facts(work, dir)?;
     lane.meter.enter(Phase::Sort);
-    let (spill, folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.result"), 0)?;
+    let (spill, folder) = saved_in(plan, dir, &format!("{number}.result"), 0)?;
     let result = match facts.result(number) {
         Some(bytes) => Run::find(&spill, FileRange { folder, start: 0, bytes })?,
         None => {
             let (runs, end) = facts.runs(number);
-            let (saved, saved_folder) = Spill::with_file(&plan.spill_dirs, dir, &format!("{number}.pairs"), end)?;
+            let (saved, saved_folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
             let saved = Rc::new(saved);
             let (order, limit) = run_order::<J>(plan, reduce.is_some());
             let store = Store::empty(plan.partitions, plan.combining.in_reduce, false);
@@ -100,6 +101,11 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     })?;
     lane.end_result(RESULT);
     Ok(())
+}
+
+/// Spill files, and with them a file of the checkpoint in `dir`, written from byte `end` on; returns its number, too.
+fn saved_in(plan: &Plan, dir: &Folder, name: &str, end: u64) -> Result<(Spill, usize), Failure> {
+    Spill::with_file(&plan.spill_dirs, dir, plan.checkpoint_kept_free_bytes, name, end)
 }
 
 fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failure> {

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use crate::control::words::Shared;
 use crate::data::seed::Seed;
 use crate::input::tasks::Tasks;
-use crate::output::parts::Written;
+use crate::output::parts::OpenTarget;
 use crate::plan::job_plan::Plan;
 use crate::plan::mode::Mode;
 use crate::program::map_reduce::{MapReduce, Reduce};
@@ -36,7 +36,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     /// What the partitions are, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
     /// Reducers write the result themselves.
-    pub written: Option<&'w Written<'w, J>>,
+    pub target: Option<&'w OpenTarget<'w, J>>,
     pub outputs: &'w Scopes<'w>,
     /// Where the job goes on, if it keeps that.
     pub checkpoint: Option<&'w Folder>,

@@ -1,4 +1,4 @@
-//! What the tests of shared outputs share: numbers as input, each its own index, and what becomes of them.
+//! Shared by the tests of shared outputs: input of numbers that are their own indexes, and functions of them.
 
 use gristmill::{Input, Isolation, Job, MapReduce, Plain, Records, SharedOutput, Split};
 
@@ -6,12 +6,12 @@ use super::Random;
 
 pub const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
 
-/// Who works.
+/// The workers of a job.
 #[derive(Clone, Copy)]
 pub enum Team {
     /// One worker.
     Alone,
-    /// Two that map and reduce.
+    /// Two that both map and reduce.
     Fused,
     /// Two that map and one that reduces.
     Split,
@@ -24,18 +24,18 @@ impl Team {
             Team::Fused => job.workers(2),
             Team::Split => job.map_workers(2).reduce_workers(1),
         }
-        .mapping_at_once(2)
+        .map_at_once(2)
     }
 }
 
-/// The numbers below `count` as an input, `per_task` of them in each task.
+/// Makes a job over the numbers below `count`, `per_task` of them in each task.
 pub fn numbers<J: MapReduce>(program: &J, count: u64, per_task: u64) -> Job<'_, J> {
     let bytes: Vec<u8> = (0..count).flat_map(u64::to_le_bytes).collect();
     let input = Input::bytes("numbers", &bytes).expect("in memory");
     Job::new(program, input).records(Records::Fixed(8)).split_bytes(8 * per_task).page_bytes(4096)
 }
 
-/// Those of one split.
+/// Returns the numbers in a split.
 pub fn numbers_of(split: &Split<'_>) -> Vec<u64> {
     split.bytes().as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect()
 }
@@ -44,7 +44,7 @@ pub fn output<T: Plain>(name: &str, len: usize) -> SharedOutput<T> {
     SharedOutput::new(name, len).expect("mapped")
 }
 
-/// Something else for each number, and never 0.
+/// Returns a different value for each number, never 0.
 pub fn scramble(number: u64) -> u64 {
     Random(number).next() | 1
 }

@@ -1,7 +1,7 @@
-//! What the tests of death share: a supervisor that lets every test run in a process of its own and watches
-//! it, programs whose answer ten sequential lines know, and random jobs.
+//! Shared by the tests of deaths: a supervisor that runs and watches each test in its own process, programs whose
+//! result ten sequential lines compute, and random jobs.
 
-#![allow(dead_code)] // Each test program uses its part.
+#![allow(dead_code)] // Each test program uses a part.
 
 pub mod arrays;
 
@@ -18,14 +18,14 @@ use gristmill::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A job that has not ended by then hangs.
+/// The time after which a job is considered to hang.
 pub const WATCHDOG: Duration = Duration::from_secs(20);
-/// Processes of a job are gone this long after it.
+/// The time after a job within which its processes must be gone.
 pub const GONE_WITHIN: Duration = Duration::from_secs(1);
-/// The variable by which the supervisor finds every process of a test, orphans too.
+/// The environment variable by which the supervisor finds every process of a test, including orphans.
 const MARK: &str = "GRISTMILL_TEST_MARK";
 
-/// Numbers that look random and are the same for the same seed (splitmix64).
+/// Pseudo-random numbers that depend only on the seed (splitmix64).
 pub struct Random(pub u64);
 
 impl Random {
@@ -37,7 +37,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -47,7 +47,7 @@ impl Random {
     }
 }
 
-// The supervisor.
+// Supervisor.
 
 /// A process under watch, and everything that it starts.
 pub struct Watched {
@@ -56,12 +56,12 @@ pub struct Watched {
     pub temp: tempfile::TempDir,
 }
 
-/// Starts this program again with `arguments`; what it prints goes to `out` in its temporary directory.
+/// Starts this program again with `arguments`. Its output goes to `out` in its temporary directory.
 pub fn start(arguments: &[&str]) -> Watched {
     start_with(arguments, &[])
 }
 
-/// The same with some more variables in its environment.
+/// As [`start`], with additional environment variables.
 pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -78,7 +78,7 @@ pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
         .stdin(Stdio::null())
         .stdout(out.try_clone().expect("a second descriptor"))
         .stderr(out);
-    // What a shell starts in the background ignores SIGINT, and so does whatever that starts.
+    // A process that a shell starts in the background ignores SIGINT, and so do its children.
     // SAFETY: signal() may be called between fork and exec.
     #[allow(unsafe_code)]
     unsafe {
@@ -96,18 +96,18 @@ impl Watched {
         self.child.id() as i32
     }
 
-    /// What it has printed so far.
+    /// Returns what it has printed so far.
     pub fn printed(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.temp.path().join("out")).expect("read")).into_owned()
     }
 
-    /// The processes it has started, itself left out.
+    /// Returns the processes that it has started, without itself.
     pub fn workers(&self) -> Vec<i32> {
         let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap_or_default();
         children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     }
 
-    /// Waits for its end, `Err` when that takes longer than `limit`.
+    /// Waits for its end; an error if that takes longer than `limit`.
     pub fn wait(
         &mut self,
         limit: Duration,
@@ -128,7 +128,7 @@ impl Watched {
         }
     }
 
-    /// Says what of it is left a moment after its end: processes, temporary files, shared memory.
+    /// Returns an error if it leaves anything behind after its end: processes, temporary files, shared memory.
     pub fn leftovers(&self) -> Result<(), String> {
         let began = Instant::now();
         let mut left = processes_with(&self.mark);
@@ -150,7 +150,7 @@ impl Watched {
         if shared.is_empty() { Ok(()) } else { Err(format!("shared memory is left: {shared:?}")) }
     }
 
-    /// What its processes do at this moment.
+    /// Describes what its processes are doing.
     fn state(&self) -> String {
         let mut state = String::new();
         for pid in processes_with(&self.mark) {
@@ -186,7 +186,7 @@ pub fn kill(pid: i32, signal: Signal) {
     }
 }
 
-/// Every living process whose environment has the mark.
+/// Returns every living process whose environment has the mark.
 fn processes_with(mark: &str) -> Vec<i32> {
     let wanted = format!("{MARK}={mark}");
     let pids = fs::read_dir("/proc").expect("listed").flatten();
@@ -198,10 +198,10 @@ fn processes_with(mark: &str) -> Vec<i32> {
         .collect()
 }
 
-/// A test: its name is a claim.
+/// A test; its name is a claim.
 pub type Test = (&'static str, fn());
 
-/// Runs `tests`, each in a process of its own; `main` of a test program without harness. `helpers` are bodies of
+/// Runs `tests`, each in its own process, as the `main` of a test program without harness. `helpers` are the bodies of
 /// processes that tests start.
 pub fn run(tests: &[Test], helpers: &[Test]) {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -243,9 +243,9 @@ fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
         .map(move |word| (word.as_ptr() as usize - start, word))
 }
 
-/// How often each word occurs.
+/// Counts the occurrences of each word.
 pub struct Count {
-    /// How long the map function waits on each call.
+    /// The time that the map function waits on each call.
     pub pause: Duration,
 }
 
@@ -260,7 +260,7 @@ impl MapReduce for Count {
     }
 }
 
-/// Every word with its place in the file: no two pairs are the same, so each can be missed.
+/// Emits every word with its place in the file. No two pairs are the same, so any missing pair is noticed.
 pub struct Places {
     pub pause: Duration,
 }
@@ -276,7 +276,7 @@ impl MapReduce for Places {
     }
 }
 
-/// Pairs that go from step to step: every word loses its first letter, and a new one starts from its mirror image.
+/// Pairs that travel from step to step: every word loses its first letter, and a new one starts from its mirror image.
 pub struct Walk<const COMBINES: bool> {
     pub pause: Duration,
 }
@@ -306,7 +306,7 @@ fn walk(word: &[u8], number: u64, state: u64, mut emit: impl FnMut(&[u8], u64)) 
     emit(&mirrored, 1 + state);
 }
 
-/// What a job of so many steps maps after step `number`.
+/// Returns what a job of `steps` steps maps after step `number`.
 fn next_of(number: u32, steps: u32) -> Next {
     match number {
         last if last + 1 == steps => Next::Stop,
@@ -315,7 +315,7 @@ fn next_of(number: u32, steps: u32) -> Next {
     }
 }
 
-/// The pairs of each step, sorted: ten sequential lines again.
+/// Returns the sorted pairs of each step, computed by ten sequential lines.
 fn walk_oracle(text: &[u8], combines: bool, steps: u32) -> Vec<Answer> {
     let mut all: Vec<Answer> = Vec::new();
     for number in 0..steps {
@@ -343,10 +343,10 @@ fn rest(pause: Duration) {
     }
 }
 
-/// Pairs, in the order that was asked for.
+/// Pairs in the requested order.
 pub type Answer = Vec<(Vec<u8>, u64)>;
 
-/// What ten sequential lines answer.
+/// Returns the result as computed by ten sequential lines.
 pub fn oracle(text: &[u8], count: bool, order: Order, limit: usize) -> Answer {
     let mut pairs: Answer = if count {
         let mut counts = BTreeMap::<&[u8], u64>::new();
@@ -365,13 +365,13 @@ pub fn oracle(text: &[u8], count: bool, order: Order, limit: usize) -> Answer {
 
 // Jobs.
 
-/// Everything about a job but its input.
+/// All properties of a job except its input.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Count words; otherwise list their places.
+    /// Whether to count words; otherwise lists their places.
     pub count: bool,
     pub workers: usize,
-    /// Map and reduce workers of their own.
+    /// Separate map and reduce workers.
     pub split: Option<(usize, usize)>,
     pub exchange: Exchange,
     pub buffer: Buffer,
@@ -386,9 +386,9 @@ pub struct Case {
     /// The receiver of the result waits this long after every 512 pairs.
     pub take_pause: Duration,
     pub progress: bool,
-    /// Steps of an iterated job; 0 for a job that is none.
+    /// The number of steps of an iterated job; 0 for other jobs.
     pub steps: u32,
-    /// With as little memory as the job can do with.
+    /// Whether the job gets the least memory that it can run with.
     pub least_memory: bool,
     pub deterministic: bool,
 }
@@ -440,7 +440,7 @@ impl Case {
         if self.limit < usize::MAX { job.top(self.limit) } else { job.order(self.order) }
     }
 
-    /// Runs an iterated job and compares what each step makes with the oracle's.
+    /// Runs an iterated job and compares the pairs of each step with the oracle's.
     fn check_steps<const COMBINES: bool>(
         &self,
         program: &Walk<COMBINES>,
@@ -478,7 +478,7 @@ impl Case {
         }
     }
 
-    /// Runs the job after `change` has had a say in it.
+    /// Runs the job after `change` has modified it.
     pub fn run_with<J>(
         &self,
         program: &J,
@@ -503,7 +503,7 @@ impl Case {
         Ok((pairs, summary))
     }
 
-    /// Runs the job and compares its answer with the oracle's.
+    /// Runs the job and compares its result with the oracle's.
     pub fn check(&self, input: &Path, fates: &[(usize, gristmill::Moment, u64)]) -> Result<Summary, String> {
         let pause = self.map_pause;
         if self.steps > 0 && self.count {
@@ -521,7 +521,7 @@ impl Case {
         Ok(summary)
     }
 
-    /// Compares an answer with the oracle's.
+    /// Compares a result with the oracle's.
     pub fn judge(&self, input: &Path, mut pairs: Answer) -> Result<(), String> {
         if self.order == Order::Unordered && self.limit == usize::MAX {
             pairs.sort();
@@ -544,8 +544,8 @@ fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Mom
     fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
 }
 
-/// Runs `case` again and again with `worker` dying at its first ... `moment`, then at the one that `next` says, until it
-/// does not come to that any more. Returns how many died.
+/// Runs `case` repeatedly. `worker` dies at its first `moment`, then at the one that `next` returns, until it no longer
+/// reaches it. Returns the number of deaths.
 pub fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment, next: impl Fn(u64) -> u64) -> usize {
     until_nobody_dies(next, |nth| {
         case.check(input, &[(worker, moment, nth)]).unwrap_or_else(|why| {
@@ -554,14 +554,14 @@ pub fn die_at_every(case: &Case, input: &Path, worker: usize, moment: Moment, ne
     })
 }
 
-/// Calls `run` with the first ... time that somebody is to die at, then with the one that `next` says, until nobody comes to
-/// that any more. Returns how many died.
+/// Calls `run` with the ordinal of the moment at which a worker dies: first 1, then the one that `next` returns, until
+/// no worker reaches it. Returns the number of deaths.
 pub fn until_nobody_dies(next: impl Fn(u64) -> u64, run: impl Fn(u64) -> Summary) -> usize {
     let (mut died, mut survived, mut nth) = (0, 0, 1);
     loop {
         let summary = run(nth);
         died += summary.deaths.len();
-        // Which worker gets which task is a matter of luck, so one survival may be luck too.
+        // Chance decides which worker gets which task, so a single survival proves nothing.
         survived = if summary.deaths.is_empty() { survived + 1 } else { 0 };
         if survived == if died == 0 { 10 } else { 2 } {
             return died;
@@ -570,7 +570,7 @@ pub fn until_nobody_dies(next: impl Fn(u64) -> u64, run: impl Fn(u64) -> Summary
     }
 }
 
-/// The least memory that `job` can do with: it says so when it is given less.
+/// Returns the least memory that `job` can run with, which it reports when it is given less.
 pub fn least_memory<J: MapReduce>(job: Job<J>) -> usize {
     let why = match job.memory(1).run() {
         Ok(_) => panic!("one byte is enough for no job"),
@@ -581,7 +581,7 @@ pub fn least_memory<J: MapReduce>(job: Job<J>) -> usize {
     mib << 20
 }
 
-/// Text of `bytes` bytes, about: words of `vocabulary`, and now and then one that is longer than a page.
+/// Returns about `bytes` bytes of text: words of `vocabulary`, and sometimes one that is longer than a page.
 pub fn random_text(random: &mut Random, bytes: usize, vocabulary: u64, word_bytes: u64, giants: bool) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes + 64);
     while text.len() < bytes {
@@ -597,7 +597,7 @@ pub fn random_text(random: &mut Random, bytes: usize, vocabulary: u64, word_byte
     text
 }
 
-/// Writes `text` where a job can read it.
+/// Writes `text` to a file that a job can read.
 pub fn input_of(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("text");
@@ -605,7 +605,7 @@ pub fn input_of(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Kilobytes that this process, its children and the shared pages they touched take together.
+/// Returns the kilobytes of memory of this process, its children and the shared pages that they touched.
 pub fn resident_kib() -> u64 {
     let of = |pid: &str| {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Input that is nearly right, made from the number of a case: for tests that try many (`ci/fuzz.sh`).
+//! Random, nearly valid input for tests that try many cases (`ci/fuzz.sh`).
 
 #![allow(dead_code)] // Each test uses its part.
 
 use fastrand::Rng;
 
-/// Runs `case` with the random numbers of each of many cases: GRISTMILL_FUZZ says how many.
+/// Runs `case` with different random numbers for each of many cases, as many as GRISTMILL_FUZZ says.
 pub fn fuzz(case: impl Fn(&mut Rng)) {
-    /// Says which case it was that panicked.
+    /// Names the case that panicked.
     struct Number(u64);
     impl Drop for Number {
         fn drop(&mut self) {
@@ -26,7 +26,7 @@ pub fn bytes(random: &mut Rng, of: &[u8], bytes_max: usize) -> Vec<u8> {
     (0..random.usize(..bytes_max)).map(|_| *random.choice(of).expect("some")).collect()
 }
 
-/// A few bytes changed, taken away, or put in; the end cut off.
+/// Changes, removes or inserts a few bytes, or cuts off the end.
 pub fn mutate(random: &mut Rng, file: &mut Vec<u8>) {
     for _ in 0..random.usize(..4) {
         let at = random.usize(..=file.len());

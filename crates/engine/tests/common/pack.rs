@@ -1,10 +1,10 @@
-//! Compressed files for tests, in every format that is read, also those that no common tool writes.
+//! Compressed files for tests, in every format that is read, including those that no common tool writes.
 
 #![allow(dead_code)] // Each test program uses its part.
 
 use std::io::Write;
 
-/// A format, and how many members, frames or streams.
+/// A format with its number of members, frames or streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     Plain,
@@ -31,7 +31,7 @@ impl Packing {
         }
     }
 
-    /// `content` as a file of this format, a member for each `member_bytes` bytes.
+    /// Packs `content` in this format, with a member for every `member_bytes` bytes.
     pub fn pack(self, content: &[u8], member_bytes: usize) -> Vec<u8> {
         let pieces = pieces(content, member_bytes);
         let members: Vec<Vec<u8>> = pieces.iter().map(|piece| self.member(piece)).collect();
@@ -54,7 +54,7 @@ impl Packing {
         file
     }
 
-    /// Where the members of the same file end.
+    /// Returns the ends of the members of such a file.
     pub fn member_ends(self, content: &[u8], member_bytes: usize) -> Vec<usize> {
         let mut end = 0;
         let mut ends = Vec::new();
@@ -85,7 +85,7 @@ impl Packing {
                 }
                 Packing::Zstd | Packing::SeekableZstd => {
                     let mut to = zstd::Encoder::new(Vec::new(), 1)?;
-                    // As the tool does, and the library does not.
+                    // The tool does so, but not the library.
                     to.include_checksum(true)?;
                     to.write_all(content)?;
                     to.finish()

@@ -1,4 +1,4 @@
-//! Panics in the functions that the caller of a job gives it.
+//! Panics in the functions that a caller passes to a job.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -9,7 +9,8 @@ use crate::common::{Count, Places, Random, Walk, input_of, random_text};
 
 const PAUSE: Duration = Duration::ZERO;
 
-/// A panic in a function of the caller hung a job of threads for ever: they slept, and whoever passed the panic on waited for them.
+/// A panic in a function of the caller once hung a job of threads for ever: the threads slept, and the panicking thread
+/// waited for them.
 pub fn panics() {
     let (_dir, input) = input_of(&random_text(&mut Random(12), 60_000, 300, 8, false));
     let (count, walk, places) = (Count { pause: PAUSE }, Walk::<true> { pause: PAUSE }, Places { pause: PAUSE });
@@ -21,18 +22,18 @@ pub fn panics() {
             ("on_progress", &|| drop(job().on_progress(|_| panic!("on_progress")).run())),
             ("on_plan", &|| drop(job().on_plan(|_| panic!("on_plan")).run())),
             ("control", &|| drop(steps().iterate(&[0], |_| panic!("control")))),
-            // The second step, when threads wait for what comes next.
+            // In the second step, while threads wait for the next one.
             ("later", &|| {
                 drop(steps().iterate(&[0], |step| if step.number() == 1 { panic!("later") } else { Next::Pairs }));
             }),
             ("state", &|| {
                 drop(steps().iterate(&[0], |step| {
-                    step.set_state(&[0; 100]); // Our own code panics here: there is no room for it.
+                    step.set_state(&[0; 100]); // The engine panics here, because there is no room for the state.
                     Next::Pairs
                 }));
             }),
             ("on_news", &|| {
-                // In a job of threads nobody dies but by a panic.
+                // In a job of threads, only a panic is a death.
                 let deadly = Job::new(&Panics, Input::paths([&input])).isolation(isolation).workers(2);
                 drop(deadly.on_news(|_| panic!("on_news")).run());
             }),

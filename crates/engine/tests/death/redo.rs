@@ -1,6 +1,6 @@
-//! Map functions that give other pairs when they are called again: keys drawn at random, the time as a key, values that change
-//! places, more pairs or fewer. After a death a part of the result is made anew, and the other part is kept, so such a
-//! function would lose some records and double others. The answer is that of one call for each record, or one clear error.
+//! Map functions that emit other pairs when they are called again: random keys, the time as a key, swapped values, more
+//! or fewer pairs. After a death, part of the result is made anew and the rest is kept, so such a function could lose
+//! some records and double others. The result must be that of one call for each record, or one clear error.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -15,33 +15,34 @@ use gristmill::{
 
 use crate::common::{Random, input_of};
 
-/// Records of the input: the numbers below this, four bytes each. So many that ranges of the result are looked for in a sample.
+/// The number of records: the numbers below it, four bytes each. There are enough that a sample is searched for ranges
+/// of the result.
 const RECORDS: u32 = 5000;
 const SPLIT_BYTES: u64 = 400;
 
-/// How the map function differs from one call to the next.
+/// How the map function differs between calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mood {
-    /// Every key is drawn anew.
+    /// Every key is random.
     Random,
     /// The key is the time.
     Clock,
-    /// The keys stay, and values change places among them.
+    /// The keys stay, and values are swapped among them.
     Permuted,
-    /// Half of the calls emit a pair of no weight more.
+    /// Half of the calls emit one more pair, with a value of zero.
     Count,
 }
 
 const MOODS: [Mood; 4] = [Mood::Random, Mood::Clock, Mood::Permuted, Mood::Count];
 
-/// Emits each number of the input once, as one record and its sum, for some key.
+/// Emits each number of the input once, as one record and its sum, under some key.
 struct Moody<const COMBINES: bool> {
     mood: Mood,
-    /// Keys are below this number, if a dense buffer is to have them.
+    /// The key domain, if a dense buffer is to be used.
     keys: Option<usize>,
     /// A worker that finds this file removes it, and dies.
     killer: Option<PathBuf>,
-    /// Rejects every hundredth record.
+    /// Whether to reject every hundredth record.
     rejects: bool,
 }
 
@@ -110,7 +111,7 @@ impl<const COMBINES: bool> MapReduce for Moody<COMBINES> {
     }
 }
 
-/// As rows of text, for reducers that write.
+/// Writes pairs as rows of text.
 struct Rows;
 
 impl Row<u32, (u64, u64)> for Rows {
@@ -123,7 +124,7 @@ impl Row<u32, (u64, u64)> for Rows {
     }
 }
 
-/// Records, and their sum.
+/// The number of records, and their sum.
 type Total = (u64, u64);
 
 fn total_of(records: impl Iterator<Item = u32>) -> Total {
@@ -142,7 +143,7 @@ fn numbers() -> (tempfile::TempDir, PathBuf) {
     input_of(&(0..RECORDS).flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
 }
 
-/// Map and reduce workers of their own, or as many that do both.
+/// Separate map and reduce workers, or workers that do both.
 #[derive(Clone, Copy, Debug)]
 enum Workers {
     Fused(usize),
@@ -160,7 +161,7 @@ fn job<'j, const C: bool>(program: &'j Moody<C>, input: &Path, workers: Workers)
     }
 }
 
-/// What jobs came to.
+/// The outcomes of jobs.
 #[derive(Debug, Default)]
 struct Tally {
     died: usize,
@@ -169,7 +170,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// A job that lost or doubled a record fails the test; one that could not be finished says why.
+    /// Adds an outcome. A job that lost or doubled a record fails the test; one that could not be finished must say
+    /// why.
     fn add(&mut self, outcome: gristmill::Result<Summary>, total: Total, expected: Total, what: &str) {
         match outcome {
             Ok(summary) => {
@@ -187,15 +189,15 @@ impl Tally {
     }
 }
 
-/// Runs a job and adds its result up.
+/// Runs a job and adds up its result.
 fn run<const C: bool>(tally: &mut Tally, job: Job<'_, Moody<C>>, what: &str) {
     let mut total = Total::default();
     let outcome = job.run_each(|_, value| add(&mut total, value));
     tally.add(outcome, total, expected(), what);
 }
 
-/// A word count whose keys were drawn at random (to spread a hot key) lost and doubled thousands of records, in silence, when the
-/// kernel killed a worker.
+/// A word count whose keys were drawn at random (to spread a hot key) once silently lost and doubled thousands of
+/// records when the kernel killed a worker.
 pub fn random_keys() {
     let (_dir, input) = numbers();
     for mood in MOODS {
@@ -212,7 +214,7 @@ pub fn random_keys() {
                 }
                 let dense = Moody::<true> { keys: Some(256), ..Moody::new(mood) };
                 run(&mut tally, job(&dense, &input, workers).die_at(reducer, moment, nth), "dense");
-                // Where pairs are not combined, partitions are ranges of the result.
+                // If pairs are not combined, partitions are ranges of the result.
                 let kept = Moody::<false>::new(mood);
                 let at = (Buffer::Auto, Order::ByKey);
                 run(&mut tally, job(&kept, &input, workers).order(at.1).die_at(reducer, moment, nth), &die(at));
@@ -223,7 +225,7 @@ pub fn random_keys() {
     }
 }
 
-/// The same in a program whose workers are threads.
+/// The same in jobs whose workers are threads.
 pub fn random_keys_in_threads() {
     let (dir, input) = numbers();
     let mut tally = Tally::default();
@@ -241,7 +243,7 @@ pub fn random_keys_in_threads() {
     assert!(tally.begun_anew > 2, "{tally:?}");
 }
 
-/// A caller that had seen half of the result was given the rest of another.
+/// A caller that had received half of a result was once given the rest of another.
 pub fn what_was_delivered() {
     let (_dir, input) = numbers();
     let mut tally = Tally::default();
@@ -269,7 +271,7 @@ pub fn what_was_delivered() {
     assert!(tally.refused > 0, "{tally:?}");
 }
 
-/// A job whose workers die again and again would begin anew for ever.
+/// A job whose workers die again and again would start over for ever.
 pub fn bounded() {
     let (dir, input) = numbers();
     let killer = dir.path().join("killer");
@@ -289,7 +291,7 @@ pub fn bounded() {
     assert_eq!(news.borrow().len(), 3, "{news:?}");
 }
 
-/// An iteration kept a part of a step and made the rest of other pairs.
+/// An iteration once kept part of a step and made the rest from other pairs.
 pub fn steps() {
     let (_dir, input) = numbers();
     let mut tally = Tally::default();
@@ -315,7 +317,7 @@ pub fn steps() {
     assert!(tally.begun_anew > 0 && tally.refused > 0, "{tally:?}");
 }
 
-/// A sort wrote ranges of one run of the map function, and the others of another.
+/// A sort once wrote some ranges from one run of the map function, and the others from another.
 pub fn written() {
     let (dir, input) = numbers();
     let mut tally = Tally::default();
@@ -326,7 +328,7 @@ pub fn written() {
             let program = Moody::<false>::new(Mood::Random);
             let file = std::fs::File::create(&path).expect("created");
             let target = Target::File { file: &file, start: 0 };
-            // One reducer has all there is, if the sample did not say where to cut.
+            // If the sample yields no cuts, one reducer has everything.
             let job = job(&program, &input, workers).die_at(reducer - 1, moment, nth).die_at(reducer, moment, nth);
             let outcome = job.write(&path, target, &Rows);
             let outcome = outcome.map(|(parts, summary)| {
@@ -342,7 +344,7 @@ pub fn written() {
     assert!(tally.begun_anew > 0 && tally.refused > 0, "{tally:?}");
 }
 
-/// Records were set aside by one attempt, and counted by another.
+/// Records were once set aside by one attempt, and counted by another.
 pub fn set_aside() {
     let (_dir, input) = numbers();
     let rest = total_of((0..RECORDS).filter(|number| number % 100 != 0));
@@ -362,7 +364,7 @@ pub fn set_aside() {
     assert!(tally.begun_anew > 0, "{tally:?}");
 }
 
-/// Emits one pair of one key for each task, so that no page is ever full.
+/// Emits one pair of one key for each task, so that no page ever fills up.
 struct Quiet;
 
 impl MapReduce for Quiet {
@@ -376,8 +378,8 @@ impl MapReduce for Quiet {
     }
 }
 
-/// One of two workers was killed, and all that it had ever mapped was mapped again: it had emitted too little to commit any of
-/// it. Until then progress stood at nothing.
+/// When one of two workers was killed, everything that it had ever mapped was once mapped again, because it had emitted
+/// too little to commit any of it. Until then progress stayed at zero.
 pub fn costs() {
     let (_dir, input) = numbers();
     let mut half_done = false;
@@ -390,15 +392,15 @@ pub fn costs() {
     assert_eq!(summary.deaths.len(), 1);
     let mapped = |worker: &gristmill::Worker| worker.counters.get(gristmill::Count::Tasks) as usize;
     let again = summary.workers.iter().map(mapped).sum::<usize>() - summary.tasks;
-    // A task takes 2 ms at least, so no more than fifty begin in 100 ms.
+    // A task takes at least 2 ms, so at most fifty begin in 100 ms.
     assert!(again <= 52, "{again} tasks of {} were mapped again", summary.tasks);
     assert!(half_done, "progress is seen on the way");
 }
 
-/// Writes the place of each number somewhere among ten elements of an array.
+/// For each number, writes to one random element of ten in an array.
 struct Scatter<'o> {
     array: &'o SharedOutput<u32>,
-    /// Pairs, too.
+    /// Whether to emit pairs, too.
     emits: bool,
 }
 
@@ -422,8 +424,8 @@ impl MapReduce for Scatter<'_> {
     }
 }
 
-/// An array held what two calls of the map function had written for one record: the worker of the first had died after others could
-/// see what it had written, and before its task counted.
+/// An array once held what two calls of the map function had written for one record: the worker of the first call died
+/// after others could see its changes, and before its task was committed.
 pub fn arrays() {
     let (_dir, input) = numbers();
     let mut tally = Tally::default();
@@ -447,7 +449,7 @@ pub fn arrays() {
     assert!(tally.begun_anew > 10, "{tally:?}");
 }
 
-/// A job went on behind the stages of its checkpoint, and mixed two runs of the stage in which a worker died.
+/// A job that continued from its checkpoint once mixed two runs of the stage in which a worker died.
 pub fn checkpoints() {
     let (dir, input) = numbers();
     let mut tally = Tally::default();
@@ -462,7 +464,7 @@ pub fn checkpoints() {
                     continued.fetch_add(u32::from(told.starts_with("continuing: ")), Ordering::Relaxed);
                 })
             };
-            // The receiver of the result stops at the first pair, so the job is run again: it only delivers.
+            // The receiver of the result stops at the first pair, so the next run only delivers.
             let stopped = job().die_at(reducer, moment, nth).run_while(|_, _| std::ops::ControlFlow::Break(()));
             let begun_anew = stopped.as_ref().map_or(0, |summary| summary.begun_anew);
             tally.begun_anew += begun_anew;

@@ -8,11 +8,11 @@ use rustix::process::Signal;
 
 use crate::common::{self, Case, Places, Random, WATCHDOG, input_of, oracle, random_text};
 
-/// Longer than a task of 2000 bytes takes on a machine that is busy with other things.
+/// Longer than a task of 2000 bytes takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// With a task timeout of one second, a job waited until somebody sent SIGCONT to a stopped worker: its clock ran in a map function
-/// only, not between two tasks, nor while it waited for a page, reduced, or delivered.
+/// With a task timeout of one second, a job once waited until a stopped worker received SIGCONT: the clock ran only in
+/// map functions, not between two tasks, nor while the worker waited for a page, reduced, or delivered.
 pub fn at_moments() {
     let (_dir, input) = input_of(&random_text(&mut Random(8), 60_000, 3000, 8, false));
     let anywhere = [
@@ -40,7 +40,7 @@ pub fn at_moments() {
         }
         assert!(stopped >= 6, "only {stopped} were stopped");
     }
-    // Where reducers spill.
+    // The same with reducers that spill.
     let case = Case { count: false, least_memory: true, retries: 9, ..Case::split(2, 2) };
     let ran = case.run_with(&Places { pause: Duration::ZERO }, &input, |job| {
         job.task_timeout(TIMEOUT).stop_at(3, Moment::Received, 20).stop_at(1, Moment::Pushed, 3)
@@ -50,7 +50,7 @@ pub fn at_moments() {
     assert!(!summary.deaths.is_empty(), "somebody was stopped");
 }
 
-/// Marks each record in an array of one OS page, of which all tasks want the latch.
+/// Marks each record in an array of a single OS page, whose latch all tasks need.
 struct Marks<'o> {
     array: &'o SharedOutput<u32>,
 }
@@ -66,7 +66,7 @@ impl MapReduce for Marks<'_> {
     }
 }
 
-/// A worker that was stopped while it held the latch of an OS page kept all others waiting for it.
+/// A worker that was stopped while it held the latch of an OS page once made all others wait.
 pub fn holding_a_latch() {
     const RECORDS: usize = 300;
     let (_dir, input) = input_of(&[b'r'; RECORDS]);
@@ -88,7 +88,7 @@ fn job_input() -> PathBuf {
     PathBuf::from(std::env::var_os("GRISTMILL_TEST_INPUT").expect("the test names it"))
 }
 
-/// Runs until it is done; its workers are stopped meanwhile.
+/// Runs to its end while its workers are stopped.
 pub fn stopped_job() {
     let input = job_input();
     let case = if std::process::id().is_multiple_of(2) { Case::fused(4) } else { Case::split(3, 2) };
@@ -99,7 +99,7 @@ pub fn stopped_job() {
     println!("{:#?}", summary.deaths);
 }
 
-/// 7 of 12 runs in which a worker was stopped waited until it was continued.
+/// 7 of 12 runs in which a worker was stopped once waited until it was continued.
 pub fn from_outside() {
     let (_dir, input) = input_of(&random_text(&mut Random(9), 120_000, 5000, 12, true));
     let mut random = Random(10);
@@ -122,7 +122,7 @@ pub fn from_outside() {
     }
 }
 
-/// A reduce function that waited for something that never came was waited for.
+/// A job once waited for ever for a reduce function that never returned.
 pub fn sleepy_reduce() {
     let (_dir, input) = input_of(b"a b c a");
     let program = Places { pause: Duration::ZERO };
@@ -140,7 +140,7 @@ pub fn sleepy_reduce() {
     );
 }
 
-/// Its tasks take a third of what they may.
+/// Runs a job whose tasks take a third of their time limit.
 pub fn suspended_job() {
     let input = job_input();
     let case = Case { count: false, split_bytes: 10_000, ..Case::split(2, 1) };
@@ -152,7 +152,7 @@ pub fn suspended_job() {
     assert_eq!(summary.deaths, Vec::<String>::new());
 }
 
-/// After Ctrl-Z and `fg`, every task had taken too long.
+/// After Ctrl-Z and `fg`, every task once exceeded its time limit.
 pub fn suspended() {
     let (_dir, input) = input_of(&random_text(&mut Random(11), 40_000, 5000, 12, false));
     let mut job = common::start_with(&["--alone", "suspended_job"], &[("GRISTMILL_TEST_INPUT", &input)]);

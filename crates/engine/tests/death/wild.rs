@@ -8,18 +8,19 @@ use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Split};
 
 use crate::common::{self, Random, input_of, random_text};
 
-/// Counts words. When it is called for the first time it writes where only others may.
+/// Counts words. Its first call writes where only other processes may write.
 struct Wild {
-    /// At the first, the middle or the last OS page of what is not its own.
+    /// Selects the first (0), middle or last (1) OS page that this process may not write.
     at: f64,
-    /// Made by the first call.
+    /// Created by the first call.
     mark: PathBuf,
 }
 
-/// The parts of the shared region that this process may read and not write.
+/// Returns the parts of the shared region that this process may read but not write.
 fn forbidden() -> Vec<Range<usize>> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux says what is mapped");
-    // Where files may not be as large as the region it has no file: the kernel then calls it /dev/zero.
+    // If the limit of file sizes is below the region's size, the region has no file: the kernel then calls it
+    // /dev/zero.
     let is_region = |line: &&str| ["/memfd:gristmill ", "/dev/zero "].iter().any(|name| line.contains(name));
     let region = maps.lines().filter(|line| line.contains(" r--s ")).filter(is_region);
     let range = |line: &str| {
@@ -39,7 +40,7 @@ impl MapReduce for Wild {
         if File::create_new(&self.mark).is_ok() {
             let pages: Vec<usize> = forbidden().into_iter().flat_map(|range| range.step_by(4096)).collect();
             let at = pages[(self.at * (pages.len() - 1) as f64) as usize];
-            // SAFETY: there is none. This is what a program does that has a stray pointer, and the worker must die of it.
+            // SAFETY: none. This is what a program with a stray pointer does, and the worker must die of it.
             #[allow(unsafe_code)]
             unsafe {
                 std::ptr::with_exposed_provenance_mut::<u64>(at).write_volatile(u64::MAX);
@@ -51,7 +52,8 @@ impl MapReduce for Wild {
     }
 }
 
-/// Every worker could write over the pages of all others, and a stray pointer in one map function was a wrong answer without a word.
+/// Every worker could once overwrite the pages of all others, so a stray pointer in a map function silently gave a
+/// wrong result.
 pub fn stays_at_home() {
     let text = random_text(&mut Random(5), 60_000, 300, 8, false);
     let expected = common::oracle(&text, true, gristmill::Order::ByKey, usize::MAX);

@@ -1,4 +1,4 @@
-//! Types of a user's own, and values of any width: whatever the plan, the answer of ten sequential lines, or a sentence.
+//! User-defined types, and values of any width: every plan gives the result of ten sequential lines, or a clear error.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -11,15 +11,15 @@ use gristmill::{
 
 use crate::common::{Random, least_memory};
 
-/// What the types of these tests do wrong.
+/// Ways in which the types of these tests break their contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     Nothing,
-    /// No key is short.
+    /// No key claims to be short.
     NeverShort,
-    /// All keys are short, and have the same bytes.
+    /// All keys claim to be short, with the same bytes.
     AlwaysShort,
-    /// A width that is not the declared one.
+    /// The width differs from the declared one.
     Width,
     Equal,
     Compare,
@@ -31,7 +31,7 @@ enum Wrong {
 }
 
 thread_local! {
-    /// Decided before a job starts; its workers are forks.
+    /// Set before a job starts; its workers are forks.
     static WRONG: Cell<Wrong> = const { Cell::new(Wrong::Nothing) };
 }
 
@@ -39,7 +39,7 @@ fn wrong() -> Wrong {
     WRONG.get()
 }
 
-/// Byte strings of `W` bytes, or of any number if that is 0, that do something wrong.
+/// Byte strings of `W` bytes, or of any length if `W` is 0, that break their contract.
 #[derive(Debug)]
 enum Odd<const W: usize> {}
 
@@ -97,7 +97,7 @@ impl<const W: usize> Key for Odd<W> {
     }
 }
 
-/// A key type that leaves everything about keys to the engine.
+/// A key type that uses all defaults of [`Key`].
 #[derive(Debug)]
 enum Plain {}
 
@@ -135,10 +135,10 @@ impl Datum for Plain {
 
 impl Key for Plain {}
 
-/// How often each number modulo 1000 occurs in the input, with keys that `K` makes of it.
+/// Counts the numbers modulo 1000 in the input, with keys that `K` makes from them.
 struct Counted<K: Makes>(std::marker::PhantomData<fn() -> K>);
 
-/// A key type, and how a number becomes a key.
+/// A key type, and its conversion from numbers.
 trait Makes: 'static {
     type Key: Key;
     fn with(number: u16, take: &mut dyn FnMut(<Self::Key as Datum>::Ref<'_>));
@@ -147,7 +147,7 @@ trait Makes: 'static {
 impl<const W: usize> Makes for Odd<W> {
     type Key = Odd<W>;
     fn with(number: u16, take: &mut dyn FnMut(&[u8])) {
-        // Without a width, keys on both sides of what is short.
+        // Without a fixed width, some keys are short and some are not.
         let width = if W > 0 { W } else { 4 + usize::from(number % 20) };
         take(format!("{number:04}{:0>width$}", "", width = width - 4).as_bytes());
     }
@@ -201,7 +201,7 @@ fn counts_rightly<K: Makes>() {
     for combine in [Combining::Both, Combining::Map, Combining::Reduce, Combining::Off] {
         for order in [Order::ByKey, Order::Unordered] {
             let job = || job(&program, &bytes).workers(2).combine(combine).order(order);
-            // Least memory: what is not combined is spilled.
+            // With the least memory, pairs that are not combined are spilled.
             for job in [job(), job().memory(least_memory(job())), job().deterministic(true)] {
                 let (output, _) = job.run().expect("the job runs");
                 let found: BTreeMap<Vec<u8>, u64> = output
@@ -221,7 +221,8 @@ fn counts_rightly<K: Makes>() {
 }
 
 pub fn own_keys() {
-    // A key type of eight bytes that called none of its keys short gave garbage keys, in release too, without a word.
+    // An eight-byte key type that called none of its keys short once gave garbage keys without an error, even in
+    // release builds.
     for wrong in [Wrong::NeverShort, Wrong::AlwaysShort, Wrong::Width] {
         WRONG.set(wrong);
         counts_rightly::<Odd<8>>();
@@ -242,7 +243,7 @@ fn sentence<K: Makes>(wrong: Wrong, change: impl Fn(Job<'_, Counted<K>>) -> Job<
 }
 
 pub fn broken_contracts() {
-    // Types that could not be read back, or whose order was none, gave wrong answers or panics from somewhere.
+    // Types that could not be read back, or had no consistent order, once gave wrong results or obscure panics.
     for (wrong, method) in [
         (Wrong::Equal, "equal"),
         (Wrong::Compare, "compare"),
@@ -252,7 +253,7 @@ pub fn broken_contracts() {
         (Wrong::Read, "read"),
         (Wrong::Own, "own"),
     ] {
-        // Workers that panic say so on standard error, which nobody needs to read.
+        // Hide the messages of panicking workers on standard error.
         std::panic::set_hook(Box::new(|_| ()));
         let said =
             [sentence::<Odd<8>>(wrong, |job| job), sentence::<Odd<24>>(wrong, |job| job.combine(Combining::Off))];
@@ -264,7 +265,7 @@ pub fn broken_contracts() {
     }
 }
 
-/// The different second bytes that come with each first byte: a sorted set, or the longest run of letters.
+/// The second bytes that occur with each first byte: as a sorted set, or the longest run of letters.
 struct Sets<const LONGEST: bool>;
 
 fn union(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
@@ -277,7 +278,7 @@ fn longest(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
 
 fn value_of(number: u16, is_longest: bool) -> Vec<u8> {
     let [key, other] = number.to_le_bytes();
-    // Now and then a value that is larger than a page.
+    // Some values are larger than a page.
     let len = if number % 997 == 1 { 5000 + usize::from(other) } else { usize::from(other.wrapping_mul(key) % 50) };
     if is_longest { vec![b'a' + other % 26; len] } else { vec![other] }
 }
@@ -336,14 +337,14 @@ fn combines_rightly<const LONGEST: bool>() {
         }
     }
     assert!(runs > 0 || !LONGEST, "nothing was spilled");
-    // Stages of a checkpoint, which are merged in the end.
+    // Stages of a checkpoint, which are merged at the end.
     let dir = tempfile::tempdir().expect("a folder");
     let every = std::time::Duration::from_millis(1);
     let path = dir.path().join("numbers");
     std::fs::write(&path, &bytes).expect("written");
     let from_file = Job::new(&program, Input::paths([&path])).records(Records::Fixed(2)).split_bytes(7000);
     check(from_file.workers(2).checkpoint(dir.path().join("c"), "sets", every), "checkpoint");
-    // Steps: each halves the keys.
+    // Steps, each of which halves the keys.
     let mut steps = Vec::new();
     let outcome = job(&program, &bytes).workers(2).iterate(&[], |step| {
         let mut pairs = BTreeMap::new();
@@ -364,12 +365,12 @@ fn combines_rightly<const LONGEST: bool>() {
 }
 
 pub fn values_of_any_width() {
-    // A combiner on byte strings, as the documents promise it, panicked as soon as a reducer met a key twice.
+    // A combiner on byte strings, although documented, once panicked as soon as a reducer met a key twice.
     combines_rightly::<false>();
     combines_rightly::<true>();
 }
 
-/// Emits one pair of 4 GiB of zeros, which nothing touches.
+/// Emits one pair of 4 GiB of zeros, in memory that is never touched.
 struct Huge {
     is_key: bool,
 }
@@ -386,7 +387,7 @@ impl MapReduce for Huge {
 }
 
 pub fn huge_pairs() {
-    // Keys and values of 4 GiB and more were cut to their length modulo 4 GiB, and nothing was said.
+    // Keys and values of 4 GiB and more were once silently cut to their length modulo 4 GiB.
     std::panic::set_hook(Box::new(|_| ()));
     for (is_key, buffer) in [(true, Buffer::Hash), (false, Buffer::Hash), (false, Buffer::Array)] {
         let program = Huge { is_key };

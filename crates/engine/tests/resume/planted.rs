@@ -1,4 +1,4 @@
-//! Checkpoints that no run has left: whatever lies in the folder, the job ends with one sentence, or goes on.
+//! Checkpoints that no run has written: whatever the folder contains, the job ends with a clear error, or continues.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,12 +17,12 @@ fn case() -> Case {
     Case { split_bytes: SPLIT_BYTES, ..Case::fused(2) }
 }
 
-/// A checkpoint of a job that is done, and its input.
+/// Returns the checkpoint of a finished job, and its input.
 fn done() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
     let (dir, input) = input_of(&random_text(&mut Random(4), 30_000, 1 << 30, 20, false));
     let checkpoint = dir.path().join("checkpoint");
     run_case(&case(), &input, &checkpoint, &[]).expect("it runs");
-    // A job may end before it has noted the last result.
+    // The job may have ended before it recorded the last result.
     let mut facts = facts(&checkpoint);
     facts.retain(|fact| !fact.starts_with("result "));
     for reducer in 0..2 {
@@ -33,19 +33,19 @@ fn done() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
     (dir, input, checkpoint)
 }
 
-/// The facts of a log.
+/// Returns the facts of a log.
 fn facts(checkpoint: &Path) -> Vec<String> {
     let log = fs::read_to_string(checkpoint.join("checkpoint.log")).expect("text");
     log.lines().map(|line| line.split_once(' ').expect("a checksum").1.to_owned()).collect()
 }
 
-/// Writes a log whose checksums are right.
+/// Writes a log with correct checksums.
 fn write(checkpoint: &Path, facts: &[String]) {
     let line = |fact: &String| format!("{:08x} {fact}\n", crc32fast::hash(fact.as_bytes()));
     fs::write(checkpoint.join("checkpoint.log"), facts.iter().map(line).collect::<String>()).expect("written");
 }
 
-/// What the job makes of it: no worker may have died.
+/// Returns the error of the job, if any. No worker may have died.
 fn judged(what: &str, outcome: gristmill::Result<(Answer, Summary)>) -> Option<String> {
     match outcome {
         Ok((_, summary)) => {
@@ -60,7 +60,8 @@ fn judged(what: &str, outcome: gristmill::Result<(Answer, Summary)>) -> Option<S
 }
 
 pub fn absurd_logs() {
-    // A log with right checksums and absurd numbers made the coordinator panic, allocate without end, or take the wrong files.
+    // A log with correct checksums and absurd numbers once made the coordinator panic, allocate without end, or use the
+    // wrong files.
     let (_dir, input, checkpoint) = done();
     let whole = facts(&checkpoint);
     let first = |kind: &str| whole.iter().position(|fact| fact.starts_with(kind)).expect("there is one");
@@ -116,7 +117,7 @@ pub fn absurd_logs() {
         assert!(why.starts_with("cannot use the checkpoint in ") || why.contains("is damaged"), "{fact}: {why}");
         assert_eq!(facts.len(), self::facts(&checkpoint).len(), "{fact}: the log stays as it was");
     }
-    // Facts that are right, where they cannot be.
+    // Valid facts in impossible places.
     let without_stage = [&whole[..stage], &whole[stage + 1..]].concat();
     let twice = [&whole[..], &whole[result..=result]].concat();
     let removed_before = [&whole[..plan], &["removed now".to_owned()], &whole[plan..]].concat();
@@ -134,8 +135,8 @@ pub fn absurd_logs() {
 }
 
 pub fn random_logs() {
-    // The same with numbers at random: a log that somebody has written may lead to a wrong answer, as its folder is trusted, but
-    // never to a panic, and never to a worker that dies of it.
+    // Random numbers in a log may lead to a wrong result, because the folder is trusted, but never to a panic, and
+    // never to a dead worker.
     let (_dir, input, checkpoint) = done();
     let whole = facts(&checkpoint);
     let files: Vec<_> = ["0.pairs", "1.pairs", "0.result", "1.result"].map(|name| checkpoint.join(name)).to_vec();
@@ -166,7 +167,8 @@ pub fn random_logs() {
 }
 
 pub fn planted_files() {
-    // A link called 0.pairs led a job to overwrite the file that it pointed to; a FIFO let it wait for ever.
+    // A symbolic link called 0.pairs once made a job overwrite the file that it pointed to; a FIFO made it wait for
+    // ever.
     let (dir, input) = input_of(&random_text(&mut Random(4), 30_000, 1 << 30, 20, false));
     let victim = dir.path().join("victim");
     fs::write(&victim, "precious").expect("written");
@@ -181,7 +183,7 @@ pub fn planted_files() {
     ];
     for (number, (what, plant)) in plants.iter().enumerate() {
         for name in ["checkpoint.log", "0.pairs", "1.pairs", "1.result"] {
-            // Beside a checkpoint, and where there is none yet.
+            // With a checkpoint, and without one.
             for is_done in [true, false] {
                 let checkpoint = dir.path().join(format!("{number}-{name}-{is_done}"));
                 if is_done {

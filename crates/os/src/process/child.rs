@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::ptr::null_mut;
@@ -16,6 +17,7 @@ use rustix::process::{
     set_parent_process_death_signal, waitpid,
 };
 
+use crate::allocations;
 use crate::cgroup::oom_kills;
 use crate::ended::{Ended, become_worker, new_number};
 use crate::process::death::Death;
@@ -31,6 +33,11 @@ pub const PANICKED: i32 = 101;
 ///
 /// When `/proc` cannot be read.
 pub fn threads_in_this_process() -> io::Result<usize> {
+    // A folder has two links and one for each folder in it, here one for each thread. This takes one call, the text below ten,
+    // and it is asked for before each fork. A count below 3 says that this `/proc` does not count links.
+    if let Some(count) = fs::metadata("/proc/self/task")?.nlink().checked_sub(2).filter(|count| *count > 0) {
+        return Ok(count as usize);
+    }
     let status = fs::read_to_string("/proc/self/status")?;
     let count = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
     count.ok_or_else(|| io::Error::other("/proc/self/status has no line Threads"))
@@ -83,9 +90,10 @@ impl std::error::Error for ForkError {
 ///
 /// Standard output is flushed first, so that nothing appears twice.
 ///
-/// A fork copies every value, even of types that promise to be unique. Where such a value stands for shared
-/// memory (the sender of a slot, a latch that is held), the caller must ensure that only one of the two processes uses it. This
-/// function is no `unsafe fn`, and nothing proves that. The engine forks before a slot is claimed, and workers claim their own.
+/// A fork copies every value, even of types that promise to be unique. Types that stand for shared memory (the ends of a slot, a
+/// worker inside an array) therefore know their [worker](crate::ended::this_worker), and panic in any other. Only a plain slice
+/// of shared memory cannot know: `body` must not use one that it was given by its caller. Nothing proves that. The engine's
+/// workers are given the job, which has none.
 ///
 /// # Errors
 ///
@@ -102,6 +110,27 @@ impl std::error::Error for ForkError {
 /// # }
 /// ```
 pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
+    fork_worker_of(OomKills::until_now(), body)
+}
+
+/// The kills for lack of memory that the kernel had counted at some moment. Who dies by SIGKILL later, while the count grows, may
+/// have been one of them.
+#[derive(Clone, Copy, Debug)]
+pub struct OomKills(Option<u64>);
+
+impl OomKills {
+    /// What is counted now. It costs more than the rest of a fork's preparation: a caller that starts many workers asks once.
+    pub fn until_now() -> OomKills {
+        OomKills(oom_kills())
+    }
+}
+
+/// Does as [`fork_worker`] for one of many workers that are started after `oom_kills_before` was asked for.
+///
+/// # Errors
+///
+/// As [`fork_worker`].
+pub fn fork_worker_of(oom_kills_before: OomKills, body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     let count = threads_now().map_err(ForkError::Kernel)?;
     if count > 1 {
         return Err(ForkError::ThreadsRunning { count });
@@ -110,7 +139,6 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     let _ = io::stdout().flush();
     let parent = getpid();
     let number = new_number();
-    let oom_kills_before = oom_kills();
     // No handler of this process may run in the worker before the worker has put them off.
     let mask = block_signals();
     // SAFETY: this process has one thread, counted above. So no other thread holds a lock, and the
@@ -118,6 +146,7 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     match unsafe { libc::fork() } {
         0 => {
             become_worker(number);
+            allocations::become_worker();
             work(parent, body)
         }
         -1 => {
@@ -218,14 +247,14 @@ pub struct Child {
     /// The process that started it: a drop kills only there. A worker started later has a copy
     /// of this value, and must not kill the earlier worker when it drops the copy.
     parent: u32,
-    oom_kills_before: Option<u64>,
+    oom_kills_before: OomKills,
     killed_here: bool,
     death: Option<Death>,
 }
 
 impl Child {
     /// Opens the process descriptor of a new child, or ends the child if that fails.
-    fn adopt(pid: Pid, number: u32, oom_kills_before: Option<u64>) -> io::Result<Child> {
+    fn adopt(pid: Pid, number: u32, oom_kills_before: OomKills) -> io::Result<Child> {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Child {
                 pid,
@@ -293,6 +322,20 @@ impl Child {
         self.death.map(|_| Ended::new(self.number))
     }
 
+    /// Kills it if it runs, and reaps it.
+    ///
+    /// # Panics
+    ///
+    /// In another process than its parent.
+    pub fn end(mut self) -> Ended {
+        assert_eq!(self.parent, process::id(), "a worker is ended by the process that started it");
+        let _ = self.kill();
+        // An error says that there is no such child any more: another thread, or the kernel, has reaped it.
+        let _ = self.wait();
+        let number = self.number;
+        Ended::new(number)
+    }
+
     fn reap(&mut self, options: WaitOptions) -> io::Result<Option<Death>> {
         if self.death.is_none() {
             let ended = rustix::io::retry_on_intr(|| waitpid(Some(self.pid), options))?;
@@ -304,7 +347,7 @@ impl Child {
     /// Whether a SIGKILL came from the kernel for lack of memory: `None` when the kernel does not
     /// count such kills, or when the count cannot be read.
     fn oom_killed(&self) -> Option<bool> {
-        Some(!self.killed_here && oom_kills()? > self.oom_kills_before?)
+        Some(!self.killed_here && oom_kills()? > self.oom_kills_before.0?)
     }
 }
 

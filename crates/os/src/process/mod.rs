@@ -5,5 +5,5 @@ mod child;
 mod activity;
 
 pub use activity::Activity;
-pub use child::{Child, ForkError, PANICKED, fork_worker, threads_in_this_process};
+pub use child::{Child, ForkError, OomKills, PANICKED, fork_worker, fork_worker_of, threads_in_this_process};
 pub use death::Death;

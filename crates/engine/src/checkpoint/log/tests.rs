@@ -1,4 +1,4 @@
-//! What a log says, wherever it ends, and whom its folder belongs to.
+//! Tests of truncated logs, and of the ownership of folders.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn begun(dir: &Path) -> Checkpoint {
 }
 
 #[test]
-fn a_log_cut_anywhere_says_what_its_whole_lines_say() {
+fn a_truncated_log_has_the_facts_of_its_whole_lines() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut checkpoint = begun(dir.path());
     checkpoint.note_stage(3, &[10, 0]).expect("written");
@@ -50,7 +50,7 @@ fn another_job_is_refused_with_the_difference() {
 }
 
 #[test]
-fn a_log_of_somebody_else_is_left_alone() {
+fn a_foreign_log_is_left_alone() {
     let dir = tempfile::tempdir().expect("a folder");
     fs::write(dir.path().join(LOG), "dear diary").expect("written");
     let why = Checkpoint::open(dir.path(), &job()).err().expect("refused").to_string();
@@ -59,12 +59,12 @@ fn a_log_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn a_checkpoint_in_use_is_left_alone_and_one_that_was_removed_is_begun_anew() {
+fn a_checkpoint_in_use_is_left_alone_and_a_removed_one_starts_over() {
     let dir = tempfile::tempdir().expect("a folder");
     let used = begun(dir.path());
     remove_checkpoint(dir.path()).expect("left to the run that uses it");
     assert!(dir.path().join(LOG).exists());
-    // This run waits for the lock, on the file that is then removed or on none yet.
+    // This run waits for the lock, on the file that is then removed, or before a file exists.
     let second = std::thread::spawn({
         let dir = dir.path().to_owned();
         move || Checkpoint::open(&dir, &job()).map(|(checkpoint, facts)| (checkpoint.log.metadata(), facts))
@@ -79,7 +79,7 @@ fn a_checkpoint_in_use_is_left_alone_and_one_that_was_removed_is_begun_anew() {
 }
 
 #[test]
-fn what_is_removed_is_gone_and_what_is_not_ours_stays() {
+fn only_files_of_the_checkpoint_are_removed() {
     let dir = tempfile::tempdir().expect("a folder");
     let inner = dir.path().join("checkpoint");
     remove_checkpoint(&inner).expect("there is none");
@@ -94,8 +94,8 @@ fn what_is_removed_is_gone_and_what_is_not_ours_stays() {
 }
 
 #[test]
-fn a_folder_that_never_was_a_checkpoint_keeps_its_files() {
-    // A folder of numbered data files, named by mistake, lost all files called <number>.pairs.
+fn a_folder_without_a_checkpoint_keeps_its_files() {
+    // A folder of numbered data files, named by mistake, once lost all files called <number>.pairs.
     let dir = tempfile::tempdir().expect("a folder");
     let [mine, log] = ["7.pairs", LOG].map(|name| dir.path().join(name));
     fs::write(&mine, "mine").expect("written");
@@ -104,12 +104,12 @@ fn a_folder_that_never_was_a_checkpoint_keeps_its_files() {
     fs::write(&log, "dear diary").expect("written");
     remove_checkpoint(dir.path()).expect_err("the log is another");
     assert!(log.exists());
-    // And what a checkpoint here would be asked to overwrite is refused.
+    // A checkpoint that would overwrite such a file is refused.
     fs::remove_file(&log).expect("removed");
     let why = Checkpoint::open(dir.path(), &job()).err().expect("refused").to_string();
     assert!(why.contains("the file 7.pairs in it is no checkpoint's"), "{why}");
     assert!(!log.exists());
-    // Beside a checkpoint of two reducers it stays, too.
+    // Next to a checkpoint of two reducers the file stays, too.
     fs::remove_file(&mine).expect("removed");
     drop(begun(dir.path()));
     fs::write(&mine, "mine").expect("written");
@@ -120,7 +120,7 @@ fn a_folder_that_never_was_a_checkpoint_keeps_its_files() {
 }
 
 #[test]
-fn a_removal_that_was_interrupted_is_completed_by_whoever_comes_next() {
+fn an_interrupted_removal_is_completed_by_the_next_run() {
     let dir = tempfile::tempdir().expect("a folder");
     let interrupted = || {
         let mut checkpoint = begun(dir.path());

@@ -1,20 +1,20 @@
-//! Pairs of which those with one key are combined.
+//! A list of pairs that combines pairs with the same key.
 //!
 //! ```text
 //!  list:  | combined: pairs with different keys, in blocks ... |   | waiting: pairs, in blocks ... |
 //! ```
 //!
-//! Pairs wait until there are twice as many as combined ones, at least a batch that is worth it. Then they are combined one block
-//! after the other: a pair whose key is new is added, the value of any other is combined into the pair that is there; and the
-//! block is free for whoever needs one next. The slots by which pairs are found are scratch memory, made anew each time and shared
-//! by all lists of a worker. So a list takes little more memory than its pairs, and slots and pairs stay in the cache while they
-//! are worked on. Every pair is looked at one and a half times on average at most, because a list has tripled before it is combined
-//! again.
+//! Pairs wait until they take twice the memory of the combined ones, and at least enough to be worth combining. Then
+//! they are combined block by block: a pair with a new key is added, and the value of any other pair is combined into
+//! the pair that has its key. The block is then free for reuse. The slots by which pairs are found are scratch memory,
+//! rebuilt each time and shared by all lists of a worker. So a list takes little more memory than its pairs, and slots
+//! and pairs stay in the cache while they are in use. On average every pair is looked at one and a half times at most,
+//! because a list has tripled before it is combined again.
 //!
-//! Values of variable width do not stay where they lie when they are combined, so there all pairs of a list are written anew.
+//! Values of variable width cannot be combined in place, so then all pairs of a list are written anew.
 //!
-//! Where half of the keys are new, no processor can guess which: pairs are told apart without a branch, a batch at a time, and
-//! then each kind is worked off by a loop that knows what comes.
+//! If half of the keys are new, no processor can predict which. So a batch of pairs is divided into known and new keys
+//! without branches, and then each kind is processed by its own loop.
 
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
@@ -27,16 +27,17 @@ use crate::data::entry::{self, Entry};
 use crate::data::key;
 use crate::data::seed::Seed;
 
-/// Pairs looked at together, so that the slots of all of them are on their way from memory at once.
+/// The number of pairs processed together, so that the slots of all of them are fetched from memory at once.
 const BATCH: usize = 32;
-/// Combined pairs that are near anyway, bytes: to ask for each takes longer.
+/// The size of combined pairs up to which they are in the cache anyway, and prefetching would cost time.
 const NEAR_BYTES: usize = 256 << 10;
-/// Places of pairs are 32-bit: the number of a block, and where in it. Only a pair that is larger has a larger block, and begins it.
+/// The number of bits for the offset in a block. The place of a pair has 32 bits: the number of a block, and the offset
+/// in it. Only a pair larger than a normal block has a larger one, and starts it.
 const AT_BITS: u32 = BLOCK_BYTES.trailing_zeros();
-/// Blocks of a list at most; one less, because slots hold places + 1.
+/// The largest number of blocks of a list; one less than places can address, because slots hold places + 1.
 const BLOCKS_MAX: usize = (1 << (32 - AT_BITS)) - 1;
 
-/// Where the pairs of a list are found by their hash, while it is combined.
+/// The hash table of a list's pairs, while the list is combined.
 ///
 /// ```text
 ///  slot:  | hash, 4 | place + 1, 4 |   open addressing, linear probing, 0 is empty
@@ -44,7 +45,7 @@ const BLOCKS_MAX: usize = (1 << (32 - AT_BITS)) - 1;
 pub(super) struct Slots {
     seed: Seed,
     words: Vec<u64>,
-    /// How far a hash is shifted to become the slot where the search begins.
+    /// The shift that turns a hash into the slot where its search begins.
     shift: u32,
 }
 
@@ -53,40 +54,40 @@ impl Slots {
         Slots { seed: seed.clone(), words: Vec::new(), shift: 0 }
     }
 
-    /// Empty slots for so many keys and a batch more.
+    /// Makes empty slots for `keys` keys and one more batch.
     fn clear(&mut self, keys: usize) {
-        // A quarter to an eighth of them in use: measured best of a half to a sixteenth.
+        // A quarter to an eighth of the slots are in use; measured as the best between a half and a sixteenth.
         let wanted = ((keys + BATCH) * 4).next_power_of_two();
         self.words.clear();
         self.words.resize(wanted, 0);
         self.shift = 32 - wanted.trailing_zeros();
     }
 
-    /// True when so many keys and a batch more can be found without much probing.
+    /// Returns whether `keys` keys and one more batch can be found without much probing.
     fn have_room(&self, keys: usize) -> bool {
         (keys + BATCH) * 2 <= self.words.len()
     }
 
-    /// Where the search for a hash begins. Hashes of one list have bits in common, by which it was chosen: the product does
-    /// not.
+    /// Returns the slot where the search for a hash begins. The hashes of one list share the bits by which it was
+    /// chosen; the multiplication spreads them.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
         (u64::from(hash.wrapping_mul(0x9e37_79b1)) >> self.shift) as usize
     }
 
-    /// The slot behind this one.
+    /// Returns the slot after this one.
     #[inline(always)]
     fn next(&self, slot: usize) -> usize {
         (slot + 1) & (self.words.len() - 1)
     }
 
-    /// Whether one of the two slots where a pair with this hash most likely is has it, and where it lies; 0 if not.
+    /// Returns whether one of the two most likely slots holds this hash, and the pair's place; 0 if not.
     #[inline(always)]
     fn look(&self, hash: u32) -> (bool, u32) {
         let first = self.home(hash);
         let (first, second) = (self.words[first], self.words[self.next(first)]);
         let slot = select_unpredictable((first >> 32) as u32 == hash, first, second);
-        // An empty slot looks as one of hash 0.
+        // An empty slot looks like one of hash 0.
         let place_and_1 = select_unpredictable((slot >> 32) as u32 == hash, slot as u32, 0);
         (place_and_1 > 0, place_and_1.saturating_sub(1))
     }
@@ -96,7 +97,7 @@ impl Slots {
         self.words[slot] = u64::from(hash) << 32 | (place as u64 + 1);
     }
 
-    /// Makes pairs with different keys found, and nothing else, with room for so many keys.
+    /// Indexes pairs with different keys, with room for `keys` keys.
     fn index<K: Key, V: Datum>(&mut self, pairs: &[Block], keys: usize) {
         self.clear(keys);
         for (place, pair) in pairs_of::<K, V>(pairs) {
@@ -110,11 +111,11 @@ impl Slots {
     }
 }
 
-/// Pairs in blocks, each whole in one of them.
+/// Pairs in blocks; no pair spans two blocks.
 struct Pairs<K, V> {
     blocks: Vec<Block>,
     count: usize,
-    /// Bytes of the pairs, and of room that was too little for the next one.
+    /// The size of the pairs and of the unused ends of full blocks.
     bytes: usize,
     kind: PhantomData<(K, V)>,
 }
@@ -124,7 +125,7 @@ impl<K: Key, V: Datum> Pairs<K, V> {
         Pairs { blocks: Vec::new(), count: 0, bytes: 0, kind: PhantomData }
     }
 
-    /// Adds the first pair of `from`, which has so many bytes; returns its place.
+    /// Adds the first pair of `from`, which has `bytes` bytes; returns its place.
     #[inline(always)]
     fn push(&mut self, from: &[u8], bytes: usize, blocks: &Blocks) -> usize {
         if self.blocks.last().is_none_or(|last| last.room() < bytes) {
@@ -150,7 +151,7 @@ impl<K: Key, V: Datum> Pairs<K, V> {
         self.blocks.push(blocks.take(bytes));
     }
 
-    /// Adds so many pairs that lie one behind the other.
+    /// Adds `count` pairs, which lie one after the other in `pairs`.
     fn append(&mut self, count: usize, mut pairs: &[u8], blocks: &Blocks) {
         self.count += count;
         self.bytes += pairs.len();
@@ -164,7 +165,7 @@ impl<K: Key, V: Datum> Pairs<K, V> {
         }
     }
 
-    /// Bytes of the pairs that the last block has room for.
+    /// Returns the size of the pairs that fit in the last block.
     fn fitting(&self, pairs: &[u8]) -> usize {
         let room = self.blocks.last().map_or(0, Block::room);
         if pairs.len() <= room {
@@ -178,20 +179,20 @@ impl<K: Key, V: Datum> Pairs<K, V> {
         ends.take_while(|end| *end <= room).last().unwrap_or(0)
     }
 
-    /// The bytes that begin with the pair at a place.
+    /// Returns the bytes from the pair at `place` on.
     #[inline(always)]
     fn from(&self, place: usize) -> &[u8] {
         &self.blocks[place >> AT_BITS].bytes()[place % BLOCK_BYTES..]
     }
 
-    /// Asks for the pair at a place to be brought near.
+    /// Prefetches the pair at `place`.
     #[inline(always)]
     fn prefetch(&self, place: u32) {
         self.blocks[(place >> AT_BITS) as usize].prefetch(place as usize % BLOCK_BYTES);
     }
 }
 
-/// All pairs in blocks, with their places.
+/// Iterates over all pairs in blocks, with their places.
 fn pairs_of<K: Key, V: Datum>(blocks: &[Block]) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
     let blocks = blocks.iter().enumerate();
     blocks.flat_map(|(number, block)| {
@@ -199,25 +200,25 @@ fn pairs_of<K: Key, V: Datum>(blocks: &[Block]) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// The memory to combine in, shared by all lists of a worker.
+/// Memory for combining, shared by all lists of a worker.
 pub(crate) struct Scratch {
     slots: Slots,
     blocks: Blocks,
 }
 
 impl Scratch {
-    /// No memory yet. Pairs are found by hashes with this seed.
+    /// Makes a scratch without memory. Pairs are found by hashes with this seed.
     pub fn new(seed: &Seed) -> Scratch {
         Scratch { slots: Slots::new(seed), blocks: Blocks::default() }
     }
 
-    /// What the hashes begin with.
+    /// Returns the seed of the hashes.
     #[inline(always)]
     pub fn seed(&self) -> &Seed {
         &self.slots.seed
     }
 
-    /// Gives back what is kept to be used again, but not blocks.
+    /// Frees the slots that are kept for reuse, but not the blocks.
     pub fn trim(&mut self) {
         self.slots.words = Vec::new();
     }
@@ -227,33 +228,33 @@ pub(super) struct List<K, V> {
     /// Pairs with different keys.
     combined: Pairs<K, V>,
     waiting: Pairs<K, V>,
-    /// Of the pairs that waited last time, how many in 256 had a new key.
+    /// The number of new keys among 256 of the pairs that waited last time.
     new_in_256: usize,
 }
 
 impl<K: Key, V: Datum> List<K, V> {
-    /// No pairs.
+    /// Makes a list without pairs.
     pub fn new() -> Self {
         List { combined: Pairs::new(), waiting: Pairs::new(), new_in_256: 128 }
     }
 
-    /// Takes so many pairs that lie one behind the other.
+    /// Adds `count` pairs, which lie one after the other in `pairs`.
     pub fn take(&mut self, count: usize, pairs: &[u8], scratch: &Scratch) {
         self.waiting.append(count, pairs, &scratch.blocks);
     }
 
-    /// Takes one pair, the first of `from`, which has so many bytes.
+    /// Adds the first pair of `from`, which has `bytes` bytes.
     #[inline(always)]
     pub fn take_one(&mut self, from: &[u8], bytes: usize, scratch: &Scratch) {
         self.waiting.push(from, bytes, &scratch.blocks);
     }
 
-    /// True when more than so many bytes wait, and enough to be combined.
+    /// Returns whether more than `wait_bytes` bytes wait, and enough to be worth combining.
     pub fn is_due(&self, wait_bytes: usize) -> bool {
         self.waiting.bytes > wait_bytes.max(2 * self.combined.bytes)
     }
 
-    /// Divides pairs that are combined among lists.
+    /// Distributes the combined pairs to `lists` lists.
     pub fn divide(self, lists: usize, list_of: impl Fn(u32) -> usize, scratch: &Scratch) -> Vec<Self> {
         let mut divided: Vec<Self> = (0..lists).map(|_| List::new()).collect();
         for block in self.combined.blocks {
@@ -268,7 +269,7 @@ impl<K: Key, V: Datum> List<K, V> {
         divided
     }
 
-    /// Combines what waits.
+    /// Combines the waiting pairs.
     pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
         if self.waiting.count == 0 {
             return;
@@ -277,10 +278,11 @@ impl<K: Key, V: Datum> List<K, V> {
         let Scratch { slots, blocks } = scratch;
         let waiting = std::mem::replace(&mut self.waiting, Pairs::new());
         let combined_before = self.combined.count;
-        // A guess of how many keys there will be: too few slots are made anew, too many do not stay in the cache.
+        // Estimate the number of keys: too few slots must be rebuilt, too many do not stay in the cache.
         let mut keys = combined_before + waiting.count * self.new_in_256 / 256;
         slots.index::<K, V>(&self.combined.blocks, keys);
-        // Places and hashes of a batch: of all of it, of pairs that seem to be there already with where, of the rest.
+        // Offsets and hashes of a batch: of all its pairs; of those whose key seems to be known, with its place; of the
+        // others.
         let mut batch = [(0, 0); BATCH];
         let mut known = [(0, 0, 0); BATCH];
         let mut rest = [(0, 0); BATCH];
@@ -292,7 +294,7 @@ impl<K: Key, V: Datum> List<K, V> {
                     keys = 2 * keys.max(self.combined.count);
                     slots.index::<K, V>(&self.combined.blocks, keys);
                 }
-                // 1. Find where the pairs begin, and ask for their slots.
+                // 1. Find the pairs of the batch, and prefetch their slots.
                 let mut count = 0;
                 while count < BATCH && at < pairs.len() {
                     let pair = entry::read::<K, V>(&pairs[at..]);
@@ -302,7 +304,7 @@ impl<K: Key, V: Datum> List<K, V> {
                     count += 1;
                     at += pair.bytes;
                 }
-                // 2. Tell those whose key seems to be there from the rest, and ask for it.
+                // 2. Separate pairs whose key seems to be known from the others, and prefetch its pair.
                 let is_far = self.combined.bytes > NEAR_BYTES;
                 let (mut known_count, mut rest_count) = (0, 0);
                 for &(start, hash) in &batch[..count] {
@@ -315,14 +317,14 @@ impl<K: Key, V: Datum> List<K, V> {
                     rest[rest_count % BATCH] = (start, hash);
                     rest_count += usize::from(!found);
                 }
-                // 3. Combine the ones. Another key with the same hash is one of the rest.
+                // 3. Combine the pairs with known keys. If only the hash was the same, the pair joins the others.
                 for &(start, hash, place) in &known[..known_count] {
                     if !self.merge_at(&pairs[start as usize..], place as usize, value_bytes, combine) {
                         rest[rest_count % BATCH] = (start, hash);
                         rest_count += 1;
                     }
                 }
-                // 4. Look further for the others.
+                // 4. Search on for the others.
                 for &(start, hash) in &rest[..rest_count] {
                     self.merge(slots, &pairs[start as usize..], (hash, value_bytes), blocks, combine);
                 }
@@ -331,7 +333,7 @@ impl<K: Key, V: Datum> List<K, V> {
         self.new_in_256 = (self.combined.count - combined_before) * 256 / waiting.count;
     }
 
-    /// Combines the first pair of `from` into the pair of its key, or adds it.
+    /// Combines the first pair of `from` into the pair with its key, or adds it.
     #[inline(always)]
     fn merge(
         &mut self,
@@ -355,7 +357,8 @@ impl<K: Key, V: Datum> List<K, V> {
         }
     }
 
-    /// Combines the first pair of `from` into the combined one at `place`, if that has its key; all values have `value_bytes`.
+    /// Combines the first pair of `from` into the combined one at `place`, if they have the same key. All values have
+    /// `value_bytes`.
     #[inline(always)]
     fn merge_at(&mut self, from: &[u8], place: usize, value_bytes: usize, combine: Combine<V>) -> bool {
         let known_bytes = &mut self.combined.blocks[place >> AT_BITS].bytes_mut()[place % BLOCK_BYTES..];
@@ -369,11 +372,11 @@ impl<K: Key, V: Datum> List<K, V> {
         is_same
     }
 
-    /// Combines what waits, where values have no fixed width.
+    /// Combines the waiting pairs, for values without a fixed width.
     fn combine_anew(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
         let Scratch { slots, blocks } = scratch;
         let kinds = [&mut self.combined, &mut self.waiting].map(|pairs| std::mem::replace(pairs, Pairs::new()));
-        // 1. The first pair of each key, with what all are combined to once there is a second one.
+        // 1. Find the first pair of each key, and combine its value with those of the later ones.
         let mut keys: Vec<(Entry<'_, K, V>, Option<V::Owned>)> = Vec::new();
         slots.clear(kinds.iter().map(|pairs| pairs.count).sum());
         for (_, pair) in kinds.iter().flat_map(|pairs| pairs_of::<K, V>(&pairs.blocks)) {
@@ -397,7 +400,7 @@ impl<K: Key, V: Datum> List<K, V> {
                 slot = slots.next(slot);
             }
         }
-        // 2. One pair for each.
+        // 2. Write one pair for each key.
         let mut bytes = Vec::new();
         for (first, combined) in keys {
             bytes.clear();
@@ -409,38 +412,38 @@ impl<K: Key, V: Datum> List<K, V> {
         }
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub fn clear(&mut self) {
         (self.combined, self.waiting) = (Pairs::new(), Pairs::new());
     }
 
-    /// Number of pairs; of keys, when nothing waits.
+    /// Returns the number of pairs; of keys, if no pairs wait.
     pub fn len(&self) -> usize {
         self.combined.count + self.waiting.count
     }
 
-    /// Bytes of all pairs. What the last block of either kind has room for is not counted.
+    /// Returns the size of all pairs, without the free room in the last block of either kind.
     pub fn bytes(&self) -> usize {
         self.combined.bytes + self.waiting.bytes
     }
 
-    /// Bytes of the pairs that are combined.
+    /// Returns the size of the combined pairs.
     pub fn combined_bytes(&self) -> usize {
         self.combined.bytes
     }
 
-    /// True when it comes near to what a place can say.
+    /// Returns whether the list nears the limit of what places can address.
     pub fn is_crowded(&self) -> bool {
         self.combined.blocks.len() + self.waiting.blocks.len() > BLOCKS_MAX / 2
     }
 
-    /// All pairs with their places, when nothing waits.
+    /// Iterates over all pairs with their places. No pairs may wait.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, Entry<'_, K, V>)> {
         debug_assert_eq!(self.waiting.count, 0, "pairs that wait are not seen");
         pairs_of(&self.combined.blocks)
     }
 
-    /// The bytes that begin with the pair at a place.
+    /// Returns the bytes from the pair at `place` on.
     #[inline(always)]
     pub fn from(&self, place: usize) -> &[u8] {
         self.combined.from(place)

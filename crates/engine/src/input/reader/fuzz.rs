@@ -1,5 +1,5 @@
-//! Files that are nearly right, made from a number: whatever stands in them, reading them ends, with records or with an
-//! error. `ci/fuzz.sh` tries a million of each kind; a failure names the number of its case.
+//! Random, nearly valid files: reading one must end, with records or with an error. `ci/fuzz.sh` tries a million of
+//! each kind; a failure names the number of its case.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::pack::{COMPRESSED, Packing};
 use crate::survey::quote_scan::scan_quotes;
 
 #[test]
-fn any_bytes_are_cut_into_the_sequential_records() {
+fn any_content_gives_the_sequential_records() {
     fuzz(|random| {
         let mut content = bytes(random, b"ab\"\n\n\r,", 200);
         content.truncate(content.len() / 3 * 3);
@@ -23,7 +23,7 @@ fn any_bytes_are_cut_into_the_sequential_records() {
 }
 
 #[test]
-fn any_csv_has_the_rows_that_the_csv_crate_finds_in_one_piece() {
+fn any_csv_gives_the_rows_of_the_csv_crate() {
     let rows = |text: &[u8], of: &mut Vec<csv::ByteRecord>| {
         let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
         of.extend(reader.into_byte_records().map(|row| {

@@ -1,4 +1,4 @@
-//! What a worker has reduced: taken out of its inbox, and left on the shelf for the next step.
+//! The reduction of a worker: begun empty, taken out of its inbox at the end, or left on the shelf for the next step.
 
 use std::rc::Rc;
 

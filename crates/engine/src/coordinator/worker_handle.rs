@@ -1,4 +1,4 @@
-//! A worker, as the coordinator sees it.
+//! The coordinator's handle of a worker: its process or thread, its role, and how it ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,8 @@ pub(super) struct End {
     pub cause: String,
     /// By a signal that neither it nor this process sent, and not for lack of memory: it may be nobody's fault.
     pub from_outside: bool,
+    /// There was not enough memory for it, which is no fault of a record.
+    pub for_memory: bool,
     /// That it did.
     pub proof: Ended,
 }
@@ -33,6 +35,8 @@ pub(super) struct WorkerHandle<'scope> {
 pub(super) enum Body<'scope> {
     Process(Child),
     Thread(Option<(WorkerThread<'scope>, Arc<AtomicBool>)>),
+    /// It is started when somebody sends it a page.
+    NotStarted,
     Gone,
 }
 
@@ -46,14 +50,16 @@ impl WorkerHandle<'_> {
                 Ok(proved.map(|(death, proof)| End {
                     cause: death.to_string(),
                     from_outside: death.is_from_outside(),
+                    for_memory: death.is_for_memory(),
                     proof,
                 }))
             }
             Body::Thread(thread) if thread.as_ref().is_some_and(|(_, ended)| ended.load(Ordering::Acquire)) => {
                 let proof = thread.take().map(|(thread, _)| thread.join());
-                Ok(proof.map(|proof| End { cause: "its thread ended".to_owned(), from_outside: false, proof }))
+                let cause = "its thread ended".to_owned();
+                Ok(proof.map(|proof| End { cause, from_outside: false, for_memory: false, proof }))
             }
-            Body::Thread(_) | Body::Gone => Ok(None),
+            Body::Thread(_) | Body::NotStarted | Body::Gone => Ok(None),
         }
     }
 }

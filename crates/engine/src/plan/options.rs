@@ -1,0 +1,548 @@
+//! The table of a job's named options. From a row the command line makes an option such as `--split-bytes 1MiB`, with
+//! its help, completions and manual page; a keyword argument, or a key in a file, would be `split_bytes`.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::units;
+
+/// An option of a job.
+#[derive(Debug)]
+pub struct JobOption {
+    /// Lowercase words joined by hyphens.
+    pub name: &'static str,
+    /// The equivalent method of [`Job`](crate::Job).
+    pub method: &'static str,
+    /// The heading under which the option is listed.
+    pub group: &'static str,
+    /// One sentence without a full stop, for a list of options.
+    pub help: &'static str,
+    /// The value without the option; empty if the help says it.
+    pub default: &'static str,
+    /// The option that excludes this one.
+    pub excluded_by: Option<&'static str>,
+    set: Set,
+}
+
+/// The kind of values that an option takes.
+#[derive(Clone, Debug)]
+pub enum Takes {
+    /// True or false.
+    Switch {
+        /// The value without the option.
+        default: bool,
+    },
+    /// A whole number within these bounds.
+    Count(RangeInclusive<u64>),
+    /// A size such as `64KiB`, see [`units::bytes`].
+    Bytes,
+    /// A time such as `30s`, see [`units::duration`].
+    Duration,
+    /// A folder. The option may be given several times to name several folders.
+    Folders,
+    /// One of these names.
+    OneOf(&'static [Alternative]),
+}
+
+/// A named value of an option.
+#[derive(Debug)]
+pub struct Alternative {
+    /// One word in lowercase.
+    pub name: &'static str,
+    /// Its meaning in a few words.
+    pub help: &'static str,
+    set: fn(&mut Settings),
+}
+
+/// The way a value becomes a setting.
+#[derive(Debug)]
+enum Set {
+    Switch(bool, fn(&mut Settings, bool)),
+    Count(RangeInclusive<u64>, fn(&mut Settings, u64)),
+    Bytes(fn(&mut Settings, usize)),
+    Duration(fn(&mut Settings, Duration)),
+    Folders(fn(&mut Settings, PathBuf)),
+    OneOf(&'static [Alternative]),
+}
+
+impl JobOption {
+    /// Returns the kind of values that the option takes.
+    pub fn takes(&self) -> Takes {
+        match &self.set {
+            Set::Switch(default, _) => Takes::Switch { default: *default },
+            Set::Count(bounds, _) => Takes::Count(bounds.clone()),
+            Set::Bytes(_) => Takes::Bytes,
+            Set::Duration(_) => Takes::Duration,
+            Set::Folders(_) => Takes::Folders,
+            Set::OneOf(alternatives) => Takes::OneOf(alternatives),
+        }
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    /// Says why the option does not take this value, without the option's name.
+    pub fn check(&self, value: impl AsRef<OsStr>) -> std::result::Result<(), String> {
+        self.apply(value.as_ref(), &mut Settings::default())
+    }
+
+    fn apply(&self, value: &OsStr, settings: &mut Settings) -> std::result::Result<(), String> {
+        let text = || value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+        match &self.set {
+            Set::Switch(_, set) => set(settings, text()?.parse().map_err(|_| "it is either true or false")?),
+            Set::Count(bounds, set) => {
+                let count = text()?.parse().map_err(|_| "it is not a whole number")?;
+                if !bounds.contains(&count) {
+                    return Err(format!("it is not from {} to {}", bounds.start(), bounds.end()));
+                }
+                set(settings, count);
+            }
+            Set::Bytes(set) => set(settings, units::bytes(text()?)?),
+            Set::Duration(set) => set(settings, units::duration(text()?)?),
+            Set::Folders(set) => set(settings, PathBuf::from(value)),
+            Set::OneOf(alternatives) => {
+                let name = text()?;
+                let found = alternatives.iter().find(|alternative| alternative.name == name);
+                let names = || alternatives.iter().map(|alternative| alternative.name).collect::<Vec<_>>().join(", ");
+                (found.ok_or_else(|| format!("it is not one of {}", names()))?.set)(settings);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Options of a job as text, for programs that read them from their own command line or configuration.
+///
+/// ```
+/// # use gristmill::{Bytes, Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+/// # struct Words;
+/// # impl MapReduce for Words {
+/// #     type Key = Bytes;
+/// #     type Value = u64;
+/// #     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+/// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+/// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+/// #     }
+/// # }
+/// let mut options = gristmill::Options::default();
+/// for line in ["memory = 64MiB", "workers = 2", "isolation = thread"] {
+///     let (name, value) = line.split_once(" = ").expect("a name and a value");
+///     options.set(name, value)?;
+/// }
+/// let (counts, _) = Job::new(&Words, Input::bytes("text", b"a rose is a rose")?).options(&options).run()?;
+/// assert_eq!(counts.get(b"rose"), Some(2));
+///
+/// let error = options.set("retries", "often").unwrap_err();
+/// assert_eq!(error.to_string(), "the option retries cannot be \"often\": it is not a whole number");
+/// # Ok::<(), gristmill::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    given: Vec<(&'static JobOption, OsString)>,
+    /// The settings that the options make.
+    settings: Settings,
+}
+
+impl Options {
+    /// Sets the option called `name` in [`OPTIONS`]. A new value replaces the old one; a folder is added to the folders
+    /// already set.
+    ///
+    /// # Errors
+    /// There is no such option, it does not take this value, or it conflicts with an option that is already set.
+    pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) -> Result<()> {
+        let value = value.as_ref();
+        let option = OPTIONS.iter().find(|option| option.name == name);
+        let option = option.ok_or_else(|| Error::Setting(format!("a job has no option {name:?}")))?;
+        let is_excluded = |by: &JobOption, what: &JobOption| what.excluded_by == Some(by.name);
+        let other = self.given.iter().find(|(other, _)| is_excluded(other, option) || is_excluded(option, other));
+        if let Some((other, _)) = other {
+            return Err(Error::Setting(format!("the options {} and {name} exclude each other", other.name)));
+        }
+        let applied = option.apply(value, &mut self.settings);
+        applied.map_err(|why| Error::Setting(format!("the option {name} cannot be {value:?}: {why}")))?;
+        self.given.push((option, value.to_owned()));
+        Ok(())
+    }
+
+    /// Returns the number of workers of all kinds, if an option sets it.
+    pub fn workers(&self) -> Option<usize> {
+        let Settings { workers, map_workers, reduce_workers, .. } = &self.settings;
+        let apart = [map_workers, reduce_workers].into_iter().flatten().copied().reduce(|map, reduce| map + reduce);
+        workers.or(apart)
+    }
+
+    /// Returns the bytes of memory, if an option sets them.
+    pub fn memory(&self) -> Option<usize> {
+        self.settings.memory_bytes
+    }
+
+    /// Returns the folders to spill to that options name.
+    pub fn spill_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.settings.spill_dirs.iter().map(PathBuf::as_path)
+    }
+
+    /// Returns how many bytes stay free on the file systems of these folders, if an option sets it.
+    pub fn keep_free(&self) -> Option<u64> {
+        self.settings.keep_free_bytes
+    }
+
+    /// Returns whether the result must be the same on every run.
+    pub fn is_deterministic(&self) -> bool {
+        self.settings.deterministic
+    }
+
+    /// Returns the number of records that may be set aside.
+    pub fn skip_bad_records(&self) -> u32 {
+        self.settings.skip_bad_records
+    }
+
+    pub(crate) fn apply(&self, settings: &mut Settings) {
+        for (option, value) in &self.given {
+            option.apply(value, settings).expect("it was taken before");
+        }
+    }
+}
+
+/// All options, in the order in which they are listed.
+pub static OPTIONS: [JobOption; 23] = [
+    JobOption {
+        name: "workers",
+        method: "workers",
+        group: WORKERS,
+        help: "Workers that both map and reduce",
+        default: "one per processor this process may use",
+        excluded_by: None,
+        set: Set::Count(PLACES, |settings, workers| settings.workers = Some(workers as usize)),
+    },
+    JobOption {
+        name: "map-workers",
+        method: "map_workers",
+        group: WORKERS,
+        help: "Workers that only map, in a job where others only reduce",
+        default: "half the processors",
+        excluded_by: Some("workers"),
+        set: Set::Count(PLACES, |settings, workers| settings.map_workers = Some(workers as usize)),
+    },
+    JobOption {
+        name: "reduce-workers",
+        method: "reduce_workers",
+        group: WORKERS,
+        help: "Workers that only reduce, in a job where others only map",
+        default: "half the processors",
+        excluded_by: Some("workers"),
+        set: Set::Count(PLACES, |settings, workers| settings.reduce_workers = Some(workers as usize)),
+    },
+    JobOption {
+        name: "map-at-once",
+        method: "map_at_once",
+        group: WORKERS,
+        help: "Workers that map at the same time; the others reduce, and replace those that die",
+        default: "the number of processors",
+        excluded_by: None,
+        set: Set::Count(PLACES, |settings, workers| settings.map_at_once = Some(workers as usize)),
+    },
+    JobOption {
+        name: "isolation",
+        method: "isolation",
+        group: WORKERS,
+        help: "What a worker is",
+        default: "process",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "process",
+                help: "A process of its own: the job survives its crash",
+                set: |settings| settings.isolation = Isolation::Process,
+            },
+            Alternative {
+                name: "thread",
+                help: "A thread of this process",
+                set: |settings| settings.isolation = Isolation::Thread,
+            },
+        ]),
+    },
+    JobOption {
+        name: "retries",
+        method: "retries",
+        group: WORKERS,
+        help: "How often to retry a task whose worker died before the job fails",
+        default: "2",
+        excluded_by: None,
+        set: Set::Count(ANY, |settings, retries| settings.retries = retries as u32),
+    },
+    JobOption {
+        name: "task-timeout",
+        method: "task_timeout",
+        group: WORKERS,
+        help: "Kill a worker whose task takes longer than this, e.g. 30s, or that is stopped for as long",
+        default: "no limit",
+        excluded_by: None,
+        set: Set::Duration(|settings, timeout| settings.task_timeout = Some(timeout)),
+    },
+    JobOption {
+        name: "max-failures",
+        method: "max_failures",
+        group: WORKERS,
+        help: "How many workers may die before the job fails",
+        default: "32, or the number of workers if that is more",
+        excluded_by: None,
+        set: Set::Count(ANY, |settings, failures| settings.max_failures = Some(failures as u32)),
+    },
+    JobOption {
+        name: "skip-bad-records",
+        method: "skip_bad_records",
+        group: WORKERS,
+        help: "Set aside up to N records that the map function rejects, crashes on or (with a task timeout) never returns from, and give \
+               the result of the others. A record that needs more memory, or is longer, than this run allows ends the job",
+        default: "0",
+        excluded_by: None,
+        set: Set::Count(ANY, |settings, records| settings.skip_bad_records = records as u32),
+    },
+    JobOption {
+        name: "exchange",
+        method: "exchange",
+        group: DATA_FLOW,
+        help: "When reducers begin",
+        default: "pipelined",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "pipelined",
+                help: "With the first page that arrives",
+                set: |settings| settings.exchange = Exchange::Pipelined,
+            },
+            Alternative {
+                name: "barrier",
+                help: "When everything is mapped",
+                set: |settings| settings.exchange = Exchange::Barrier,
+            },
+        ]),
+    },
+    JobOption {
+        name: "buffer",
+        method: "buffer",
+        group: DATA_FLOW,
+        help: "How the map function's pairs are gathered before they go to pages",
+        default: "auto",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "auto",
+                help: "Dense or hash if values are combined in map, otherwise array",
+                set: |settings| settings.buffer = Buffer::Auto,
+            },
+            Alternative { name: "array", help: "Append only", set: |settings| settings.buffer = Buffer::Array },
+            Alternative { name: "hash", help: "A combining table", set: |settings| settings.buffer = Buffer::Hash },
+            Alternative {
+                name: "dense",
+                help: "A plain array, for programs whose keys are small numbers",
+                set: |settings| settings.buffer = Buffer::Dense,
+            },
+        ]),
+    },
+    JobOption {
+        name: "combine",
+        method: "combine",
+        group: DATA_FLOW,
+        help: "Where the values of one key are combined",
+        default: "both",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "both",
+                help: "In map and as pages arrive",
+                set: |settings| settings.combine = Combining::Both,
+            },
+            Alternative {
+                name: "map",
+                help: "Before values are sent, and once at the end",
+                set: |settings| settings.combine = Combining::Map,
+            },
+            Alternative {
+                name: "reduce",
+                help: "As pages arrive",
+                set: |settings| settings.combine = Combining::Reduce,
+            },
+            Alternative { name: "off", help: "Once at the end", set: |settings| settings.combine = Combining::Off },
+        ]),
+    },
+    JobOption {
+        name: "combine-after",
+        method: "combine_after",
+        group: DATA_FLOW,
+        help: "If values are combined in map only, or once at the end: still combine in reduce once a key has more values than this",
+        default: "",
+        excluded_by: None,
+        set: Set::Count(ANY, |settings, values| settings.combine_after = Some(values as u32)),
+    },
+    JobOption {
+        name: "pages",
+        method: "pages",
+        group: DATA_FLOW,
+        help: "Where the memory of pages comes from",
+        default: "reuse",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "fresh",
+                help: "Returned to the kernel after each use",
+                set: |settings| settings.pages = PagePolicy::Fresh,
+            },
+            Alternative { name: "reuse", help: "Reused", set: |settings| settings.pages = PagePolicy::Reuse },
+            Alternative {
+                name: "prealloc",
+                help: "Faulted in before the first task, then reused",
+                set: |settings| settings.pages = PagePolicy::Prealloc,
+            },
+        ]),
+    },
+    JobOption {
+        name: "page-bytes",
+        method: "page_bytes",
+        group: DATA_FLOW,
+        help: "Size of a page, a multiple of 4KiB up to 64MiB",
+        default: "by the number of workers",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.page_bytes = Some(bytes)),
+    },
+    JobOption {
+        name: "partitions",
+        method: "partitions",
+        group: DATA_FLOW,
+        help: "Partitions of the keys, rounded up to a power of two",
+        default: "64, or 2 for each reducer if that is more",
+        excluded_by: None,
+        set: Set::Count(1..=4096, |settings, partitions| settings.partitions = Some(partitions as usize)),
+    },
+    JobOption {
+        name: "split-bytes",
+        method: "split_bytes",
+        group: DATA_FLOW,
+        help: "Approximate input bytes of a map task",
+        default: "by the size of the input and the time that a byte takes",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.split_bytes = Some(bytes as u64)),
+    },
+    JobOption {
+        name: "chunk-bytes",
+        method: "chunk_bytes",
+        group: DATA_FLOW,
+        help: "Approximate input bytes of one call of the map function",
+        default: "256KiB",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.chunk_bytes = Some(bytes)),
+    },
+    JobOption {
+        name: "sample",
+        method: "sample",
+        group: DATA_FLOW,
+        help: "Plan without a sample: no part of the input is mapped before the job begins",
+        default: "",
+        excluded_by: None,
+        set: Set::Switch(true, |settings, sample| settings.sample = sample),
+    },
+    JobOption {
+        name: "deterministic",
+        method: "deterministic",
+        group: DATA_FLOW,
+        help: "Make sums of fractions the same to the last digit on every run, and cut the input into the same tasks for any number of \
+               workers. Sums of numbers without a point are exact even without this option. Sums by key take up to a fifth more time",
+        default: "",
+        excluded_by: None,
+        set: Set::Switch(false, |settings, deterministic| settings.deterministic = deterministic),
+    },
+    JobOption {
+        name: "memory",
+        method: "memory",
+        group: MEMORY,
+        help: "Memory for all processes of the job together, e.g. 2GiB; data that does not fit is spilled to disk, and what cannot be \
+               spilled (a decoded picture, a matrix, the window of a compressed file) is refused",
+        default: "half of what is available",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.memory_bytes = Some(bytes)),
+    },
+    JobOption {
+        name: "spill-dir",
+        method: "spill_dirs",
+        group: MEMORY,
+        help: "A folder to spill to. If several are given, best on different disks, they are used in turn. The first also takes copies of \
+               pipes, in full",
+        default: "the folder for temporary files",
+        excluded_by: None,
+        set: Set::Folders(|settings, folder| settings.spill_dirs.push(folder)),
+    },
+    JobOption {
+        name: "keep-free",
+        method: "keep_free",
+        group: MEMORY,
+        help: "How much of the disk stays free in each folder to spill to, for others: a job whose copies of pipes and spilled pairs \
+               would take more ends with an error; 0 is no limit",
+        default: "a tenth of what is free when the job begins",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.keep_free_bytes = Some(bytes as u64)),
+    },
+];
+
+const WORKERS: &str = "Workers";
+const DATA_FLOW: &str = "Data flow (each strategy can be switched on its own)";
+const MEMORY: &str = "Memory";
+
+/// The numbers of workers that a job has slots for.
+const PLACES: RangeInclusive<u64> = 1..=1024;
+const ANY: RangeInclusive<u64> = 0..=u32::MAX as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_has_the_effect_of_its_method() {
+        let builder = include_str!("../job/builder.rs");
+        for option in &OPTIONS {
+            assert!(builder.contains(&format!("pub fn {}", option.method)), "Job has no method {}", option.method);
+            let values = match option.takes() {
+                Takes::Switch { default } => vec![(!default).to_string()],
+                Takes::Count(bounds) => vec![bounds.start().to_string(), bounds.end().to_string()],
+                Takes::Bytes => vec!["64KiB".to_owned()],
+                Takes::Duration => vec!["30s".to_owned()],
+                Takes::Folders => vec!["/tmp".to_owned()],
+                Takes::OneOf(alternatives) => alternatives.iter().map(|it| it.name.to_owned()).collect(),
+            };
+            let unset = format!("{:?}", Settings::default());
+            let is_changed = |value: &String| {
+                let mut settings = Settings::default();
+                option.apply(OsStr::new(value), &mut settings).expect("a value that it takes");
+                format!("{settings:?}") != unset
+            };
+            assert!(values.iter().any(is_changed), "{} changes nothing", option.name);
+            // The alternative that is the default changes nothing.
+            if let Takes::OneOf(_) = option.takes() {
+                assert!(!is_changed(&option.default.to_owned()), "{} is not the default", option.default);
+            }
+        }
+    }
+
+    #[test]
+    fn an_invalid_value_is_refused_with_a_reason() {
+        let mut options = Options::default();
+        for (name, value, expected) in [
+            ("workers", "0", "the option workers cannot be \"0\": it is not from 1 to 1024"),
+            ("isolation", "fibre", "the option isolation cannot be \"fibre\": it is not one of process, thread"),
+            ("deterministic", "yes", "the option deterministic cannot be \"yes\": it is either true or false"),
+            ("task-timeout", "30", "the option task-timeout cannot be \"30\": time unit needed"),
+            ("colour", "red", "a job has no option \"colour\""),
+        ] {
+            let error = options.set(name, value).expect_err("refused").to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        options.set("map-workers", "2").expect("taken");
+        options.set("reduce-workers", "3").expect("taken");
+        assert_eq!(options.workers(), Some(5));
+        let error = options.set("workers", "2").expect_err("refused").to_string();
+        assert_eq!(error, "the options map-workers and workers exclude each other");
+    }
+}

@@ -1,0 +1,76 @@
+//! Folders for temporary files, and the room that these leave free.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{StatVfs, fstatvfs, statvfs};
+
+/// By default, one part in so many of what is free at the start stays free.
+const PARTS_KEPT_FREE: u64 = 10;
+
+/// A folder for temporary files, on a disk that others use too.
+///
+/// ```
+/// use gristmill_os::room::TemporaryFolder;
+///
+/// let folder = TemporaryFolder::new("/tmp", None);
+/// let file = tempfile::tempfile_in(&folder.path)?;
+/// assert!(folder.has_room(&file));
+/// assert!(!TemporaryFolder::new("/tmp", Some(u64::MAX)).has_room(&file));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TemporaryFolder {
+    /// Its path.
+    pub path: PathBuf,
+    /// Bytes that stay free on its file system.
+    pub kept_free_bytes: u64,
+}
+
+impl TemporaryFolder {
+    /// The folder, in which this much stays free: by default, a tenth of what is free now.
+    pub fn new(path: impl Into<PathBuf>, kept_free_bytes: Option<u64>) -> TemporaryFolder {
+        let path = path.into();
+        let kept_free_bytes = kept_free_bytes.unwrap_or_else(|| free_bytes_at(&path) / PARTS_KEPT_FREE);
+        TemporaryFolder { path, kept_free_bytes }
+    }
+
+    /// True if more is free than is to stay free where `file` lies. A file system that does not tell has room.
+    pub fn has_room(&self, file: impl AsFd) -> bool {
+        self.kept_free_bytes == 0 || free_bytes_of(file).map_or(true, |free| free >= self.kept_free_bytes)
+    }
+}
+
+/// Bytes that are free on the file system of a folder, for users other than root. 0 if it does not tell.
+fn free_bytes_at(folder: &Path) -> u64 {
+    statvfs(folder).as_ref().map_or(0, free_bytes)
+}
+
+/// The same for the file system of an open file.
+///
+/// # Errors
+///
+/// When the file system does not tell.
+pub fn free_bytes_of(file: impl AsFd) -> io::Result<u64> {
+    Ok(free_bytes(&fstatvfs(file)?))
+}
+
+fn free_bytes(facts: &StatVfs) -> u64 {
+    facts.f_bavail.saturating_mul(facts.f_frsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_a_tenth_of_what_is_free_stays_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let free = free_bytes_at(dir.path());
+        let kept = TemporaryFolder::new(dir.path(), None).kept_free_bytes;
+        // Others use the disk meanwhile.
+        assert!((free / 20..=free / 5).contains(&kept), "{kept} of {free} bytes");
+        assert_eq!(TemporaryFolder::new("/proc", None).kept_free_bytes, 0);
+    }
+}
