@@ -1,8 +1,8 @@
-//! Sums with the same bits in whatever order their numbers are added.
+//! Sums whose bits do not depend on the order in which their numbers are added.
 //!
-//! Adding floating-point numbers rounds after each step, so a sum depends on the order of its numbers. A [`BinnedSum`] does not round
-//! before it is asked for its value. It is binned, as in Demmel and Nguyen, "Parallel Reproducible Summation" (2015) and in ReproBLAS, but
-//! with whole numbers for bins:
+//! Floating-point addition rounds after each step, so an ordinary sum depends on the order of its numbers. A
+//! [`BinnedSum`] rounds only when it is asked for its value. It is binned, as in Demmel and Nguyen, "Parallel
+//! Reproducible Summation" (2015) and in ReproBLAS, but its bins are whole numbers:
 //!
 //! ```text
 //!             2^72             2^0            2^-72           2^-144
@@ -13,14 +13,15 @@
 //!        tag: which kinds of numbers were added, and top
 //! ```
 //!
-//! A number is cut at the borders of the bins, which is exact, and each part is added to its bin. There is no carry from bin to bin,
-//! so a bin holds a sum of parts, and each part depends on its number alone. A sum keeps two neighbouring bins: the highest that
-//! one of its numbers has needed, and the one below. Parts below both are left out, in whatever order the numbers came.
-//! A bin has 47 bits of room, for 10^14 numbers.
+//! A number is cut at the borders of the bins, which is exact, and each part is added to its bin. Bins do not carry
+//! into each other, so each part depends on its number alone. A sum keeps two neighbouring bins: the highest that any
+//! of its numbers has needed, and the one below. Parts below both are dropped, whatever the order of the numbers. A
+//! bin has 47 spare bits, enough for 10^14 numbers.
 //!
-//! - Whole numbers need bins 0 and 1 only: their sum is exact.
-//! - Fractions are exact where all bits of all numbers lie within the two bins, as those between 2^-20 and 2^72 do; else what is left
-//!   out of each is less than 2^-71 of the largest number. The value is rounded once, to the nearest `f64`.
+//! - Whole numbers need only bins 0 and 1, so their sum is exact.
+//! - Fractions are exact if all bits of all numbers lie within the two bins, as those between 2^-20 and 2^72 do.
+//!   Otherwise the part dropped from each number is less than 2^-71 of the largest number. The value is rounded once,
+//!   to the nearest `f64`.
 
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign};
@@ -30,17 +31,17 @@ use gristmill::Datum;
 use crate::number::Number;
 use crate::sum::{self, CONTENT_BITS, COUNT, Content, Sum, of_words, words};
 
-/// Bits of the number line that a bin covers.
+/// The number of bits of the number line that a bin covers.
 const BIN_BITS: i32 = 72;
 const BIN_MASK: u128 = (1 << BIN_BITS) - 1;
 
-/// The place of a bin beyond all finite numbers: 2^40 of it is more than all of them together.
+/// The bin of numbers that are not finite. 2^40 of its units are more than all finite numbers together.
 const BEYOND: i32 = 15;
 
-/// The place of the upper bin of a sum without a number other than zero: below all others.
+/// The upper bin of a sum that has only zeros. It is below all other bins.
 const NOTHING: i32 = -16;
 
-/// A sum of numbers, exact or nearly (see the module), and the same in whatever order they were added.
+/// A sum of numbers, exact or nearly so (see the module). It does not depend on the order of its numbers.
 ///
 /// ```
 /// use gristmill_apps::{BinnedSum, Number, Sum};
@@ -55,12 +56,12 @@ const NOTHING: i32 = -16;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BinnedSum {
-    /// Two bins, each in two words so that a sum is aligned to eight bytes. The low byte of the lower one is the tag.
+    /// Two bins, each in two words so that a sum is aligned to eight bytes. The low byte of the lower bin is the tag.
     lower: [u64; 2],
     upper: [u64; 2],
 }
 
-/// Bits of the tag: what was added, and above it the place of the upper bin.
+/// The number of bits of the tag: the content, and above it the upper bin's place.
 const TAG_BITS: u32 = 8;
 const TAG: u64 = (1 << TAG_BITS) - 1;
 
@@ -75,7 +76,7 @@ impl From<Number> for BinnedSum {
 }
 
 impl BinnedSum {
-    /// Bins, the place of the upper one, and what was added.
+    /// Makes a sum from its bins, the place of the upper bin, and the content.
     #[inline(always)]
     fn of(upper: i128, lower: i128, top: i32, content: Content) -> BinnedSum {
         let tag = ((top - NOTHING) as u64) << CONTENT_BITS | content as u64;
@@ -90,7 +91,7 @@ impl BinnedSum {
 
     #[inline(always)]
     fn whole(number: i128) -> BinnedSum {
-        // Nearly all: the bin above and the one below stay empty.
+        // The common case: the bins above and below stay empty.
         if number as i64 as i128 == number && number != 0 {
             return BinnedSum::of(number, 0, 0, Content::Whole);
         }
@@ -105,13 +106,13 @@ impl BinnedSum {
         BinnedSum::of(signed(upper), signed(lower), top, Content::Whole)
     }
 
-    /// A number. A sum with one that is not finite overflows.
+    /// Makes a sum of one number. A number that is not finite makes every sum overflow.
     #[inline(always)]
     pub(crate) fn fraction(number: f64) -> BinnedSum {
         let bits = number.to_bits();
         let shift = ((bits >> 52 & 0x7ff) as u32).wrapping_sub(1011);
         if shift < 64 {
-            // From 2^-12 to 2^52: its 53 digits count 2^(shift - 64).
+            // For numbers from 2^-12 to 2^52. The unit of the 53 digits is 2^(shift - 64).
             let digits = bits & ((1 << 52) - 1) | 1 << 52;
             let sign = bits as i64 >> 63;
             let (high, low) = ((digits >> 1) >> (63 - shift), digits << shift);
@@ -122,7 +123,7 @@ impl BinnedSum {
         BinnedSum::far_fraction(number)
     }
 
-    /// A number of any size.
+    /// Makes a sum of one number of any size.
     #[inline(never)]
     fn far_fraction(number: f64) -> BinnedSum {
         let content = Content::Fractions;
@@ -141,7 +142,8 @@ impl BinnedSum {
         let low = u128::from(digits) << shift & BIN_MASK;
         let high = u128::from(digits) >> (BIN_BITS - shift).min(127);
         let signed = |part: u128| if number < 0.0 { -(part as i128) } else { part as i128 };
-        // What lies between 2^-72 and 2^72, to its last bit, has bin 0 for its upper one: so most sums have the same two bins.
+        // A number whose bits all lie between 2^-72 and 2^72 gets bin 0 as its upper bin, so most sums share the same
+        // two bins.
         let (top, upper, lower) = match (lowest, high) {
             (-1, high) => (0, high, low),
             (lowest, 0) => (lowest, low, 0),
@@ -150,7 +152,7 @@ impl BinnedSum {
         BinnedSum::of(signed(upper), signed(lower), top, content)
     }
 
-    /// The upper bin with the carry of the lower one, and what is then left in that: 0 to 2^72.
+    /// Returns the upper bin with the carry of the lower one, and the rest of the lower bin: 0 to 2^72.
     fn carried(&self) -> (i128, u128) {
         let (upper, lower) = (of_words(self.upper), of_words(self.lower) >> TAG_BITS);
         (upper + (lower >> BIN_BITS), lower as u128 & BIN_MASK)
@@ -187,13 +189,13 @@ impl Sum for BinnedSum {
             (true, 0) => (high.unsigned_abs(), 0),
             (true, low) => ((high + 1).unsigned_abs(), (1 << BIN_BITS) - low),
         };
-        // The 128 bits from the first one on; whether there are more decides between two neighbours.
+        // The leading 128 bits. The bits below them only break a tie between two neighbours.
         let shift = (high.leading_zeros() as i32).min(BIN_BITS);
         let more = low << shift & BIN_MASK != 0;
         let digits = high.unbounded_shl(shift as u32) | low >> (BIN_BITS - shift) | u128::from(more);
         let place = BIN_BITS * self.top() - shift;
-        // All numbers are multiples of 2^-1074, so whatever is below the normal numbers needs no rounding: in two steps, of which
-        // none leaves the range before the last one does.
+        // All numbers are multiples of 2^-1074, so a subnormal result needs no rounding. Scaling in two steps keeps
+        // the first step in range.
         let power = |of_two: i32| f64::from_bits(((of_two + 1023) as u64) << 52);
         let value = digits as f64 * power(place / 2) * power(place - place / 2);
         if negative { -value } else { value }
@@ -219,7 +221,7 @@ fn add(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
 }
 
 impl BinnedSum {
-    /// The sum of two that do not have the same bins, or not the same kind of numbers.
+    /// Adds two sums whose bins or contents differ.
     #[inline(always)]
     fn add_apart(self, other: BinnedSum) -> BinnedSum {
         let content = self.content().max(other.content());
@@ -293,8 +295,8 @@ mod tests {
     use super::*;
     use crate::Overflow;
 
-    /// The nearest f64 of an exact sum, by arithmetic with as many bits as it takes: a whole number of 2^-1074, as its words,
-    /// little end first, in two's complement.
+    /// Returns the nearest f64 to the exact sum, by arithmetic of arbitrary width: a whole number of 2^-1074, as
+    /// words in two's complement, least significant first.
     fn by_long_addition(numbers: &[Number]) -> f64 {
         const WORDS: usize = 36;
         let mut total = [0u64; WORDS];
@@ -353,7 +355,7 @@ mod tests {
         any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |number| number.is_finite())
     }
 
-    /// Whole numbers and fractions of any size.
+    /// Generates whole numbers and fractions of any size.
     fn any_number() -> impl Strategy<Value = Number> {
         prop_oneof![
             any::<i128>().prop_map(Number::Whole),
@@ -364,7 +366,7 @@ mod tests {
         ]
     }
 
-    /// Such that no sum of them leaves anything out.
+    /// Generates numbers whose sums drop nothing.
     fn ordinary_number() -> impl Strategy<Value = Number> {
         prop_oneof![
             any::<i64>().prop_map(|number| Number::Whole(number.into())),
@@ -376,7 +378,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_order_and_no_grouping_changes_a_bit(
+        fn order_and_grouping_do_not_change_a_bit(
             numbers in prop::collection::vec(any_number(), 0..40),
             keys in prop::collection::vec(any::<u32>(), 40),
             groups in prop::collection::vec(0usize..4, 40),
@@ -385,7 +387,7 @@ mod tests {
             order.sort_by_key(|at| keys[*at]);
             let mut partial = [BinnedSum::default(); 4];
             for at in order {
-                // Through a page and back.
+                // Writes the sum to bytes and reads it back.
                 partial[groups[at]] = BinnedSum::read(&bytes(partial[groups[at]] + BinnedSum::from(numbers[at])));
             }
             let [a, b, c, d] = partial;
@@ -402,7 +404,7 @@ mod tests {
         #[test]
         fn a_number_alone_is_itself(number in finite()) {
             prop_assert_eq!(BinnedSum::fraction(number).value(), Ok(Some(Number::Fraction(number))));
-            // Half of it twice, and nothing left when it is taken away.
+            // Two halves make the number; subtracting it leaves nothing.
             let half = BinnedSum::fraction(number / 2.0);
             if number.abs() > 1e-300 {
                 prop_assert_eq!((half + half).nearest(), number);
@@ -411,7 +413,7 @@ mod tests {
         }
 
         #[test]
-        fn the_short_way_to_cut_a_number_gives_what_the_long_one_gives(cents in -1_000_000_000i64..1_000_000_000, place in -20i32..20) {
+        fn the_fast_path_cuts_a_number_like_the_general_one(cents in -1_000_000_000i64..1_000_000_000, place in -20i32..20) {
             let number = cents as f64 * 2f64.powi(place) / 100.0;
             prop_assert_eq!(bytes(BinnedSum::fraction(number)), bytes(BinnedSum::far_fraction(number)));
             let whole = BinnedSum::whole(cents.into()) + BinnedSum::fraction(0.0);
@@ -420,7 +422,7 @@ mod tests {
 
         #[test]
         fn whole_numbers_are_exact_or_too_large(numbers in prop::collection::vec(any::<i128>(), 1..20)) {
-            // Sums of the halves, with a carry between them, hold any of these.
+            // The sums of the upper and lower halves, with a carry between them, cannot overflow.
             let (high, low) = numbers.iter().fold((0i128, 0i128), |(high, low), number| {
                 (high + (number >> 64), low + (number & i128::from(u64::MAX)))
             });
@@ -431,7 +433,7 @@ mod tests {
         }
 
         #[test]
-        fn any_numbers_are_summed_to_within_a_part_of_the_largest(numbers in prop::collection::vec(any_number(), 1..40)) {
+        fn the_error_of_a_sum_is_a_small_part_of_its_largest_number(numbers in prop::collection::vec(any_number(), 1..40)) {
             let (found, exact) = (sum(&numbers).nearest(), by_long_addition(&numbers));
             let largest = numbers.iter().map(|number| number.nearest().abs()).fold(0.0, f64::max);
             if exact.is_finite() {
@@ -442,7 +444,7 @@ mod tests {
         }
 
         #[test]
-        fn two_sums_have_the_same_words_only_if_they_are_written_the_same(a in any_number(), b in any_number(), c in any_number()) {
+        fn sums_have_equal_words_exactly_if_their_bytes_are_equal(a in any_number(), b in any_number(), c in any_number()) {
             let sums = [sum(&[a]), sum(&[b]), sum(&[a, b]), sum(&[b, c]), sum(&[c, b]), BinnedSum::rows(3), sum(&[Number::Whole(3)])];
             for (a, b) in sums.iter().flat_map(|a| sums.iter().map(move |b| (*a, *b))) {
                 prop_assert_eq!(BinnedSum::words(a) == BinnedSum::words(b), bytes(a) == bytes(b));
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_the_largest_whole_numbers_is_exact_whoever_comes_first() {
+    fn a_sum_of_the_largest_whole_numbers_is_exact_in_any_order() {
         let [most, least, one] = [i128::MAX, i128::MIN, 1].map(|number| BinnedSum::from(Number::Whole(number)));
         assert_eq!((most + one).value(), Err(Overflow::Whole));
         assert_eq!((most + one + least).value(), Ok(Some(Number::Whole(0))));
@@ -474,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_overflows_whatever_else_is_added() {
+    fn infinities_and_nan_always_overflow() {
         let [inf, nan, most] = [f64::INFINITY, f64::NAN, -f64::MAX].map(BinnedSum::fraction);
         let most = (0..40).fold(most, |sum, _| sum + sum);
         for sum in [inf, nan, inf + BinnedSum::fraction(f64::NEG_INFINITY), inf + most, most] {

@@ -1,4 +1,4 @@
-//! Columns of CSV files: where they are in each file, and their fields row by row.
+//! Columns of CSV files: finds them in each file, and reads their fields row by row.
 
 use std::str::FromStr;
 
@@ -12,18 +12,18 @@ use crate::row::Parsers;
 /// A column of a CSV file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// By its place, from 1, whatever it is called.
+    /// A place, from 1, whatever the column is called.
     Number(usize),
-    /// By its name in the first line.
+    /// A name in the first line.
     Name(String),
-    /// Digits: the name of a column if the first line has it, else its place.
+    /// Digits: the name of a column if the first line has it, else a place.
     Digits(String),
 }
 
 impl FromStr for Column {
     type Err = String;
 
-    /// `number:3`, `name:2019`, digits alone, or else a name.
+    /// Parses `number:3`, `name:2019`, plain digits, or a name.
     fn from_str(text: &str) -> std::result::Result<Column, String> {
         let number = |digits: &str| match digits.parse() {
             Ok(0) => Err("columns are numbered from 1".to_owned()),
@@ -44,7 +44,8 @@ impl FromStr for Column {
 }
 
 impl Column {
-    /// Its place, from 0, in a file with this first line, which has the names of the columns or not.
+    /// Returns the column's place, from 0, in a file with this first line. `is_header` says whether the line holds
+    /// names.
     fn place(&self, line: &ByteRecord, is_header: bool) -> std::result::Result<usize, String> {
         let numbered = |number: usize| match number {
             number if (1..=line.len()).contains(&number) => Ok(number - 1),
@@ -77,7 +78,7 @@ impl Column {
         }
     }
 
-    /// It can only be meant as a name of the first line.
+    /// Returns true if the column can only be a name in the first line.
     fn is_surely_named(&self, line: &ByteRecord) -> bool {
         match self {
             Column::Number(_) => false,
@@ -89,40 +90,40 @@ impl Column {
     }
 }
 
-/// The places of the columns with this name.
+/// Returns the places of the columns with this name.
 fn named(line: &ByteRecord, name: &str) -> Vec<usize> {
     let fields = line.iter().enumerate();
     fields.filter(|(_, field)| field.trim_ascii() == name.trim_ascii().as_bytes()).map(|(place, _)| place).collect()
 }
 
-/// Some columns of CSV files.
+/// Selected columns of CSV files.
 pub(crate) struct Table<const N: usize> {
     dialect: Dialect,
     delimiter: u8,
     parsers: Parsers,
-    /// Where they are in each file of the input.
+    /// Their places in each file of the input.
     files: Vec<Places<N>>,
-    /// Their fields in the first row that has something in all of them, among those that were looked at.
+    /// Their fields in the first examined row in which none of them is empty.
     pub first: Option<[Vec<u8>; N]>,
-    /// Guesses about the files, a sentence each.
+    /// Guesses about the files, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Where the columns are in one file.
+/// The places of the columns in one file.
 #[derive(Clone, Copy)]
 struct Places<const N: usize> {
-    /// From 0.
+    /// The places, from 0.
     places: [usize; N],
-    /// Bytes before the first row of data.
+    /// The number of bytes before the first row of data.
     start: u64,
 }
 
-/// What is wrong with a field: the number of its column among those asked for, and why.
+/// A bad field: its index among the wanted columns, and the reason.
 pub(crate) type Fault = (usize, String);
 
 impl<const N: usize> Table<N> {
-    /// Looks at the first lines of all files, in which `wanted` is asked for; those of them that are `numbers` are known to
-    /// have numbers. `None` if all files are empty.
+    /// Reads the first lines of all files to find the `wanted` columns. Columns flagged in `numbers` are known to
+    /// hold numbers. Returns `None` if all files are empty.
     pub fn look(
         sources: &[Source],
         dialect: &Dialect,
@@ -137,7 +138,7 @@ impl<const N: usize> Table<N> {
         }
         let mut table: Option<Self> = None;
         let mut guesses = Guesses::default();
-        // The names of the columns in the first file that has any.
+        // The names of the columns in the first file that has a header.
         let mut names: Option<(&Source, [Vec<u8>; N])> = None;
         for (number, source) in sources.iter().enumerate().filter(|(_, source)| source.bytes > 0) {
             let failed = |why: String| Error::file(&source.name, why);
@@ -152,7 +153,7 @@ impl<const N: usize> Table<N> {
                     None
                 }
             };
-            // The places of columns asked for by number; a column asked for by name needs no guess.
+            // The places of columns given by number. A column given by name needs no guess.
             let numbers: Vec<_> = { wanted.iter().zip(numbers) }
                 .filter_map(|(column, is_number)| match column {
                     Column::Number(number) if is_number => number.checked_sub(1),
@@ -192,8 +193,8 @@ impl<const N: usize> Table<N> {
                 notes: Vec::new(),
             });
             if table.delimiter != delimiter {
-                let what = "its name says that tabs separate its fields or that commas do, and those of other files say otherwise: \
-                            say what does with --delimiter";
+                let what = "its fields are separated by tabs or commas according to its name, and those of other files otherwise: set \
+                            Dialect::delimiter to one for all";
                 return Err(failed(what.to_owned()));
             }
             table.files[number] = Places { places, start: heading.bytes() };
@@ -207,12 +208,12 @@ impl<const N: usize> Table<N> {
         Ok(table)
     }
 
-    /// How the records of the files end.
+    /// Returns how the records of the files end.
     pub fn records(&self) -> Records {
         self.dialect.syntax(self.delimiter).map_or(Records::Lines, Records::Csv)
     }
 
-    /// Calls `take` with the fields of each row of a split, and rejects the first one that is not as it should be.
+    /// Calls `take` with the fields of each row of a split. Rejects the first row that is malformed.
     pub fn for_each_row(
         &self,
         split: &mut Split<'_>,
@@ -234,13 +235,13 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// No field is quoted, and every line end is one.
+    /// Returns true if no field is quoted and every line ends in LF or CRLF.
     fn is_plain(&self, text: &[u8]) -> bool {
         self.dialect.quote.is_none_or(|quote| memchr::memchr(quote, text).is_none())
             && memchr::memchr_iter(b'\r', text).all(|at| text.get(at + 1) == Some(&b'\n'))
     }
 
-    /// Rows of plain text behind `skip`; where it is wrong and why.
+    /// Reads rows of plain text after `skip`. An error holds the offset and the reason.
     fn plain_rows(
         &self,
         places: [usize; N],
@@ -262,7 +263,7 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
-    /// The same for any text.
+    /// Reads rows of any text, like `plain_rows`.
     fn rows(
         &self,
         places: [usize; N],
@@ -296,7 +297,7 @@ fn take_row<'r, const N: usize>(
     take(fields).map_err(|(column, why)| format!("column {}: {why}", places[column] + 1))
 }
 
-/// The field of a line at a place.
+/// Returns the field of a line at a place.
 #[inline(always)]
 fn nth(line: &[u8], place: usize, delimiter: u8) -> Option<&[u8]> {
     let mut rest = line;

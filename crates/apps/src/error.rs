@@ -1,26 +1,26 @@
-//! What can be wrong with a question or with its data, before the engine comes into it.
+//! Errors in a question or in its data that are found before the engine runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gristmill::{Input, Source, Verdict};
 
-/// Why an application did not give an answer.
+/// The reason why an application gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The job failed.
     #[error(transparent)]
     Engine(#[from] gristmill::Error),
-    /// A file is not what it should be.
+    /// A file is malformed.
     #[error("{}: {what}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where in it.
+        /// The problem, and its place in the file.
         what: String,
     },
-    /// A question that this data has no answer to.
+    /// The question has no answer for this data.
     #[error("{0}")]
     Question(String),
 }
@@ -33,7 +33,7 @@ impl Error {
         Error::File { path: path.to_owned(), what: what.to_string() }
     }
 
-    /// What is wrong with a file, if anything is, and not what there is too little of.
+    /// Converts a verdict on a file. `TooLarge` is reported as a lack of memory, not as a fault of the file.
     pub(crate) fn verdict(path: &Path, verdict: Verdict) -> Error {
         match verdict {
             Verdict::TooLarge(why) => gristmill::Error::TooLarge { what: format!("{}: {why}", path.display()) }.into(),
@@ -42,7 +42,7 @@ impl Error {
         }
     }
 
-    /// A file that is right, and takes more memory than it may.
+    /// A valid file that needs more memory than is allowed.
     pub(crate) fn too_large(path: &Path, why: String) -> Error {
         Error::verdict(path, Verdict::TooLarge(why))
     }
@@ -61,18 +61,19 @@ impl Error {
     }
 }
 
-/// The content of a file that is going to be read once more.
+/// Opens a source for a first look. The job will read it again.
 pub(crate) fn open_to_look(source: &Source) -> Result<Box<dyn std::io::Read>> {
     if source.is_stream() {
         let name = source.name.display();
-        let what = format!("{name} has to be looked at before it is read: write it to a file, or leave out --no-retry");
+        let what =
+            format!("{name} has to be looked at before it is read: write it to a file, or leave out Input::read_once");
         return Err(gristmill::Error::Setting(what).into());
     }
     source.open().map_err(|error| Error::read(&source.name, error))
 }
 
-/// Refuses a file that does not consist of records of `width` bytes: those `need` another number of bytes. How long a
-/// compressed file is, the job will find out.
+/// Refuses a file that does not consist of records of `width` bytes; `need` begins the message. The length of a
+/// compressed file is only checked when the job reads it.
 pub(crate) fn whole_records(input: &mut Input, width: u64, need: &str) -> Result<()> {
     let is_cut = |source: &&Source| source.compression().is_none() && !source.bytes.is_multiple_of(width);
     match input.sources()?.iter().find(is_cut) {

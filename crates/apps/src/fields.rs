@@ -1,8 +1,8 @@
-//! Fields of JSON lines: each line is an object, and some of its fields are asked for by name.
+//! Fields of JSON lines: each line is an object, and selected fields are read by name.
 //!
-//! A text is what it says, escapes resolved; numbers, `true` and `false` are as they are written. Arrays and objects are no
-//! fields that can be grouped or summed; `null` is an empty one where that is allowed, and none elsewhere. Of two fields with one name
-//! the last counts. Empty lines are left out.
+//! A string is its content with escapes resolved; numbers, `true` and `false` are taken as written. Arrays and
+//! objects cannot be grouped or summed. `null` is an empty field where that is allowed, and an error elsewhere. If a
+//! name occurs twice, the last field counts. Empty lines are skipped.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,17 +13,17 @@ use serde_json::value::RawValue;
 
 use crate::columns::Fault;
 
-/// Some fields of JSON lines, by their names.
+/// Selected fields of JSON lines, by name.
 pub(crate) struct Fields<const N: usize> {
     pub names: [String; N],
-    /// Which of them may be null.
+    /// Which of the fields may be null.
     pub nulls: [bool; N],
 }
 
 impl<const N: usize> Fields<N> {
-    /// Calls `take` with the fields of each line of a split, and rejects the first line that is not as it should be.
+    /// Calls `take` with the fields of each line of a split. Rejects the first line that is malformed.
     pub fn for_each_row(&self, split: &mut Split<'_>, mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>) {
-        // A byte order mark is none of the first line's JSON.
+        // A byte order mark is not part of the first line's JSON.
         let begins = split.offset() == 0;
         let text = |at: usize, line| if begins && at == 0 { without_mark(line) } else { line };
         let wrong = split
@@ -36,11 +36,11 @@ impl<const N: usize> Fields<N> {
         }
     }
 
-    /// Calls `take` with the fields of a line; what is wrong with them.
+    /// Calls `take` with the fields of a line, or returns what is wrong with them.
     pub fn row(&self, line: &[u8], take: &mut impl FnMut([&[u8]; N]) -> Result<(), Fault>) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(line);
         let found = json.deserialize_map(self).and_then(|found| json.end().map(|()| found)).map_err(|error| {
-            // A line of its own has no other line to name.
+            // serde_json sees a single line, so its line number is always 1 and is removed.
             let (text, column) = (error.to_string(), error.column());
             let what = text.strip_suffix(&format!(" at line 1 column {column}")).unwrap_or(&text);
             format!("this is no JSON object: {what} (byte {column} of the line)")
@@ -62,7 +62,7 @@ fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
-/// What a value says, if it is a text, a number, or a truth.
+/// Returns the content of a string, number or boolean.
 fn text_of(value: &RawValue) -> Result<Cow<'_, str>, String> {
     let json = value.get();
     match json.as_bytes() {
@@ -98,7 +98,7 @@ impl<'de, const N: usize> Visitor<'de> for &Fields<N> {
     }
 }
 
-/// Finds a name among those that are wanted.
+/// Finds a name among the wanted ones.
 struct Name<'f>(&'f [String]);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_wherever_they_are_and_say_what_they_say() {
+    fn fields_are_found_in_any_place_and_decoded() {
         let pair = |key: &str, value: &str| Ok([key.to_owned(), value.to_owned()]);
         assert_eq!(row(r#"{"k":"a","v":1}"#), pair("a", "1"));
         assert_eq!(row(r#" { "x" : [{"k":1},"}"] , "v" : -1.50e3, "k" : "\u00e9\"\\" } "#), pair("é\"\\", "-1.50e3"));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_named() {
+    fn errors_in_a_line_are_described() {
         for (line, expected) in [
             (r#"{"k":"a"}"#, r#"there is no field "v""#),
             (r#"{"k":null,"v":1}"#, r#"field "k": null is neither a text nor a number"#),
@@ -167,7 +167,7 @@ mod fuzz {
     use super::*;
     use crate::nearly::{fuzz, mutate};
 
-    /// What a line says by way of values.
+    /// Reads the fields of a line by way of `serde_json::Value`.
     fn by_values(line: &[u8]) -> Result<Option<[String; 2]>, serde_json::Error> {
         let object: Value = serde_json::from_slice(line)?;
         let text = |name: &str| match object.get(name)? {
@@ -180,7 +180,7 @@ mod fuzz {
     }
 
     #[test]
-    fn any_line_has_the_fields_that_its_values_have() {
+    fn fields_agree_with_serde_json_values() {
         let line = r#"{"k":"w\u00e9\n","x":[{"v":null},true],"v":-1.5e3}"#;
         let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false; 2] };
         fuzz(|random| {
@@ -197,7 +197,8 @@ mod fuzz {
                     let pairs = taken.iter().flatten().zip(expected.iter().flatten());
                     assert!({ pairs }.all(|(found, expected)| found == expected || expected == "a number"));
                 }
-                // What nobody asks for is passed over: numbers too large for a float, texts that are none.
+                // The parser skips fields that are not wanted, even numbers too large for a float and invalid
+                // strings.
                 Err(error) => {
                     let error = error.to_string();
                     let of_values = ["number out of range", "invalid unicode code point", "surrogate"];

@@ -1,10 +1,10 @@
-//! Doors to parsers that are private, for the programs in `fuzz/`: there is nothing here but in a build with `--cfg fuzzing`.
-//! Whatever bytes they are given, they end, without a panic and within their memory.
+//! Access to private parsers for the programs in `fuzz/`. This module exists only in builds with `--cfg fuzzing`. For
+//! any input, each parser must end without a panic and within its memory.
 
 use gristmill::{Input, Memory};
 
+use crate::file_format::FileFormat;
 use crate::heading::{Dialect, Header};
-use crate::kind::Kind;
 use crate::matrix::Matrix;
 
 /// A PNG or JPEG file, decoded within 8 MiB.
@@ -13,7 +13,7 @@ pub fn picture(bytes: &[u8]) {
     drop(crate::pictures::visit(bytes, Memory::of(8 << 20), |piece| {
         assert!(piece.len() % 3 == 0);
         pixels += piece.len() / 3;
-        // A few bytes of PNG can be many pixels, which take time and no memory.
+        // A few bytes of PNG can decode to many pixels, which take time but no memory.
         assert!(pixels as u64 <= 2048 * 8 * bytes.len() as u64);
     }));
 }
@@ -35,7 +35,7 @@ pub fn table(bytes: &[u8]) {
         assert!(matrix.values.iter().all(|value| value.is_finite()));
         assert!(matrix.values.len() * 8 <= 1 << 19);
     }
-    drop(Kind::of(&input.sources().expect("in memory")[0]));
+    drop(FileFormat::of(&input.sources().expect("in memory")[0]));
 }
 
 /// A line of JSON lines.

@@ -1,4 +1,4 @@
-//! Group by: the sum of a number, or the count, of all records that have the same key.
+//! Group by: the sum of a number, or the count, over all records with the same key.
 
 use std::marker::PhantomData;
 
@@ -13,12 +13,12 @@ use crate::number::{Number, Overflow};
 use crate::rounded::RoundedSum;
 use crate::sum::{self, Sum, whole};
 
-/// Sums over pairs of 32-bit numbers, key and value, little end first. Exact: 64 bits hold the sum of any 2^32 values, and of
-/// more of them [`NumberPairs::sum`] tells whether they did.
+/// Sums over pairs of 32-bit numbers, key and value, little-endian. Exact: 64 bits hold the sum of any 2^32 values,
+/// and [`NumberPairs::sum`] detects an overflow beyond that.
 pub struct NumberPairs;
 
 impl NumberPairs {
-    /// The value of a sum of the result.
+    /// Returns the value of a sum in the result.
     ///
     /// # Errors
     /// The sum is 2^64 - 1 or more.
@@ -26,10 +26,10 @@ impl NumberPairs {
         whole(sum)
     }
 
-    /// The job over the pairs of `input`.
+    /// Makes the job over the pairs of `input`.
     ///
     /// # Errors
-    /// A file whose bytes are no multiple of eight.
+    /// A file whose length is not a multiple of eight bytes.
     pub fn job(&self, mut input: Input) -> Result<Job<'_, NumberPairs>> {
         whole_records(&mut input, 8, "pairs of two 32-bit numbers need a multiple of 8")?;
         Ok(Job::new(self, input).records(Records::Fixed(8)))
@@ -49,7 +49,7 @@ impl MapReduce for NumberPairs {
     }
 }
 
-/// Rows of files, and some of their fields.
+/// Rows of files, and selected fields of them.
 enum Rows<const N: usize> {
     Csv(Table<N>),
     Json(Fields<N>),
@@ -86,12 +86,13 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-/// The sum of one field of all rows that have the same in another one: rows of CSV files, or JSON lines. Sums of whole numbers are
-/// exact; those of fractions are rounded as they are added, if they are not [`reproducible`](SumBy::reproducible). In JSON, a key is a text, a
-/// number or a truth, as it is written, and the number may stand in quotes.
+/// Sums one field over all rows that agree in another: rows of CSV files, or JSON lines. Sums of whole numbers are
+/// exact. Sums of fractions are rounded after each addition, unless they are [`reproducible`](SumBy::reproducible).
+/// In JSON, a key is a string, a number or a boolean as written, and the number may be quoted.
 ///
-/// As in SQL, a row whose number is empty (in JSON also `null`) is left out of the sum of its key, and a key that has only such rows has
-/// no sum. How many they are is in the result under the key [`SumBy::LEFT_OUT`], if there are any.
+/// As in SQL, a row whose number is empty (in JSON also `null`) does not count towards the sum of its key, and a key
+/// with only such rows has no sum. If there are such rows, the result holds their count under the key
+/// [`SumBy::LEFT_OUT`].
 ///
 /// ```
 /// use gristmill::{Input, Isolation};
@@ -104,7 +105,7 @@ impl<const N: usize> Rows<N> {
 ///     (SumBy::csv(&mut csv, &Dialect::default(), fruit, kg)?, csv),
 ///     (SumBy::json_lines("fruit".into(), "kg".into()), json),
 /// ] {
-///     // This doctest runs beside others in one process, so its workers are threads.
+///     // Doctests share a process, so the workers are threads.
 ///     let (sums, _) = program.job(input).isolation(Isolation::Thread).run()?;
 ///     assert_eq!(sums.get(b"apple").unwrap().value().unwrap(), Some(Number::Whole(5)));
 ///     assert_eq!(sums.get(b"pear").unwrap().value().unwrap(), Some(Number::Fraction(1.5)));
@@ -118,31 +119,31 @@ pub struct SumBy<S = RoundedSum> {
 }
 
 impl SumBy {
-    /// The key under which the rows that have no number are counted. No row has it: one that does is refused.
+    /// The key under which rows without a number are counted. An input row with this key is refused.
     pub const LEFT_OUT: &'static [u8] = b"\xff\xfe gristmill: rows without a number \xfe\xff";
 
-    /// Groups rows of CSV by column `by` and sums column `sum`.
+    /// Groups CSV rows by column `by` and sums column `sum`.
     ///
     /// # Errors
-    /// A column that is not there, files in which it is called differently, an empty input.
+    /// A column that does not exist or that files name differently; an empty input.
     pub fn csv(input: &mut Input, dialect: &Dialect, by: Column, sum: Column) -> Result<SumBy> {
         let rows = Rows::csv(input, dialect, &[by, sum], [false, true])?;
         Ok(SumBy { rows, strict: false, sums: PhantomData })
     }
 
-    /// Groups objects, one in each line, by field `by` and sums field `sum`.
+    /// Groups objects, one per line, by field `by` and sums field `sum`.
     pub fn json_lines(by: String, sum: String) -> SumBy {
         SumBy { rows: Rows::Json(Fields { names: [by, sum], nulls: [false, true] }), strict: false, sums: PhantomData }
     }
 
-    /// The same with sums of fractions that do not depend on the order of their numbers, which takes about a fifth more time.
+    /// Makes the sums of fractions independent of the order of their numbers. This takes about a fifth more time.
     pub fn reproducible(self) -> SumBy<BinnedSum> {
         SumBy { rows: self.rows, strict: self.strict, sums: PhantomData }
     }
 }
 
 impl<S: Sum> SumBy<S> {
-    /// Refuses rows without a number, as it refuses those that have something else there.
+    /// Refuses rows whose number is empty, like those whose number is malformed.
     pub fn strict(mut self, strict: bool) -> SumBy<S> {
         self.strict = strict;
         if let Rows::Json(fields) = &mut self.rows {
@@ -151,13 +152,13 @@ impl<S: Sum> SumBy<S> {
         self
     }
 
-    /// Guesses about the input, a sentence each for the caller to show.
+    /// Guesses about the input, one sentence each, for the caller to show.
     pub fn notes(&self) -> &[String] {
         self.rows.notes()
     }
 
-    /// The job over the rows of `input`. A row without the field, or with something there that is no finite number, ends it with an
-    /// error that names file, line, and field.
+    /// Makes the job over the rows of `input`. A row without the field, or whose field is not a finite number, ends
+    /// the job with an error that names file, line, and field.
     pub fn job(&self, input: Input) -> Job<'_, SumBy<S>> {
         Job::new(self, input).records(self.rows.records())
     }
@@ -190,11 +191,11 @@ impl<S: Sum> MapReduce for SumBy<S> {
     }
 }
 
-/// How many rows have the same in one field: rows of CSV files, or JSON lines.
+/// Counts the rows that agree in one field: rows of CSV files, or JSON lines.
 pub struct CountBy(Rows<1>);
 
 impl CountBy {
-    /// Counts rows of CSV by column `by`.
+    /// Counts CSV rows by column `by`.
     ///
     /// # Errors
     /// As [`SumBy::csv`].
@@ -202,17 +203,18 @@ impl CountBy {
         Rows::csv(input, dialect, &[by], [false]).map(CountBy)
     }
 
-    /// Counts objects, one in each line, by field `by`.
+    /// Counts objects, one per line, by field `by`.
     pub fn json_lines(by: String) -> CountBy {
         CountBy(Rows::Json(Fields { names: [by], nulls: [false] }))
     }
 
-    /// Guesses about the input, a sentence each for the caller to show.
+    /// Guesses about the input, one sentence each, for the caller to show.
     pub fn notes(&self) -> &[String] {
         self.0.notes()
     }
 
-    /// The job over the rows of `input`. A row without the field ends it with an error that names file and line.
+    /// Makes the job over the rows of `input`. A row without the field ends it with an error that names file and
+    /// line.
     pub fn job(&self, input: Input) -> Job<'_, CountBy> {
         Job::new(self, input).records(self.0.records())
     }
@@ -238,9 +240,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The sum of more than 2^32 pairs with one key began again at 0, and nothing was said.
+        /// A sum of more than 2^32 pairs with one key used to wrap around silently.
         #[test]
-        fn a_sum_of_pairs_is_right_or_too_large_in_whatever_order(
+        fn a_sum_of_pairs_is_exact_or_too_large_in_any_order(
             parts in prop::collection::vec(prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from)], 1..6),
         ) {
             let add = NumberPairs::COMBINE.expect("pairs combine");

@@ -1,9 +1,9 @@
-//! The first line of a table: the names of its columns, or its first row.
+//! The first line of a table: column names, or the first row.
 //!
-//! A CSV file does not say which. The caller may say it ([`Header`]); otherwise the first rows decide, and a note for the caller
-//! to show says what the line was taken for. It is taken for names where that is certain (a column is asked for by a name) or
-//! where one of its fields is no number and all fields below it are. Without such a sign it is a row: to count a header as a row can
-//! be seen in the answer, a row that is lost cannot.
+//! A CSV file does not say which it is. The caller may say so ([`Header`]); otherwise the first rows decide, and a
+//! note for the caller to show tells how the line was read. The line holds names if a column is selected by name, or if
+//! one of its fields is not a number while all fields below it are. Without such a sign it is read as a row: a header
+//! counted as a row shows in the answer, but a lost row does not.
 
 use std::io::{self, Read};
 
@@ -11,30 +11,30 @@ use csv::ByteRecord;
 use gristmill::{Source, Syntax, Verdict};
 
 use crate::error::{Error, Result, open_to_look};
-use crate::kind::extension;
+use crate::file_format::extension;
 use crate::number::Number;
 use crate::row::Parsers;
 
-/// What the first line of a table is.
+/// The content of a table's first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
     /// The names of the columns.
     Yes,
     /// The first row.
     No,
-    /// One or the other, as the first rows look.
+    /// Names or a row, as the first rows suggest.
     #[default]
     Auto,
 }
 
-/// How tables are written.
+/// The dialect of a table's text.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// What the first line of each file is.
+    /// The content of each file's first line.
     pub header: Header,
-    /// The delimiter: a comma, or a tab in files whose names end with .tsv or .tab, unless it is said here.
+    /// The delimiter. By default a comma, or a tab in files whose names end in .tsv or .tab.
     pub delimiter: Option<u8>,
-    /// The quote character, if fields with delimiters or line ends are quoted.
+    /// The quote character, if fields that contain delimiters or line ends are quoted.
     pub quote: Option<u8>,
 }
 
@@ -45,7 +45,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// The delimiter of a file with this name.
+    /// Returns the delimiter of a file with this name.
     pub(crate) fn delimiter_of(&self, source: &Source) -> u8 {
         self.delimiter.unwrap_or_else(|| match extension(&source.name).as_deref() {
             Some("tsv" | "tab") => b'\t',
@@ -53,7 +53,7 @@ impl Dialect {
         })
     }
 
-    /// The rows of some text.
+    /// Makes a reader of the rows of some text.
     pub(crate) fn reader<R: std::io::Read>(&self, delimiter: u8, from: R) -> csv::Reader<R> {
         let mut reader = csv::ReaderBuilder::new();
         reader.has_headers(false).flexible(true).delimiter(delimiter);
@@ -64,43 +64,43 @@ impl Dialect {
         reader.from_reader(from)
     }
 
-    /// How its rows end, if fields are separated so.
+    /// Returns how rows end if fields are separated by `delimiter`.
     pub(crate) fn syntax(&self, delimiter: u8) -> Option<Syntax> {
         self.quote.map(|quote| Syntax { delimiter, quote })
     }
 }
 
-/// Rows that are looked at.
+/// The number of rows that are examined.
 const ROWS: usize = 100;
 
-/// The longest first line, and the most fields in it. It is kept in memory whole, with where each field ends.
+/// Limits on the first line, which is kept in memory with the end of each field.
 const LINE_BYTES_MAX: usize = 4 << 20;
 const FIELDS_MAX: usize = 1 << 20;
 
-/// What a field of the first line takes, wherever it is noted: where it ends, its name, and its place in other files.
+/// Memory for a field of the first line: its end, its name, and its place in other files.
 const FIELD_BYTES: u64 = 96;
 
-/// Bytes behind the first line that are looked at.
+/// The number of bytes examined after the first line.
 const BELOW_BYTES: usize = 64 << 10;
 
-/// With which some files of UTF-8 begin; it belongs to no field.
+/// The byte order mark at the start of some UTF-8 files. It belongs to no field.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The first rows of a file that has any.
+/// The first rows of a file that is not empty.
 pub(crate) struct Heading {
-    /// The first line, whatever it is.
+    /// The first line, a header or not.
     pub line: ByteRecord,
-    /// It has the names of the columns.
+    /// The line holds the names of the columns.
     pub is_header: bool,
-    /// Bytes up to its end, with the empty lines above it.
+    /// The number of bytes up to its end, including empty lines above it.
     line_bytes: u64,
-    /// Rows of data below it, or with it: some.
+    /// The first rows of data. They begin with the first line unless it is a header.
     pub rows: Vec<ByteRecord>,
 }
 
 impl Heading {
-    /// Looks at a file; `None` if it has no row. `is_header` says what the first line is, or `None` if the rows shall say; of the
-    /// columns `numbers` (all of them, if there is no list) it is known that they have numbers.
+    /// Reads the first rows of a file; `None` if it has no row. `is_header` says what the first line holds, or `None`
+    /// to let the rows decide. `numbers` lists the columns that are known to hold numbers (without a list, all).
     pub fn look(
         source: &Source,
         dialect: &Dialect,
@@ -124,7 +124,7 @@ impl Heading {
         let known = is_header(&line);
         let (mut below, mut row) = (Vec::new(), ByteRecord::new());
         while below.len() < ROWS && rows.read_byte_record(&mut row).map_err(wrong)? {
-            // A row that goes on where the text ends is not looked at.
+            // A row that is cut off by the end of the text is skipped.
             if start.is_whole || rows.position().byte() < start.text.len() as u64 {
                 below.push(std::mem::take(&mut row));
             }
@@ -135,23 +135,23 @@ impl Heading {
         Ok(Some(Heading { line, is_header, line_bytes, rows }))
     }
 
-    /// Bytes before the first row of data.
+    /// The number of bytes before the first row of data.
     pub fn bytes(&self) -> u64 {
         if self.is_header { self.line_bytes } else { 0 }
     }
 }
 
-/// The text at the start of a file: the first line, and some that follow.
+/// The text at the start of a file: the first line and some that follow.
 struct Start {
     text: Vec<u8>,
-    /// That is all of the file.
+    /// The text is the whole file.
     is_whole: bool,
-    /// Fields of the first line.
+    /// The number of fields in the first line.
     fields: usize,
 }
 
 impl Start {
-    /// Reads it, or says what is wrong with it.
+    /// Reads the start of a file, or returns what is wrong with it.
     fn read(mut file: impl Read, delimiter: u8, quote: Option<u8>) -> std::result::Result<Start, Verdict> {
         let parsers = Parsers::new(delimiter, quote);
         let mut start = Start { text: Vec::new(), is_whole: false, fields: 0 };
@@ -165,7 +165,7 @@ impl Start {
             });
             let names_limit = |what: String| {
                 Verdict::Bad(format!(
-                    "{what}. If it has no lines with fields in them, it is no table; if it has quotes that are none, say --quote none"
+                    "{what}. If it has no lines with fields in them, it is no table; if its quotes are data, set Dialect::quote to none"
                 ))
             };
             if fields > FIELDS_MAX {
@@ -188,7 +188,7 @@ impl Start {
         }
     }
 
-    /// Reads on until there are so many bytes, or no more.
+    /// Reads on until the text has `bytes` bytes or the file ends.
     fn extend(&mut self, file: &mut impl Read, bytes: usize) -> io::Result<()> {
         let more = bytes.saturating_sub(self.text.len());
         if !self.is_whole && more > 0 {
@@ -200,10 +200,10 @@ impl Start {
     }
 }
 
-/// The first line cannot be a row, or says other things than the rows below.
+/// Returns true if the first line cannot be a row, or differs in kind from the rows below.
 fn looks_like_names(line: &ByteRecord, below: &[ByteRecord], numbers: Option<&[usize]>) -> bool {
     let is_number = |field: &[u8]| Number::of(field).is_ok();
-    // What is a number, but none that can be summed, is bad data rather than a name.
+    // A number that cannot be summed, such as infinity, is bad data rather than a name.
     let is_any_number = |field: &[u8]| str::from_utf8(field.trim_ascii()).is_ok_and(|text| text.parse::<f64>().is_ok());
     let is_word = |field: &[u8]| !field.trim_ascii().is_empty() && !is_any_number(field);
     let cannot_be_a_row = match numbers {
@@ -218,10 +218,10 @@ fn looks_like_names(line: &ByteRecord, below: &[ByteRecord], numbers: Option<&[u
         })
 }
 
-/// What first lines were taken for, without being told: at most one sentence for each.
+/// Guesses about first lines: at most one sentence for each of the two kinds.
 #[derive(Default)]
 pub(crate) struct Guesses {
-    /// The first file with names, the first with a row, and how many there are of each.
+    /// The first file with names, the first with a row, and the number of files of each kind.
     names: Option<(String, usize)>,
     rows: Option<(String, usize)>,
 }
@@ -235,7 +235,7 @@ impl Guesses {
         }
     }
 
-    /// What there is to say.
+    /// Returns the guesses as sentences.
     pub fn notes(self) -> Vec<String> {
         let say = |(what, files): (String, usize), taken: &str, other: &str| {
             let more = match files {
@@ -244,7 +244,7 @@ impl Guesses {
                 _ => format!(" and that of {} other files", files - 1),
             };
             let was = if files == 1 { "was" } else { "were" };
-            format!("{what}{more} {was} read as {taken}; if that is wrong, use --header {other}")
+            format!("{what}{more} {was} read as {taken}; if that is wrong, set Dialect::header to {other}")
         };
         let names = self.names.map(|guess| say(guess, "column names", "no"));
         let rows = self.rows.map(|guess| say(guess, "data", "yes"));
@@ -252,10 +252,10 @@ impl Guesses {
     }
 }
 
-/// A line as a message shows it.
+/// Formats a line for a message.
 pub(crate) fn shown(line: &ByteRecord) -> String {
     const CHARACTERS: usize = 60;
-    // So many fields have more characters than are shown, however few the rest may have.
+    // This many fields already have more characters than are shown.
     let fields: Vec<_> = line.iter().take(CHARACTERS).map(|field| &field[..field.len().min(4 * CHARACTERS)]).collect();
     let text = String::from_utf8_lossy(&fields.join(&b","[..])).replace(char::is_control, " ");
     match text.char_indices().nth(CHARACTERS) {
@@ -268,7 +268,7 @@ pub(crate) fn shown(line: &ByteRecord) -> String {
 mod tests {
     use super::*;
 
-    /// Counts what is read of a file without an end.
+    /// Counts the bytes read from an endless file.
     struct Counted<R>(R, usize);
 
     impl<R: Read> Read for Counted<R> {
@@ -279,14 +279,14 @@ mod tests {
         }
     }
 
-    /// To look at the first rows of a table took as much memory as its first hundred lines have bytes, and several times: a line
-    /// of 100 MB took 486 MB, before the job began.
+    /// Looking at the first rows of a table used to take several times the bytes of its first hundred lines: a line
+    /// of 100 MB took 486 MB before the job began.
     #[test]
-    fn a_look_at_a_file_reads_little_of_it_however_long_its_lines_are() {
+    fn a_first_look_reads_little_even_if_lines_are_long() {
         for (begin, again, read_max, expected) in [
             (&b""[..], b'a', LINE_BYTES_MAX, Some("its first line is longer than 4 MiB, which is the limit")),
             (b"k,v\n\"", b'\n', 2 * BELOW_BYTES, None),
-            (b"\"", b'\n', LINE_BYTES_MAX, Some("say --quote none")),
+            (b"\"", b'\n', LINE_BYTES_MAX, Some("set Dialect::quote to none")),
             (b"", b',', LINE_BYTES_MAX, Some("its first line has more than 1048576 fields, which is the limit")),
             (b"k,v\n1,", b'2', 2 * BELOW_BYTES, None),
             (b"", b'\n', LINE_BYTES_MAX, Some("no table")),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_cut_off_by_the_end_of_the_look_are_left_out() {
+    fn rows_cut_off_by_the_end_of_the_look_are_skipped() {
         let text = [&b"k,v\n1,2\n3,"[..], &[b'4'; 2 * BELOW_BYTES], b"\n"].concat();
         let mut input = gristmill::Input::bytes("t", &text).expect("in memory");
         let sources = input.sources().expect("there");

@@ -1,6 +1,6 @@
-//! Histogram: how often each of the 256 values occurs in each colour channel of some images.
+//! Histogram: counts each of the 256 values in each colour channel of some images.
 //!
-//! 24-bit BMP is counted from the file's bytes as they are; PNG and JPEG are decoded, each by one task (`pictures`).
+//! 24-bit BMP is counted directly from the file's bytes. A PNG or JPEG file is decoded by one task (`pictures`).
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -12,10 +12,10 @@ use crate::error::Error;
 #[cfg(feature = "images")]
 use crate::pictures;
 
-/// The channels in the order in which they are reported, which is that of BMP.
+/// The channels in the order in which they are reported, which is BMP's.
 pub const CHANNELS: [&str; 3] = ["blue", "green", "red"];
 
-/// How often each value occurs in each channel, channels as in [`CHANNELS`].
+/// The count of each value in each channel, channels as in [`CHANNELS`].
 pub type Counts = [[u64; 256]; 3];
 
 /// The pixels of a 24-bit BMP: rows of `width` pixels of three bytes, each padded to `stride` bytes, from byte `start`.
@@ -27,7 +27,7 @@ struct Pixels {
     stride: u64,
 }
 
-/// What a file holds.
+/// The kind of image in a file.
 #[derive(Clone, Copy, Debug)]
 enum Image {
     Bmp(Pixels),
@@ -41,11 +41,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts the colours of all images of `input` together, with the job that `run` runs. Below a directory, files that are
-    /// no images, or of a kind that is not understood, are left out.
+    /// Counts the colours of all images of `input` together; `run` runs the job. Files found in a directory are
+    /// skipped if they are not images of a supported kind.
     ///
     /// # Errors
-    /// A file that is named and is no image of a kind that is understood, or a damaged one; or what `run` gives.
+    /// A named file that is not an image of a supported kind, a damaged image, or an error of `run`.
     pub fn count<E: From<Error>>(
         mut input: Input,
         run: impl FnOnce(Job<'_, Histogram>) -> Result<Outcome<Histogram>, E>,
@@ -74,7 +74,7 @@ impl Histogram {
     }
 }
 
-/// Finds out what kind of image a file is, and checks its header.
+/// Determines the kind of image in a file, and checks its header.
 fn look(source: &Source) -> Result<Image, Verdict> {
     let mut start = Vec::new();
     let mut file = source.open()?;
@@ -93,18 +93,18 @@ fn look(source: &Source) -> Result<Image, Verdict> {
             true => "is empty, and no image".into(),
             false => format!("is no BMP, PNG or JPEG image: it begins with the bytes {}", shown.join(" ")),
         };
-        // One that its name says is an image is a broken one.
+        // A file named as an image that is not one is broken.
         return Err(if is_named_as_image(&source.name) { Verdict::Bad(what) } else { Verdict::OtherKind(what) });
     }
     let bytes = match source.compression() {
         None => source.bytes,
-        // Whether it is whole can only be known by reading it.
+        // The length of a compressed file is only known by reading it.
         Some(_) => start.len() as u64 + io::copy(&mut file, &mut io::sink())?,
     };
     pixels(&start, bytes).map(Image::Bmp)
 }
 
-/// True for a name with the extension of an image, compressed as a whole or not.
+/// Returns true if the name has an image's extension, possibly followed by one of compression.
 fn is_named_as_image(name: &Path) -> bool {
     let name = if Compression::of_name(name).is_some() { name.with_extension("") } else { name.to_owned() };
     let extension = name.extension().unwrap_or_default().to_ascii_lowercase();
@@ -129,7 +129,7 @@ fn pixels(header: &[u8], file_bytes: u64) -> Result<Pixels, Verdict> {
             "is a BMP with a header of {info_bytes} bytes; Windows BMP (40 bytes or more) is understood"
         )));
     }
-    // A negative height means that the rows run from the top down.
+    // A negative height means that rows run from top to bottom.
     let (width, height) = (word(18) as i32, (word(22) as i32).unsigned_abs());
     let (depth, compression) = (half(28), word(30));
     if depth != 24 {
@@ -143,7 +143,7 @@ fn pixels(header: &[u8], file_bytes: u64) -> Result<Pixels, Verdict> {
     if width <= 0 || height == 0 {
         return Err(Verdict::Bad(format!("is damaged: its BMP header says {width} x {height} pixels")));
     }
-    // Both headers come before the pixels.
+    // Both headers precede the pixels.
     if start < 14 + u64::from(info_bytes) {
         return Err(Verdict::Bad(format!(
             "is damaged: its pixels begin at byte {start}, within its headers of {} bytes",
@@ -158,7 +158,7 @@ fn pixels(header: &[u8], file_bytes: u64) -> Result<Pixels, Verdict> {
             "is truncated: {width} x {height} pixels end at byte {end}, and the file at byte {file_bytes}"
         )));
     }
-    // Rows without padding are one long row.
+    // Rows without padding are counted as one long row.
     let (row, stride) = if row == stride { (end - start, end - start) } else { (row, stride) };
     Ok(Pixels { start, end, row, stride })
 }
@@ -178,7 +178,7 @@ impl MapReduce for Histogram {
         let mut tables = Tables([[0; 256]; 3 * LANES]);
         match self.images[&split.source().path] {
             Image::Bmp(pixels) => tables.count_rows(pixels, split.offset(), split.bytes()),
-            // The task that reads its first byte decodes the whole file.
+            // The task that has the file's first byte decodes the whole file.
             Image::Encoded if split.offset() == 0 => {
                 let (mut sums, mut counted) = ([0; 3 * 256], 0);
                 let visited = visit(split.source(), |pixels| {
@@ -194,12 +194,12 @@ impl MapReduce for Histogram {
                 match visited {
                     Ok(()) => {
                         tables.empty_into(&mut sums);
-                        // Its pixels are red, green, blue.
+                        // Decoded pixels are red, green, blue.
                         for (red, counts) in sums.chunks_exact(256).enumerate() {
                             emit((2 - red as u16) * 256, counts, out);
                         }
                     }
-                    // Nothing of it counts.
+                    // A failed image contributes nothing.
                     Err(Verdict::TooLarge(why)) => split.too_large(0, why),
                     Err(Verdict::Bad(why) | Verdict::OtherKind(why)) => split.reject(0, why),
                     Err(Verdict::Fit) => unreachable!("a verdict that is an error"),
@@ -236,7 +236,7 @@ fn visit(_: &Source, _: impl FnMut(&[u8])) -> Result<(), Verdict> {
 struct Tables([[u32; 256]; 3 * LANES]);
 
 const LANES: usize = 8;
-/// Bytes that may be counted before 32 bits overflow.
+/// The number of bytes that can be counted before a 32-bit counter overflows.
 const COUNTED_MAX: usize = u32::MAX as usize;
 
 impl Tables {
@@ -251,7 +251,7 @@ impl Tables {
             let to = (row_start + pixels.row).min(end);
             if from < to {
                 let bytes = &chunk[(from - offset) as usize..(to - offset) as usize];
-                // The rest of a pixel that began in the chunk before.
+                // The rest of a pixel that began in the previous chunk.
                 let head = bytes.len().min(((3 - column % 3) % 3) as usize);
                 let (head, pixels) = bytes.split_at(head);
                 for (channel, byte) in (column as usize % 3..).zip(head) {
@@ -263,11 +263,11 @@ impl Tables {
         }
     }
 
-    /// Counts whole pixels (the last may be cut off).
+    /// Counts whole pixels; the last may be cut off.
     fn count(&mut self, pixels: &[u8]) {
         let (turns, rest) = pixels.as_chunks::<{ 3 * LANES }>();
         for turn in turns {
-            // Three words of eight bytes each cost fewer loads than 24 bytes.
+            // Loading three words of eight bytes is cheaper than loading 24 bytes.
             for (word, bytes) in turn.as_chunks::<8>().0.iter().enumerate() {
                 let mut bytes = u64::from_le_bytes(*bytes);
                 for byte in 0..8 {
@@ -281,7 +281,7 @@ impl Tables {
         }
     }
 
-    /// Adds what has been counted to `sums`, channel after channel, and starts again.
+    /// Adds the counts to `sums`, channel by channel, and resets them.
     fn empty_into(&mut self, sums: &mut [u64; 3 * 256]) {
         for turn in self.0.as_chunks_mut::<3>().0 {
             for (sum, count) in sums.iter_mut().zip(turn.as_flattened_mut()) {
@@ -291,7 +291,7 @@ impl Tables {
     }
 }
 
-/// The header of a BMP file says where its pixels are, within the file.
+/// Checks that a BMP header's pixels lie within the file.
 #[cfg(fuzzing)]
 pub(crate) fn fuzz(bytes: &[u8]) {
     let header = &bytes[..bytes.len().min(BMP_HEADER_BYTES)];
@@ -306,7 +306,7 @@ mod fuzz {
     use crate::nearly::{fuzz, mutate};
 
     #[test]
-    fn any_header_is_refused_or_says_where_the_pixels_are() {
+    fn any_header_is_refused_or_locates_the_pixels() {
         let mut header = vec![0; BMP_HEADER_BYTES];
         header[..2].copy_from_slice(b"BM");
         for (at, word) in [(10, 54u32), (14, 40), (18, 3), (22, 2), (26, 1), (28, 24)] {
@@ -318,7 +318,7 @@ mod fuzz {
             mutate(random, &mut file);
             let Ok(found) = pixels(&file[..file.len().min(BMP_HEADER_BYTES)], file.len() as u64) else { return };
             assert!(found.row <= found.stride && found.end <= file.len() as u64, "{found:?}");
-            // In one piece and in two, the same bytes are counted, all of them within the file.
+            // Counting in one piece and in two gives the same counts, and reads only bytes within the file.
             let counted = |cut: usize| {
                 let mut tables = Tables([[0; 256]; 3 * LANES]);
                 tables.count_rows(found, 0, &file[..cut]);

@@ -1,10 +1,11 @@
 //! K-means: `k` centres such that each point is near one, by Lloyd's iteration.
 //!
-//! Each of Lloyd's steps is a step of one job, whose state is the centres. Map finds the nearest centre of every point and
-//! adds the points of a block up per centre; what remains for the engine is k sums per block, which are the same in whatever order
-//! ([`BinnedSum`], which costs nothing for so few). So are the centres: a block is the same points for any number of workers. Workers see the points through
-//! the memory that they share with the process that started them: in groups of sixteen, coordinate by coordinate, so that
-//! sixteen distances are computed at once.
+//! Each of Lloyd's steps is a step of one job, whose state is the centres. Map finds the nearest centre of every
+//! point and adds up the points of a block per centre. The engine then adds k sums per block. They are
+//! [`BinnedSum`]s, which cost nothing for so few sums and do not depend on the order. A block holds the same points
+//! for any number of workers, so the centres do not depend on it either. Workers read the points from the memory that
+//! they share with the process that started them. The points lie in groups of sixteen, coordinate by coordinate, so
+//! that sixteen distances are computed at once.
 
 use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Records, Split, Step, Summary};
 use gristmill_os::vectors::{Work, with_widest};
@@ -17,37 +18,38 @@ use crate::sum::{self, Sum};
 /// Points in a group.
 const LANES: usize = 16;
 
-/// Groups in a block, which is one map task: some hundred microseconds with a hundred centres.
+/// The number of groups in a block. A block is one map task, some hundred microseconds with a hundred centres.
 const BLOCK: usize = 256;
 
-/// Where the first centres come from.
+/// The choice of the first centres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// K-means++: each is a point, chosen with a probability proportional to its squared distance from the centres before
-    /// it (Arthur and Vassilvitskii, 2007). The same seed gives the same centres.
+    /// K-means++: each centre is a point, chosen with a probability proportional to its squared distance from the
+    /// centres before it (Arthur and Vassilvitskii, 2007). The same seed gives the same centres.
     PlusPlus {
-        /// Seed of the random numbers.
+        /// The seed of the random numbers.
         seed: u64,
     },
     /// The first k points.
     First,
 }
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug)]
 pub struct KMeans {
-    /// Number of centres.
+    /// The number of centres.
     pub k: usize,
-    /// Where they start.
+    /// The choice of the first centres.
     pub start: Start,
-    /// Steps at most; there is always one.
+    /// The maximum number of steps. There is always at least one.
     pub iterations_max: usize,
-    /// The iteration ends when no centre moves by more than this part of the largest coordinate.
+    /// The iteration ends when no centre moves by more than this fraction of the largest coordinate.
     pub tolerance: f64,
 }
 
 impl KMeans {
-    /// `k` centres, started by k-means++ with seed 0, until they stand still to twelve digits or 1,000 steps are done.
+    /// Asks for `k` centres: k-means++ with seed 0, until the centres stand still to twelve digits or after 1,000
+    /// steps.
     pub fn new(k: usize) -> KMeans {
         KMeans { k, start: Start::PlusPlus { seed: 0 }, iterations_max: 1000, tolerance: 1e-12 }
     }
@@ -56,23 +58,23 @@ impl KMeans {
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clusters {
-    /// One row per centre, in the order in which they started.
+    /// One row per centre, in the order of the first centres.
     pub centres: Matrix,
-    /// Points nearest to each centre before it moved for the last time.
+    /// The number of points nearest to each centre before its last move.
     pub sizes: Vec<u64>,
-    /// Sum of the squared distances of all points to those centres.
+    /// The sum of the squared distances of all points to those centres.
     pub inertia: f64,
-    /// Steps done.
+    /// The number of steps done.
     pub iterations: usize,
     /// False when the steps ran out before the centres stood still.
     pub settled: bool,
 }
 
 impl KMeans {
-    /// Finds the centres of `points`, one row each; `run` runs the job in steps: [`Job::iterate`].
+    /// Finds the centres of `points`, one row per point; `run` runs the job in steps ([`Job::iterate`]).
     ///
     /// # Errors
-    /// No points, `k` zero or larger than the number of points; or what `run` gives.
+    /// No points; `k` zero or larger than the number of points; an error of `run`.
     pub fn find<E: From<Error>>(
         &self,
         points: &Matrix,
@@ -112,14 +114,14 @@ impl KMeans {
     }
 }
 
-/// Numbers as the state of a step.
+/// Encodes numbers as the state of a step.
 fn bytes_of(numbers: &[f64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 impl Clusters {
-    /// Moves every centre to the mean of its points; returns the longest way along one dimension. A centre that lost all
-    /// its points stays where it is. `None` if a sum overflows.
+    /// Moves every centre to the mean of its points, and returns the longest move along one dimension. A centre
+    /// without points stays. Returns `None` if a sum overflows.
     fn take(&mut self, step: &Step<'_, Points>) -> Option<f64> {
         let d = self.centres.columns;
         let mut table = vec![0.0; self.sizes.len() * (d + 2)];
@@ -146,13 +148,14 @@ impl Clusters {
     }
 }
 
-/// Points as the workers see them.
+/// The points as the workers read them.
 pub struct Points {
-    /// Group after group; in a group all first coordinates, then all second ones. The last group is filled up with zeros.
+    /// Groups of points. A group holds all first coordinates, then all second ones, and so on. The last group is
+    /// padded with zeros.
     groups: Vec<[f64; LANES]>,
     count: usize,
     dimensions: usize,
-    /// Number of centres.
+    /// The number of centres.
     k: usize,
 }
 
@@ -167,25 +170,25 @@ impl Points {
         Points { groups, count, dimensions, k }
     }
 
-    /// One record, and one task, for each block: the number of its first group.
+    /// Makes a job with one record, which is one task, per block: the number of its first group.
     fn job(&self) -> Result<Job<'_, Points>> {
         let groups = self.count.div_ceil(LANES) as u64;
         let blocks: Vec<u8> = (0..groups).step_by(BLOCK).flat_map(u64::to_le_bytes).collect();
         let input = Input::bytes("the points", &blocks)?;
-        // The groups, and the points that they were made of.
+        // The groups, and the points they were made from.
         let points_bytes = 2 * size_of_val(&self.groups[..]);
         Ok(Job::new(self, input).holds(points_bytes).records(Records::Fixed(8)).split_bytes(8))
     }
 
-    /// Sums of a centre: its coordinates, the number of its points, and their squared distances.
+    /// The number of sums per centre: its coordinates, the count of its points, and their squared distances.
     fn sums(&self) -> usize {
         self.dimensions + 2
     }
 }
 
 impl MapReduce for Points {
-    /// Centre * (dimensions + 2) + dimension; then the number of points nearest to it, and the sum of their squared
-    /// distances.
+    /// Centre * (dimensions + 2) + dimension. The last two are the number of points nearest to the centre and the sum
+    /// of their squared distances.
     type Key = u32;
     type Value = BinnedSum;
     const COMBINE: Option<Combine<BinnedSum>> = Some(sum::add);
@@ -202,7 +205,7 @@ impl MapReduce for Points {
             let first = u64::from_le_bytes(*block) as usize;
             sums.fill(0.0);
             with_widest(AddPoints { points: self, first, centres: &centres, sums: &mut sums });
-            // What is rounded within a block is the same in every run; blocks are not added up before they are sums.
+            // Rounding within a block is the same in every run, and blocks are only added up as binned sums.
             for (first, sums) in (0..).step_by(self.sums()).zip(sums.chunks_exact(self.sums())) {
                 if sums[self.dimensions] > 0.0 {
                     (first..).zip(sums).for_each(|(key, sum)| out.emit(key, BinnedSum::fraction(*sum)));
@@ -212,13 +215,13 @@ impl MapReduce for Points {
     }
 }
 
-/// Adds the points of a block to the sums of their nearest centres, compiled for the processor at hand. No closure in it:
-/// one would be compiled once, for every processor.
+/// Adds the points of a block to the sums of their nearest centres, compiled for the current processor. It contains
+/// no closure, because a closure would be compiled once for all processors.
 struct AddPoints<'a> {
     points: &'a Points,
     /// The first group of the block.
     first: usize,
-    /// Row after row.
+    /// The centres, row by row.
     centres: &'a [f64],
     sums: &'a mut [f64],
 }
@@ -244,7 +247,7 @@ impl Work for AddPoints<'_> {
     }
 }
 
-/// The nearest centres of a group of points of `D` dimensions.
+/// Finds the nearest centres of a group of points of `D` dimensions.
 #[inline(always)]
 fn nearest<const D: usize>(group: &[[f64; LANES]], centres: &[f64]) -> Nearest {
     let group: &[[f64; LANES]; D] = &group.as_chunks().0[0];
@@ -262,7 +265,7 @@ fn nearest<const D: usize>(group: &[[f64; LANES]], centres: &[f64]) -> Nearest {
     nearest
 }
 
-/// The same for any number of dimensions.
+/// Finds them for any number of dimensions.
 #[inline(always)]
 fn nearest_any(group: &[[f64; LANES]], centres: &[f64]) -> Nearest {
     let mut nearest = Nearest::new();
@@ -341,7 +344,8 @@ fn plus_plus(points: &Matrix, k: usize, mut random: Random) -> Vec<f64> {
             *distance = distance.min(way);
             total += *distance;
         }
-        // Where a random part of the total is reached; any point will do when all points are centres already.
+        // Takes the point at which a random part of the total is reached, or any point if all points are centres
+        // already.
         let mut left = random.next() * total;
         chosen = distances
             .iter()

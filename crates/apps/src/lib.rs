@@ -1,7 +1,7 @@
-//! The applications of the papers, each one file.
+//! The applications of the papers, one file each.
 //!
-//! An application takes its input, and a closure that runs the job it makes: how a job runs (workers, isolation, buffer)
-//! is the caller's to say.
+//! An application takes its input and a closure that runs the job it makes. The caller thus decides how the job runs
+//! (workers, isolation, buffer).
 //!
 //! ```
 //! use gristmill::{Input, Isolation};
@@ -9,7 +9,7 @@
 //!
 //! let input = Input::bytes("pairs", &[0, 1, 1, 3, 2, 5])?;
 //! let run = |job: gristmill::Job<'_, BytePairs>| {
-//!     // This doctest runs beside others in one process, so its workers are threads.
+//!     // Doctests share a process, so the workers are threads.
 //!     job.workers(2).isolation(Isolation::Thread).run().map_err(gristmill_apps::Error::from)
 //! };
 //! let (line, _) = BytePairs::fit(input, run)?;
@@ -18,7 +18,7 @@
 //! ```
 
 mod error;
-mod kind;
+mod file_format;
 mod npy;
 #[cfg(feature = "images")]
 mod pictures;
@@ -51,10 +51,10 @@ mod word_count;
 pub use binned::BinnedSum;
 pub use columns::Column;
 pub use error::{Error, Result};
+pub use file_format::{FileFormat, Found as FoundFormat};
 pub use group_by::{CountBy, NumberPairs, SumBy};
 pub use heading::{Dialect, Header};
 pub use histogram::{CHANNELS, Counts, Histogram};
-pub use kind::{Found as FoundKind, Kind};
 pub use kmeans::{Clusters, KMeans, Points, Start};
 pub use linear_regression::{BytePairs, Columns, Fit, Line};
 pub use matrix::Matrix;
@@ -71,7 +71,7 @@ pub use terasort::{Validated, tera_generate, tera_validate};
 pub use tile_search::{Board, Found, TileSearch};
 pub use word_count::{Words, alpha_words, space_words};
 
-/// Input that is nearly right, for tests.
+/// Almost valid input, for tests.
 #[cfg(test)]
 #[path = "../../engine/tests/common/nearly.rs"]
 mod nearly;

@@ -1,6 +1,6 @@
-//! Linear regression: the straight line through pairs of numbers, by least squares.
+//! Linear regression: fits a straight line through pairs of numbers by least squares.
 //!
-//! Pairs are read from bytes (x, then y, as Phoenix does) or from two columns of CSV files. Every chunk is summed up in
+//! Pairs are read from bytes (x, then y, as in Phoenix) or from two columns of CSV files. Every chunk is summed in
 //! registers; six sums per chunk are emitted.
 
 use std::marker::PhantomData;
@@ -17,13 +17,13 @@ use crate::sum::{self, Sum};
 /// A fitted line, `y = slope * x + intercept`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Number of pairs.
+    /// The number of pairs.
     pub n: u64,
-    /// Change of y for one unit of x.
+    /// The change of y per unit of x.
     pub slope: f64,
-    /// y where x is 0.
+    /// The y where x is 0.
     pub intercept: f64,
-    /// Pearson's coefficient of correlation, -1 to 1; `None` when every y is the same.
+    /// Pearson's correlation coefficient, -1 to 1; `None` if every y is the same.
     pub r: Option<f64>,
 }
 
@@ -40,10 +40,10 @@ const SUMS: usize = 6;
 pub struct BytePairs;
 
 impl BytePairs {
-    /// Fits a line through the byte pairs of `input`, with the job that `run` runs.
+    /// Fits a line through the byte pairs of `input`; `run` runs the job.
     ///
     /// # Errors
-    /// A file with an odd number of bytes, fewer than two pairs, the same x in all pairs; or what `run` gives.
+    /// A file with an odd number of bytes, fewer than two pairs, the same x in all pairs; an error of `run`.
     pub fn fit<E: From<Error>>(
         mut input: Input,
         run: impl FnOnce(Job<'_, BytePairs>) -> std::result::Result<Outcome<BytePairs>, E>,
@@ -65,7 +65,8 @@ impl BytePairs {
     }
 }
 
-/// The line for `n` pairs with these sums of x and y, and n times the sums of squares and products about the means.
+/// Returns the line for `n` pairs with these sums of x and y, and n times the sums of squares and products about the
+/// means.
 fn line(n: u64, xx: f64, yy: f64, xy: f64, x: f64, y: f64) -> Result<Line> {
     if n < 2 {
         return Err(Error::Question(format!("a line needs two pairs or more, and there are {n}")));
@@ -97,11 +98,11 @@ impl MapReduce for BytePairs {
     }
 }
 
-/// Sums of x, y, xx, yy, xy.
+/// Returns the sums of x, y, xx, yy, xy.
 #[inline(always)]
 fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     let mut sums = [0; 5];
-    // 2048 pairs add at most 2048 x 255 x 255 < 2^27 to a 32-bit sum; the compiler turns the loop into
+    // 2048 pairs add at most 2048 x 255 x 255 < 2^27 to a 32-bit sum. The compiler turns the loop into
     // multiply-and-add of 16-bit lanes.
     for stretch in bytes.chunks(4096) {
         let mut part = [0i32; 5];
@@ -121,12 +122,13 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     sums
 }
 
-/// Sums over two columns of CSV files. Numbers are summed about the first pair, so that columns far from zero lose no digits. With
-/// [`BinnedSum`](crate::BinnedSum) for `S` the sums are the same in whatever order, and so is the line.
+/// Sums over two columns of CSV files. Numbers are summed relative to the first pair, so that columns far from zero
+/// lose no digits. If `S` is [`BinnedSum`](crate::BinnedSum), neither the sums nor the line depend on the order of
+/// the rows.
 ///
-/// As in SQL, pairs of which one number is empty are left out.
+/// As in SQL, a pair with an empty number is left out.
 pub struct Columns<S> {
-    /// Where x and y are.
+    /// The places of x and y.
     table: Table<2>,
     /// The first pair.
     origin: [f64; 2],
@@ -134,23 +136,23 @@ pub struct Columns<S> {
     sums: PhantomData<fn() -> S>,
 }
 
-/// What a fit through columns gives.
+/// The result of a fit through columns.
 pub struct Fit {
     /// The line.
     pub line: Line,
-    /// Rows that have no number in one of the columns.
+    /// The number of rows without a number in one of the columns.
     pub left_out: u64,
-    /// Guesses about the input, a sentence each for the caller to show.
+    /// Guesses about the input, one sentence each, for the caller to show.
     pub notes: Vec<String>,
 }
 
 impl<S: Sum> Columns<S> {
-    /// Fits a line through two columns, x and y, of the CSV files of `input`, with the job that `run` runs. If it is `strict`, a
-    /// row without a number is refused.
+    /// Fits a line through two columns, x and y, of the CSV files of `input`; `run` runs the job. If `strict`, a row
+    /// without a number is refused.
     ///
     /// # Errors
-    /// A column that is not there, a field that is not a finite number (with file, line, and column), fewer than two pairs,
-    /// the same x in all pairs; or what `run` gives.
+    /// A column that does not exist, a field that is not a finite number (with file, line, and column), fewer than
+    /// two pairs, the same x in all pairs; an error of `run`.
     pub fn fit<E: From<Error>>(
         mut input: Input,
         dialect: &Dialect,
@@ -163,7 +165,7 @@ impl<S: Sum> Columns<S> {
             return Err(Error::Question("a line needs two pairs or more, and the input is empty".into()).into());
         };
         let notes = std::mem::take(&mut table.notes);
-        // Whatever stands there that is no number will be found again, and named, by the job.
+        // A field that is not a number is ignored here; the job finds it again and reports it.
         let origin =
             table.first.as_ref().map_or([0.0; 2], |row| row.each_ref().map(|field| finite(field).unwrap_or(0.0)));
         let columns = Columns { origin, table, strict, sums: PhantomData };

@@ -8,34 +8,34 @@ use csv_core::ReadFieldResult;
 use gristmill::{Input, Memory, Source, Verdict};
 
 use crate::error::{Error, Result};
+use crate::file_format::FileFormat;
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
-use crate::kind::Kind;
 use crate::npy;
 use crate::number::finite;
 use crate::row::Parsers;
 
-/// Numbers in rows of equal length, row after row.
+/// Numbers in rows of equal length, stored row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
-    /// Number of rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Numbers in each row.
+    /// The number of columns.
     pub columns: usize,
     /// The numbers: row `r`, column `c` is `values[r * columns + c]`.
     pub values: Vec<f64>,
 }
 
 impl Matrix {
-    /// Reads every file of `input`, one below the other: `.npy` with little-endian float64 in C order and two dimensions
-    /// ([`npy`](crate::npy_header)), else CSV, written as `dialect` says. Where files name their columns, columns of one name
-    /// are one column, in the order of the first file. Also returns guesses about the files, a sentence each. A file that
-    /// is neither is set aside, if bad files are ([`Input::skip_bad_files`]).
+    /// Reads all files of `input`, one below the other: `.npy` with little-endian float64 in C order and two
+    /// dimensions ([`npy`](crate::npy_header)), otherwise CSV in the given dialect. If files name their columns,
+    /// columns are matched by name, in the order of the first file. Also returns guesses about the files, one
+    /// sentence each. A file that is neither is set aside if bad files are skipped ([`Input::skip_bad_files`]).
     ///
-    /// The numbers take at most half of what the input says that a program may take ([`Input::program_memory`]).
+    /// The numbers may take at most half of the memory that the input allows a program ([`Input::program_memory`]).
     ///
     /// # Errors
-    /// A file that is neither, rows of different lengths, columns with other names than those of the files before, a field
-    /// that is not a finite number; with file, line, and column. More numbers than there is memory for.
+    /// A file that is neither; rows of different lengths; column names that differ from earlier files; a field that
+    /// is not a finite number (with file, line, and column); more numbers than there is memory for.
     pub fn read(input: &mut Input, dialect: &Dialect) -> Result<(Matrix, Vec<String>)> {
         let mut reading = Reading {
             dialect,
@@ -44,7 +44,7 @@ impl Matrix {
             guesses: Guesses::default(),
             memory: input.program_memory().share(2),
         };
-        // An error that is not the fault of the file at hand.
+        // An error that is not the current file's fault.
         let mut ended = None;
         input.sift(|source| {
             let so_far = (reading.matrix.values.len(), reading.names.clone());
@@ -66,31 +66,31 @@ impl Matrix {
         ended.map_or_else(|| Ok((matrix, guesses.notes())), Err)
     }
 
-    /// The memory that its numbers take.
+    /// The memory that the numbers take.
     pub(crate) fn bytes(&self) -> usize {
         self.values.len() * size_of::<f64>()
     }
 
-    /// The numbers of one row.
+    /// Returns the numbers of one row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.columns..][..self.columns]
     }
 }
 
-/// Files on their way to a matrix.
+/// The state while files are read into a matrix.
 struct Reading<'d> {
     dialect: &'d Dialect,
-    /// How many rows it has is not noted yet.
+    /// The number of rows is not set yet.
     matrix: Matrix,
-    /// The names of the columns in the first file that has any.
+    /// The column names of the first file that has a header.
     names: Option<ByteRecord>,
     guesses: Guesses,
-    /// For the numbers.
+    /// The memory for the numbers.
     memory: Memory,
 }
 
 impl Reading<'_> {
-    /// Adds the numbers of a file. If it fails, some of them may be there.
+    /// Appends the numbers of a file. After an error, some of them may have been added.
     fn add(&mut self, source: &Source) -> Result<()> {
         let failed = |error| Error::read(&source.name, error);
         let mut file = source.open().map_err(failed)?;
@@ -117,14 +117,14 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The same for a file of CSV.
+    /// Appends the numbers of a CSV file.
     fn add_csv(&mut self, source: &Source) -> Result<usize> {
         let wrong = |what: String| Error::file(&source.name, what);
-        match Kind::of(source)?.kind {
-            Kind::Utf16 => {
+        match FileFormat::of(source)?.kind {
+            FileFormat::Utf16 => {
                 return Err(wrong("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does".into()));
             }
-            Kind::Binary => return Err(wrong("is neither a .npy file nor text".into())),
+            FileFormat::Binary => return Err(wrong("is neither a .npy file nor text".into())),
             _ => {}
         }
         let is_header = match self.dialect.header {
@@ -134,7 +134,7 @@ impl Reading<'_> {
         };
         let Some(heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
         let columns = heading.line.len();
-        // Where the fields of a row belong.
+        // The target column of each field.
         let mut places: Vec<usize> = (0..columns).collect();
         if heading.is_header {
             let names = self.names.get_or_insert_with(|| heading.line.clone());
@@ -152,8 +152,8 @@ impl Reading<'_> {
         Ok(columns)
     }
 
-    /// Adds the rows of a file of CSV, field by field: a row may be of any length, and only its numbers are kept. The fields of
-    /// each belong to these places.
+    /// Appends the rows of a CSV file field by field: a row may be of any length, and only its numbers are kept.
+    /// `places` maps fields to columns.
     fn add_rows(&mut self, source: &Source, has_header: bool, places: &[usize]) -> Result<()> {
         let wrong = |what: String| Error::file(&source.name, what);
         let failed = |error| Error::read(&source.name, error);
@@ -161,7 +161,8 @@ impl Reading<'_> {
         let mut parser = Parsers::new(self.dialect.delimiter_of(source), self.dialect.quote).make();
         let values = &mut self.matrix.values;
         let (mut field, mut filled, mut is_too_long) = ([0; FIELD_BYTES_MAX], 0, false);
-        // Of the row at hand: where it begins, its fields so far, and the first that is wrong.
+        // About the current row: its first line, the count of numbers before it, its fields so far, and the first
+        // error.
         let (mut line, mut before, mut count, mut fault) = (1, values.len(), 0, None);
         let (mut first_line, mut is_header) = (None, has_header);
         loop {
@@ -216,10 +217,11 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes that no number has.
+/// The length in bytes beyond which a field cannot be a number.
 const FIELD_BYTES_MAX: usize = 8 << 10;
 
-/// Where in `names` each field of `line` is, if both are the same names, each once or all in the same order.
+/// Returns the place in `names` of each field of `line`, if both hold the same names, each once or all in the same
+/// order.
 fn places_of(line: &ByteRecord, names: &ByteRecord) -> Option<Vec<usize>> {
     if line.iter().map(<[u8]>::trim_ascii).eq(names.iter().map(<[u8]>::trim_ascii)) {
         return Some((0..line.len()).collect());
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_named() {
+    fn errors_in_a_file_are_described() {
         let cases: [(&[u8], &str); 8] = [
             (b"1,2\n3\n", "numbers: line 2: 1 columns, where line 1 has 2"),
             (b"x,y\n1,2\n3,abc\n", "numbers: line 3, column 2: \"abc\" is not a finite number"),
@@ -284,10 +286,10 @@ mod tests {
         }
     }
 
-    /// A header that said (0, 18446744073709551615) ended the command with a panic; one that said its shape twice was read
-    /// as numpy would not have read it.
+    /// A header with shape (0, 18446744073709551615) made the command panic, and one with two shapes was read
+    /// differently than numpy reads it.
     #[test]
-    fn a_npy_header_says_three_things_once_and_the_file_holds_what_it_says() {
+    fn a_npy_header_has_three_entries_once_and_matches_the_file() {
         let whole = |shape: &str| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
         let numbers = [1.0, 2.0, 3.0, 4.0];
         let refused = [
@@ -312,9 +314,9 @@ mod tests {
             let why = read(&file).expect_err(expected);
             assert!(why.contains(expected), "{why}");
         }
-        // An array without rows is like an empty file, whatever it says of its columns.
+        // An array without rows is like an empty file, whatever its number of columns.
         assert_eq!(read(&npy(&whole("(0, 18446744073709551615)"), &[])), Ok(Matrix::default()));
-        // Versions 2 and 3 have a longer length.
+        // Versions 2 and 3 have a wider length field.
         for version in [2, 3] {
             let header = whole("(2, 2)");
             let mut file = b"\x93NUMPY".to_vec();

@@ -1,10 +1,11 @@
 //! The product of two matrices.
 //!
-//! A task is a block of rows of the product. Workers see both factors through the memory that they share with the process
-//! that started them, and write into a shared output; or they emit every row as a pair, to compare.
+//! A task is a block of rows of the product. Workers read both factors from the memory that they share with the
+//! process that started them, and write into a shared output. For comparison they can also emit every row as a pair.
 //!
-//! Many factors that are the same one are as many steps of one job: each multiplies, in place, what the step before has
-//! written into the shared output. (A Markov chain goes on so: from row to row of states, by a matrix of transitions.)
+//! Repeated multiplication by one matrix is one job with a step per factor: each step multiplies in place what the
+//! previous step has written to the shared output. (A Markov chain works this way: rows of states times a transition
+//! matrix.)
 
 use gristmill::{
     Bytes, Control, Emit, Input, Job, MapReduce, Next, Order, Outcome, Records, SharedOutput, Split, Step, Summary,
@@ -14,27 +15,27 @@ use nalgebra::{DMatrixView, DMatrixViewMut};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
-/// Rows of a block: the second factor is packed anew for each block, so it should not be small; and there should be some
-/// blocks for each processor.
+/// Rows of a block. The second factor is packed anew for each block, so a block should not be small; yet there should
+/// be several blocks per processor.
 const BLOCK_ROWS_MAX: usize = 256;
 const BLOCK_ROWS_MIN: usize = 16;
 const BLOCKS_PER_PROCESSOR: usize = 2;
 
-/// How the product gets from the workers to the caller.
+/// The way of the product from the workers to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// Written into a shared output: twin and diff.
+    /// Through a shared output: twin and diff.
     #[default]
     SharedOutput,
-    /// Emitted as pairs of a row's number and its bytes.
+    /// As pairs of a row's number and its bytes.
     Pairs,
 }
 
 /// A product of two matrices.
 pub struct Product {
-    /// Number of rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Numbers in each row.
+    /// The number of columns.
     pub columns: usize,
     values: SharedOutput<f64>,
 }
@@ -43,7 +44,8 @@ impl Product {
     /// Multiplies `a` and `b`; `run` runs the job.
     ///
     /// # Errors
-    /// Matrices without numbers, or that do not conform (`a` has as many columns as `b` has rows); or what `run` gives.
+    /// Matrices without numbers; matrices that do not conform (`a` must have as many columns as `b` has rows); an
+    /// error of `run`.
     pub fn of<E: From<Error>>(
         a: &Matrix,
         b: &Matrix,
@@ -66,10 +68,11 @@ impl Product {
         Ok((product, summary))
     }
 
-    /// Multiplies `a` by `b`, which is square, so many times, at least once; `run` runs the job in steps: [`Job::iterate`].
+    /// Multiplies `a` by the square matrix `b` repeatedly, at least once; `run` runs the job in steps
+    /// ([`Job::iterate`]).
     ///
     /// # Errors
-    /// As [`Product::of`]; or when `b` is not square.
+    /// Those of [`Product::of`]; `b` is not square.
     pub fn of_powers<E: From<Error>>(
         a: &Matrix,
         b: &Matrix,
@@ -95,7 +98,7 @@ impl Product {
         Ok((product, summary))
     }
 
-    /// A product that is to be computed.
+    /// Prepares a product that has not been computed.
     fn begin(a: &Matrix, b: &Matrix) -> Result<Product> {
         if a.columns != b.rows {
             let what = format!(
@@ -116,14 +119,14 @@ impl Product {
         self.values.values()
     }
 
-    /// The sum of its diagonal, which ends with its last row or its last column.
+    /// Returns the sum of the diagonal, which ends at the last row or the last column.
     pub fn trace(&mut self) -> f64 {
         let (rows, columns) = (self.rows, self.columns);
         self.values().iter().step_by(columns + 1).take(rows.min(columns)).sum()
     }
 }
 
-/// States of a step: what it multiplies is the left factor, or what the step before has made.
+/// States of a step: it multiplies the left factor, or the previous step's result.
 const FROM_THE_LEFT: &[u8] = &[0];
 const IN_PLACE: &[u8] = &[1];
 
@@ -142,23 +145,23 @@ pub struct MatrixMultiply<'m> {
 }
 
 impl<'m> MatrixMultiply<'m> {
-    /// One record, and one task, for each block: the number of its first row.
+    /// Makes a job with one record, which is one task, per block: the number of its first row.
     fn job(&self) -> Result<Job<'_, MatrixMultiply<'m>>> {
         let starts: Vec<u8> =
             (0..self.a.rows).step_by(self.block_rows).flat_map(|row| (row as u64).to_le_bytes()).collect();
         let input = Input::bytes("the rows of the product", &starts)?;
-        // Workers have copies of what they change; pairs are gathered before they are put in their places.
+        // Workers have copies of the pages that they change; pairs are collected before they are put in place.
         let product_bytes = self.product.len().saturating_mul(size_of::<f64>());
         let job =
             Job::new(self, input).holds(self.a.bytes() + self.b.bytes()).will_hold(product_bytes.saturating_mul(2));
         Ok(job.records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
     }
 
-    /// Computes `product`, some rows of the whole, of the same rows of the left factor.
+    /// Computes some rows of the product from the same rows of the left factor.
     fn multiply(&self, left: &[f64], product: &mut [f64]) {
         let (inner, columns) = (self.b.rows, self.b.columns);
         let rows = product.len() / columns;
-        // Rows of ours are columns of a library that stores matrices the other way round, so the factors change places.
+        // The library is column-major, so our rows are its columns and the factors change places.
         let a = DMatrixView::from_slice(left, inner, rows);
         let b = DMatrixView::from_slice(&self.b.values, columns, inner);
         DMatrixViewMut::from_slice(product, columns, rows).gemm(1.0, &b, &a, 0.0);
@@ -166,9 +169,9 @@ impl<'m> MatrixMultiply<'m> {
 }
 
 impl MapReduce for MatrixMultiply<'_> {
-    /// The number of a row.
+    /// The row number.
     type Key = u64;
-    /// The row: little-endian f64.
+    /// The row as little-endian f64.
     type Value = Bytes;
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) {

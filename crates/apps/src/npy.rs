@@ -1,4 +1,4 @@
-//! numpy's `.npy`: a table of numbers behind a header.
+//! numpy's `.npy` format: a header followed by a table of numbers.
 //!
 //! ```text
 //!  \x93NUMPY | version (2) | bytes of the header (2; 4 from version 2 on) | header | the numbers, row after row
@@ -6,9 +6,9 @@
 //!  {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }
 //! ```
 //!
-//! The header is a dictionary as Python writes it; the format is described in numpy's `numpy.lib.format`. Read are
-//! little-endian float64 in C order and two dimensions. A header that says more or less than these three things, or one of
-//! them twice, is refused; so is a file that is shorter or longer than its header says.
+//! The header is a Python dictionary; numpy's `numpy.lib.format` documents the format. Only little-endian float64 in
+//! C order and two dimensions are read. A header must have exactly these three entries, each once, and the file must
+//! be as long as its header says; anything else is refused.
 
 use std::io::{self, Read};
 
@@ -18,10 +18,10 @@ use crate::error::{Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The header of a table takes some hundred bytes, whatever a file says.
+/// The limit on a header, which takes some hundred bytes.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
-/// What stands before the little-endian numbers of a `.npy` file, row after row.
+/// Returns the header of a `.npy` file of little-endian numbers, row by row.
 ///
 /// ```
 /// let header = gristmill_apps::npy_header(2, 3);
@@ -40,8 +40,8 @@ pub fn npy_header(rows: usize, columns: usize) -> Vec<u8> {
     header
 }
 
-/// Appends the numbers of a file to `values` and returns how many there are in a row, 0 if there is none. `file` gives what
-/// follows the magic; `memory` is for all of `values`.
+/// Appends the numbers of a file to `values` and returns the number of columns, 0 if there are no rows. `file` is
+/// positioned after the magic; `memory` is the limit for all of `values`.
 pub(crate) fn read(source: &Source, mut file: impl Read, values: &mut Vec<f64>, memory: Memory) -> Result<usize> {
     let wrong = |what: String| Error::file(&source.name, what);
     let failed = |error: io::Error| match error.kind() {
@@ -72,13 +72,13 @@ pub(crate) fn read(source: &Source, mut file: impl Read, values: &mut Vec<f64>, 
     let header = header.trim();
     let [rows, columns] = Header::parse(header).and_then(|facts| facts.sides(header)).map_err(wrong)?;
     if rows == 0 {
-        // As an empty file of CSV.
+        // Like an empty CSV file.
         return Ok(0);
     }
     if columns == 0 {
         return Err(wrong(format!("has {rows} rows without columns")));
     }
-    // 2. Whether the file has so many numbers, and there is room for them.
+    // 2. Check that the file has as many numbers as its header says, and that there is room for them.
     let numbers = rows.checked_mul(columns).filter(|numbers| *numbers <= u64::MAX / 8);
     let Some(numbers) = numbers else {
         return Err(wrong(format!("is damaged: no file has {rows} x {columns} numbers")));
@@ -129,7 +129,7 @@ pub(crate) fn read(source: &Source, mut file: impl Read, values: &mut Vec<f64>, 
     Ok(columns as usize)
 }
 
-/// What a header says.
+/// The entries of a header, as written.
 #[derive(Default)]
 struct Header<'h> {
     descr: Option<&'h str>,
@@ -138,7 +138,7 @@ struct Header<'h> {
 }
 
 impl<'h> Header<'h> {
-    /// Takes a dictionary of the three entries apart. Their values stay as they are written.
+    /// Parses a dictionary with the three entries. Their values stay as written.
     fn parse(header: &'h str) -> std::result::Result<Header<'h>, String> {
         let odd = || format!("has a header that numpy does not write: {}", shown(header));
         let mut facts = Header::default();
@@ -169,7 +169,7 @@ impl<'h> Header<'h> {
         }
     }
 
-    /// Rows and columns, if it is a table of numbers as they are read here.
+    /// Returns rows and columns if the array is of a supported kind.
     fn sides(&self, header: &str) -> std::result::Result<[u64; 2], String> {
         let (Some(descr), Some(order), Some(shape)) = (self.descr, self.fortran_order, self.shape) else {
             return Err(format!("has a header that lacks 'descr', 'fortran_order' or 'shape': {}", shown(header)));
@@ -181,7 +181,7 @@ impl<'h> Header<'h> {
         let sides = inside.and_then(|inside| {
             let inside = inside.trim();
             let inside = inside.strip_suffix(',').unwrap_or(inside);
-            // A number of digits, and nothing else: no sign.
+            // Digits only, without a sign.
             let side = |side: &str| {
                 let side = side.trim();
                 side.bytes().all(|byte| byte.is_ascii_digit()).then(|| side.parse::<u64>().ok())?
@@ -195,14 +195,14 @@ impl<'h> Header<'h> {
     }
 }
 
-/// A string without escapes, and what follows it.
+/// Parses a string without escapes; also returns the rest of the text.
 fn string(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|quote| "'\"".contains(*quote))?;
     let (content, rest) = text[1..].split_once(quote)?;
     (!content.contains('\\')).then_some((content, rest))
 }
 
-/// How long a value is: a string, a word, or brackets with whatever is between them.
+/// Returns the length of a value: a string, a word, or brackets and their content.
 fn value_bytes(text: &str) -> Option<usize> {
     let (mut at, mut open) = (0, 0_usize);
     loop {
@@ -225,7 +225,7 @@ fn value_bytes(text: &str) -> Option<usize> {
     (bytes > 0).then_some(bytes)
 }
 
-/// A header as a message shows it.
+/// Formats a header for a message.
 fn shown(header: &str) -> String {
     const CHARACTERS: usize = 120;
     let text: String = header.chars().take(CHARACTERS).map(|c| if c.is_control() { ' ' } else { c }).collect();

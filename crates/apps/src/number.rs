@@ -1,30 +1,30 @@
-//! Numbers as fields of text say them: whole ones exactly, others as the nearest `f64`.
+//! Numbers in text fields: whole ones exactly, others as the nearest `f64`.
 
 /// A number as it was written, or the value of a sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// Digits and a sign.
     Whole(i128),
-    /// Anything else; finite.
+    /// Any other number; finite.
     Fraction(f64),
 }
 
-/// A sum that no number of its kind can hold.
+/// A sum that is too large for its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Overflow {
-    /// Of whole numbers.
+    /// A sum of whole numbers.
     #[error("the sum of its whole numbers is beyond 128 bits, about 1.7e38")]
     Whole,
-    /// Of fractions.
+    /// A sum of fractions.
     #[error("the sum of its numbers, or of some of them, is beyond the largest floating-point number, about 1.8e308")]
     Fraction,
-    /// Of whole numbers whose sum is kept in 64 bits.
+    /// A sum of whole numbers that is kept in 64 bits.
     #[error("the sum is beyond 64 bits, about 1.8e19")]
     Word,
 }
 
 impl Number {
-    /// The number that a field says, spaces around it left out; or why it says none.
+    /// Parses a field, ignoring spaces around the number, or returns why it is not one.
     #[inline]
     pub fn of(field: &[u8]) -> Result<Number, String> {
         if let Some(number) = of_few_digits(field) {
@@ -58,11 +58,11 @@ impl Number {
     }
 }
 
-/// The finite number nearest to what a field says, spaces around it left out; or why there is none.
+/// Returns the finite number nearest to a field's, ignoring spaces around it, or why there is none.
 pub(crate) fn finite(field: &[u8]) -> Result<f64, String> {
     match Number::of(field) {
         Ok(number) => Ok(number.nearest()),
-        // More digits than a whole number may have are no reason not to round it.
+        // A whole number with too many digits is rounded.
         Err(why) => str::from_utf8(field.trim_ascii())
             .ok()
             .and_then(|text| text.parse().ok())
@@ -71,7 +71,7 @@ pub(crate) fn finite(field: &[u8]) -> Result<f64, String> {
     }
 }
 
-/// The number that most fields say: at most 15 digits, with a point among them or not.
+/// Parses the most common numbers: at most 15 digits, with or without a point.
 #[inline(always)]
 fn of_few_digits(field: &[u8]) -> Option<Number> {
     const TENS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
@@ -95,20 +95,20 @@ fn of_few_digits(field: &[u8]) -> Option<Number> {
         None => Number::Whole(if negative { -i128::from(number) } else { number.into() }),
         Some(_) if digits.len() == 1 => return None,
         Some(places) => {
-            // Both are exact, so their quotient is the nearest number to the decimal one.
+            // Both are exact, so their quotient is the number nearest to the decimal one.
             let size = number as f64 / TENS[places];
             Number::Fraction(if negative { -size } else { size })
         }
     })
 }
 
-/// Digits, and a sign perhaps.
+/// Returns true for digits with an optional sign.
 fn is_whole(field: &[u8]) -> bool {
     let digits = field.strip_prefix(b"-").or(field.strip_prefix(b"+")).unwrap_or(field);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// A field as a message shows it.
+/// Formats a field for a message.
 fn quoted(field: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&field[..field.len().min(40)]);
     format!("{shown:?}{}", if field.len() > 40 { "..." } else { "" })
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_field_of_few_digits_says_what_any_other_way_of_reading_it_says(field in "-?[0-9]{0,9}[.]?[0-9]{0,9}|[-0-9.]{0,5}") {
+        fn the_fast_path_for_few_digits_agrees_with_other_parsers(field in "-?[0-9]{0,9}[.]?[0-9]{0,9}|[-0-9.]{0,5}") {
             let expected = Number::of_text(field.as_bytes());
             prop_assert_eq!(of_few_digits(field.as_bytes()).or(expected), expected);
             prop_assert_eq!(Number::of(field.as_bytes()).ok(), expected);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_say_whole_numbers_fractions_or_what_is_wrong() {
+    fn fields_are_whole_numbers_or_fractions_or_errors() {
         let whole = |number| Ok(Number::Whole(number));
         let fraction = |number| Ok(Number::Fraction(number));
         for (field, expected) in [

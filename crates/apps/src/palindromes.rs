@@ -1,7 +1,7 @@
-//! Palindromes: how many substrings of the lines of each file read the same backwards (papers/thread-bottlenecks).
+//! Palindromes: counts the substrings of each file's lines that read the same backwards (papers/thread-bottlenecks).
 //!
-//! Occurrences are counted, of bytes: `aaa` has six (three of one byte, two of two, one of three). The end of a line, LF or
-//! CRLF, is no part of it.
+//! Every occurrence counts, byte by byte: `aaa` has six (three of one byte, two of two, one of three). The end of a
+//! line, LF or CRLF, does not belong to it.
 
 use std::path::Path;
 
@@ -10,14 +10,15 @@ use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Memory, Records, Sp
 use crate::number::Overflow;
 use crate::sum::{self, whole};
 
-/// How palindromes are found.
+/// The algorithm that finds palindromes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// A palindromic tree: time in proportion to the length of the line. Where there is no memory for the tree, which may take a
-    /// hundred times as much as the line, the longest palindromes around all centres, which take four times as much.
+    /// A palindromic tree: time proportional to the length of the line. The tree may take a hundred times the memory
+    /// of the line. If there is not enough, the longest palindromes around all centres are found instead, which takes
+    /// four times the memory of the line.
     #[default]
     Tree,
-    /// From every centre outwards: time in proportion to the number of palindromes, up to the square of the length.
+    /// Outwards from every centre: time proportional to the number of palindromes, up to the square of the length.
     Brute,
 }
 
@@ -34,30 +35,30 @@ pub struct Palindromes {
 }
 
 impl Palindromes {
-    /// Counts with this algorithm.
+    /// Makes a counter that uses this algorithm.
     pub fn new(algorithm: Algorithm) -> Palindromes {
         Palindromes { algorithm }
     }
 
-    /// The number of palindromes of one file of the result, or of several: lines of some GiB have 2^60 of them.
+    /// Adds up the counts of files in the result. Lines of some GiB can have 2^60 palindromes.
     ///
     /// # Errors
-    /// There are 2^64 - 1 or more.
+    /// The total is 2^64 - 1 or more.
     pub fn total(counts: impl IntoIterator<Item = u64>) -> Result<u64, Overflow> {
         whole(counts.into_iter().fold(0, sum::ADD_WHOLE))
     }
 
-    /// The job: the name of each file that has a line, and its number of palindromes, as [`Palindromes::total`] takes them.
+    /// Makes the job. Its result maps the name of each file that has a line to a count for [`Palindromes::total`].
     pub fn job(&self, input: Input) -> Job<'_, Palindromes> {
         Job::new(self, input).records(Records::Lines)
     }
 
-    /// The number of palindromic substrings of one line.
+    /// Counts the palindromic substrings of one line.
     pub fn in_line(&self, line: &[u8]) -> u64 {
         self.in_lines([line].into_iter(), Memory::of(u64::MAX)).expect("the memory is not limited")
     }
 
-    /// The same for some lines, within a memory; which line is too long for it, and why.
+    /// Counts those of some lines within a memory limit. An error holds the line that is too long, and the reason.
     fn in_lines<'l>(
         &self,
         mut lines: impl Iterator<Item = &'l [u8]>,
@@ -102,14 +103,15 @@ impl MapReduce for Palindromes {
     }
 }
 
-/// From each centre outwards, but no byte is compared that lies within a palindrome which was found before: what is around the
-/// mirror image of the centre is around it, too, as far as that palindrome goes (Manacher, 1975).
+/// Extends palindromes outwards from each centre, but compares no byte inside a palindrome found before: within it,
+/// the text around a centre equals the text around the centre's mirror image (Manacher, 1975).
 fn around_centres(line: &[u8]) -> u64 {
     let mut radii: Vec<u32> = Vec::with_capacity(line.len());
-    // Centres on bytes, then before bytes. A palindrome of radius r ends before byte centre + r, and begins one earlier if it is even.
+    // Centres on bytes, then before bytes. A palindrome of radius r ends before byte centre + r; an even one begins
+    // one byte earlier.
     let mut count_all = |even: usize| -> u64 {
         radii.clear();
-        // The palindrome so far that ends last: where it begins, and where it ends.
+        // The start and end of the palindrome so far that ends last.
         let (mut start, mut end) = (0, 0);
         for centre in 0..line.len() {
             let mut radius = 0;
@@ -131,7 +133,7 @@ fn around_centres(line: &[u8]) -> u64 {
 }
 
 fn from_centres(line: &[u8]) -> u64 {
-    // A centre lies on a byte or between two: the ends are as far from it on both sides.
+    // A centre lies on a byte or between two; both ends of a palindrome are equally far from it.
     let count = |centre: usize| -> u64 {
         let (before, after) = (line[..centre.div_ceil(2)].iter().rev(), &line[centre / 2 + 1..]);
         let around = before.zip(after).take_while(|(a, b)| a == b).count() as u64;
@@ -140,11 +142,11 @@ fn from_centres(line: &[u8]) -> u64 {
     (0..(2 * line.len()).saturating_sub(1)).map(count).sum()
 }
 
-/// The distinct palindromes of a line (Rubinchik and Shur, 2015). A node is one of them; its link is its longest proper suffix
-/// that is a palindrome too, and an edge puts one byte at both of its ends.
+/// The distinct palindromes of a line (Rubinchik and Shur, 2015). A node is a palindrome. Its link is its longest
+/// proper suffix that is a palindrome too, and an edge adds one byte at both ends.
 struct Tree {
     nodes: Vec<Node>,
-    /// The palindromes of one byte: every other byte of a line asks for one, and a list of them would be long.
+    /// The palindromes of one byte. Every other byte of a line looks one up, and a list of them would be long.
     single: [u32; 256],
 }
 
@@ -156,12 +158,12 @@ impl Default for Tree {
 
 #[derive(Clone, Copy)]
 struct Node {
-    /// Its length; that of the node before the empty one is -1, so that a byte at both ends makes one byte.
+    /// The length. The node before the empty one has -1, so that adding a byte at both ends makes one byte.
     len: i64,
     link: u32,
-    /// Palindromes among its suffixes: as many end where it ends.
+    /// The number of palindromic suffixes, which is the number of palindromes that end where it ends.
     suffixes: u32,
-    /// The first of its edges, which are a list: lines have few different palindromes that one byte extends.
+    /// The first of its edges, a list: in most lines only a few different bytes extend one palindrome.
     first_child: u32,
     /// The next edge of its parent.
     sibling: u32,
@@ -169,14 +171,15 @@ struct Node {
     byte: u8,
 }
 
-/// The two nodes that are no palindromes: what a single byte extends, and what two equal bytes extend.
+/// The two nodes that are not palindromes: single bytes extend the first, pairs of equal bytes the second.
 const BEFORE_EMPTY: u32 = 0;
 const EMPTY: u32 = 1;
-/// No node: the first is nobody's child.
+/// No node. The first node is never a child.
 const NONE: u32 = 0;
 
 impl Tree {
-    /// The most that it takes for a line: a node for each byte, and the same again and half of it while the list of nodes grows.
+    /// Returns the most memory that a line's tree takes: a node per byte, and 1.5 times that while the list of nodes
+    /// grows.
     fn bytes_max(line: &[u8]) -> u64 {
         3 * size_of::<Node>() as u64 * (line.len() as u64 + 2)
     }
@@ -195,7 +198,7 @@ impl Tree {
         count
     }
 
-    /// The longest palindrome that ends with `line[end]`, given the one that ends before it.
+    /// Returns the longest palindrome that ends with `line[end]`, given the one that ends just before it.
     fn extend(&mut self, longest: u32, line: &[u8], end: usize, byte: u8) -> u32 {
         let inner = self.extensible(longest, line, end);
         if let Some(child) = self.child(inner, byte) {
@@ -219,11 +222,11 @@ impl Tree {
         node
     }
 
-    /// The longest of `node` and its palindromic suffixes that has `line[end]` before it as well as behind it.
+    /// Returns the longest of `node` and its palindromic suffixes that has `line[end]` both before and after it.
     fn extensible(&self, mut node: u32, line: &[u8], end: usize) -> u32 {
         loop {
             let Node { len, link, .. } = self.nodes[node as usize];
-            // The node before the empty one has the byte itself there.
+            // For the node before the empty one this is the byte itself.
             let before = end as i64 - len - 1;
             if before >= 0 && line[before as usize] == line[end] {
                 return node;
@@ -250,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Every substring, read both ways.
+    /// Counts by reading every substring both ways.
     fn oracle(line: &[u8]) -> u64 {
         let substrings = (0..line.len()).flat_map(|start| (start + 1..=line.len()).map(move |end| &line[start..end]));
         substrings.filter(|substring| substring.iter().eq(substring.iter().rev())).count() as u64

@@ -1,8 +1,8 @@
-//! Principal components: means, covariances, and the directions in which data varies most.
+//! Principal components: means, covariances, and the directions of greatest variance.
 //!
-//! Rows are observations, columns variables. The means are subtracted first; then every block on and above the diagonal
-//! of the (symmetric) covariance matrix is one map task, a product of two sets of columns. Workers see the data through
-//! the memory that they share with the process that started them, so only results travel.
+//! Rows are observations, columns variables. The means are subtracted first. Every block on or above the diagonal of
+//! the (symmetric) covariance matrix is then one map task, a product of two sets of columns. Workers read the data
+//! from the memory that they share with the process that started them, so only results travel.
 
 use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, Split, Summary};
 use gristmill_os::vectors::with_widest;
@@ -11,20 +11,21 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricE
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
-/// The covariances of more columns take more than 512 GiB.
+/// The maximum number of columns. The covariances of more would take more than 512 GiB.
 const COLUMNS_MAX: usize = 1 << 18;
 
-/// Columns of a block: large enough that the product outweighs its transport, small enough for many tasks.
+/// The number of columns in a block: large enough that the product outweighs its transport, small enough for many
+/// tasks.
 const BLOCK: usize = 128;
 
 /// The answer.
 #[derive(Clone, Debug)]
 pub struct Pca {
-    /// Number of observations.
+    /// The number of observations.
     pub rows: usize,
     /// The mean of each variable.
     pub means: Vec<f64>,
-    /// Covariances of all pairs of variables (divided by the number of observations less one).
+    /// The covariances of all pairs of variables (divided by the number of observations less one).
     pub covariance: Matrix,
     /// The leading components, the one with the largest variance first.
     pub components: Vec<Component>,
@@ -35,17 +36,17 @@ pub struct Pca {
 pub struct Component {
     /// The variance along it.
     pub variance: f64,
-    /// Its part of the whole variance, 0 to 1.
+    /// Its share of the total variance, 0 to 1.
     pub share: f64,
     /// A vector of length 1; its largest entry is positive.
     pub direction: Vec<f64>,
 }
 
 impl Pca {
-    /// Analyses `data`, for its `components` leading components (0 for the covariances alone); `run` runs the job.
+    /// Analyses `data` and finds `components` leading components (0 for covariances only); `run` runs the job.
     ///
     /// # Errors
-    /// Fewer than two observations, more components than variables; or what `run` gives.
+    /// Fewer than two observations; more components than variables; an error of `run`.
     pub fn of<E: From<Error>>(
         data: Matrix,
         components: usize,
@@ -79,7 +80,7 @@ impl Pca {
     }
 }
 
-/// Subtracts its mean from every column.
+/// Subtracts from every column its mean.
 #[inline(always)]
 fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
     let mut means = vec![0.0; data.columns];
@@ -93,7 +94,7 @@ fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
     (data, means)
 }
 
-/// Copies what is above the diagonal to below it.
+/// Copies the part above the diagonal to below it.
 fn mirror(matrix: &mut Matrix) {
     for row in 0..matrix.rows {
         for column in 0..row {
@@ -108,7 +109,7 @@ fn leading(covariance: &Matrix, components: usize) -> Result<Vec<Component>> {
     }
     let n = covariance.columns;
     let whole: f64 = covariance.values.iter().step_by(n + 1).sum();
-    // Each eigenvalue takes two or three iterations; what is not finite takes no end of them.
+    // Each eigenvalue takes two or three iterations; values that are not finite would never converge.
     let parts = SymmetricEigen::try_new(DMatrix::from_row_slice(n, n, &covariance.values), f64::EPSILON, 100 * n)
         .filter(|parts| parts.eigenvalues.iter().all(|variance| variance.is_finite()))
         .ok_or_else(|| Error::Question("the eigenvectors of the covariances were not found: they overflow".into()))?;
@@ -126,13 +127,13 @@ fn leading(covariance: &Matrix, components: usize) -> Result<Vec<Component>> {
     Ok(order.into_iter().take(components).map(component).collect())
 }
 
-/// Computes the covariances of the columns of data whose means are 0.
+/// Computes the covariances of data whose columns have mean 0.
 pub struct Covariances {
     centred: Matrix,
 }
 
 impl Covariances {
-    /// One record, and one task, for each block on or above the diagonal.
+    /// Makes a job with one record, which is one task, per block on or above the diagonal.
     fn job(&self) -> Result<Job<'_, Covariances>> {
         let columns = self.centred.columns as u32;
         let starts = || (0..columns).step_by(BLOCK);
@@ -141,7 +142,7 @@ impl Covariances {
             .flatten()
             .collect();
         let input = Input::bytes("the covariance matrix", &blocks)?;
-        // The pieces, what they are put together to, and what its eigenvectors take.
+        // The pieces, the matrix assembled from them, and the memory for its eigenvectors.
         let square_bytes = self.centred.columns.pow(2) * size_of::<f64>();
         let job = Job::new(self, input).holds(self.centred.bytes()).will_hold(5 * square_bytes);
         Ok(job.records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
@@ -149,14 +150,14 @@ impl Covariances {
 }
 
 impl MapReduce for Covariances {
-    /// Row, and the first column of the piece.
+    /// The row, and the first column of the piece.
     type Key = (u32, u32);
-    /// The piece of the row: little-endian f64.
+    /// The piece of the row as little-endian f64.
     type Value = Bytes;
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u32), Bytes>) {
         let (rows, columns) = (self.centred.rows, self.centred.columns);
-        // Rows of ours are columns of a library that stores matrices the other way round.
+        // The library is column-major, so our rows are its columns.
         let data = DMatrixView::from_slice(&self.centred.values, columns, rows);
         let mut product = Vec::new();
         let mut piece = Vec::new();

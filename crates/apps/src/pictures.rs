@@ -1,10 +1,10 @@
-//! The pixels of PNG and JPEG files that are whole.
+//! Pixels of PNG and JPEG files, from complete files only.
 //!
-//! Decoders show what they can of a damaged picture, because a viewer wants that; a count wants all pixels or an error. So
-//! the frame of a file is walked from its first marker or chunk to its last: a file that was cut off anywhere lacks that,
-//! or lacks pixels before it. PNG's checksums are compared on the way, and decoders are told to be strict.
+//! Decoders show as much as they can of a damaged picture, because a viewer wants that. A count wants all pixels or
+//! an error. So a file's frame is walked from its first marker or chunk to its last: a truncated file lacks the last
+//! one, or lacks pixels before it. PNG checksums are compared on the way, and decoders are strict.
 //!
-//! What follows the last marker or chunk belongs to somebody else (previews, videos, a second picture) and is not read.
+//! Data after the last marker or chunk (previews, videos, a second picture) is not read.
 
 mod filling;
 mod jpeg;
@@ -15,11 +15,12 @@ use std::io::Read;
 use self::filling::read_up_to;
 use gristmill::{Memory, Verdict};
 
-/// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue. They come in pieces, each pixel
-/// once, in no certain order.
+/// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue. They come in pieces, each
+/// pixel once, in no particular order.
 ///
 /// # Errors
-/// The file is damaged, is cut off, or takes more memory to decode than it may; some pixels may have been visited.
+/// The file is damaged or truncated, or needs more memory to decode than is allowed. Some pixels may have been
+/// visited.
 pub fn visit(mut content: impl Read, memory: Memory, visit: impl FnMut(&[u8])) -> Result<(), Verdict> {
     let mut start = [0; png::SIGNATURE.len()];
     let found = read_up_to(&mut content, &mut start)?;
@@ -52,7 +53,8 @@ mod tests {
         RgbImage::from_fn(61, 47, |x, y| image::Rgb([(x * 4) as u8, (y * 5) as u8, (x * y) as u8]))
     }
 
-    /// Pictures as the encoders of the `image` crate write them, and JPEG in many scans and with restarts, as libjpeg does.
+    /// Makes pictures with the encoders of the `image` crate, and JPEG with many scans and restarts, as libjpeg
+    /// writes.
     fn pictures() -> Vec<(&'static str, Vec<u8>)> {
         let (mut png, mut jpeg, mut grey) = (Vec::new(), Vec::new(), Vec::new());
         let colours = ExtendedColorType::Rgb8;
@@ -68,14 +70,14 @@ mod tests {
         files.into_iter().chain(made.map(|(name, file)| (name, file.to_vec()))).collect()
     }
 
-    /// A JPEG that was cut off was counted as if it were whole: what was missing counted as grey.
+    /// A truncated JPEG used to be counted as whole, with its missing pixels as grey.
     #[test]
     fn a_picture_that_is_cut_off_anywhere_is_an_error() {
         for (name, whole) in pictures() {
             let pixels = decode(&whole).unwrap_or_else(|why| panic!("{name}: {why}"));
             let theirs = image::load_from_memory(&whole).expect("it is whole").into_rgb8();
             assert!(pixels == *theirs.as_raw(), "{name} has other pixels");
-            // Other programs leave things behind the end.
+            // Some programs append data after the end.
             assert!(decode(&[&whole[..], b"behind"].concat()).expect("it is whole") == pixels, "{name}");
             for end in 8..whole.len() {
                 assert!(decode(&whole[..end]).is_err(), "{name} cut at {end} of {}", whole.len());
@@ -83,16 +85,16 @@ mod tests {
         }
     }
 
-    /// A JPEG that was cut off and got a marker of its end, as some programs put it there, was counted as if it were whole.
+    /// A truncated JPEG with an end marker appended, as some programs do, used to be counted as whole.
     #[test]
-    fn a_jpeg_that_is_cut_off_and_closed_again_is_an_error() {
+    fn a_truncated_jpeg_with_a_new_end_marker_is_an_error() {
         for (name, whole) in pictures().into_iter().filter(|(name, _)| name.contains("jpeg")) {
             let pixels = decode(&whole).expect("it is whole");
             let first_scan = whole.windows(2).position(|two| two == [0xff, 0xda]).expect("there is one") + 10;
             for end in first_scan..whole.len() - 2 {
                 match decode(&[&whole[..end], &[0xff, 0xd9]].concat()) {
                     Err(_) => {}
-                    // The last byte may hold nothing but padding.
+                    // The last byte may hold only padding.
                     Ok(found) => {
                         assert!(end + 3 >= whole.len() && found == pixels, "{name} cut at {end}: taken for whole")
                     }
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn png_of_every_kind_has_the_pixels_that_others_find() {
+    fn every_kind_of_png_decodes_to_the_right_pixels() {
         let image = DynamicImage::from(image());
         let grey = [image.to_luma8().into(), image.to_luma16().into(), image.to_luma_alpha8().into()];
         let colours = [image.to_rgba8().into(), image.to_rgb16().into(), image.to_rgba16().into()];
@@ -124,9 +126,30 @@ mod tests {
         }
     }
 
-    /// A file of a kilobyte whose header said 65535 x 65535 pixels took 13 GB.
+    /// A palette of four bytes once made the decoder panic, and the worker that counted the picture died.
     #[test]
-    fn a_header_that_says_more_than_the_data_holds_is_refused_before_memory_is_taken() {
+    fn a_palette_with_a_part_of_a_colour_is_an_error() {
+        let chunk = |name: &[u8], data: &[u8]| {
+            let bytes = [name, data].concat();
+            [&(data.len() as u32).to_be_bytes()[..], &bytes, &crc32fast::hash(&bytes).to_be_bytes()].concat()
+        };
+        let header = chunk(b"IHDR", &[0, 0, 0, 4, 0, 0, 0, 4, 8, 3, 0, 0, 0]);
+        // The pixels are four rows of zeros, in one stored zlib block of 20 bytes.
+        let rows = [&[0x78, 1, 1, 20, 0, 0xeb, 0xff][..], &[0; 20], &[0, 20, 0, 1]].concat();
+        for palette in [0, 1, 2, 4, 5, 769] {
+            let palette = chunk(b"PLTE", &vec![7; palette]);
+            let file = [png::SIGNATURE, &header[..], &palette, &chunk(b"IDAT", &rows), &chunk(b"IEND", b"")].concat();
+            let why = decode(&file).expect_err("part of a colour");
+            assert!(why.contains("is damaged"), "{why}");
+        }
+        let palette = chunk(b"PLTE", &[7; 3]);
+        let file = [png::SIGNATURE, &header[..], &palette, &chunk(b"IDAT", &rows), &chunk(b"IEND", b"")].concat();
+        assert_eq!(decode(&file), Ok(vec![7; 48]));
+    }
+
+    /// A file of a kilobyte whose header said 65535 x 65535 pixels used to take 13 GB.
+    #[test]
+    fn a_header_that_claims_more_than_the_data_is_refused_before_memory_is_taken() {
         for (name, mut file) in pictures().into_iter().filter(|(name, _)| name.contains("jpeg")) {
             let frame = file.windows(2).position(|two| two[0] == 0xff && matches!(two[1], 0xc0..=0xc2)).expect("one");
             file[frame + 5..frame + 9].fill(0xff);
@@ -136,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_takes_too_much_memory_is_refused_with_what_it_takes() {
+    fn a_picture_that_needs_too_much_memory_is_refused_with_the_amount() {
         for (name, file) in pictures() {
             let verdict = visit(&file[..], Memory::of(600), |_| {}).expect_err(name);
             let Verdict::TooLarge(why) = verdict else { panic!("{name} was called bad: {verdict:?}") };

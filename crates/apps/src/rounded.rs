@@ -1,7 +1,7 @@
-//! Sums that are fast: fractions are rounded after each addition.
+//! Fast sums: fractions are rounded after each addition.
 //!
-//! Whole numbers add up to 128 bits and a count of the times that these overflowed, so their sum is exact in whatever order they
-//! come. With the first fraction a sum becomes an `f64`.
+//! Whole numbers are added in 128 bits, with a count of overflows, so their sum is exact in any order. The first
+//! fraction turns the sum into an `f64`.
 
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign};
@@ -11,7 +11,7 @@ use gristmill::Datum;
 use crate::number::Number;
 use crate::sum::{self, CONTENT_BITS, COUNT, Content, Sum, of_words, words};
 
-/// A sum of numbers: of whole ones exact, of others rounded after each addition.
+/// A sum of numbers: exact for whole numbers, rounded after each addition for fractions.
 ///
 /// ```
 /// use gristmill_apps::{Number, RoundedSum, Sum};
@@ -28,7 +28,7 @@ use crate::sum::{self, CONTENT_BITS, COUNT, Content, Sum, of_words, words};
 pub struct RoundedSum {
     /// A whole number, or an `f64` in the lower word.
     number: [u64; 2],
-    /// What was added, and above it how often a whole number overflowed: upwards less downwards.
+    /// The content, and above it the number of overflows of the whole number: upward less downward.
     tag: i64,
 }
 
@@ -58,7 +58,7 @@ impl RoundedSum {
         f64::from_bits(self.number[0])
     }
 
-    /// The sum of two that are not both of fractions.
+    /// Adds two sums of which at least one is not of fractions.
     #[inline(always)]
     fn add_apart(self, other: RoundedSum) -> RoundedSum {
         if self.tag == FRACTIONS || other.tag == FRACTIONS {
@@ -184,7 +184,8 @@ mod tests {
     }
 
     proptest! {
-        /// The fast sum must not give up what the command promises: whole numbers that a float cannot hold lost their last digits.
+        /// The fast sum must be as exact as the command promises: it once lost the last digits of whole numbers that
+        /// a float cannot hold.
         #[test]
         fn whole_numbers_are_exact_or_too_large_in_any_order_and_grouping(
             numbers in prop::collection::vec(any::<i128>(), 1..20), turn in 0usize..20, group in 1usize..20,
@@ -197,7 +198,7 @@ mod tests {
             let mut numbers: Vec<_> = numbers.into_iter().map(Number::Whole).collect();
             let turn = turn % numbers.len();
             numbers.rotate_left(turn);
-            // Each through a page and back.
+            // Writes each sum to bytes and reads it back.
             let found = numbers.chunks(group).map(sum).fold(RoundedSum::default(), |total, sum| {
                 let mut bytes = [0; 24];
                 RoundedSum::write(sum, &mut bytes);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_among_whole_numbers_makes_a_fraction_of_the_sum_and_a_sum_is_never_minus_zero() {
+    fn one_fraction_makes_the_sum_a_fraction_and_no_sum_is_minus_zero() {
         let [one, half, zero] = [Number::Whole(1), Number::Fraction(0.5), Number::Fraction(-0.0)];
         for numbers in [[one, one, half], [half, one, one], [one, half, one]] {
             assert_eq!(sum(&numbers).value(), Ok(Some(Number::Fraction(2.5))));

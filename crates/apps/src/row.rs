@@ -1,14 +1,14 @@
-//! Rows of CSV text that lies in memory, one after the other.
+//! Rows of CSV text in memory, one by one.
 //!
-//! To make a parser takes longer than to read a row, so parsers are kept ([`Parsers`]). Only the first fields of a row are kept,
-//! as many as somebody wants: a row of a million fields takes no more memory than one of few.
+//! Making a parser takes longer than reading a row, so parsers are reused ([`Parsers`]). Only the wanted first fields
+//! of a row are kept: a row of a million fields takes no more memory than a short one.
 
 use std::sync::{Mutex, PoisonError};
 
 use csv_core::{ReadRecordResult, Reader};
 
-/// Parsers for one way of writing CSV: as many as are in use at once. They cannot be cloned: csv-core 0.1 forgets a part of
-/// them.
+/// Parsers for one CSV dialect, as many as are in use at once. They are not cloned: csv-core 0.1 loses part of their
+/// state.
 pub(crate) struct Parsers {
     delimiter: u8,
     quote: Option<u8>,
@@ -16,12 +16,12 @@ pub(crate) struct Parsers {
 }
 
 impl Parsers {
-    /// Fields are separated by `delimiter`, and may stand between two of `quote`.
+    /// Makes parsers for fields separated by `delimiter` and possibly quoted by `quote`.
     pub fn new(delimiter: u8, quote: Option<u8>) -> Parsers {
         Parsers { delimiter, quote, idle: Mutex::default() }
     }
 
-    /// A parser that begins at the beginning of a file.
+    /// Makes a parser for the beginning of a file.
     pub fn make(&self) -> Reader {
         let mut builder = csv_core::ReaderBuilder::new();
         builder.delimiter(self.delimiter);
@@ -36,12 +36,12 @@ impl Parsers {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut parser = idle.unwrap_or_else(|| self.make());
         parser.reset();
-        // A text may begin in the middle of a file, where a byte order mark is none.
+        // The text may begin in the middle of a file, where a byte order mark is data.
         parser.read_record(b"\n", &mut [0], &mut [0]);
         parser
     }
 
-    /// Calls `read` with the rows of `text` from `at` on, and of each the first fields, `wanted` of them.
+    /// Calls `read` with the rows of `text` from `at` on. Of each row, the first `wanted` fields are kept.
     pub fn with_rows<R>(&self, text: &[u8], at: usize, wanted: usize, read: impl FnOnce(&mut RowReader<'_>) -> R) -> R {
         let (reader, bytes) = (self.parser(), Vec::new());
         let mut rows = RowReader { reader, text, at, start: at, wanted, bytes, ends: Vec::new(), count: 0 };
@@ -51,30 +51,30 @@ impl Parsers {
     }
 }
 
-/// Rows of a text.
+/// A reader of the rows of a text.
 pub(crate) struct RowReader<'t> {
     reader: Reader,
     text: &'t [u8],
-    /// What has been read so far.
+    /// The number of bytes read.
     at: usize,
-    /// Where the row begins.
+    /// The offset of the row.
     start: usize,
     wanted: usize,
-    /// The fields that are wanted, one behind the other, and room; where each ends.
+    /// The wanted fields one after another, with spare room; the end of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// All fields of the row.
+    /// The number of fields in the row, wanted or not.
     count: usize,
 }
 
-/// Fields that are not wanted.
+/// Room for fields that are not wanted.
 const PASSED_BYTES: usize = 256;
 const PASSED_FIELDS: usize = 64;
 
 impl RowReader<'_> {
-    /// Reads the next row, if there is one; empty lines are none.
+    /// Reads the next row and returns true if there is one. Empty lines are skipped.
     pub fn read(&mut self) -> bool {
-        // Whoever is told of the row is told of its first byte, not of the end of the line before.
+        // The row begins at its first byte, not at the end of the previous line.
         let ends = self.text[self.at..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
         self.at += ends.count();
         self.start = self.at;
@@ -99,7 +99,7 @@ impl RowReader<'_> {
                 ReadRecordResult::Record => return true,
                 ReadRecordResult::End => return false,
                 ReadRecordResult::OutputFull if self.count < self.wanted => {
-                    // Fields are no longer than the text that they stand in.
+                    // A field is no longer than the text that holds it.
                     let most = self.text.len() - self.start + 1;
                     self.bytes.resize((2 * filled).clamp(64, most.max(64)), 0);
                 }
@@ -108,22 +108,22 @@ impl RowReader<'_> {
         }
     }
 
-    /// Where the row begins in the text.
+    /// The offset of the row in the text.
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// Where the row, with its end of line, ends in the text.
+    /// The offset after the row and its line end.
     pub fn end(&self) -> usize {
         self.at
     }
 
-    /// How many fields it has.
+    /// The number of fields in the row.
     pub fn fields(&self) -> usize {
         self.count
     }
 
-    /// One of the fields that are wanted, from 0, if the row has it.
+    /// Returns a wanted field by its place, from 0, if the row has it.
     pub fn field(&self, place: usize) -> Option<&[u8]> {
         let end = *self.ends[..self.count.min(self.wanted)].get(place)?;
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
@@ -137,7 +137,7 @@ mod tests {
     use crate::nearly::{fuzz, mutate};
 
     #[test]
-    fn rows_are_those_of_the_csv_crate_and_begin_where_their_first_byte_is() {
+    fn rows_are_those_of_the_csv_crate_and_begin_at_their_first_byte() {
         let text = "a,\"b \"\"c\"\"\",d\r\n\r\n\n1,2\n\"x\ny\",,\n\u{feff}z\n,".as_bytes().to_vec();
         let parsers = Parsers::new(b',', Some(b'"'));
         fuzz(|random| {
@@ -147,7 +147,7 @@ mod tests {
                 text.extend([b'f'; 700]);
                 text.extend([b','; 300]);
             }
-            // The crate takes a mark away where it begins.
+            // The csv crate drops a byte order mark at the start.
             let expected_of = [b"\n", &text[..]].concat();
             let mut expected =
                 csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&expected_of[..]);

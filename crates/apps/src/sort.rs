@@ -1,30 +1,32 @@
-//! Sort: the engine brings pairs into the order of their keys, so a program has only to say what a key is.
+//! Sort: the engine sorts pairs by key, so a program only has to define the key.
 
 use gristmill::{Bytes, Emit, MapReduce, Records, Row, Split};
 
-/// Bytes of a TeraSort record, of which the first [`TERA_KEY_BYTES`] are the key.
+/// The size of a TeraSort record. Its first [`TERA_KEY_BYTES`] bytes are the key.
 pub const TERA_RECORD_BYTES: usize = 100;
-/// Bytes of a TeraSort key.
+/// The size of a TeraSort key.
 pub const TERA_KEY_BYTES: usize = 10;
 
-/// Lines, byte by byte. The key is the line, its end left out.
+/// Sorts lines byte by byte. The key is the line without its end.
 pub struct SortLines;
 
-/// Lines by some of their bytes; lines that agree there by all of them. The key is those bytes, the value the line.
+/// Sorts lines by a range of their bytes, and lines with equal ranges by all bytes. The key is the range, the value
+/// the line.
 pub struct SortLinesBy {
     /// The first byte of the key, from 0.
     pub from: usize,
-    /// The byte behind its last one. Shorter lines have shorter keys.
+    /// The end of the key, exclusive. Shorter lines have shorter keys.
     pub to: usize,
 }
 
-/// TeraSort records: 100 bytes without a separator, by their first ten; equal keys by the rest. The value is the rest.
+/// Sorts TeraSort records: 100 bytes without a separator, by their first ten, then by the rest. The value is the
+/// rest.
 pub struct SortTera;
 
-/// Where TeraSort records end.
+/// The record format of TeraSort.
 pub const TERA_RECORDS: Records = Records::Fixed(TERA_RECORD_BYTES);
 
-/// What is sorted is written as it was read: a carriage return before the end of a line is a part of it.
+/// Lines are written as they were read: a carriage return before the line end belongs to the line.
 fn for_each_line(text: &[u8], mut visit: impl FnMut(&[u8])) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', text) {
@@ -62,7 +64,7 @@ impl MapReduce for SortTera {
     type Value = Bytes;
 
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, Bytes>) {
-        // The engine hands out whole records.
+        // The engine splits only between records.
         for record in split.bytes().as_chunks::<TERA_RECORD_BYTES>().0 {
             let (key, value) = record.split_at(TERA_KEY_BYTES);
             out.emit(key, value);

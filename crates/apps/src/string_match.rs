@@ -1,6 +1,6 @@
-//! String match: how many lines of some files equal each line of a keys file.
+//! String match: counts the lines of some files that equal each line of a keys file.
 //!
-//! Nearly every line fails one test of a bit, chosen by its first eight bytes and its length; the rest are looked up.
+//! A one-bit test on a line's first eight bytes and its length rejects nearly every line; the rest are looked up.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,16 +14,15 @@ use wide::i8x16;
 use crate::error::{Error, Result};
 use crate::tokens::{BLOCK_BYTES, bits};
 
-/// Keys and how many lines equal each.
+/// Each key with the number of lines that equal it.
 pub type Counts<'k> = Vec<(&'k [u8], u64)>;
 
 const SIEVE_BITS: usize = 1 << 16;
 
-/// What a key takes, beside its bytes, which are there twice.
+/// The memory for a key, not counting its bytes, which are stored twice.
 const KEY_BYTES: u64 = 160;
 
-/// The keys to look for. A carriage return at the end of a line, of a key or of the input, does not count; empty keys are
-/// left out.
+/// The keys to look for. A carriage return at the end of a key or an input line is ignored; empty keys are skipped.
 pub struct Keys {
     keys: Vec<Vec<u8>>,
     places: HashMap<Vec<u8>, u32>,
@@ -31,11 +30,11 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The lines of a file, which may be compressed; a key that stands there twice is one key. A byte order mark before the
-    /// first is none of it.
+    /// Reads keys from the lines of a file, which may be compressed. Duplicate keys count once. A leading byte order
+    /// mark is ignored.
     ///
     /// # Errors
-    /// The file cannot be read, or has no key in it, or has more than may be kept in `memory`.
+    /// The file cannot be read, has no keys, or needs more than `memory` allows.
     pub fn read(path: &Path, memory: Memory) -> Result<Keys> {
         let failed = |error: io::Error| Error::file(path, format!("cannot read the keys: {error}"));
         if path.is_dir() {
@@ -46,7 +45,7 @@ impl Keys {
             gristmill::Error::Input { source, .. } => failed(source),
             other => other.into(),
         };
-        // A pipe is read as it comes: a copy of one that does not end would fill the disk.
+        // A pipe is read directly: a copy of an endless one would fill the disk.
         let mut input = Input::paths([path]).memory(memory.bytes() as usize).read_once(true);
         for source in input.look().map_err(of_the_keys)? {
             text = source.open().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
@@ -63,7 +62,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// These keys.
+    /// Makes keys from lines.
     pub fn new<'k>(lines: impl IntoIterator<Item = &'k [u8]>) -> Keys {
         let mut keys = Keys { keys: Vec::new(), places: HashMap::new(), sieve: Box::new([0; SIEVE_BITS / 64]) };
         for line in lines {
@@ -74,7 +73,7 @@ impl Keys {
             if let Entry::Vacant(place) = keys.places.entry(key.to_vec()) {
                 place.insert(keys.keys.len() as u32);
                 keys.keys.push(key.to_vec());
-                // A line may end with a carriage return, which makes it one longer.
+                // A line may end with a carriage return, which makes it one byte longer.
                 for end in [&b""[..], b"\r"] {
                     let line = [key, end].concat();
                     let bit = sieve_bit(first_eight(&line, 0), line.len());
@@ -85,10 +84,10 @@ impl Keys {
         keys
     }
 
-    /// Counts the lines of `input` that equal each key, with the job that `run` runs; keys in their order.
+    /// Counts the lines of `input` that equal each key, in the order of the keys; `run` runs the job.
     ///
     /// # Errors
-    /// What `run` gives.
+    /// An error of `run`.
     pub fn count<E>(
         &self,
         input: Input,
@@ -149,16 +148,16 @@ impl MapReduce for Keys {
     }
 }
 
-/// The bit of a line with these first eight bytes (what is behind its end does not count) and this length.
+/// Returns the bit for a line with these first eight bytes and this length. Bytes after the line's end are ignored.
 #[inline(always)]
 fn sieve_bit(first: [u8; 8], len: usize) -> usize {
     let mask = if len >= 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
-    // Any odd number without a pattern would do: these are digits of the golden ratio.
+    // Any odd number without a pattern works; these are digits of the golden ratio.
     let mixed = ((u64::from_le_bytes(first) & mask) ^ (len as u64) << 59).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (64 - SIEVE_BITS.ilog2())) as usize
 }
 
-/// Eight bytes of `text` from `start`, zeros behind its end.
+/// Returns eight bytes of `text` from `start`, padded with zeros.
 #[inline(always)]
 fn first_eight(text: &[u8], start: usize) -> [u8; 8] {
     match text[start..].first_chunk() {

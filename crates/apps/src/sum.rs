@@ -1,11 +1,11 @@
-//! Sums of numbers, exact for whole ones, and two ways to add fractions.
+//! Sums of numbers: exact for whole numbers, with two ways to add fractions.
 //!
 //! | | fractions | bytes |
 //! |---|---|---|
 //! | [`RoundedSum`](crate::RoundedSum) | rounded after each addition: the last digits depend on who added what first | 24 |
 //! | [`BinnedSum`](crate::BinnedSum) | rounded once, at the end: the same in any order | 32 |
 //!
-//! A program that sums is written once, for any [`Sum`].
+//! A program that sums is generic over [`Sum`].
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -16,26 +16,28 @@ use gristmill::{Combine, Datum};
 
 use crate::number::{Number, Overflow};
 
-/// A sum of numbers. Of whole numbers it is exact and the same in any order; if it is beyond 128 bits, that is found out at the end.
+/// A sum of numbers. For whole numbers it is exact and independent of their order; a result beyond 128 bits is
+/// detected at the end.
 pub trait Sum:
     for<'a> Datum<Ref<'a> = Self, Owned = Self> + Add<Output = Self> + AddAssign + From<Number> + Copy + Default + Debug
 {
-    /// Rows without a number, to be added up under a key of their own.
+    /// Makes a count of rows without a number. Such counts are added up under a separate key.
     fn rows(count: u64) -> Self;
 
-    /// What was added.
+    /// The kind of numbers that were added.
     fn content(&self) -> Content;
 
-    /// The value of a sum of whole numbers, if an `i128` can hold it.
+    /// Returns the value of a sum of whole numbers, if an `i128` can hold it.
     fn exact(&self) -> Option<i128>;
 
-    /// The nearest `f64`: not a finite one if none is as large.
+    /// Returns the nearest `f64`, which is not finite if the sum is too large.
     fn nearest(&self) -> f64;
 
-    /// Its value: whole if all that was added is, else the nearest `f64`; `None` if nothing was added.
+    /// Returns the value: whole if only whole numbers were added, else the nearest `f64`; `None` if nothing was
+    /// added.
     ///
     /// # Errors
-    /// No `i128`, or no finite `f64`, is as large.
+    /// The value is beyond `i128`, or beyond the largest finite `f64`.
     fn value(&self) -> Result<Option<Number>, Overflow> {
         match self.content() {
             Content::Nothing => Ok(None),
@@ -49,7 +51,7 @@ pub trait Sum:
         }
     }
 
-    /// What was counted, if this is a count of rows without a number, under the key
+    /// Returns the counts if this is a count of rows without a number, under the key
     /// [`SumBy::LEFT_OUT`](crate::SumBy::LEFT_OUT).
     fn rows_left_out(&self) -> Option<RowsLeftOut> {
         let counts = (self.content() == Content::Rows).then(|| self.exact().unwrap_or(i128::MAX))?;
@@ -57,36 +59,36 @@ pub trait Sum:
     }
 }
 
-/// What was added: of two sums together, the greater.
+/// The kind of numbers in a sum. Adding two sums gives the greater of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Content {
     /// No number.
     Nothing,
     /// Whole numbers.
     Whole,
-    /// Rows that had no number, which are counted under a key of their own.
+    /// Rows without a number, which are counted under a separate key.
     Rows,
-    /// Fractions, and whole numbers perhaps.
+    /// Fractions, possibly with whole numbers.
     Fractions,
 }
 
-/// Rows without a number.
+/// The count of rows without a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowsLeftOut {
-    /// How many they are.
+    /// The number of rows.
     pub rows: u64,
-    /// How many pairs the map function has emitted to count them.
+    /// The number of pairs that the map function emitted to count them.
     pub pairs: u64,
 }
 
-/// One pair that counts rows; below it are the rows.
+/// Counts one pair that counts rows. The low 64 bits count the rows.
 pub(crate) const COUNT: i128 = 1 << 64;
 
-/// Bits that hold a [`Content`].
+/// The number of bits that hold a [`Content`].
 pub(crate) const CONTENT_BITS: u32 = 2;
 
 impl Content {
-    /// What the lowest bits of a word say.
+    /// Reads the content from the lowest bits of a word.
     #[inline(always)]
     pub(crate) fn of(word: u64) -> Content {
         match word & ((1 << CONTENT_BITS) - 1) {
@@ -98,22 +100,21 @@ impl Content {
     }
 }
 
-/// Adds two sums: the combiner of programs that sum. A function, because a closure is not always inlined.
+/// Adds two sums: the combiner of programs that sum. A function, because closures are not always inlined.
 #[inline(always)]
 pub(crate) fn add<S: Sum>(a: S, b: S) -> S {
     a + b
 }
 
-/// Adds two sums that nearly always fit into 64 bits. One that does not stays the largest number, in whatever order its numbers
-/// come.
+/// Adds two sums that nearly always fit in 64 bits. One that does not saturates, whatever the order of its numbers.
 pub(crate) const ADD_WHOLE: Combine<u64> = u64::saturating_add;
 
-/// The value of a sum by [`ADD_WHOLE`]. The largest number counts as too large.
+/// Returns the value of a sum by [`ADD_WHOLE`]. The largest number means overflow.
 pub(crate) fn whole(sum: u64) -> Result<u64, Overflow> {
     if sum == u64::MAX { Err(Overflow::Word) } else { Ok(sum) }
 }
 
-/// 128 bits as two words, so that a sum is aligned to eight bytes.
+/// Splits 128 bits into two words, so that a sum is aligned to eight bytes.
 #[inline(always)]
 pub(crate) fn words(number: i128) -> [u64; 2] {
     [number as u64, (number >> 64) as u64]
@@ -124,7 +125,7 @@ pub(crate) fn of_words(words: [u64; 2]) -> i128 {
     (u128::from(words[0]) | u128::from(words[1]) << 64) as i128
 }
 
-/// What sorts as the value does: a sum without a number is less than any, rows without one are greater.
+/// Returns a number that sorts like the value. A sum without a number sorts first, counts of rows sort last.
 fn rank(sum: &impl Sum) -> f64 {
     match sum.content() {
         Content::Nothing => f64::NEG_INFINITY,
@@ -133,7 +134,7 @@ fn rank(sum: &impl Sum) -> f64 {
     }
 }
 
-/// What sorts sums of one rank, and is the same for all that are printed the same.
+/// Orders sums of equal rank. Sums that print the same are equal here.
 fn rank_of_equals(sum: &impl Sum) -> i128 {
     match sum.content() {
         Content::Nothing => i128::MIN,
@@ -145,7 +146,7 @@ fn rank_of_equals(sum: &impl Sum) -> i128 {
 
 /// [`Datum::compare`] of sums.
 pub(crate) fn compare<S: Sum>(a: &S, b: &S) -> Ordering {
-    // Never -0, which would be less than 0.
+    // The rank is never -0, which would sort before 0.
     rank(a).total_cmp(&rank(b)).then_with(|| rank_of_equals(a).cmp(&rank_of_equals(b)))
 }
 

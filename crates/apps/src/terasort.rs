@@ -1,17 +1,17 @@
-//! TeraSort records made from a seed, and the check that they were sorted: after `gensort -a` and `valsort`.
+//! TeraSort records made from a seed, and a check that they are sorted, after `gensort -a` and `valsort`.
 //!
 //! ```text
 //!  | key, 10 printable | 2 spaces | number of the record, 32 hex digits | 2 spaces | 52 letters | CR LF |
 //! ```
 //!
-//! A record depends on the seed and its number alone, so any part can be made anywhere. The checksum is a sum over
-//! records, so it is the same in any order.
+//! A record depends only on the seed and its number, so any part can be generated anywhere. The checksum is a sum
+//! over records and does not depend on their order.
 
 use std::io::{self, Read, Write};
 
 use crate::sort::{TERA_KEY_BYTES, TERA_RECORD_BYTES};
 
-/// Makes the records that `numbers` names.
+/// Writes the records with the given numbers.
 ///
 /// ```
 /// let mut made = Vec::new();
@@ -23,7 +23,7 @@ use crate::sort::{TERA_KEY_BYTES, TERA_RECORD_BYTES};
 /// ```
 ///
 /// # Errors
-/// Those of `to`.
+/// Errors of `to`.
 pub fn tera_generate(seed: u64, numbers: std::ops::Range<u64>, to: &mut impl Write) -> io::Result<()> {
     for number in numbers {
         to.write_all(&record(seed, number))?;
@@ -58,25 +58,25 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What was found in a file of records.
+/// The findings about a file of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validated {
-    /// Whole records.
+    /// The number of whole records.
     pub records: u64,
-    /// The sum of the CRC-32 of every record: two files have the same records only if it is the same.
+    /// The sum of the CRC-32 of every record. Files with equal records have equal checksums.
     pub checksum: u64,
-    /// Records whose key is that of the one before.
+    /// The number of records whose key equals the previous one.
     pub duplicates: u64,
-    /// The first record whose key is smaller than that of the one before, from 0.
+    /// The number of the first record, from 0, whose key is smaller than the previous one.
     pub unordered: Option<u64>,
-    /// Bytes behind the last whole record.
+    /// The number of bytes after the last whole record.
     pub rest_bytes: usize,
 }
 
-/// Counts records, sums them up, and looks for the first that is out of order.
+/// Counts records, computes their checksum, and finds the first that is out of order.
 ///
 /// # Errors
-/// Those of `from`.
+/// Errors of `from`.
 pub fn tera_validate(mut from: impl Read) -> io::Result<Validated> {
     let mut found = Validated::default();
     let mut buffer = vec![0; TERA_RECORD_BYTES * 4096];
@@ -103,7 +103,7 @@ pub fn tera_validate(mut from: impl Read) -> io::Result<Validated> {
     }
 }
 
-/// Reads until the buffer is full or nothing more comes.
+/// Reads until the buffer is full or the input ends.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,11 +1,12 @@
-//! Sliding-tile puzzles: how many states are how many moves away, by breadth-first search.
+//! Sliding-tile puzzles: counts the states at each distance from the start, by breadth-first search.
 //!
-//! One step of the job expands one depth: its pairs are the states of that depth, in the region, and map makes the states of
-//! the next out of them. What must not come back are the states of the depth before, and they are not kept to be
-//! compared with. Instead each state carries the moves that lead back to where it was made from (the operator bits of
-//! Korf's frontier search, 1999), and these are not made again; when two states of one depth make the same child, combining
-//! joins their bits. That is enough because the blank changes the colour of its square with every move: a neighbour of a
-//! state of depth d has depth d - 1 or d + 1, never d, and each neighbour of depth d - 1 has made the state and left its bit.
+//! One step of the job expands one depth. Its pairs are the states of that depth, in the region, and map makes the
+//! states of the next depth from them. States of the previous depth must not be made again, but they are not kept for
+//! comparison. Instead, each state carries the moves that lead back to the states it was made from (the operator bits
+//! of Korf's frontier search, 1999), and map does not make these moves. If two states make the same child, combining
+//! joins their bits. This is enough because each move changes the colour of the blank's square: a neighbour of a
+//! state of depth d has depth d - 1 or d + 1, never d, and each neighbour of depth d - 1 has made the state and left
+//! its bit.
 //!
 //! ```text
 //!  state:  | tile on square 0, 4 bits | tile on square 1 | ...      0 is the blank
@@ -18,14 +19,14 @@ use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Pairs, Reco
 
 use crate::error::{Error, Result};
 
-/// Squares that 64 bits have room for.
+/// The number of squares that fit in 64 bits.
 const SQUARES_MAX: usize = 16;
-/// Ways in which the blank moves: up, down, left, right; each is the one beside it, undone.
+/// The moves of the blank: up, down, left, right. Bit 0 of the index flips a move into its reverse.
 const MOVES: usize = 4;
-/// There is no square in this direction.
+/// The entry for a direction without a square.
 const NOWHERE: u8 = u8::MAX;
 
-/// A puzzle, where to start, and how far to go.
+/// A puzzle, its start, and the extent of the search.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -35,7 +36,7 @@ const NOWHERE: u8 = u8::MAX;
 /// let mut counts = Vec::new();
 /// let search = TileSearch { goal: Some(vec![3, 1, 2, 0]), ..TileSearch::new(2, 2) };
 /// let run = |job: gristmill::Job<'_, _>, state: &[u8], control: &mut gristmill::Control<'_, _>| {
-///     // This doctest runs beside others in one process, so its workers are threads.
+///     // Doctests share a process, so the workers are threads.
 ///     job.workers(2).isolation(Isolation::Thread).iterate(state, control).map_err(Error::from)
 /// };
 /// let (found, _) = search.run(run, |_, states| {
@@ -48,40 +49,40 @@ const NOWHERE: u8 = u8::MAX;
 /// ```
 #[derive(Clone, Debug)]
 pub struct TileSearch {
-    /// Rows of the board.
+    /// The number of rows of the board.
     pub rows: usize,
-    /// Squares in a row.
+    /// The number of squares in a row.
     pub columns: usize,
     /// The tiles from left to right and from top to bottom, 0 for the blank.
     pub start: Vec<u8>,
     /// Ends the search when this state is found.
     pub goal: Option<Vec<u8>>,
-    /// Goes no deeper.
+    /// The maximum depth.
     pub depth_max: Option<u32>,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The depth of the goal, if it was asked for and found.
+    /// The depth of the goal, if one was given and found.
     pub goal_depth: Option<u32>,
-    /// There is no deeper state.
+    /// The search reached the deepest state.
     pub complete: bool,
 }
 
 impl TileSearch {
-    /// Everything that can be reached from the tiles in order, the blank last.
+    /// Searches all states that can be reached from the ordered tiles with the blank last.
     pub fn new(rows: usize, columns: usize) -> TileSearch {
         let squares = rows.saturating_mul(columns).min(SQUARES_MAX) as u8;
         TileSearch { rows, columns, start: (1..squares).chain([0]).collect(), goal: None, depth_max: None }
     }
 
-    /// Searches; `run` runs the job in steps ([`Job::iterate`]), and `visit` is told of each depth with the number of its
-    /// states until it breaks.
+    /// Runs the search; `run` runs the job in steps ([`Job::iterate`]). `visit` is called with each depth and its
+    /// number of states until it breaks.
     ///
     /// # Errors
-    /// A board that is too small or too large, tiles that are not the numbers below the number of squares, a goal that no
-    /// moves lead to; or what `run` gives.
+    /// A board that is too small or too large; tiles that are not the numbers below the number of squares; a goal
+    /// that cannot be reached; an error of `run`.
     pub fn run<E: From<Error>>(
         &self,
         run: impl FnOnce(Job<'_, Board>, &[u8], &mut Control<'_, Board>) -> std::result::Result<Summary, E>,
@@ -117,11 +118,11 @@ impl TileSearch {
     }
 }
 
-/// Where the blank can go.
+/// The board, with the moves of the blank.
 pub struct Board {
     rows: usize,
     columns: usize,
-    /// For each square and direction, the square beside it, or `NOWHERE`.
+    /// The neighbour of each square in each direction, or `NOWHERE`.
     beside: [[u8; MOVES]; SQUARES_MAX],
 }
 
@@ -149,7 +150,7 @@ impl Board {
         self.rows * self.columns
     }
 
-    /// The tiles as a state.
+    /// Encodes the tiles as a state.
     fn state(&self, name: &str, tiles: &[u8]) -> Result<u64> {
         let squares = self.squares();
         let different: BTreeSet<u8> = tiles.iter().copied().filter(|tile| usize::from(*tile) < squares).collect();
@@ -168,8 +169,8 @@ impl Board {
         (0..self.squares()).map(|square| (state >> (4 * square) & 15) as usize).collect()
     }
 
-    /// True when moves lead from one state to the other. Each is one transposition and one step of the blank, so both are
-    /// even or both are odd; on a board of one row the tiles keep their order.
+    /// Returns true if moves lead from one state to the other. Each move is one transposition and one step of the
+    /// blank, so both counts have the same parity; on a board of one row the tiles keep their order.
     fn connects(&self, from: u64, to: u64) -> bool {
         let (from, to) = (self.tiles(from), self.tiles(to));
         if self.rows == 1 || self.columns == 1 {
@@ -179,7 +180,8 @@ impl Board {
         let place = |tiles: &[usize], tile: usize| tiles.iter().position(|other| *other == tile).unwrap_or_default();
         let (a, b) = (place(&from, 0), place(&to, 0));
         let steps = (a / self.columns).abs_diff(b / self.columns) + (a % self.columns).abs_diff(b % self.columns);
-        // Where each tile goes, as a permutation of squares; its cycles say how many transpositions it takes.
+        // The permutation of squares that moves each tile to its target; its cycles give the number of
+        // transpositions.
         let goes: Vec<usize> = from.iter().map(|tile| place(&to, *tile)).collect();
         let mut seen = vec![false; goes.len()];
         let mut transpositions = 0;
@@ -193,7 +195,7 @@ impl Board {
         transpositions % 2 == steps % 2
     }
 
-    /// The square of the blank: the one whose four bits are all 0.
+    /// Returns the blank's square: the one whose four bits are all 0.
     #[inline(always)]
     fn blank(&self, state: u64) -> usize {
         let any = state | state >> 1 | state >> 2 | state >> 3;
@@ -202,9 +204,9 @@ impl Board {
 }
 
 impl MapReduce for Board {
-    /// A state.
+    /// The state.
     type Key = u64;
-    /// The moves of the blank that lead back, a bit for each.
+    /// The moves of the blank that lead back, one bit each.
     type Value = u8;
     const COMBINE: Option<Combine<u8>> = Some(|a, b| a | b);
 
@@ -247,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn what_connects_is_what_is_reached() {
-        // Every arrangement of a board of two by three, against a search with a set.
+    fn connected_states_are_exactly_the_reachable_ones() {
+        // Compares every arrangement of a board of two by three with a search that uses a set.
         let board = board(2, 3);
         let start = board.state("start", &[1, 2, 3, 4, 5, 0]).expect("tiles");
         let (mut reached, mut next) = (BTreeSet::from([start]), vec![start]);

@@ -1,27 +1,26 @@
-//! Finds tokens 64 bytes at a time: a bit per byte says whether it belongs to a token, and each change
-//! from one bit to the next is an edge, where a token begins or ends.
+//! Finds tokens 64 bytes at a time. One bit per byte says whether the byte belongs to a token; a change between
+//! neighbouring bits is an edge, where a token begins or ends.
 //!
-//! Edges are first listed and then paired. Listing has no branch that depends on the text but one per
-//! block, and pairing has none at all, which is what makes this several times faster than looking at each
-//! byte.
+//! Edges are first listed, then paired. Listing has one branch per block that depends on the text, and pairing has
+//! none. This makes it several times faster than examining each byte.
 
 use wide::i8x16;
 
 pub(crate) const BLOCK_BYTES: usize = 64;
-/// Edges are listed for this much text at a time, so that the list stays in the first-level cache.
+/// The amount of text whose edges are listed at a time, so that the list stays in the first-level cache.
 const STRETCH_BYTES: usize = 64 * BLOCK_BYTES;
 
-/// Calls `visit` with the places, from start to end, of every maximal run of bytes for which `belongs` has a bit set, some
-/// hundred at a time.
+/// Calls `visit` with the bounds of every maximal run of bytes for which `belongs` sets a bit, some hundred at a
+/// time.
 ///
-/// `belongs` is also told whether the byte before the block belongs to a token (1) or not (0).
+/// `belongs` also receives whether the byte before the block belongs to a token (1) or not (0).
 #[inline(always)]
 pub(crate) fn for_tokens(
     text: &[u8],
     belongs: impl Fn(&[u8; BLOCK_BYTES], u64) -> u64,
     mut visit: impl FnMut(&[[u32; 2]]),
 ) {
-    // Room for the start of a token that has not ended with its stretch, and for one block's surplus.
+    // Room for the start of a token that crosses the stretch's end, and for one block's surplus.
     let mut edges = [0_u32; 1 + STRETCH_BYTES + BLOCK_BYTES];
     let mut found = 0;
     let mut inside = 0;
@@ -56,15 +55,15 @@ pub(crate) fn for_tokens(
     }
 }
 
-/// Writes `base` plus the place of each one in `bits` to the front of `to`; returns how many there are.
+/// Writes `base` plus the position of each one bit to the front of `to`. Returns the number of ones.
 #[inline(always)]
 fn list_ones(mut bits: u64, base: u32, to: &mut [u32]) -> usize {
     let ones = bits.count_ones() as usize;
     let (to, _) = to.as_chunks_mut::<8>();
-    // Eight at a time without asking whether there are so many; the next block overwrites the surplus.
+    // Writes eight at a time without a check; the next block overwrites the surplus.
     for eight in &mut to[..ones.div_ceil(8)] {
         for place in eight {
-            // Of zero the place does not matter, and not having to tell it apart saves instructions.
+            // For zero the position does not matter, and handling it without a branch saves instructions.
             *place = base.wrapping_add((bits | 1 << 63).trailing_zeros());
             bits &= bits.wrapping_sub(1);
         }
@@ -72,14 +71,14 @@ fn list_ones(mut bits: u64, base: u32, to: &mut [u32]) -> usize {
     ones
 }
 
-/// Words by the rule of Phoenix, in upper case already: a letter, then letters and apostrophes.
+/// Words by Phoenix's rule: a letter, then letters and apostrophes. The text is in upper case already.
 #[inline(always)]
 pub(crate) fn upper_letters(block: &[u8; BLOCK_BYTES], inside: u64) -> u64 {
     let letters = bits(block, |bytes| in_range(bytes, b'A', b'Z'));
     let apostrophes = bits(block, |bytes| bytes.simd_eq(i8x16::splat(b'\'' as i8)));
     let both = letters | apostrophes;
-    // Apostrophes with no letter before them belong to no word. Adding the first bit of such a row to the row
-    // makes a carry run through it, which clears it.
+    // Apostrophes without a letter before them belong to no word. Adding the first bit of such a run to the run makes
+    // a carry that clears it.
     let leading = apostrophes & !(both << 1 | inside);
     both & !(apostrophes & !apostrophes.wrapping_add(leading))
 }
@@ -87,21 +86,21 @@ pub(crate) fn upper_letters(block: &[u8; BLOCK_BYTES], inside: u64) -> u64 {
 /// Everything but ASCII white space.
 #[inline(always)]
 pub(crate) fn not_space(block: &[u8; BLOCK_BYTES], _inside: u64) -> u64 {
-    // Tab, line feed, form feed, carriage return and space; the vertical tab (11) is none of them.
+    // Tab, line feed, form feed, carriage return and space; vertical tab (11) is excluded.
     !bits(block, |bytes| {
         let control = in_range(bytes, b'\t', b'\r') & !bytes.simd_eq(i8x16::splat(11));
         control | bytes.simd_eq(i8x16::splat(b' ' as i8))
     })
 }
 
-/// All ones where a byte lies in `first..=last`: moved so that the range begins at the least signed number,
-/// one comparison decides.
+/// Returns all ones where a byte lies in `first..=last`. Shifting the range to begin at the least signed number makes
+/// one comparison enough.
 #[inline(always)]
 fn in_range(bytes: i8x16, first: u8, last: u8) -> i8x16 {
     (bytes - i8x16::splat((first ^ 0x80) as i8)).simd_lt(i8x16::splat(((last - first + 1) ^ 0x80) as i8))
 }
 
-/// One bit per byte: the sign of what `belongs` makes of it.
+/// Returns one bit per byte: the sign that `belongs` computes.
 #[inline(always)]
 pub(crate) fn bits(block: &[u8; BLOCK_BYTES], belongs: impl Fn(i8x16) -> i8x16) -> u64 {
     let (quarters, _) = block.as_chunks::<16>();
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_what_the_standard_library_says_it_is() {
+    fn bytes_are_classified_like_the_standard_library() {
         for byte in 0..=255 {
             let space = not_space(&[byte; BLOCK_BYTES], 0) == 0;
             assert_eq!(space, byte.is_ascii_whitespace(), "byte {byte}");

@@ -1,13 +1,13 @@
-//! Word count: how often each word occurs.
+//! Word count: counts each word.
 
 use gristmill::{Bytes, Combine, Emit, MapReduce, Records, Split};
 
 use crate::tokens::{for_tokens, not_space, upper_letters};
 
-/// What counts as a word.
+/// The definition of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// Runs of bytes between ASCII white space, as they stand. UTF-8 is never cut: its bytes are no white space.
+    /// Runs of bytes between ASCII white space, unchanged. UTF-8 is never cut, because its bytes are not white space.
     Space,
     /// A letter and the letters and apostrophes after it, in upper case (the rule of Phoenix).
     Alpha,
@@ -19,12 +19,12 @@ pub struct SpaceWords;
 /// Counts words of letters and apostrophes, in upper case.
 pub struct AlphaWords;
 
-/// The program for [`Words::Space`], and where its records end.
+/// Returns the program for [`Words::Space`], and its record format.
 pub fn space_words() -> (SpaceWords, Records) {
     (SpaceWords, Records::Separated(|byte| byte.is_ascii_whitespace()))
 }
 
-/// The program for [`Words::Alpha`], and where its records end.
+/// Returns the program for [`Words::Alpha`], and its record format.
 pub fn alpha_words() -> (AlphaWords, Records) {
     (AlphaWords, Records::Separated(|byte| !byte.is_ascii_alphabetic() && byte != b'\''))
 }

@@ -1,5 +1,5 @@
-//! Every application gives the answer of a few plain loops, on forked workers and on threads. One process without threads,
-//! because workers are forked; so the tests are called one after the other.
+//! Tests that every application agrees with plain loops, on forked workers and on threads. Workers are forked, so the
+//! test process has no other threads and runs the tests one by one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,7 +16,7 @@ fn main() {
     let tests: [Test; 18] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
-        ("files_that_are_no_images_are_named", files_that_are_no_images_are_named),
+        ("files_that_are_not_images_are_named", files_that_are_not_images_are_named),
         ("byte_pairs_lie_on_the_line_of_the_textbook", byte_pairs_lie_on_the_line_of_the_textbook),
         ("csv_columns_lie_on_the_line_of_the_textbook", csv_columns_lie_on_the_line_of_the_textbook),
         ("pairs_without_a_line_are_refused", pairs_without_a_line_are_refused),
@@ -34,8 +34,8 @@ fn main() {
         ("puzzles_without_an_answer_are_refused", puzzles_without_an_answer_are_refused),
         ("products_are_those_of_three_loops", products_are_those_of_three_loops),
         (
-            "products_of_many_factors_are_those_of_one_after_the_other",
-            products_of_many_factors_are_those_of_one_after_the_other,
+            "products_of_many_factors_equal_repeated_multiplications",
+            products_of_many_factors_equal_repeated_multiplications,
         ),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
     ];
@@ -48,22 +48,22 @@ fn main() {
     println!("{} claims passed", 2 * tests.len());
 }
 
-/// What a test claims, and how it is tested.
+/// A test: its claim and its function.
 type Test = (&'static str, fn(&Runs));
 
-/// How the jobs of a test run, and where its files lie.
+/// The isolation of a test's jobs, and the folder for its files.
 struct Runs {
     isolation: Isolation,
     dir: tempfile::TempDir,
 }
 
 impl Runs {
-    /// Small splits, so that every job has many tasks.
+    /// Runs a job with small splits, so that it has many tasks.
     fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Error> {
         Ok(job.workers(2).isolation(self.isolation).split_bytes(3001).run()?)
     }
 
-    /// The same for a job in steps.
+    /// Runs a job in steps.
     fn iterate<J: MapReduce>(
         &self,
         job: Job<'_, J>,
@@ -80,7 +80,7 @@ impl Runs {
     }
 }
 
-/// Bytes without a pattern.
+/// Returns bytes without a pattern.
 fn noise(count: usize) -> Vec<u8> {
     let mut state = 1u32;
     let mut next = || {
@@ -100,7 +100,7 @@ fn fails<T>(answer: Result<T, Error>) -> String {
 
 // histogram
 
-/// A 24-bit BMP of `width` x `height` pixels, with `gap` bytes between header and pixels.
+/// Makes a 24-bit BMP of `width` x `height` pixels, with `gap` bytes between header and pixels.
 fn bmp(width: usize, height: usize, gap: usize, pixels: &[u8]) -> Vec<u8> {
     let stride = (3 * width).next_multiple_of(4);
     let mut file = vec![0; 54 + gap];
@@ -110,7 +110,7 @@ fn bmp(width: usize, height: usize, gap: usize, pixels: &[u8]) -> Vec<u8> {
     }
     for row in pixels.chunks_exact(3 * width).take(height) {
         file.extend_from_slice(row);
-        // Padding that would be noticed if it were counted.
+        // Padding that would show if it were counted.
         file.resize(file.len() + stride - 3 * width, 77);
     }
     file
@@ -138,7 +138,7 @@ fn bmp_colours_are_those_of_a_loop_over_pixels(runs: &Runs) {
         all.extend(pixels);
         paths.push(path);
     }
-    // What follows the pixels is no pixel, and several images are counted together.
+    // Bytes after the pixels are not counted, and several images are counted together.
     let mut long = bmp(5, 3, 0, &noise(45));
     long.extend([9; 100]);
     paths.push(runs.file("long.bmp", &long));
@@ -169,7 +169,7 @@ fn png_and_jpeg_count_as_the_pixels_they_decode_to(runs: &Runs) {
     assert!(error.contains("without the feature"), "{error}");
 }
 
-fn files_that_are_no_images_are_named(runs: &Runs) {
+fn files_that_are_not_images_are_named(runs: &Runs) {
     let good = bmp(5, 3, 0, &noise(45));
     let with = |at: usize, value: u8| {
         let mut bad = good.clone();
@@ -195,7 +195,7 @@ fn files_that_are_no_images_are_named(runs: &Runs) {
 
 // linear regression
 
-/// Slope, intercept and r by the formulas of the textbook, about the means.
+/// Returns slope, intercept and r by the textbook formulas about the means.
 fn textbook(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     let n = pairs.len() as f64;
     let (x, y) = (pairs.iter().map(|pair| pair.0).sum::<f64>() / n, pairs.iter().map(|pair| pair.1).sum::<f64>() / n);
@@ -238,10 +238,10 @@ fn named(x: &str, y: &str) -> [Column; 2] {
 }
 
 fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
-    // Far from zero, where plain sums of squares would lose the digits that matter.
+    // Far from zero, where plain sums of squares would lose the significant digits.
     let pairs: Vec<_> =
         noise(8000).chunks_exact(2).map(|two| (1e9 + f64::from(two[0]), f64::from(two[1]) / 8.0)).collect();
-    // A quoted field may hold anything, line ends too.
+    // A quoted field may hold anything, including line ends.
     let rows: Vec<String> = pairs.iter().map(|(x, y)| format!("\"a,\nb\",{y},{x}\n")).collect();
     let (slope, intercept, r) = textbook(&pairs);
     let text = rows.concat();
@@ -250,7 +250,7 @@ fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
     {
         let line = fit(runs, &text, columns).expect("a line");
         assert_eq!(line.n, 4000);
-        // The intercept lies 10^9 away from the points.
+        // The intercept is 10^9 away from the points.
         assert!((line.slope - slope).abs() < 1e-9 && near(line.intercept, intercept), "{line:?} {slope} {intercept}");
         assert!(line.r.is_some_and(|found| near(found, r)), "{line:?}");
     }
@@ -282,7 +282,7 @@ fn pairs_without_a_line_are_refused(runs: &Runs) {
 // group by
 
 fn groups_are_those_of_a_map(runs: &Runs) {
-    // Few keys, and so many that tables are emptied again and again.
+    // Few keys, and enough keys that tables are emptied repeatedly.
     for keys in [7, 1 << 20] {
         let words = noise(8 * 30_000);
         let pairs: Vec<(u32, u32)> = words
@@ -312,7 +312,7 @@ fn groups_are_those_of_a_map(runs: &Runs) {
         };
         counts_of(&program, input);
 
-        // JSON has a key for each line end, and the fields in any order.
+        // JSON with a line end in each key, and fields in a different order.
         let lines: String =
             pairs.iter().map(|(key, value)| format!("{{\"v\": {value}, \"k\":\"k\\n{key}\"}}\r\n")).collect();
         let path = runs.file("rows.jsonl", lines.as_bytes());
@@ -376,7 +376,7 @@ fn points(count: usize, columns: usize) -> Matrix {
     Matrix { rows: count, columns, values }
 }
 
-/// Lloyd's steps from the first k points until no point changes its centre.
+/// Performs Lloyd's steps from the first k points until no point changes its centre.
 fn lloyd(points: &Matrix, k: usize) -> (Vec<Vec<f64>>, usize) {
     let mut centres: Vec<Vec<f64>> = (0..k).map(|row| points.row(row).to_vec()).collect();
     let mut nearest = vec![usize::MAX; points.rows];
@@ -441,12 +441,12 @@ fn k_means_plus_plus_finds_separate_clouds(runs: &Runs) {
         let (clusters, _) =
             question.find(&points, |job, state, control| runs.iterate(job, state, control)).expect("centres");
         assert_eq!(clusters.sizes, [100; 6], "seed {seed}");
-        // The same seed, the same centres, to the last bit.
+        // The same seed gives the same centres, to the last bit.
         let (again, _) =
             question.find(&points, |job, state, control| runs.iterate(job, state, control)).expect("centres");
         assert_eq!(clusters, again);
     }
-    // Fewer different points than centres.
+    // Fewer distinct points than centres.
     let same = Matrix { rows: 5, columns: 2, values: vec![3.0; 10] };
     let (clusters, _) =
         KMeans::new(3).find(&same, |job, state, control| runs.iterate(job, state, control)).expect("centres");
@@ -455,7 +455,7 @@ fn k_means_plus_plus_finds_separate_clouds(runs: &Runs) {
 
 // sliding tiles
 
-/// States at each depth, and what the search found.
+/// Returns the number of states at each depth, and the result of the search.
 fn search(runs: &Runs, question: &TileSearch) -> Result<(Vec<u64>, Found), Error> {
     let mut counts = Vec::new();
     let run = |job: Job<'_, _>, state: &[u8], control: &mut Control<'_, _>| runs.iterate(job, state, control);
@@ -480,7 +480,7 @@ fn states_at_each_depth_are_the_published_ones(runs: &Runs) {
     let question = TileSearch { depth_max: Some(15), ..TileSearch::new(4, 4) };
     let (counts, found) = search(runs, &question).expect("the 15-puzzle");
     assert_eq!((&counts[..], found.complete), (&fifteen[..], false));
-    // Half of all arrangements, whatever the shape; all of them on one row.
+    // Half of all arrangements are reached, whatever the shape. On one row only the blank's place changes.
     for (rows, columns, states) in [(2, 2, 12), (2, 3, 360), (3, 2, 360), (2, 4, 20_160), (1, 5, 5), (5, 1, 5)] {
         let (counts, _) = search(runs, &TileSearch::new(rows, columns)).expect("a small puzzle");
         assert_eq!(counts.iter().sum::<u64>(), states, "{rows} x {columns}");
@@ -548,7 +548,7 @@ fn covariances_are_those_of_three_loops_and_components_their_eigenvectors(runs: 
 
 fn products_are_those_of_three_loops(runs: &Runs) {
     for (rows, inner, columns) in [(1, 1, 1), (3, 2, 5), (40, 70, 1), (1, 300, 40), (97, 33, 61), (300, 20, 100)] {
-        // Whole numbers, so that no order of the sums matters.
+        // Whole numbers, so that the order of the sums does not matter.
         let (a, b) = (points(rows, inner), points(inner, columns));
         let expected: Vec<f64> = (0..rows * columns)
             .map(|at| (0..inner).map(|i| a.row(at / columns)[i] * b.row(i)[at % columns]).sum())
@@ -561,9 +561,9 @@ fn products_are_those_of_three_loops(runs: &Runs) {
     }
 }
 
-fn products_of_many_factors_are_those_of_one_after_the_other(runs: &Runs) {
+fn products_of_many_factors_equal_repeated_multiplications(runs: &Runs) {
     for (rows, n, times) in [(1, 1, 1), (2, 3, 5), (130, 70, 4)] {
-        // Small whole numbers, so that no order of the sums matters.
+        // Small whole numbers, so that the order of the sums does not matter.
         let small =
             |matrix: Matrix| Matrix { values: matrix.values.iter().map(|value| value % 3.0).collect(), ..matrix };
         let (a, b) = (small(points(rows, n)), small(points(n, n)));

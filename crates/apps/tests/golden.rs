@@ -1,6 +1,6 @@
-//! The applications answer what numpy and scikit-learn answered when `golden/make.py` was run.
+//! Compares the applications with the answers of numpy and scikit-learn recorded by `golden/make.py`.
 
-// The closures are not redundant: for a function the lifetimes of a job are not general enough.
+// The closures are needed: for a function the lifetimes of a job are not general enough.
 #![allow(clippy::redundant_closure)]
 
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ fn table(name: &str) -> Matrix {
     Matrix::read(&mut golden(name), &Dialect::default()).unwrap_or_else(|error| panic!("{error}")).0
 }
 
-/// The tests of this file share a process, so workers are threads.
+/// Tests of this file share a process, so workers are threads.
 fn run<J: MapReduce>(job: Job<'_, J>) -> Result<Outcome<J>, Error> {
     Ok(job.workers(3).isolation(Isolation::Thread).run()?)
 }
 
-/// The same to twelve digits of the largest number that comes into it.
+/// Asserts equality to twelve digits of the largest number.
 fn assert_near(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len());
     let largest = expected.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));

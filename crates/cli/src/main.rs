@@ -4,15 +4,15 @@
 //!  terminal     messages, errors, progress, standard output
 //!  options      files, job options, tables, sizes and durations
 //!  output       rows in any format, into files that appear whole or not at all
-//!  report       what was set aside, and what the job took
+//!  report       bad records, and statistics of the job
 //!  run          the job of a command, from its options to its result
 //!  commands     one file for each subcommand
 //!  experiment   compares strategies
-//!  scale        why it does not get faster
-//!  batch        which programs run together (simulated)
+//!  scale        finds why a command does not get faster
+//!  batch        chooses programs to run together (simulated)
 //! ```
 //!
-//! Only results go to standard output. Workers are forked from this process, so it starts no thread.
+//! Only results go to standard output. Workers are forked from this process, so it starts no threads.
 
 mod terminal;
 mod options;
@@ -35,8 +35,7 @@ use crate::terminal::messages::{printable, printable_lines};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// MapReduce for one big machine: every worker is a process of its own, and only pages of memory pass
-/// between them.
+/// MapReduce for one big machine: each worker is a process, and workers exchange pages of shared memory.
 #[derive(Parser)]
 #[command(name = "gristmill", version, arg_required_else_help = true, after_help = EXIT_STATUS)]
 struct Command {
@@ -46,19 +45,8 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Program {
-    WordCount(commands::word_count::WordCount),
-    GroupBy(commands::group_by::GroupBy),
-    Histogram(commands::histogram::Histogram),
-    LinearRegression(commands::linear_regression::LinearRegression),
-    StringMatch(commands::string_match::StringMatch),
-    #[command(name = "kmeans")]
-    KMeans(commands::kmeans::KMeans),
-    Pca(commands::pca::Pca),
-    TileSearch(commands::tile_search::TileSearch),
-    MatrixMultiply(commands::matrix_multiply::MatrixMultiply),
-    Palindromes(commands::palindromes::Palindromes),
-    Sort(commands::sort::Sort),
-    Terasort(commands::terasort::Terasort),
+    #[command(flatten)]
+    Application(Box<commands::Applications>),
     Generate(commands::generate::Generate),
     Experiment(experiment::Experiment),
     Machine(commands::machine::Machine),
@@ -74,25 +62,14 @@ Exit status: 0 if the result is complete (or its reader closed the pipe), 1 if t
 is wrong.";
 
 fn main() -> ExitCode {
-    // Whatever this command writes, it says which file was too large, and is not ended by a signal.
+    // A write beyond the limit on file sizes becomes an error that names the file, instead of a fatal signal.
     let _guard = gristmill_os::file_size::LimitIsAnError::new();
     let command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) => return told(&error),
     };
     let outcome = match command.program {
-        Program::WordCount(word_count) => word_count.run(),
-        Program::GroupBy(group_by) => group_by.run(),
-        Program::Histogram(histogram) => histogram.run(),
-        Program::LinearRegression(regression) => regression.run(),
-        Program::StringMatch(string_match) => string_match.run(),
-        Program::KMeans(kmeans) => kmeans.run(),
-        Program::Pca(pca) => pca.run(),
-        Program::TileSearch(search) => search.run(),
-        Program::MatrixMultiply(product) => product.run(),
-        Program::Palindromes(palindromes) => palindromes.run(),
-        Program::Sort(sort) => sort.run(),
-        Program::Terasort(terasort) => terasort.run(),
+        Program::Application(application) => application.run(),
         Program::Generate(generate) => generate.run(),
         Program::Experiment(experiment) => experiment.run(),
         Program::Machine(machine) => machine.run(),
@@ -109,7 +86,7 @@ fn main() -> ExitCode {
 
 /// Prints help, or why the command makes no sense.
 fn told(error: &clap::Error) -> ExitCode {
-    // What was typed stands in the message.
+    // The message repeats what was typed.
     let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| printable(word) == word);
     let printed = match error.use_stderr() || !gristmill_os::standard::was_closed(1) {
         true if error.use_stderr() && !std::env::args_os().all(is_plain) => {
@@ -119,7 +96,7 @@ fn told(error: &clap::Error) -> ExitCode {
         false => Err(rustix::io::Errno::BADF.into()),
     };
     match printed {
-        // Help that nobody has read is no help.
+        // If help could not be printed, the command fails.
         Err(source) if !error.use_stderr() && source.kind() != std::io::ErrorKind::BrokenPipe => {
             terminal::failure::Failure::output("standard output", source).report(&mut asked_for())
         }
@@ -127,7 +104,7 @@ fn told(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The subcommand of this process, whose usage a message shows.
+/// Returns the subcommand of this process. Messages show its usage.
 fn asked_for() -> clap::Command {
     let mut command = Command::command();
     command.build();
@@ -146,7 +123,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::fmt::Write as _;
 
-    /// The options of all subcommands, as Markdown.
+    /// Formats the options of all subcommands as Markdown.
     fn options() -> String {
         let mut command = Command::command();
         command.build();
@@ -209,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_options_is_that_of_the_command_line() {
-        // Built with more formats, the command has the same options.
+    fn the_page_of_options_matches_the_command_line() {
+        // The command has the same options if it is built with more formats.
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
         if std::env::var_os("GRISTMILL_WRITE_DOCS").is_some() {
             std::fs::write(path, options()).expect("docs can be written");
@@ -223,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_the_command_line_contradict_nothing() {
+    fn definitions_of_the_command_line_are_consistent() {
         Command::command().debug_assert();
     }
 }

@@ -8,8 +8,8 @@ use std::process::Stdio;
 
 use command::{answer, complaint, names, oracle, word_count};
 
-/// Small, but with all that is odd about text: words longer than a page, bytes that are no UTF-8, NUL,
-/// carriage returns, apostrophes at either end, no line break at the end.
+/// Text that is small but has every oddity: words longer than a page, invalid UTF-8, NUL, carriage returns,
+/// apostrophes at either end, no line break at the end.
 fn odd_text() -> Vec<u8> {
     let mut text = Vec::new();
     for line in 0..400u32 {
@@ -88,9 +88,9 @@ fn files_directories_patterns_and_standard_input_are_the_same_text() {
     assert_eq!(here(&["logs/a.txt", "logs/old/b.txt", "logs/[c].txt"]), all);
     assert_eq!(here(&["logs/**/*.txt"]), all);
     assert_eq!(here(&["logs/[ab].txt"]), one);
-    // A file of this very name goes before the pattern, which would match nothing.
+    // A file of exactly this name takes precedence over the pattern, which would match nothing.
     assert_eq!(here(&["logs/[c].txt"]), one);
-    // Standard input as a file, named or not.
+    // Standard input as a file, named or by default.
     for arguments in [&["-"][..], &[]] {
         let file = fs::File::open(dir.path().join("logs/a.txt")).expect("opened");
         assert_eq!(answer(word_count(arguments).stdin(file)), one);
@@ -109,7 +109,7 @@ fn standard_input_may_be_a_pipe() {
 }
 
 #[test]
-fn the_greatest_come_first_unless_another_order_is_asked_for() {
+fn the_greatest_come_first_by_default() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("text");
     fs::write(&path, "b c c a a a d").expect("written");
@@ -125,7 +125,7 @@ fn the_greatest_come_first_unless_another_order_is_asked_for() {
 }
 
 #[test]
-fn the_extension_says_how_rows_are_written() {
+fn the_extension_selects_the_format() {
     let dir = tempfile::tempdir().expect("a directory");
     let text = dir.path().join("text");
     fs::write(&text, b"a,b a,b \xff").expect("written");
@@ -148,7 +148,7 @@ fn the_extension_says_how_rows_are_written() {
 fn a_command_without_arrow_and_parquet_says_how_to_build_one() {
     let dir = tempfile::tempdir().expect("a directory");
     for name in ["r.arrow", "r.parquet"] {
-        // The input would never end.
+        // The input never ends.
         let complaint = complaint(word_count(["--output"]).arg(dir.path().join(name)).arg("/dev/zero"), 1);
         assert!(complaint.contains(name) && complaint.contains("--features columnar"), "{complaint}");
     }
@@ -156,7 +156,7 @@ fn a_command_without_arrow_and_parquet_says_how_to_build_one() {
 }
 
 #[test]
-fn statistics_name_every_number_that_the_guide_explains() {
+fn statistics_contain_every_number_that_the_guide_explains() {
     let guide = include_str!("../../../docs/statistics.md");
     let dir = tempfile::tempdir().expect("a directory");
     let (csv, json) = (dir.path().join("s.csv"), dir.path().join("s.json"));
@@ -178,7 +178,7 @@ fn statistics_name_every_number_that_the_guide_explains() {
     assert!(json["job"]["wall_ns"].as_u64() > json["job"]["started_ns"].as_u64());
     assert_eq!(json["workers"][0]["counts"]["input_bytes"], json["job"]["input_bytes"]);
     assert!(json["workers"][0]["phases"]["map"]["ns"].as_u64() > Some(0));
-    // Everybody allocates something.
+    // Every worker allocates something.
     for counts in [&json["job"], &json["workers"][0]["counts"], &json["workers"][1]["counts"]] {
         assert!(counts["allocations"].as_u64() > Some(0) && counts["allocated_bytes"].as_u64() > Some(0), "{counts}");
     }

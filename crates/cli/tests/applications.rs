@@ -1,5 +1,5 @@
-//! The applications from the command line: their rows, and one clear error for each bad input. Whether the answers are
-//! right is tested where the applications are.
+//! Tests the applications from the command line: their rows, and one clear error for each bad input. Tests in
+//! gristmill-apps check that the answers are right.
 
 mod command;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use command::{answer, complaint, gristmill};
 
-/// A directory with these files in it.
+/// Makes a directory with these files.
 fn files(contents: &[(&str, &[u8])]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     for (name, content) in contents {
@@ -60,7 +60,7 @@ fn groups_have_their_sum_or_their_count() {
 }
 
 #[test]
-fn json_lines_are_known_by_their_name_or_by_an_option() {
+fn json_lines_are_recognised_by_name_or_by_an_option() {
     let lines = br#"{"day":"mon","fruit":"pear, \u0067reen","kg":1.5}
 {"fruit":"fig","kg":2,"day":"tue"}
 
@@ -84,7 +84,7 @@ fn matches_come_in_the_order_of_the_keys() {
 }
 
 #[test]
-fn centres_have_their_size_and_their_place() {
+fn centres_are_printed_with_size_and_coordinates() {
     let dir = files(&[("points.csv", b"0,0\n10,10\n0,1\n10,11\n")]);
     let points = dir.path().join("points.csv");
     assert_eq!(
@@ -105,7 +105,7 @@ fn components_covariances_and_means_are_printed() {
 }
 
 #[test]
-fn depths_have_their_states() {
+fn states_are_counted_at_each_depth() {
     let expected = ["0\t1", "1\t2", "2\t4", "3\t10", "4\t24"];
     assert_eq!(rows(&["tile-search", "--rows", "4", "--columns", "4", "--depth", "4"], &[]), expected);
     let goal = ["tile-search", "--start", "1,2,3,4,5,6,0,7,8", "--goal", "1,2,3,4,5,6,7,8,0", "--format", "csv"];
@@ -144,7 +144,7 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
     assert_eq!(left(&["--way", "pairs"]), expected);
     assert_eq!(left(&["--print", "summary"]), ["trace\t8.5", "sum\t25.5", "corner\t14.5"]);
     assert_eq!(left(&["--power", "3"]), ["-14\t14.25", "-29\t31.75", "-44\t49.25"]);
-    // What is written for numpy can be read again; times the identity it is itself.
+    // The file written for numpy can be read again; times the identity it is unchanged.
     fs::write(dir.path().join("one.csv"), "1,0\n0,1\n").expect("written");
     let mut write = gristmill(["matrix-multiply", "-q", "--left"]);
     assert!(answer(write.args([&a, &b]).arg("--output").arg(&product)).is_empty());
@@ -155,7 +155,8 @@ fn a_product_is_printed_summed_up_or_written_for_numpy() {
     assert!(complaint.starts_with("gristmill: 2 x 2 times 3 x 2 is no product"), "{complaint}");
 }
 
-/// The trace of a 5 x 2 product whose diagonal is 1 and 5 was printed as 30: the walk along it went on below the square.
+/// The trace of a 5 x 2 product with 1 and 5 on its diagonal was once printed as 30: the walk continued below the
+/// square.
 #[test]
 fn the_trace_of_a_product_ends_with_its_last_row_or_column() {
     let dir = files(&[("tall", b"1\n2\n3\n4\n5\n"), ("wide", b"1,2.5\n"), ("one", b"1\n"), ("flat", b"1,2,3,4,5\n")]);
@@ -171,7 +172,7 @@ fn the_trace_of_a_product_ends_with_its_last_row_or_column() {
     }
 }
 
-/// A line that ended with two carriage returns lost both, so a palindrome of `\r` was not counted.
+/// A line that ended in two carriage returns once lost both, so a palindrome of `\r` was not counted.
 #[test]
 fn one_carriage_return_ends_a_line_and_others_are_part_of_it() {
     let dir = files(&[("text", b"ab\r\r\nab\r\n"), ("keys", b"ab\r\r\nab\r\n")]);
@@ -247,7 +248,7 @@ fn a_command_that_makes_no_sense_is_refused() {
     assert!(complaint(&mut gristmill(["linear-regression", "--x", "1", "x"]), 2).contains("--y"));
 }
 
-/// Standard output and standard error of a run that succeeds.
+/// Returns standard output and standard error of a run that succeeds.
 fn told(arguments: &[&str], paths: &[&Path]) -> (String, String) {
     let output = gristmill(arguments).args(paths).args(["--workers", "2"]).output().expect("it starts");
     let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
@@ -255,9 +256,10 @@ fn told(arguments: &[&str], paths: &[&Path]) -> (String, String) {
     (stdout, stderr)
 }
 
-/// `printf 'apple,red\npear,green\napple,red\n' | gristmill group-by --by 1` lost the first row; `country,2019` was summed.
+/// `printf 'apple,red\npear,green\napple,red\n' | gristmill group-by --by 1` once lost the first row, and
+/// `country,2019` was summed.
 #[test]
-fn no_row_is_lost_to_a_header_that_was_guessed_and_every_guess_is_told() {
+fn no_row_is_lost_to_a_guessed_header_and_every_guess_is_reported() {
     let dir = files(&[
         ("fruit.csv", b"apple,red\npear,green\napple,red\n"),
         ("years.csv", b"country,2019\nfr,5\nde,7\nfr,1\n"),
@@ -268,15 +270,18 @@ fn no_row_is_lost_to_a_header_that_was_guessed_and_every_guess_is_told() {
         ["fruit.csv", "years.csv", "named.csv", "points.csv"].map(|name| dir.path().join(name));
     let (rows, note) = told(&["group-by", "--by", "1"], &[&fruit]);
     assert_eq!(rows, "apple\t2\npear\t1\n");
-    assert!(note.contains("the first line (apple,red) was read as data; if that is wrong, use --header yes"), "{note}");
+    assert!(
+        note.contains("the first line (apple,red) was read as data; if that is wrong, set --header to yes"),
+        "{note}"
+    );
     assert_eq!(
         told(&["group-by", "--by", "1", "--header", "yes"], &[&fruit]),
         ("apple\t1\npear\t1\n".into(), "".into())
     );
     let (rows, note) = told(&["group-by", "--by", "1"], &[&named]);
     assert_eq!(rows, "de\t1\nfr\t1\n");
-    assert!(note.contains("(country,people) was read as column names; if that is wrong, use --header no"), "{note}");
-    // A header that is a number can be asked for.
+    assert!(note.contains("(country,people) was read as column names; if that is wrong, set --header to no"), "{note}");
+    // A header that is a number can be selected.
     let expected = ("de\t7\nfr\t6\n".to_owned(), String::new());
     for (by, sum, header) in [
         ("country", "2019", "auto"),
@@ -302,7 +307,8 @@ fn no_row_is_lost_to_a_header_that_was_guessed_and_every_guess_is_told() {
     assert!(refused.contains("\"country\" is asked for by its name"), "{refused}");
 }
 
-/// Files whose columns stand in another order were refused, or, asked for by number, summed by the wrong column.
+/// Files with a different order of columns were once refused or, if columns were given by number, summed by the wrong
+/// one.
 #[test]
 fn a_column_is_found_by_its_name_in_every_file() {
     let long = format!("\u{feff}{},k,v\r\n,b,4\r\n", "x".repeat(300_000));
@@ -334,12 +340,12 @@ fn a_column_is_found_by_its_name_in_every_file() {
     assert_eq!(told(&other, &[&path("g.csv")]).0, "a;b\t1\n");
     let plain = [&by_name[..], &["--delimiter", ";", "--quote", "none", "--header", "yes"]].concat();
     assert_eq!(told(&plain, &[&path("g.csv")]).0, "'a\t1\n");
-    // Points, too: the columns are those of the first file.
+    // The same for points: the columns are those of the first file.
     let (rows, _) = told(&["pca", "--print", "means"], &[&path("p.csv"), &path("q.csv")]);
     assert_eq!(rows, "1\t2\n2\t3\n");
 }
 
-/// `content` as a gzip file of one stored block.
+/// Returns `content` as a gzip file of one stored block.
 fn command_line_gzip(content: &[u8]) -> Vec<u8> {
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     let bytes = content.len() as u16;
@@ -351,7 +357,7 @@ fn command_line_gzip(content: &[u8]) -> Vec<u8> {
     file
 }
 
-/// 9007199254740993 became ...992, and 1e308 + 1e308 `inf`, in JSON lines `null`.
+/// 9007199254740993 once became ...992, and 1e308 + 1e308 `inf`, or `null` in JSON lines.
 #[test]
 fn sums_of_whole_numbers_are_exact_and_those_that_overflow_name_their_key() {
     let most = i128::MAX;
@@ -388,7 +394,8 @@ fn sums_of_whole_numbers_are_exact_and_those_that_overflow_name_their_key() {
     }
 }
 
-/// `group-by x.csv` read pairs of 32-bit numbers from text, `linear-regression x.csv` pairs of bytes, both without a word.
+/// `group-by x.csv` once silently read pairs of 32-bit numbers from text, and `linear-regression x.csv` pairs of
+/// bytes.
 #[test]
 fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
     let numbers: Vec<u8> = [7u32, 1, 5, 2].into_iter().flat_map(u32::to_le_bytes).collect();
@@ -425,7 +432,7 @@ fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
     assert!(rows == "a\t1\n" && note.contains("was read as JSON lines"), "{rows} {note}");
 }
 
-/// One empty field or null ended the whole sum; SQL leaves it out.
+/// One empty field or null once ended the whole sum; SQL leaves it out.
 #[test]
 fn empty_numbers_are_left_out_of_sums_counted_and_refused_when_strict() {
     let dir = files(&[
@@ -472,9 +479,10 @@ fn empty_numbers_are_left_out_of_sums_counted_and_refused_when_strict() {
     }
 }
 
-/// Sums of fractions differed in their last digits from run to run, and between numbers of workers, even with --deterministic.
+/// Sums of fractions once differed in their last digits between runs and numbers of workers, even with
+/// --deterministic.
 #[test]
-fn sums_are_the_same_bytes_however_the_job_runs_of_whole_numbers_always_of_fractions_if_deterministic() {
+fn whole_sums_are_always_the_same_bytes_and_sums_of_fractions_if_deterministic() {
     let mut state = 1u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -518,7 +526,7 @@ fn sums_are_the_same_bytes_however_the_job_runs_of_whole_numbers_always_of_fract
         for way in ways {
             let is_new = |option: &&&str| **option != "--deterministic" || !program.contains(*option);
             let way: Vec<_> = way.iter().filter(is_new).collect();
-            // What a program makes of its input before the job begins has no checkpoint.
+            // Work that a program does before the job begins has no checkpoint.
             if ["kmeans", "pca"].contains(&program[0]) && way.contains(&&"--checkpoint") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Bad input is handled, or is one clear error that names it; and nothing half-made is left.
+//! Bad input is handled or causes one clear error that names it, and no partial output is left.
 
 #[path = "bad_input/bombs.rs"]
 mod bombs;
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use command::{answer, complaint, gristmill, names, oracle, word_count};
+use command::{answer, complaint, copy_of_program, gristmill, names, oracle, word_count};
 
 const GIB: u64 = 1 << 30;
 
@@ -28,7 +28,7 @@ fn a_missing_file_is_named() {
     assert_eq!(complaint, "gristmill: cannot read /no/such/file: No such file or directory (os error 2)\n");
 }
 
-/// A file whose name clears the screen did so when it was named.
+/// A file name that clears the screen once did so when a message named it.
 #[test]
 fn control_characters_in_the_name_of_a_file_are_shown_as_escapes() {
     let complaint = complaint(&mut word_count(["/no/such\n\x1bcfile\u{9b}"]), 1);
@@ -36,9 +36,9 @@ fn control_characters_in_the_name_of_a_file_are_shown_as_escapes() {
     assert_eq!(complaint, expected);
 }
 
-/// A user of the command was told of methods of the library, and shown the usage of no subcommand.
+/// Errors of the command once named methods of the library, and showed the wrong usage.
 #[test]
-fn errors_name_options_and_no_methods_and_show_the_usage_of_their_subcommand() {
+fn errors_name_options_instead_of_methods_and_show_the_usage_of_their_subcommand() {
     let too_little = complaint(&mut word_count(["--memory", "4MiB", "--workers", "2", "Cargo.toml"]), 2);
     assert!(too_little.contains("Raise --memory, or take"), "{too_little}");
     assert!(too_little.contains("\nUsage: gristmill word-count [OPTIONS] [INPUT]...\n"), "{too_little}");
@@ -68,9 +68,9 @@ fn a_file_without_permission_is_named() {
     let path = dir.path().join("secret");
     fs::write(&path, "words").expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).expect("set");
-    // Root may read everything, so root runs a copy of the command as nobody.
+    // Root may read everything, so root runs a copy of the command as the user `nobody`.
     let program = dir.path().join("gristmill");
-    fs::copy(env!("CARGO_BIN_EXE_gristmill"), &program).expect("copied");
+    copy_of_program(&program);
     let mut command = Command::new(&program);
     command.args(["word-count", "--workers", "2"]).arg(&path).stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {
@@ -82,14 +82,14 @@ fn a_file_without_permission_is_named() {
 
 #[test]
 fn a_file_that_can_be_opened_but_not_read_is_named() {
-    // Nothing is mapped at the start of an address space.
+    // Address 0 is never mapped.
     let complaint = complaint(&mut word_count(["/proc/self/mem"]), 1);
     assert!(complaint.starts_with("gristmill: cannot read /proc/self/mem: "), "{complaint}");
 }
 
 #[test]
-fn a_file_whose_size_is_not_known_is_read() {
-    // Files of /proc say that they have no bytes.
+fn a_file_of_unknown_size_is_read() {
+    // Files in /proc report a size of 0.
     let counted = answer(&mut word_count(["/proc/self/status", "--workers", "2"]));
     assert!(counted.windows(5).any(|five| five == b"Name:"), "the file was taken for empty");
 }
@@ -133,7 +133,7 @@ fn a_word_of_two_gibibytes_is_an_error_with_its_place_and_the_limit() {
 }
 
 #[test]
-fn the_longest_word_is_exactly_as_long_as_the_limit_says() {
+fn the_longest_word_is_exactly_as_long_as_the_limit() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("long");
     for (length, fits) in [(1 << 20, true), ((1 << 20) + 1, false)] {
@@ -152,7 +152,7 @@ fn the_longest_word_is_exactly_as_long_as_the_limit_says() {
     }
 }
 
-/// `--record-bytes-max` was refused beyond 16 MiB, however much memory there was.
+/// `--record-bytes-max` was once limited to 16 MiB, regardless of the memory.
 #[test]
 fn a_record_may_be_as_long_as_memory_allows() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -186,7 +186,7 @@ fn a_file_that_is_truncated_while_it_is_read_is_an_error() {
     let (text, fifo, result) = (dir.path().join("text"), dir.path().join("fifo"), dir.path().join("result"));
     fs::write(&text, "word ".repeat(1 << 20)).expect("written");
     make_fifo(&fifo);
-    // The command has asked for the size of `text` by the time it opens the pipe behind it, and waits there.
+    // The command has asked for the size of `text` by the time it opens the pipe after it, where it waits.
     let child = word_count(["--workers", "2", "--output"])
         .args([&result, &text, &fifo])
         .stderr(Stdio::piped())
@@ -209,7 +209,7 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
     fs::write(&text, (0..100_000).map(|n| format!("word{n} ")).collect::<String>()).expect("written");
     let small = dir.path().join("small");
     fs::create_dir(&small).expect("made");
-    // A tiny file system of our own, in a mount namespace that ends with the script.
+    // A tiny private file system, in a mount namespace that ends with the script.
     let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" && echo before > \"$1/counts.tsv\" || exit 99
         \"$0\" word-count --workers 2 --output \"$1/counts.tsv\" \"$2\"; echo \"status $?\"; ls -A \"$1\"; cat \"$1/counts.tsv\"";
     let namespace: &[&str] =
@@ -227,7 +227,7 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
             assert_eq!(String::from_utf8_lossy(&output.stdout), "status 1\ncounts.tsv\nbefore\n");
         }
         _ => {
-            // Nobody may mount here: a limit on the size of files fails the same write.
+            // If mounting is not allowed, a limit on file sizes makes the same write fail.
             let counts = small.join("counts.tsv");
             fs::write(&counts, "before\n").expect("written");
             let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" word-count --workers 2 --output \"$1\" \"$2\"";
@@ -241,10 +241,10 @@ fn a_full_disk_is_an_error_and_leaves_no_partial_result() {
     }
 }
 
-/// Under `ulimit -f` the command was gone without a word: the kernel had ended it with SIGXFSZ. Then no job could begin, because the
-/// kernel takes shared memory for a file.
+/// Under `ulimit -f` the kernel once ended the command silently with SIGXFSZ. Later no job could begin, because the
+/// kernel treats shared memory as a file.
 #[test]
-fn a_limit_of_file_sizes_is_an_error_that_names_what_would_be_too_large() {
+fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let text = (0..60_000).map(|n| format!("word{n}\n")).collect::<String>();
     let rows = (0..2_000).map(|n| format!("\"a \"\"key\"\"\",bad{n}\n")).collect::<String>();
@@ -257,7 +257,10 @@ fn a_limit_of_file_sizes_is_an_error_that_names_what_would_be_too_large() {
         command.args(["-c", &script, env!("CARGO_BIN_EXE_gristmill")]).arg(dir.path()).stdin(Stdio::null());
         command
     };
-    // What writes little has room for it.
+    make_fifo(&dir.path().join("endless"));
+    let mut endless =
+        Command::new("sh").args(["-c", "yes > endless"]).current_dir(dir.path()).spawn().expect("started");
+    // A small output fits within the limit.
     assert_eq!(answer(&mut limited(1, "word-count --workers 2 --top 1 text")), b"word0\t1\n");
     assert_eq!(answer(&mut limited(1, "group-by --workers 2 --header no --by 1 rows.csv")), b"a \"key\"\t2000\n");
     for (blocks, arguments, what) in [
@@ -275,23 +278,25 @@ fn a_limit_of_file_sizes_is_an_error_that_names_what_would_be_too_large() {
         (64, "generate kmeans", "cannot write ./kmeans-small.csv"),
         (64, "generate kmeans -o .", "cannot write ./kmeans-small.csv"),
         (64, "terasort generate 100000 -o tera", "cannot write tera"),
-        (64, "word-count --top 1 - < /dev/zero", "cannot copy standard input to the folder "),
+        (64, "word-count --top 1 - < endless", "cannot copy standard input to the folder "),
     ] {
         let before = names(dir.path());
         let why = complaint(&mut limited(blocks, arguments), 1);
         let parts = [what, "File too large", " bytes (ulimit -f)"];
         assert!(parts.iter().all(|part| why.contains(part)), "{arguments}: {why}");
         assert_eq!(why.lines().count(), 1, "{arguments}: {why}");
-        // The shell has made one, and a checkpoint stays.
+        // The shell has made `out`, and a checkpoint stays.
         let new: Vec<_> = names(dir.path()).into_iter().filter(|name| !before.contains(name)).collect();
         assert!(new.iter().all(|name| name == "out" || name == "c"), "{arguments}: {new:?}");
     }
+    // It ends because its reader is gone.
+    endless.wait().expect("ended");
 }
 
 #[test]
-fn what_cannot_be_written_fails_before_the_job_begins() {
+fn unwritable_outputs_fail_before_the_job_begins() {
     for arguments in [["--output", "/no/such/directory/counts.tsv"], ["--stats", "/no/such/directory/run.json"]] {
-        // The input would never end.
+        // The input never ends.
         let complaint = complaint(word_count(arguments).arg("/dev/zero"), 1);
         assert!(complaint.starts_with("gristmill: cannot write /no/such/directory/"), "{complaint}");
     }
@@ -309,8 +314,8 @@ fn a_full_standard_output_is_an_error() {
     assert_eq!(complaint, "gristmill: cannot write /dev/full: No space left on device (os error 28)\n");
 }
 
-/// `word-count f >&-` printed nothing and ended with status 0: the runtime had opened /dev/null in the place of standard
-/// output. So did `word-count <&-`, which read nothing.
+/// `word-count f >&-` once printed nothing and exited with status 0, because the runtime had opened /dev/null as
+/// standard output. `word-count <&-` read nothing, with the same status.
 #[test]
 fn a_closed_standard_stream_is_an_error_before_any_work() {
     let closed = |redirection: &str, arguments: &[&str]| {
@@ -319,7 +324,7 @@ fn a_closed_standard_stream_is_an_error_before_any_work() {
         command.args(arguments).stdin(Stdio::null());
         command
     };
-    // The input would never end.
+    // The input never ends.
     for arguments in [&["word-count", "/dev/zero"][..], &["sort", "/dev/zero"], &["word-count", "-o", "-", "/dev/zero"]]
     {
         let complaint = complaint(&mut closed(">&-", arguments), 1);
@@ -335,7 +340,7 @@ fn a_closed_standard_stream_is_an_error_before_any_work() {
     assert_eq!(fs::read_to_string(counts).expect("there"), "a\t2\nb\t1\n");
 }
 
-/// A job that failed had printed the header of its CSV.
+/// A failed job once printed the header of its CSV.
 #[test]
 fn a_job_that_fails_prints_no_header() {
     complaint(&mut word_count(["--format", "csv", "--workers", "2", "--memory", "4MiB", "Cargo.toml"]), 2);
@@ -343,7 +348,7 @@ fn a_job_that_fails_prints_no_header() {
     assert_eq!(answer(&mut word_count(["--format", "csv", "/dev/null"])), b"word,count\n");
 }
 
-/// `-o r.csv --stats r.csv` left the statistics and no result, with status 0. Links are seen through.
+/// `-o r.csv --stats r.csv` once left the statistics and no result, with status 0. Links are seen through.
 #[test]
 fn two_outputs_are_never_one_file() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -392,12 +397,12 @@ fn two_outputs_are_never_one_file() {
         let refused = refused(arguments);
         assert!(refused.contains("nothing else may lie in the folder of --"), "{refused}");
     }
-    // A device takes what many write.
+    // A device may be written by several outputs.
     let devices = ["word-count", "-o", "/dev/null", "--bad-records", "/dev/null", &path("text")];
     answer(gristmill(devices).args(skip));
 }
 
-/// A result within the folder that is read was counted when the command ran again; `-o f f` replaced what was read.
+/// A result in the input folder was once counted by the next run, and `-o f f` replaced its input.
 #[test]
 fn an_output_is_never_read() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -435,12 +440,12 @@ fn an_output_is_never_read() {
     let appended = fs::OpenOptions::new().append(true).open(path("logs/text")).expect("opened");
     let refused = complaint(gristmill(["sort", &path("logs/text")]).stdout(appended), 2);
     assert!(refused.contains("the result standard output is also an input"), "{refused}");
-    // What is sorted has been read by the time the result gets its name.
+    // Sorted input has been read by the time the result gets its name.
     answer(&mut gristmill(["sort", "-o", &path("logs/text"), &path("logs/text")]));
     assert_eq!(fs::read_to_string(path("logs/text")).expect("there"), "a\nb\n");
 }
 
-/// `-o /dev/stdout >> log` replaced the log, because what stands behind that name is a file.
+/// `-o /dev/stdout >> log` once replaced the log, because that name leads to a regular file.
 #[test]
 fn standard_output_by_another_name_is_not_replaced() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -455,7 +460,7 @@ fn standard_output_by_another_name_is_not_replaced() {
 }
 
 #[test]
-fn a_reader_that_wants_no_more_is_no_failure() {
+fn a_reader_that_closes_early_is_not_a_failure() {
     let dir = tempfile::tempdir().expect("a directory");
     let (text, stats) = (dir.path().join("text"), dir.path().join("stats.csv"));
     fs::write(&text, (0..200_000).map(|n| format!("word{n} ")).collect::<String>()).expect("written");
@@ -476,7 +481,7 @@ fn a_reader_that_wants_no_more_is_no_failure() {
 }
 
 #[test]
-fn a_failed_job_leaves_the_result_of_the_one_before() {
+fn a_failed_job_leaves_the_previous_result() {
     let dir = tempfile::tempdir().expect("a directory");
     let result = dir.path().join("counts.csv");
     fs::write(&result, "before").expect("written");
@@ -489,7 +494,7 @@ fn a_failed_job_leaves_the_result_of_the_one_before() {
 }
 
 #[test]
-fn a_command_that_makes_no_sense_is_told_so() {
+fn a_command_that_makes_no_sense_is_an_error() {
     for arguments in [
         &["--workers", "0"][..],
         &["--workers", "2000"],
@@ -513,7 +518,7 @@ fn make_fifo(path: &Path) {
     assert!(made.success());
 }
 
-/// A file of one word, longer than what is read at a time.
+/// Makes a file of one word that is longer than one read.
 fn big_word(directory: &Path) -> std::path::PathBuf {
     let path = directory.join("word");
     fs::write(&path, [b'x'; 1 << 20]).expect("written");
@@ -558,7 +563,7 @@ fn rows_that_cannot_be_read_are_set_aside_and_listed() {
 }
 
 #[test]
-fn a_job_whose_result_could_not_be_written_continues_and_removes_its_checkpoint() {
+fn a_job_that_could_not_write_its_result_continues_and_removes_its_checkpoint() {
     let dir = tempfile::tempdir().expect("a directory");
     let (text, checkpoint) = (dir.path().join("text"), dir.path().join("checkpoint"));
     let words: Vec<u8> = (0..40_000).flat_map(|n| format!("word{} ", n % 997).into_bytes()).collect();
@@ -571,7 +576,7 @@ fn a_job_whose_result_could_not_be_written_continues_and_removes_its_checkpoint(
     let full = File::options().write(true).open("/dev/full").expect("there");
     let failed = command("space").stdout(full).output().expect("it starts");
     assert_eq!(failed.status.code(), Some(1));
-    // Another command is not continued.
+    // A different command is not continued.
     let refused = complaint(&mut command("alpha"), 1);
     assert!(
         refused.contains("is not of this job: the program was ") && refused.contains("--tokens space"),
@@ -583,9 +588,14 @@ fn a_job_whose_result_could_not_be_written_continues_and_removes_its_checkpoint(
     assert_eq!(String::from_utf8_lossy(&told.stderr), news);
     assert!(told.status.success() && told.stdout == oracle(&words, false));
     assert_eq!(names(dir.path()), ["text"]);
+    // An empty folder made by the user was once removed with the checkpoint in it.
+    fs::create_dir(&checkpoint).expect("made");
+    assert!(command("space").stdout(Stdio::null()).status().expect("it starts").success());
+    assert_eq!((names(dir.path()), names(&checkpoint)), (vec!["checkpoint".to_owned(), "text".to_owned()], vec![]));
 }
 
-/// Every subcommand, as `gristmill --help` lists them, and the hidden one, with arguments for a short run in a folder.
+/// Returns every subcommand that `gristmill --help` lists, and the hidden one, with arguments for a short run in a
+/// folder.
 fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
     fs::write(folder.join("text"), "to be or not to be\n".repeat(100)).expect("written");
     fs::write(folder.join("keys"), "to be or not to be\n").expect("written");
@@ -634,11 +644,12 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
     all.iter().map(|arguments| arguments.to_vec()).collect()
 }
 
-/// `generate kmeans | true`, `terasort validate > /dev/full` and others panicked; with little memory the allocator aborted.
+/// `generate kmeans | true`, `terasort validate > /dev/full` and others once panicked; with little memory the
+/// allocator aborted.
 #[test]
-fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory() {
+fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
     let dir = tempfile::tempdir().expect("a directory");
-    // What comes behind the command in the shell, the status that is expected, and what the complaint says.
+    // The redirection in the shell, the expected status, and the expected complaint.
     let cases: [(&str, i32, &str); 5] = [
         ("> /dev/full", 1, "No space left on device"),
         (">&-", 1, "Bad file descriptor"),
@@ -654,7 +665,7 @@ fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory()
         command
     };
     for arguments in subcommands(dir.path()) {
-        // Some seconds each: what is written there is written at the end, and in one place.
+        // These take some seconds each, and write everything at the end in one place.
         let is_slow = ["experiment", "batch"].contains(&arguments[0]);
         for (redirection, status, expected) in cases.into_iter().take(if is_slow { 2 } else { cases.len() }) {
             let told = run("", &arguments, redirection).output().expect("it starts");
@@ -665,7 +676,7 @@ fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory()
                 "{arguments:?} {redirection}: {complaint}"
             );
         }
-        // A reader that has gone before the first line is no failure.
+        // A reader that is gone before the first line is not a failure.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let told = run("", &arguments, "").stdout(writer).output().expect("it starts");
@@ -674,7 +685,7 @@ fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory()
             told.status.success() && !complaint.contains("panicked"),
             "{arguments:?} into a closed pipe: {complaint}"
         );
-        // In the least the kernel cannot start it: how much it takes depends on what is built in.
+        // With the lowest limits the kernel cannot start it: the need depends on the features that are built in.
         let starts = |limit: &str| run(limit, &["--version"], "").output().expect("sh starts").status.success();
         let limits = [16, 24, 40, 64, 100, 400].map(|mebibytes| (mebibytes, format!("ulimit -v {};", mebibytes << 10)));
         let limits = limits.into_iter().filter(|(_, limit)| starts(limit));
@@ -698,8 +709,8 @@ fn every_subcommand_bears_outputs_that_cannot_be_written_and_too_little_memory()
     }
 }
 
-/// With `--memory 64MiB` a CSV field of 100 MB took 486 MB, most of them before the job began: records had a limit of their
-/// own.
+/// With `--memory 64MiB` a CSV field of 100 MB once took 486 MB, most of it before the job began, because records had
+/// a separate limit.
 #[test]
 fn a_long_record_is_refused_before_it_takes_more_than_the_memory_of_the_job() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -729,13 +740,13 @@ fn a_long_record_is_refused_before_it_takes_more_than_the_memory_of_the_job() {
     fs::write(&deep, ["{\"k\":1,\"x\":", &"[".repeat(1 << 20), "\n"].concat()).expect("written");
     let refused = complaint(gristmill(json).arg(&deep), 1);
     assert!(refused.contains("line 1: this is no JSON object: EOF while parsing a list"), "{refused}");
-    // Who allows longer records has to allow the memory that they need.
+    // To allow longer records, the user must allow the memory for them.
     let longer = [&lines[..], &["--record-bytes-max", "17MiB"]].concat();
     let refused = complaint(gristmill(&longer).arg(dir.path().join("line.txt")), 2);
     assert!(
-        refused.contains("records of 17825792 bytes (--record-bytes-max) need four times as much memory"),
+        refused.contains("records of 17825792 bytes (--record-bytes-max) need six times as much memory"),
         "{refused}"
     );
-    let longer = [&lines[..], &["--record-bytes-max", "8MiB"]].concat();
-    assert_eq!(answer(gristmill(&longer).arg(dir.path().join("line.txt"))).len(), (6 << 20) + 3);
+    let longer = ["sort", "--memory", "96MiB", "--workers", "2", "--record-bytes-max", "8MiB"];
+    assert_eq!(answer(gristmill(longer).arg(dir.path().join("line.txt"))).len(), (6 << 20) + 3);
 }

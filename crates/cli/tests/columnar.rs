@@ -1,4 +1,4 @@
-//! Arrow and Parquet files hold the answer of ten sequential lines, typed, and are written as every result is.
+//! Arrow and Parquet files hold the answer of ten sequential lines, typed, and are published like every result.
 
 mod command;
 
@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 const FORMATS: [&str; 2] = ["arrow", "parquet"];
 
-/// Everything in a file, whose name says what it is.
+/// Reads all batches of a file; its name tells the format.
 fn batches(path: &Path) -> Vec<RecordBatch> {
     let file = File::open(path).expect("there");
     let batches: Result<_, _> = match path.extension() {
@@ -29,7 +29,7 @@ fn batches(path: &Path) -> Vec<RecordBatch> {
     batches.expect("readable")
 }
 
-/// The columns of a file, with their types.
+/// Returns the columns of a file, with their types.
 fn columns(path: &Path) -> Vec<(String, DataType)> {
     let file = File::open(path).expect("there");
     let schema = match path.extension() {
@@ -39,7 +39,8 @@ fn columns(path: &Path) -> Vec<(String, DataType)> {
     schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
 }
 
-/// A file of words or keys and whole numbers, as TSV. What is not text must be where it is said to be, and nowhere else.
+/// Formats a file of words or keys and whole numbers as TSV. Checks that binary keys are in their column and nowhere
+/// else.
 fn as_tsv(path: &Path) -> Vec<u8> {
     let mut tsv = Vec::new();
     for batch in batches(path) {
@@ -59,10 +60,10 @@ fn as_tsv(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_read_back_is_the_sequential_answer() {
+fn files_read_back_give_the_sequential_answer() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("text");
-    // More words than a batch has rows, some of them no UTF-8, and one longer than a batch.
+    // More words than a batch has rows, some of them not UTF-8, and one longer than a batch.
     let mut text: Vec<u8> = (0..60_000u32).flat_map(|n| format!("w{} the grün\n", n % 40_000).into_bytes()).collect();
     text.extend_from_slice(b"\xff\xfe a\0b \xf0\x9f\xa6 ");
     text.extend_from_slice(&[b'x'; 3 << 20]);
@@ -74,7 +75,7 @@ fn what_is_read_back_is_the_sequential_answer() {
         assert!(as_tsv(&result) == expected, "{format}");
         let types = [("word", DataType::Utf8), ("word_bytes", DataType::Binary), ("count", DataType::UInt64)];
         assert_eq!(columns(&result), types.map(|(name, kind)| (name.to_owned(), kind)));
-        // The same bytes through a pipe.
+        // The same bytes come through a pipe.
         let piped = answer(word_count(["--workers", "2", "--format", format]).arg(&path));
         assert!(piped == fs::read(&result).expect("there"), "{format}");
     }
@@ -104,7 +105,7 @@ fn numbers_are_numbers() {
         let means = batch.column_by_name("mean").expect("there").as_primitive::<Float64Type>().values();
         assert_eq!(means[..], [1.0, 9.5 / 3.0]);
 
-        // What is text by itself has no second column.
+        // A column that is always text has no second column.
         let line = ["linear-regression", "--x", "x", "--y", "y", "--workers", "2", "--output"];
         answer(gristmill(line).args([&result, &table]));
         let [batch] = &batches(&result)[..] else { panic!("one batch") };
@@ -114,9 +115,9 @@ fn numbers_are_numbers() {
     }
 }
 
-/// Sums were float64, so that 9007199254740993 became ...992; and a key without a number was an error.
+/// Sums were once float64, so that 9007199254740993 became ...992, and a key without a number was an error.
 #[test]
-fn sums_of_whole_numbers_are_exact_decimals_beside_the_nearest_number() {
+fn sums_of_whole_numbers_are_exact_decimals_and_nearest_floats() {
     let dir = tempfile::tempdir().expect("a directory");
     let table = dir.path().join("table.csv");
     fs::write(&table, "k,v\na,9007199254740993\nb,0.5\nb,2\nc,\n").expect("written");
@@ -151,7 +152,7 @@ fn a_result_without_rows_has_its_columns() {
 fn a_full_disk_is_one_clear_error() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("text");
-    // It is noticed at the end of the file, or at a batch in the middle.
+    // The error shows at the end of the file, or at a batch in the middle.
     for words in [3u64, 300_000] {
         let text: String = (0..words).map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         fs::write(&path, text).expect("written");

@@ -1,4 +1,4 @@
-//! `gristmill experiment`: the report holds every comparison, and says what the rows of the runs say.
+//! `gristmill experiment`: the report holds every comparison and agrees with the rows of the runs.
 
 #[path = "experiment/batch.rs"]
 mod batch;
@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use command::{answer, complaint, gristmill};
 
-/// The value of an attribute that begins at the end of `before`.
+/// Returns the values of an attribute; `before` is the text up to its opening quote.
 fn attribute<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
     text.split(before).skip(1).map(|rest| rest.split('\'').next().expect("quoted")).collect()
 }
@@ -62,9 +62,9 @@ fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
         assert!(report.contains(&format!("<section id='{name}'>")), "{name} is missing");
     }
     assert!(!report.contains("What failed"), "{report}");
-    // 2. The page needs nothing from elsewhere.
+    // 2. The page is self-contained.
     assert!(!report.contains("http") && !report.contains("src="), "the report refers to something outside");
-    // 3. Medians, of the rounds that count.
+    // 3. The medians of the rounds that count.
     let mut walls = BTreeMap::<String, Vec<f64>>::new();
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -106,7 +106,7 @@ fn applications_run_with_processes_and_with_threads() {
     assert!(!fs::read_to_string(dir.path().join("report.html")).expect("a report").contains("What failed"));
 }
 
-/// Runs `gristmill experiment` with these arguments; returns what it said, the report and the rows.
+/// Runs `gristmill experiment` with these arguments. Returns its messages, the report and the rows.
 fn experiment(arguments: &str, output: &Path) -> [String; 3] {
     let words = ["experiment", "--quick"].into_iter().chain(arguments.split(' '));
     let Output { status, stderr, .. } =
@@ -118,19 +118,19 @@ fn experiment(arguments: &str, output: &Path) -> [String; 3] {
     [said, report, rows]
 }
 
-/// What stands between each `before` and the next `after`.
+/// Returns the texts between each `before` and the next `after`.
 fn between<'t>(text: &'t str, before: &str, after: &str) -> Vec<&'t str> {
     text.split(before).skip(1).map(|rest| rest.split(after).next().expect("a part")).collect()
 }
 
-/// The text of HTML as its reader sees it.
+/// Returns the text of HTML as its reader sees it.
 fn unescaped(html: &str) -> String {
     let named = [("&lt;", "<"), ("&gt;", ">"), ("&#39;", "'"), ("&quot;", "\""), ("&amp;", "&")];
     named.iter().fold(html.to_owned(), |text, (name, letter)| text.replace(name, letter))
 }
 
-/// The commands in a report named files that had been removed; a comparison that no application suits ended in a lone
-/// full stop; the time of one worker was printed over the axis.
+/// The commands in a report once named files that had been removed; a comparison without a suitable application ended
+/// in a lone full stop; the time of one worker was printed over the axis.
 #[test]
 fn a_report_has_a_conclusion_for_each_comparison_and_its_commands_run_again() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -153,7 +153,7 @@ fn a_report_has_a_conclusion_for_each_comparison_and_its_commands_run_again() {
     }
     assert!(report.contains("Nothing was compared: none of the chosen applications"), "{report}");
 
-    // 2. No label lies over another, whatever font the reader has.
+    // 2. No label overlaps another, whatever font the reader has.
     let charts = between(&report, "<svg ", "</svg>");
     assert_eq!(charts.len(), 3 + 3 + 1);
     for chart in charts {
@@ -183,11 +183,11 @@ fn a_report_has_a_conclusion_for_each_comparison_and_its_commands_run_again() {
     }
 }
 
-/// The text of a label in a chart, and where it begins and ends: left, right, top, bottom.
+/// Returns the text of a label in a chart, and its bounds: left, right, top, bottom.
 fn bounds(label: &str) -> (&str, [f64; 4]) {
     let value = |name: &str| between(label, name, "'")[0];
     let (attributes, text) = label.split_once('>').expect("a text");
-    // A wide font, at the larger of the sizes in use.
+    // A wide font, in the larger of the two sizes.
     let (width, height) = (unescaped(text).chars().count() as f64 * 12.5 * 0.6, 12.5);
     let [x, y]: [f64; 2] = ["x='", "y='"].map(|name| value(name).parse().expect("a number"));
     let left = match attributes {
@@ -198,7 +198,7 @@ fn bounds(label: &str) -> (&str, [f64; 4]) {
     (text, [left, left + width, y - height / 2.0, y + height / 2.0])
 }
 
-/// Programs that use a processor and do nothing, until this is dropped.
+/// Programs that keep a processor busy until this is dropped.
 struct Burners([Child; 2]);
 
 impl Drop for Burners {
@@ -210,11 +210,11 @@ impl Drop for Burners {
     }
 }
 
-/// A build ran during the measurement, and the report named a winner without a word about it.
+/// A build once ran during the measurement, and the report named a winner without mentioning it.
 #[test]
-fn a_machine_under_load_is_told_where_the_conclusion_stands_and_its_rounds_are_repeated() {
+fn load_is_mentioned_in_the_conclusion_and_disturbed_rounds_are_repeated() {
     let dir = tempfile::tempdir().expect("a directory");
-    // All of them on one processor: what the others do does not matter.
+    // All run on one processor, so the load of the others does not matter.
     let processor = gristmill_os::machine::cpus_allowed().expect("processors")[0];
     gristmill_os::machine::pin_to_cpu(processor).expect("this thread is pinned");
     let _burners = Burners([(); 2].map(|()| {
@@ -226,12 +226,12 @@ fn a_machine_under_load_is_told_where_the_conclusion_stands_and_its_rounds_are_r
         assert!(!report.contains("under load ("), "{report}");
         return;
     }
-    // 1. A round was repeated, which is marked in the rows, and in vain, which is said meanwhile.
+    // 1. A round was repeated, which is marked in the rows, and in vain, which a message reported.
     let marks: Vec<&str> = rows.lines().skip(1).map(|row| row.rsplit(',').next().expect("a mark")).collect();
     let count = |mark: &str| marks.iter().filter(|found| **found == mark).count();
     assert_eq!((marks.len(), count("yes"), count("no")), (6, 4, 2), "{rows}");
     assert!(said.contains("isolation, word count: measured under load, other programs used "), "{said}");
-    // 2. The conclusion, the chart, the table and the top of the page.
+    // 2. The load shows in the conclusion, the chart, the table and at the top of the page.
     let conclusion = between(&report, "<p class='result'>", "</p>")[0];
     assert!(conclusion.starts_with("On a machine under load (other programs used "), "{conclusion}");
     let caption = between(&report, "<figcaption>", "</figcaption>")[0];
@@ -242,7 +242,7 @@ fn a_machine_under_load_is_told_where_the_conclusion_stands_and_its_rounds_are_r
 }
 
 #[test]
-fn what_was_generated_can_be_counted() {
+fn generated_input_can_be_counted() {
     let dir = tempfile::tempdir().expect("a directory");
     let made = |kind: &str| {
         let names = answer(gristmill(["generate", kind, "--output"]).arg(dir.path()));
@@ -264,9 +264,9 @@ fn what_was_generated_can_be_counted() {
     assert!((20..300).contains(&found), "{matches}");
 }
 
-/// `generate` replaced a file of the user's that had the name which it gives to its own.
+/// `generate` once replaced a user's file that happened to have the name of its output.
 #[test]
-fn generate_replaces_nothing_unless_it_is_told_to() {
+fn generate_replaces_files_only_with_force() {
     let dir = tempfile::tempdir().expect("a directory");
     let mine = dir.path().join("kmeans-small.csv");
     fs::write(&mine, "mine").expect("written");
@@ -275,14 +275,14 @@ fn generate_replaces_nothing_unless_it_is_told_to() {
     assert_eq!(fs::read_to_string(&mine).expect("there"), "mine");
     answer(gristmill(["generate", "kmeans", "--force", "--output"]).arg(dir.path()));
     assert_eq!(fs::read_to_string(&mine).expect("there").lines().count(), 10_000);
-    // The second of two files is there: the first is not made.
+    // The second of two files exists, so the first is not made.
     fs::write(dir.path().join("matrix-multiply-small-right.npy"), "mine").expect("written");
     complaint(gristmill(["generate", "matrix-multiply", "--output"]).arg(dir.path()), 2);
     assert!(!dir.path().join("matrix-multiply-small-left.npy").exists());
 }
 
 #[test]
-fn a_comparison_that_there_is_not_is_refused() {
+fn an_unknown_comparison_is_refused() {
     let refused = complaint(&mut gristmill(["experiment", "--only", "colours"]), 2);
     assert!(refused.contains("colours") && refused.contains("combiner"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Every kind of input and output: compressed, listed, and many.
+//! Input and output of every kind: compressed, listed, and many files.
 
 mod command;
 #[path = "../../engine/tests/common/pack.rs"]
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use command::{answer, complaint, gristmill, names, oracle, word_count};
+use command::{answer, complaint, copy_of_program, gristmill, names, oracle, word_count};
 use gristmill::Input;
 use pack::COMPRESSED;
 
@@ -20,7 +20,7 @@ fn text() -> Vec<u8> {
     (0..40_000u32).map(|n| format!("w{} the\r\n", n.wrapping_mul(2_654_435_761) >> 20)).collect::<String>().into_bytes()
 }
 
-/// What a file decompresses to.
+/// Returns the decompressed content of a file.
 fn content(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
     let mut input = Input::paths([path]);
@@ -30,7 +30,7 @@ fn content(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_input_is_recognised_by_its_bytes_wherever_it_comes_from() {
+fn compressed_input_is_recognised_by_its_bytes_from_any_source() {
     let dir = tempfile::tempdir().expect("a directory");
     let expected = oracle(&text(), false);
     for packing in COMPRESSED {
@@ -50,7 +50,7 @@ fn compressed_input_is_recognised_by_its_bytes_wherever_it_comes_from() {
     }
 }
 
-/// A file packed with `zstd --long=31` was called damaged.
+/// A file compressed with `zstd --long=31` was once called damaged.
 #[test]
 fn a_file_that_takes_much_memory_to_decode_is_not_called_damaged() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -59,12 +59,13 @@ fn a_file_that_takes_much_memory_to_decode_is_not_called_damaged() {
         fs::write(&path, file).expect("written");
         complaint(word_count(["--workers", "2"]).arg(&path), 1)
     };
-    // A frame whose window is 2^31 bytes, with one block of five bytes as they are.
+    // A frame with a window of 2^31 bytes and one raw block of five bytes.
     let frame = [&b"\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00"[..], b"hello"].concat();
     let refused_zstd = refused("a.zst", &frame);
     assert!(refused_zstd.contains("takes 2.0 GiB of memory, and a worker may take 128.0 MiB for it"), "{refused_zstd}");
     assert!(refused_zstd.contains("Let zstd -dc --long=31 decode it"), "{refused_zstd}");
-    // A block whose header asks for a dictionary of 2 GiB: the byte behind the filter's name and the size of its settings.
+    // A block whose header asks for a dictionary of 2 GiB, in the byte after the filter's name and the size of its
+    // settings.
     let xz = COMPRESSED.into_iter().find(|packing| packing.extension() == "xz").expect("one of them");
     let mut file = xz.pack(b"some words", 30_000);
     let header = 12..12 + (usize::from(file[12]) + 1) * 4;
@@ -76,7 +77,7 @@ fn a_file_that_takes_much_memory_to_decode_is_not_called_damaged() {
     assert!(refused_xz.contains("more than 256.0 MiB of memory, and a worker may take 256.0 MiB for"), "{refused_xz}");
 }
 
-/// The keys of string-match were read as they lie in their file, packed or not, and a byte order mark was a part of the first.
+/// The keys of string-match were once read without decompression, and a byte order mark became part of the first.
 #[test]
 fn keys_may_be_compressed() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -96,9 +97,9 @@ fn keys_may_be_compressed() {
     assert!(refused.contains("cannot read the keys: is a directory"), "{refused}");
 }
 
-/// The byte order mark that some programs put before JSON was no JSON object.
+/// A byte order mark, which some programs put before JSON, was once an error in the first object.
 #[test]
-fn a_byte_order_mark_before_json_lines_is_none_of_them() {
+fn a_byte_order_mark_before_json_lines_is_skipped() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     for name in ["a.jsonl", "b.jsonl"] {
@@ -163,7 +164,7 @@ fn a_truncated_archive_is_one_error_and_leaves_no_result() {
 }
 
 #[test]
-fn the_name_of_the_result_says_how_it_is_compressed() {
+fn the_name_of_the_result_selects_its_compression() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("text");
     fs::write(&path, text()).expect("written");
@@ -230,11 +231,11 @@ fn a_hundred_thousand_small_files_are_read_with_few_descriptors() {
     command.args(["-c", script, env!("CARGO_BIN_EXE_gristmill")]).arg(dir.path()).stdin(Stdio::null());
     let began = Instant::now();
     assert_eq!(answer(&mut command), b"all\t100000\nf0\t100\n");
-    // A second or two on an idle machine; a minute would mean that something is looked at again and again.
+    // It takes a second or two on an idle machine; a minute would mean repeated work.
     assert!(began.elapsed() < Duration::from_secs(60), "it took {:?}", began.elapsed());
 }
 
-/// The result and the complaints of a run that succeeds.
+/// Returns the result and the complaints of a run that succeeds.
 fn told(command: &mut Command) -> (Vec<u8>, String) {
     let output = command.output().expect("the command starts");
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -244,7 +245,8 @@ fn told(command: &mut Command) -> (Vec<u8>, String) {
 
 #[test]
 fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once() {
-    // A folder of libraries has each version once, and links to them under other names: every word was counted twice.
+    // A folder of libraries has each version once, and links to them under other names: every word was once counted
+    // twice.
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     fs::create_dir_all(path("lib/5.36.0")).expect("made");
@@ -271,7 +273,8 @@ fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once(
     assert_eq!(complaint, format!("{not_followed}{again}"));
     // A link that is named is followed.
     assert_eq!(run(&["link"]).0, once);
-    // The same file below a directory and named, by two patterns, in two directories, in a list that has its directory too.
+    // The same file by its name and by its directory, by two patterns, in two directories, and in a list that also
+    // has its directory.
     fs::write(path("list"), "lib/5.36.0/a\nlib/5.36.0\n").expect("written");
     for arguments in [
         &["lib/also", "lib"][..],
@@ -284,9 +287,9 @@ fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once(
         assert_eq!(counted, once, "{arguments:?}: {complaint}");
         assert!(complaint.contains("found before"), "{complaint}");
     }
-    // What is named twice is read twice, as cat does.
+    // A file that is named twice is read twice, as by `cat`.
     assert_eq!(run(&["elsewhere/b", "elsewhere/b"]), (b"two\t2\n".to_vec(), String::new()));
-    // Followed: what lies elsewhere counts too, nothing counts twice, and the loop is named once.
+    // With --follow, files outside count too, nothing counts twice, and the loop is reported once.
     let (counted, complaint) = run(&["--follow", "lib"]);
     assert_eq!(counted, b"one\t1\ntwo\t2\n", "{complaint}");
     let named: Vec<_> = complaint.lines().filter(|line| line.contains("leads back")).collect();
@@ -296,8 +299,8 @@ fn links_below_a_directory_are_followed_only_when_asked_and_a_file_is_read_once(
 }
 
 #[test]
-fn what_would_keep_a_reader_waiting_is_left_out_below_a_directory() {
-    // A FIFO somewhere in a folder made the command hang without a word.
+fn fifos_below_a_directory_are_skipped() {
+    // A FIFO in a folder once made the command hang silently.
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     fs::create_dir(path("d")).expect("made");
@@ -314,15 +317,61 @@ fn what_would_keep_a_reader_waiting_is_left_out_below_a_directory() {
             "{complaint}"
         );
     }
-    // One that is named is read.
+    // A FIFO that is named is read.
     let command = word_count(["d/fifo"]).current_dir(dir.path()).stdout(Stdio::piped()).spawn().expect("started");
     fs::write(path("d/fifo"), "named").expect("written");
     assert_eq!(command.wait_with_output().expect("ended").stdout, b"named\t1\n");
 }
 
 #[test]
+fn a_device_is_refused_and_an_endless_pipe_leaves_room_on_the_disk() {
+    // /dev/zero as a file, and an endless pipe, were once copied until the disk was full.
+    let dir = tempfile::tempdir().expect("a directory");
+    for refused in [
+        complaint(word_count(["--spill-dir"]).args([dir.path(), Path::new("/dev/zero")]), 1),
+        complaint(&mut word_count(["--no-retry", "/dev/urandom"]), 1),
+        complaint(&mut gristmill(["string-match", "--keys", "/dev/zero", "/dev/null"]), 1),
+        complaint(word_count(["-"]).stdin(File::open("/dev/zero").expect("there")), 1),
+    ] {
+        assert!(refused.contains("it is a device, and may never end. Let head or dd"), "{refused}");
+    }
+    assert!(answer(&mut word_count(["/dev/null"])).is_empty());
+    // No disk has that much space, so each job finds less than it must leave free. The default is a tenth of the free space.
+    let mut endless = Command::new("yes").stdout(Stdio::piped()).spawn().expect("started");
+    let pipe = endless.stdout.take().expect("a pipe");
+    let refused = complaint(word_count(["--keep-free", "1000TiB", "--spill-dir"]).arg(dir.path()).stdin(pipe), 1);
+    endless.wait().expect("ended");
+    let folder = dir.path().display();
+    let expected = format!(
+        "gristmill: cannot copy standard input to the folder {folder}: less than 1024000.0 GiB is free there, and temporary \
+         files leave that much free (--keep-free) (0 bytes were copied). "
+    );
+    assert!(refused.starts_with(&expected), "{refused}");
+    assert!(refused.contains("--spill-dir") && refused.contains("--no-retry"), "{refused}");
+    // The same applies to spilled pairs and to a checkpoint.
+    let words = dir.path().join("words");
+    let many: String = (0..600_000u32).map(|n| format!("{:08x} ", n.wrapping_mul(2_654_435_761))).collect();
+    fs::write(&words, many).expect("written");
+    let run = |free: &'static str| {
+        let mut command = word_count(["--workers", "1", "--memory", "13MiB", "--top", "1", "--keep-free", free]);
+        command.args([Path::new("--spill-dir"), dir.path(), &words]);
+        command
+    };
+    let refused = complaint(&mut run("1000TiB"), 1);
+    assert!(
+        refused.starts_with(&format!("gristmill: cannot write in the spill folder {folder}: less than ")),
+        "{refused}"
+    );
+    assert!(refused.contains("(--keep-free)"), "{refused}");
+    assert_eq!(answer(&mut run("0")), answer(&mut run("1B")));
+    let checkpoint = dir.path().join("checkpoint");
+    let refused = complaint(word_count(["--keep-free", "1000TiB", "--checkpoint"]).args([&checkpoint, &words]), 1);
+    assert!(refused.contains("cannot use the checkpoint in ") && refused.contains("(--keep-free)"), "{refused}");
+}
+
+#[test]
 fn names_need_not_be_utf_8() {
-    // One name in Latin-1 made every pattern in its directory panic.
+    // A name in Latin-1 once made every pattern in its directory panic.
     let dir = tempfile::tempdir().expect("a directory");
     let name = |bytes: &[u8]| dir.path().join(OsStr::from_bytes(bytes));
     fs::create_dir(name(b"d\xe9")).expect("made");
@@ -352,7 +401,7 @@ fn names_need_not_be_utf_8() {
     assert!(missing.starts_with("gristmill: cannot read miss"), "{missing}");
 }
 
-/// What the list of things set aside says: names of files, and causes.
+/// Returns the names and causes in the list of files that were set aside.
 fn listed(path: &Path) -> Vec<(String, String)> {
     let list = fs::read_to_string(path).expect("the list");
     let lines = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
@@ -362,7 +411,8 @@ fn listed(path: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn files_that_cannot_be_read_are_set_aside_whole() {
-    // One misnamed archive in a folder ended everything; and of one that is damaged in its middle nothing may be counted.
+    // One misnamed archive in a folder once ended everything. A file damaged in its middle must not be counted in
+    // part.
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     fs::create_dir(path("d")).expect("made");
@@ -386,7 +436,7 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
         command.args(arguments).current_dir(dir.path());
         command
     };
-    // 1. Without leave the first of them is an error.
+    // 1. Without the option the first of them is an error.
     let first = complaint(&mut run(&["d"]), 1);
     assert!(first.starts_with("gristmill: cannot read d/"), "{first}");
     // 2. With it they are listed, and nothing of them is counted.
@@ -397,7 +447,7 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
         assert!(complaint.is_empty(), "{complaint}");
         assert_eq!(listed(&path("list")).len(), bad);
     }
-    // 3. The links are followed, and one of them leads nowhere; what is named may be missing.
+    // 3. The links are followed, and one of them leads nowhere; a named file may be missing.
     let number = (bad + 2).to_string();
     let (counted, complaint) = told(&mut run(&["--skip-bad-files", &number, "--follow", "d", "missing"]));
     assert_eq!(counted, b"good\t2\n", "{complaint}");
@@ -407,7 +457,7 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
     for (file, cause) in listed(&path("bad-records.jsonl")) {
         assert!(cause.starts_with(&format!("cannot read {file}")), "{file}: {cause}");
     }
-    // 4. One more than may be is an error that says how many may.
+    // 4. One bad file too many is an error that states the limit.
     let number = (bad - 1).to_string();
     let more = self::complaint(&mut run(&["--skip-bad-files", &number, "d"]), 1);
     assert!(
@@ -416,7 +466,7 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
         )),
         "{more}"
     );
-    // 5. Nothing at all is left of the input.
+    // 5. Nothing is left of the input.
     let nothing = self::complaint(&mut run(&["--skip-bad-files", "all", "d/empty.gz", "missing"]), 1);
     assert!(
         nothing.starts_with("gristmill: there is nothing left to read: 2 files were set aside; the first: "),
@@ -426,8 +476,8 @@ fn files_that_cannot_be_read_are_set_aside_whole() {
     assert!(useless.contains("add --skip-bad-records or --skip-bad-files"), "{useless}");
 }
 
-/// A file that was no table ended kmeans, pca and matrix-multiply, although bad files were to be set aside; and statistics
-/// said nothing of them.
+/// A file that was not a table once ended kmeans, pca and matrix-multiply although bad files were to be set aside,
+/// and statistics did not count it.
 #[test]
 fn tables_of_numbers_that_cannot_be_read_are_set_aside() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -465,7 +515,7 @@ fn tables_of_numbers_that_cannot_be_read_are_set_aside() {
 
 #[test]
 fn a_folder_that_cannot_be_read_is_set_aside() {
-    // One folder without permission ended everything.
+    // One folder without permission once ended everything.
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     fs::create_dir_all(path("d/secret")).expect("made");
@@ -473,8 +523,8 @@ fn a_folder_that_cannot_be_read_is_set_aside() {
     for (name, mode) in [("", 0o777), ("d", 0o755), ("d/secret", 0o000)] {
         fs::set_permissions(path(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("set");
     }
-    // Root may read everything, so root runs a copy of the command as nobody.
-    fs::copy(env!("CARGO_BIN_EXE_gristmill"), path("gristmill")).expect("copied");
+    // Root may read everything, so root runs a copy of the command as the user `nobody`.
+    copy_of_program(path("gristmill"));
     let run = |arguments: &[&str]| {
         let mut command = Command::new(path("gristmill"));
         command.args(["word-count", "--workers", "2"]).args(arguments).stdin(Stdio::null()).current_dir(dir.path());
@@ -498,8 +548,8 @@ fn a_folder_that_cannot_be_read_is_set_aside() {
 }
 
 #[test]
-fn pictures_are_counted_and_other_files_among_them_are_left_out() {
-    // A readme among the pictures ended everything.
+fn pictures_are_counted_and_other_files_among_them_are_skipped() {
+    // A readme among the pictures once ended everything.
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     fs::create_dir(path("d")).expect("made");
@@ -527,13 +577,13 @@ fn pictures_are_counted_and_other_files_among_them_are_left_out() {
     let (rows, complaint) = told(&mut run(&["d"]));
     assert_eq!(only(rows), one);
     assert_eq!(complaint, "gristmill: 1 file of another kind was left out: d/readme.txt\n");
-    // One that is named is an error.
+    // A named file that is not a picture is an error.
     let named = self::complaint(&mut run(&["d/readme.txt"]), 1);
     assert!(named.contains("d/readme.txt: is no BMP, PNG or JPEG image"), "{named}");
-    // So is one whose name says that it is a picture, and one that is cut off, unless they are set aside.
+    // So is a file that is only named as a picture, and a truncated one, unless they are set aside.
     fs::write(path("d/b.jpg"), "<html>404</html>").expect("written");
     fs::write(path("d/c.bmp"), &bmp[..56]).expect("written");
-    // Grey, 8 x 8 pixels, cut off behind its quantisation table.
+    // Grey, 8 x 8 pixels, cut off after its quantisation table.
     fs::write(path("d/d.jpg"), [&b"\xff\xd8\xff\xdb\0\x43\0"[..], &[1; 64]].concat()).expect("written");
     let refused = self::complaint(&mut run(&["d"]), 1);
     assert!(refused.starts_with("gristmill: d/b.jpg: is no BMP"), "{refused}");
@@ -543,7 +593,7 @@ fn pictures_are_counted_and_other_files_among_them_are_left_out() {
     assert_eq!(bad, ["d/b.jpg", "d/c.bmp", "d/d.jpg"]);
 }
 
-/// What the files are that a process has open, and the processes that it has forked.
+/// Returns the files that a process has open.
 fn open_files(pid: u32) -> Vec<String> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
@@ -566,8 +616,8 @@ fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
 }
 
 #[test]
-fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
-    // A pipe of a terabyte filled the folder for temporary files, whatever --spill-dir said.
+fn a_pipe_is_copied_to_the_spill_folder_or_read_directly() {
+    // A pipe of a terabyte once filled the folder for temporary files, whatever --spill-dir said.
     let dir = tempfile::tempdir().expect("a directory");
     let spill = dir.path().join("spill");
     fs::create_dir(&spill).expect("made");
@@ -592,7 +642,7 @@ fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
     let complaint = String::from_utf8_lossy(&told.stderr);
     assert!(complaint.starts_with("gristmill: cannot copy standard input to the folder /proc: "), "{complaint}");
     assert!(complaint.contains("--spill-dir") && complaint.contains("--no-retry"), "{complaint}");
-    // 2. It is read as it comes, compressed or not, and no copy is made.
+    // 2. It is read directly, compressed or not, and no copy is made.
     for isolation in ["process", "thread"] {
         let (child, mut stdin) = begin(&["--no-retry", "--isolation", isolation]);
         wait_for("a worker", || (isolation == "thread" || !workers_of(child.id()).is_empty()).then_some(()));
@@ -607,7 +657,7 @@ fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
             let command = &mut word_count(["--no-retry", "--workers", "2"]);
             let mut child =
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-            // It may have found the end before all is written.
+            // It may have found the end before everything is written.
             let _ = child.stdin.take().expect("a pipe").write_all(bytes);
             let told = child.wait_with_output().expect("ended");
             let complaint = String::from_utf8_lossy(&told.stderr);
@@ -618,7 +668,7 @@ fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
             );
         }
     }
-    // 3. A worker that dies ends the job: what it had read is gone.
+    // 3. A worker that dies ends the job, because its input is gone.
     let (child, stdin) = begin(&["--no-retry"]);
     let worker = wait_for("a worker", || workers_of(child.id()).first().copied());
     let killed = Command::new("kill").args(["-KILL", &worker.to_string()]).status().expect("kill is there");
@@ -629,12 +679,12 @@ fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
     assert!(complaint.contains("standard input was read as it came (--no-retry), and what"), "{complaint}");
     assert!(told.stdout.is_empty());
     drop(stdin);
-    // 4. What must be read twice cannot be read as it comes.
+    // 4. Input that must be read twice cannot be read directly.
     for arguments in [&["group-by", "--by", "x"][..], &["word-count", "--skip-bad-records", "1"]] {
         let mut child = gristmill(arguments);
         child.arg("--no-retry").current_dir(dir.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().expect("started");
-        // Nobody may read it.
+        // It may never be read.
         let _ = child.stdin.take().expect("a pipe").write_all(b"x,y\n1,2\n");
         let told = child.wait_with_output().expect("ended");
         let complaint = String::from_utf8_lossy(&told.stderr);
@@ -643,10 +693,10 @@ fn a_pipe_is_copied_where_the_user_says_or_read_as_it_comes() {
     }
 }
 
-/// A pattern with several stars in a folder with links to itself asked for the same folders again and again, more than anybody waits
-/// for; and a file that was missing was called a pattern.
+/// A pattern with several stars in a folder with links to itself once searched the same folders practically without
+/// end, and a missing file was called a pattern.
 #[test]
-fn a_pattern_ends_whatever_links_lead_in_a_circle() {
+fn a_pattern_ends_despite_loops_of_links() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
     fs::create_dir_all(path("a/b")).and_then(|()| fs::write(path("a/b/file.txt"), "word")).expect("written");

@@ -1,5 +1,5 @@
-/* Loaded before a program (LD_PRELOAD), this loses byte LOST_BYTE of every file whose path contains LOST_IN: what lies before can
-   be read, that byte gives EIO, as on a disk with a bad sector. */
+/* Preloaded into a program (LD_PRELOAD), this loses byte LOST_BYTE of every file whose path contains LOST_IN. The bytes before
+   it can be read; the byte itself gives EIO, as on a disk with a bad sector. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How many of count bytes from byte at on can be read; -1 if the first is lost. */
+/* Returns how many of count bytes from offset at can be read; -1 if the first is lost. */
 static ssize_t readable(int fd, size_t count, off64_t at)
 {
     const char *part = getenv("LOST_IN"), *byte = getenv("LOST_BYTE");

@@ -1,6 +1,7 @@
 //! A disk that loses a byte: one clear error with the file and the byte, or the right answer; never a hang.
 //!
-//! `read_errors.c` loses the byte. GRISTMILL_READ_ERRORS says how many bytes of each file are tried; `ci/read-errors.sh` tries many.
+//! `read_errors.c` drops the byte. GRISTMILL_READ_ERRORS sets how many bytes of each file are tried;
+//! `ci/read-errors.sh` tries many.
 
 mod command;
 #[path = "../../engine/tests/common/pack.rs"]
@@ -25,7 +26,7 @@ impl Disk {
         let dir = tempfile::tempdir().expect("a directory");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_errors.c");
         let library = dir.path().join("lost.so");
-        // There is a compiler of C: the libraries for zstd and xz were built with it.
+        // A C compiler exists: the libraries for zstd and xz were built with it.
         let built = Command::new("cc").args(["-O1", "-fPIC", "-shared", "-o"]).arg(&library).arg(source).status();
         assert!(built.expect("cc starts").success());
         Disk { dir }
@@ -37,7 +38,7 @@ impl Disk {
         path
     }
 
-    /// `gristmill` with two workers; a minute later it would hang.
+    /// Returns `gristmill` with two workers and a timeout of a minute, which would be a hang.
     fn run(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         let (subcommand, options) = arguments.split_first().expect("a subcommand");
@@ -46,7 +47,7 @@ impl Disk {
         command
     }
 
-    /// The same without byte `byte` of files whose path contains `part`.
+    /// Does the same without byte `byte` of files whose path contains `part`.
     fn run_without(&self, byte: u64, part: &Path, arguments: &[&str]) -> Command {
         let mut command = self.run(arguments);
         command.env("LD_PRELOAD", self.dir.path().join("lost.so"));
@@ -55,7 +56,7 @@ impl Disk {
     }
 }
 
-/// Some bytes below `end`: the first, the last, and others that look random.
+/// Returns some offsets below `end`: the first, the last, and pseudo-random ones.
 fn places(end: u64, few: usize) -> Vec<u64> {
     let count = std::env::var("GRISTMILL_READ_ERRORS").ok().and_then(|count| count.parse().ok()).unwrap_or(few);
     let mut random = fastrand::Rng::with_seed(end);
@@ -105,7 +106,7 @@ fn a_lost_byte_of_a_compressed_file_is_an_error_unless_it_is_not_needed() {
 }
 
 #[test]
-fn a_lost_byte_of_a_table_is_named_whoever_reads_it_first() {
+fn a_lost_byte_of_a_table_is_named_by_every_reader() {
     let disk = Disk::new();
     let rows: String = (0..20_000).map(|n| format!("\"{}\n\",{n}\n", n % 100)).collect();
     let path = disk.file("rows.csv", rows.as_bytes());
@@ -126,14 +127,14 @@ fn a_lost_byte_of_a_spill_file_is_one_clear_error() {
     let spill = disk.dir.path().join("spill");
     fs::create_dir(&spill).expect("made");
     let arguments = ["word-count", "--memory", "32MiB", "--top", "3", "--spill-dir"];
-    // Each worker spills many times as much.
+    // Each worker spills many times this many bytes.
     for byte in places(1 << 20, 1) {
         let refused = complaint(disk.run_without(byte, &spill, &arguments).args([&spill, &path]), 1);
         let expected = format!("gristmill: cannot read in the spill folder {}: Input/output error", spill.display());
         assert!(refused.starts_with(&expected), "without byte {byte}: {refused}");
         assert!(names(&spill).is_empty());
     }
-    // Of what the files do not have nothing is missing.
+    // A byte beyond the end of the files is not missed.
     let mut first = words;
     first.sort_unstable();
     let expected: String = first[..3].iter().map(|word| format!("{word}\t1\n")).collect();

@@ -1,4 +1,4 @@
-//! `gristmill sort` gives what a sequential sort gives, with memory for all of it or for a fraction.
+//! `gristmill sort` agrees with a sequential sort, with memory for the whole input or for a fraction of it.
 
 mod command;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use command::{answer, complaint, gristmill};
 
-/// Lines that look random, many of them equal, some of them empty or long.
+/// Returns pseudo-random lines, many of them equal, some of them empty or long.
 fn lines(count: u64) -> Vec<Vec<u8>> {
     let mut state = 1u64;
     let mut next = || {
@@ -33,7 +33,7 @@ fn file_of(dir: &Path, lines: &[Vec<u8>]) -> PathBuf {
     path
 }
 
-/// Once with memory for everything, once with little.
+/// One run with memory for everything, one with little.
 const MEMORIES: [&[&str]; 2] = [&[], &["--memory", "8MiB"]];
 
 #[test]
@@ -71,7 +71,7 @@ fn terasort_records_pass_their_validator_when_they_are_sorted_and_not_before() {
     let dir = tempfile::tempdir().expect("a directory");
     let (made, sorted, stats) = (dir.path().join("made"), dir.path().join("sorted"), dir.path().join("stats.json"));
     answer(gristmill(["terasort", "generate", "200000", "--seed", "3", "-o"]).arg(&made));
-    // What is counted is said in any case: the checksum is that of the same records in any order.
+    // The findings are printed in any case; the checksum does not depend on the order.
     let before = gristmill(["terasort", "validate"]).arg(&made).output().expect("the command starts");
     assert_eq!(before.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&before.stderr).contains("has a smaller key than the one before it"));
@@ -89,7 +89,7 @@ fn terasort_records_pass_their_validator_when_they_are_sorted_and_not_before() {
 }
 
 #[test]
-fn a_memory_that_is_too_small_and_a_spill_folder_that_is_not_there_are_told() {
+fn too_little_memory_and_a_missing_spill_folder_are_errors() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = file_of(dir.path(), &lines(60_000));
     let small = complaint(gristmill(["sort", "--workers", "2", "--memory", "1MiB"]).arg(&path), 2);
@@ -98,7 +98,7 @@ fn a_memory_that_is_too_small_and_a_spill_folder_that_is_not_there_are_told() {
     assert!(gone.contains("the spill folder /no/such/folder is no directory"), "{gone}");
 }
 
-/// Lines, and what they are in order.
+/// Makes a file of lines, and returns them in order.
 fn sorted_file(dir: &Path) -> (PathBuf, Vec<u8>) {
     let mut lines = lines(60_000);
     let path = file_of(dir, &lines);
@@ -109,7 +109,7 @@ fn sorted_file(dir: &Path) -> (PathBuf, Vec<u8>) {
 }
 
 #[test]
-fn a_file_gets_the_same_bytes_as_a_pipe_however_it_is_opened() {
+fn a_file_gets_the_same_bytes_as_a_pipe() {
     let dir = tempfile::tempdir().expect("a directory");
     let (path, sorted) = sorted_file(dir.path());
     let out = dir.path().join("out");
@@ -121,11 +121,11 @@ fn a_file_gets_the_same_bytes_as_a_pipe_however_it_is_opened() {
         };
         assert!(answer(sort().arg("-o").arg(&out)).is_empty());
         assert!(fs::read(&out).expect("read") == sorted, "-o {memory:?}");
-        // A job that could be continued is written by one process.
+        // The result of a job that could be continued is written by one process.
         let checkpoint = dir.path().join("checkpoint");
         assert!(answer(sort().arg("-o").arg(&out).arg("--checkpoint").arg(&checkpoint)).is_empty());
         assert!(fs::read(&out).expect("read") == sorted, "--checkpoint {memory:?}");
-        // What the shell has opened for several commands: each goes on where the one before has ended.
+        // A file that the shell opens for several commands: each continues where the previous one ended.
         let mut shared = fs::File::create(&out).expect("created");
         shared.write_all(b"before\n").expect("written");
         for _ in 0..2 {
@@ -146,12 +146,12 @@ fn a_file_gets_the_same_bytes_as_a_pipe_however_it_is_opened() {
 }
 
 #[test]
-fn parts_follow_each_other_and_the_manifest_says_what_they_are() {
+fn parts_are_consecutive_and_the_manifest_describes_them() {
     let dir = tempfile::tempdir().expect("a directory");
     let (path, sorted) = sorted_file(dir.path());
     let parts = dir.path().join("parts");
     for (number, memory) in MEMORIES.iter().enumerate() {
-        // A folder that is there and empty is filled.
+        // An existing empty folder is filled.
         if number == 1 {
             fs::remove_dir_all(&parts).and_then(|()| fs::create_dir(&parts)).expect("made anew");
         }

@@ -1,7 +1,7 @@
-//! Which counters can be read here, and why the others cannot.
+//! Access to counters: those that can be read on this machine, and why others cannot.
 //!
-//! What can be found out about a program depends on it, so the answer is a tier: A with counters of the processor, B with those of
-//! the kernel, C with neither.
+//! The access determines how much a measurement can tell, in three tiers: A has counters of the processor, B those of
+//! the kernel, C neither.
 
 use std::fmt;
 use std::io;
@@ -11,14 +11,14 @@ use rustix::io::Errno;
 
 use crate::files::Files;
 
-/// How much can be counted.
+/// The extent of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// Counters of the processor, or memory traffic by `resctrl`.
+    /// Counters of the processor, or memory traffic from `resctrl`.
     A,
     /// Counters of the kernel: software events, tracepoints.
     B,
-    /// `/proc` and `getrusage` alone.
+    /// Only `/proc` and `getrusage`.
     C,
 }
 
@@ -35,24 +35,24 @@ impl fmt::Display for Tier {
 /// A source of counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Nothing if it can be read; otherwise why not, and what would help.
+    /// `None` if it can be read; otherwise the reason, and a remedy.
     pub refused: Option<String>,
 }
 
-/// Every source of counts that is asked for.
+/// All sources of counts that were tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Each source, the most telling first.
+    /// The sources, the most informative first.
     pub sources: Vec<Source>,
 }
 
-/// What the kernel answers to attempts to count.
+/// The kernel's answers to attempts to count.
 pub struct Attempts {
-    /// Cycles outside of the kernel.
+    /// Cycles outside the kernel.
     pub hardware: io::Result<()>,
-    /// Page faults outside of the kernel.
+    /// Page faults outside the kernel.
     pub software: io::Result<()>,
     /// Context switches, a tracepoint of the scheduler.
     pub tracepoint: io::Result<()>,
@@ -69,7 +69,7 @@ const BLOCKED: &str = "where a process sleeps (wchan)";
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 impl Attempts {
-    /// Tries here.
+    /// Tries to count on this machine.
     pub fn here(files: Files<'_>) -> Attempts {
         let count = |event, space| Counter::start(event, space).and_then(|counter| counter.count()).map(|_| ());
         let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -88,7 +88,7 @@ impl Attempts {
 }
 
 impl Access {
-    /// What of these can be read.
+    /// Finds the sources that can be read.
     pub fn read(files: Files<'_>, attempts: &Attempts) -> Access {
         let paranoid = files(PARANOID).and_then(|text| text.trim().parse::<i32>().ok());
         let exists = |path: &str| files(path).is_some();
@@ -96,7 +96,7 @@ impl Access {
         let source = |name, refused| Source { name, refused };
         let unless = |readable: bool, why: &str| (!readable).then(|| why.to_owned());
         let flags = files("/proc/cpuinfo").unwrap_or_default();
-        // A line of numbers, of which the second is the time waited.
+        // A line of numbers; the second is the time waited.
         let scheduler = files("/proc/self/schedstat");
         let waits = scheduler.is_some_and(|text| {
             text.split_ascii_whitespace().next().is_some_and(|on| on.parse::<u64>().is_ok_and(|on| on > 0))
@@ -145,7 +145,7 @@ impl Access {
         }
     }
 
-    /// How much can be counted.
+    /// Returns the tier.
     pub fn tier(&self) -> Tier {
         let can = |name| self.sources.iter().any(|source| source.name == name && source.refused.is_none());
         if can(HARDWARE) || can(TRAFFIC) {
@@ -158,7 +158,7 @@ impl Access {
     }
 }
 
-/// Why an attempt failed, where `needed` is the greatest setting of perf_event_paranoid that allows it.
+/// Explains why an attempt failed. `needed` is the highest perf_event_paranoid setting that allows it.
 fn why(error: &io::Error, paranoid: Option<i32>, needed: i32) -> String {
     match Errno::from_io_error(error) {
         Some(Errno::ACCESS | Errno::PERM) => match paranoid {
@@ -191,7 +191,7 @@ mod tests {
         let access = Access::read(&recorded(&[(PARANOID, "2\n"), ("/proc/self/schedstat", "5 6 7\n")]), &attempts);
         assert_eq!((access.tier(), named(&access, HARDWARE), named(&access, SCHEDULER)), (Tier::A, None, None));
         assert!(named(&access, TRACEPOINTS).is_some_and(|why| why.contains("perf_event_paranoid is 2")));
-        // Without them, but with the traffic of memory.
+        // No processor counters, but memory traffic.
         let attempts = Attempts { hardware: refused(Errno::NOENT), software: Ok(()), tracepoint: Ok(()) };
         let resctrl = [("/sys/fs/resctrl/info/L3_MON/mon_features", "mbm_total_bytes\n")];
         assert_eq!(Access::read(&recorded(&resctrl), &attempts).tier(), Tier::A);
@@ -210,7 +210,7 @@ mod tests {
         assert!(named(&access, HARDWARE).is_some_and(|why| why.contains("virtual machine")));
         assert!(named(&access, TRACEPOINTS).is_some_and(|why| why.contains("mount -t tracefs")));
         assert_eq!(named(&access, PRESSURE), None);
-        // The kernel has the file, and counts nothing in it.
+        // The kernel has the file, but counts nothing in it.
         let access = Access::read(&recorded(&[("/proc/self/schedstat", "0 0 0\n")]), &attempts);
         assert!(named(&access, SCHEDULER).is_some());
     }

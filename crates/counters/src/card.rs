@@ -1,4 +1,4 @@
-//! The card of a machine: what it is made of and what it counts, as text and as JSON.
+//! The card of a machine: its components and its counters, as text and as JSON.
 
 use gristmill_os::machine::{
     cpus_allowed, hypervisor, memory_available_bytes, memory_limit_bytes, os_page_bytes, processors_quota,
@@ -14,23 +14,23 @@ use crate::units::{bytes, list};
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
-    /// The name that it has for itself.
+    /// The host name.
     pub host: String,
-    /// Name and release of the kernel.
+    /// The name and release of the kernel.
     pub kernel: String,
-    /// What the processor calls itself.
+    /// The model name of the processor.
     pub model: Option<String>,
-    /// What it runs in, if it is a virtual machine.
+    /// The hypervisor, if it is a virtual machine.
     pub hypervisor: Option<String>,
     /// Processors, caches, nodes.
     pub topology: Topology,
-    /// How many processors the time is worth that the cgroups grant; `None` without a limit.
+    /// The processor time that the cgroups grant, in processors; `None` without a limit.
     pub quota: Option<f64>,
     /// Memory.
     pub memory: Memory,
-    /// Bytes of an OS page.
+    /// The size of an OS page.
     pub os_page_bytes: u64,
-    /// Which counters can be read.
+    /// The access to counters.
     pub access: Access,
 }
 
@@ -50,7 +50,7 @@ impl Default for Card {
     }
 }
 
-/// What the processor calls itself, of `/proc/cpuinfo`.
+/// Finds the processor's model name in `/proc/cpuinfo`.
 fn model(cpuinfo: &str) -> Option<String> {
     ["model name", "Hardware", "cpu model", "uarch"]
         .into_iter()
@@ -58,7 +58,7 @@ fn model(cpuinfo: &str) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// The usual name of a hypervisor, from the name that it gives itself.
+/// Returns the usual name of a hypervisor, given the name it reports.
 fn known(name: &str) -> &str {
     match name {
         "KVMKVMKVM" => "KVM",
@@ -72,13 +72,13 @@ fn known(name: &str) -> &str {
 }
 
 impl Card {
-    /// That of the machine that runs this.
+    /// Makes the card of this machine.
     pub fn here() -> Card {
         let files: Files<'_> = &here;
         let allowed = cpus_allowed().unwrap_or_else(|_| vec![0]);
         let system = rustix::system::uname();
         let mut memory = Memory::read(files, memory_limit_bytes());
-        // Less, where a cgroup leaves less.
+        // A cgroup may leave less.
         memory.available_bytes = memory_available_bytes().ok().or(memory.available_bytes);
         Card {
             host: system.nodename().to_string_lossy().into_owned(),
@@ -93,7 +93,7 @@ impl Card {
         }
     }
 
-    /// A name under which ceilings of this host are kept: others with the same name differ in their processors, mostly.
+    /// Returns the key for this host's stored ceilings. Hosts with equal names usually differ in their processors.
     pub fn identity(&self) -> String {
         format!(
             "{}, {}, {} processors",
@@ -103,7 +103,7 @@ impl Card {
         )
     }
 
-    /// A name and a value for each fact, for people.
+    /// Returns the facts as names and values, for people.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let unknown = || "unknown".to_owned();
         let topology = &self.topology;
@@ -207,7 +207,7 @@ impl Card {
         }
     }
 
-    /// The same for programs.
+    /// Returns the facts as JSON.
     pub fn to_json(&self) -> Value {
         let topology = &self.topology;
         json!({
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing_has_a_card() {
+    fn a_machine_without_any_facts_has_a_card() {
         let facts = Card::default().facts();
         assert!(facts.iter().any(|(name, value)| *name == "Caches" && value.starts_with("unknown")), "{facts:?}");
     }

@@ -1,4 +1,4 @@
-//! The ceilings of a machine: how many bytes a second it moves at best, for each number of threads.
+//! The ceilings of a machine: the highest rates, in bytes per second, for each number of threads.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,42 +9,42 @@ use crate::storage::Sample;
 use crate::stream;
 use crate::units;
 
-/// What to measure.
+/// A plan of measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Bytes of each of three arrays.
+    /// The size of each of the three arrays.
     pub array_bytes: u64,
-    /// What is wrong with that, if something is.
+    /// A remark if that size is not ideal.
     pub array_note: Option<String>,
-    /// Bytes of the file for page cache and disk.
+    /// The size of the file for page cache and disk.
     pub file_bytes: u64,
-    /// How often each kernel runs; the best counts.
+    /// The number of runs of each kernel; the best counts.
     pub passes: usize,
-    /// The processors of each measurement, one thread each.
+    /// The processors of each measurement, with one thread each.
     pub processors: Vec<Vec<usize>>,
-    /// Where the file is made.
+    /// The folder for the file.
     pub folder: PathBuf,
 }
 
-/// What was measured, and when.
+/// The measured ceilings, and their time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ceilings {
     /// Seconds since 1970.
     pub at: u64,
-    /// Bytes of each array.
+    /// The size of each array.
     pub array_bytes: u64,
-    /// A row for each number of threads.
+    /// One row per number of threads.
     pub rows: Vec<Row>,
-    /// Bytes a second that one thread writes to the disk.
+    /// The rate at which one thread writes to the disk, in bytes per second.
     pub disk_write: Option<f64>,
-    /// What could not be measured, or is not what it seems.
+    /// Remarks about failed and doubtful measurements.
     pub notes: Vec<String>,
 }
 
-/// Bytes a second with one number of threads.
+/// The rates with one number of threads, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Row {
-    /// How many threads, each on a processor of its own.
+    /// The number of threads, each on its own processor.
     pub threads: usize,
     /// Reading memory.
     pub read: f64,
@@ -52,20 +52,21 @@ pub struct Row {
     pub copy: f64,
     /// Triad of STREAM.
     pub triad: f64,
-    /// Reading a file that the page cache has.
+    /// Reading a file from the page cache.
     pub page_cache: Option<f64>,
-    /// Reading a file that the page cache has not.
+    /// Reading a file that is not in the page cache.
     pub disk_read: Option<f64>,
 }
 
-/// Arrays where the size of the caches is not known.
+/// The size of arrays if the size of the caches is unknown.
 const ARRAY_BYTES_DEFAULT: u64 = 128 << 20;
-/// STREAM's rule.
+/// STREAM's rule: an array is at least four times the caches.
 const TIMES_CACHE: u64 = 4;
 const FILE_BYTES: u64 = 128 << 20;
 
 impl Plan {
-    /// What suits the machine: arrays of four times the caches of the last level, as long as the three fit into half of the memory.
+    /// Plans for this machine: arrays of four times the last-level caches, if three of them fit in half of the
+    /// memory.
     pub fn new(card: &Card, folder: &Path) -> Plan {
         let wanted = card.topology.last_level_bytes().map(|bytes| bytes.saturating_mul(TIMES_CACHE));
         let limits = [card.memory.available_bytes, card.memory.limit_bytes];
@@ -93,7 +94,7 @@ impl Plan {
     }
 }
 
-/// 1, 2, 4 and so on, and the most.
+/// Returns 1, 2, 4 and so on, and `most`.
 fn counts(most: usize) -> Vec<usize> {
     let mut counts: Vec<usize> =
         std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|count| *count < most).collect();
@@ -101,7 +102,7 @@ fn counts(most: usize) -> Vec<usize> {
     counts
 }
 
-/// Processors for so many threads: each on a core of its own, as long as there are cores.
+/// Chooses processors for this many threads, each on a separate core as long as there are cores.
 fn chosen(card: &Card, count: usize) -> Vec<usize> {
     let topology = &card.topology;
     let first_of_core = |cpu: &usize| {
@@ -115,7 +116,7 @@ fn chosen(card: &Card, count: usize) -> Vec<usize> {
 }
 
 impl Ceilings {
-    /// Measures; calls `begins` before each part, with what it is.
+    /// Measures. Calls `begins` before each part, with its name.
     pub fn measure(plan: &Plan, mut begins: impl FnMut(&str)) -> Ceilings {
         let mut notes: Vec<String> = plan.array_note.iter().cloned().collect();
         if cfg!(debug_assertions) {
@@ -153,7 +154,7 @@ impl Ceilings {
                     disk_write = Some(sample.write);
                 }
                 for (row, processors) in rows.iter_mut().zip(&plan.processors) {
-                    // The disk comes first: it leaves the file in the page cache.
+                    // The disk is read first, which leaves the file in the page cache.
                     let disk = if sample.is_memory() { Ok(None) } else { sample.from_disk(processors).map(Some) };
                     match disk.and_then(|disk| Ok((disk, sample.cached(processors, plan.passes)?))) {
                         Ok((disk, cached)) => (row.disk_read, row.page_cache) = (disk, Some(cached)),
@@ -214,7 +215,7 @@ mod tests {
         let counts: Vec<usize> = plan.processors.iter().map(Vec::len).collect();
         assert_eq!(counts, [1, 2, 4, 8, 12]);
         assert_eq!(plan.processors[3], [0, 1, 2, 3, 4, 5, 6, 7]);
-        // Where the first thread of each core is not the first in number.
+        // The first thread of a core does not always have the lowest number.
         let mut odd = card(4, None, 8 << 30);
         odd.topology.processors[1].siblings = vec![0, 1];
         odd.topology.processors[0].siblings = vec![0, 1];

@@ -1,22 +1,22 @@
-//! The text of files in `/proc` and `/sys`.
+//! Files in `/proc` and `/sys`, read as text.
 
 use std::fs::File;
 use std::io::Read;
 
-/// The text of the file with this path; `None` where there is none, or where it cannot be read.
+/// Returns the text of the file with this path; `None` if it does not exist or cannot be read.
 pub type Files<'f> = &'f dyn Fn(&str) -> Option<String>;
 
-/// More than any file of the kernel that is read here has.
+/// A limit above the size of any kernel file that is read here.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The files of this machine.
+/// Reads a file of this machine.
 pub fn here(path: &str) -> Option<String> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(BYTES_MAX).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The rest of the first line that begins with `name`, without colons and spaces around it.
+/// Returns the rest of the first line that begins with `name`, without the colon and surrounding spaces.
 pub fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
     Some(line.trim().to_owned())
@@ -26,7 +26,7 @@ pub fn field(text: &str, name: &str) -> Option<String> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Files as `path: text`, a line each.
+    /// Makes files from pairs of path and text.
     pub fn recorded(files: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
         let files: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
@@ -43,7 +43,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_text_and_what_is_not_there_is_no_panic() {
+    fn binary_and_missing_files_cause_no_panic() {
         assert!(here("/proc/self/auxv").is_some());
         assert_eq!(here("/proc/self/none"), None);
         assert_eq!(here("/proc"), None);

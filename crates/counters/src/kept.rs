@@ -1,7 +1,8 @@
-//! Ceilings of this host that were measured before: one file in the user's state folder.
+//! Stored ceilings of this host, in one file in the user's state folder.
 //!
-//! The memory of a virtual machine changes under it, so several measurements are kept, each with its time. The file is a convenience:
-//! one that is damaged, of a newer version, or cannot be written is said and otherwise goes without consequence.
+//! A virtual machine's memory changes over time, so several measurements are kept, each with its time. The file is a
+//! convenience: if it is damaged, of a newer version, or cannot be written, a message says so and nothing else
+//! happens.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,47 +12,48 @@ use serde_json::{Map, Value, json};
 
 use crate::ceilings::{Ceilings, Row};
 
-/// Where the file is.
+/// The location of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     path: PathBuf,
 }
 
 const VERSION: u64 = 1;
-/// How many measurements of a host are kept.
+/// The number of measurements kept per host.
 const KEPT_MAX: usize = 20;
 const HOSTS_MAX: usize = 100;
 const BYTES_MAX: u64 = 16 << 20;
 
 impl Kept {
-    /// `gristmill/ceilings.json` in `$XDG_STATE_HOME`, which is `~/.local/state` if it is not set. `None` where neither is an absolute path.
+    /// Returns `gristmill/ceilings.json` in `$XDG_STATE_HOME`, which defaults to `~/.local/state`. `None` if neither
+    /// is an absolute path.
     pub fn in_home(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Kept> {
         let absolute = |name| variable(name).filter(|path| path.is_absolute());
         let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
         Some(Kept { path: state.join("gristmill/ceilings.json") })
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was measured on `host`, the latest last; none if there is no file.
+    /// Returns the measurements of `host`, the latest last; none if there is no file.
     ///
     /// # Errors
     ///
-    /// A sentence that says why the file is not used.
+    /// A sentence that explains why the file is not used.
     pub fn load(&self, host: &str) -> Result<Vec<Ceilings>, String> {
         let hosts = self.read()?;
         let of = hosts.get(host).and_then(Value::as_array);
         Ok(of.into_iter().flatten().filter_map(from_json).collect())
     }
 
-    /// Adds a measurement to those of `host`. A file that is damaged is replaced, one of a newer version is not.
+    /// Adds a measurement of `host`. A damaged file is replaced; one of a newer version is not.
     ///
     /// # Errors
     ///
-    /// A sentence that says why it was not kept.
+    /// A sentence that explains why the measurement was not kept.
     pub fn add(&self, host: &str, ceilings: &Ceilings) -> Result<(), String> {
         let mut hosts = match self.read() {
             Ok(hosts) => hosts,
@@ -75,7 +77,7 @@ impl Kept {
         self.write(&text).map_err(|error| format!("{} was not written: {error}", self.path.display()))
     }
 
-    /// The measurements of every host.
+    /// Reads the measurements of all hosts.
     fn read(&self) -> Result<Map<String, Value>, String> {
         let path = self.path.display();
         let not_used = |why: &str| format!("{path} is not used: {why}");
@@ -96,7 +98,7 @@ impl Kept {
         value.get("hosts").and_then(Value::as_object).cloned().ok_or_else(|| not_used("it is damaged"))
     }
 
-    /// Writes it aside and renames it, so that a reader sees the whole of one or the other.
+    /// Writes a temporary file and renames it, so that readers see either version as a whole.
     fn write(&self, text: &str) -> io::Result<()> {
         let folder = self.path.parent().expect("the file lies in a folder of its own");
         fs::create_dir_all(folder)?;
@@ -109,7 +111,7 @@ impl Kept {
 
 const NEWER: &str = "a newer version of this program has written it";
 
-/// As it stands in the file, and in what `gristmill machine --json` prints.
+/// Formats ceilings as in the file and in the output of `gristmill machine --json`.
 pub fn to_json(ceilings: &Ceilings) -> Value {
     let whole = |rate: Option<f64>| rate.map(|rate| rate.round() as u64);
     let row = |row: &Row| {
@@ -131,7 +133,7 @@ pub fn to_json(ceilings: &Ceilings) -> Value {
     })
 }
 
-/// The way back; `None` for what makes no sense.
+/// Parses ceilings; `None` if they make no sense.
 fn from_json(value: &Value) -> Option<Ceilings> {
     let row = |row: &Value| {
         let rate = |name: &str| row.get(name).and_then(Value::as_f64).filter(|rate| *rate > 0.0);
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_there_again_apart_for_each_host() {
+    fn measurements_are_kept_for_each_host() {
         let folder = tempfile::tempdir().expect("a folder");
         let kept = kept(folder.path());
         assert_eq!(kept.load("here"), Ok(vec![]));
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_said_and_replaced() {
+    fn a_damaged_file_is_reported_and_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let kept = kept(folder.path());
         fs::create_dir_all(kept.path().parent().expect("a folder")).expect("made");
@@ -207,7 +209,7 @@ mod tests {
             kept.add("here", &measured(1)).expect("replaced");
             assert_eq!(kept.load("here"), Ok(vec![measured(1)]), "{text}");
         }
-        // A part of it: the rest counts.
+        // If only a part is damaged, the rest counts.
         let text = fs::read_to_string(kept.path()).expect("there").replace("\"threads\": 2", "\"threads\": -2");
         fs::write(kept.path(), text).expect("written");
         assert_eq!(kept.load("here"), Ok(vec![]));
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_said() {
+    fn a_place_that_cannot_be_written_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("gristmill"), "a file").expect("written");
         let why = kept(folder.path()).add("here", &measured(1)).expect_err("no folder can be made there");

@@ -1,21 +1,21 @@
-//! What a machine is made of, what it counts, and how fast it can be at best.
+//! The components of a machine, its counters, and its highest rates.
 //!
 //! ```text
 //!  files      the text of files in /proc and /sys; in tests, of a recorded machine
 //!  topology   processors, cores, caches, NUMA nodes
 //!  memory     bytes, limits, huge pages
-//!  access     which counters can be read, and why the others cannot
-//!  card       all of it, as text and as JSON
-//!  load       what other programs took of the processors while something was measured
+//!  access     the counters that can be read, and why others cannot
+//!  card       all of these, as text and as JSON
+//!  load       the share of the processors that other programs took during a measurement
 //!  stream     reads, copies and triads of memory by several threads
-//!  storage    the same for a file: from the page cache, and from its disk
-//!  tree       the processes that a process has started
-//!  threads    what the threads of a program do at a moment
-//!  ceilings   all of these for each number of threads
-//!  kept       ceilings of this host that were measured before
+//!  storage    reads of a file from the page cache and from its disk
+//!  tree       the descendants of a process
+//!  threads    the states of a program's threads at one moment
+//!  ceilings   rates of memory and storage for each number of threads
+//!  kept       stored ceilings of this host
 //! ```
 //!
-//! Everything that reads a file is a function of its text, so that machines that are not here can be tested.
+//! Every reader of a file is a function of its text, so tests can cover machines that are not at hand.
 //!
 //! ```
 //! use gristmill_counters::card::Card;

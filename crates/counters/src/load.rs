@@ -1,7 +1,7 @@
-//! The share of the processors that other programs took while something was measured.
+//! The share of the processors that other programs took during a measurement.
 //!
-//! `/proc/stat` says how long each processor was idle, and `getrusage` what this process and its children used. The rest
-//! went to others: to programs of this machine, or, as stolen time, to other virtual machines.
+//! `/proc/stat` tells how long each processor was idle, and `getrusage` how much this process and its children used.
+//! The rest was taken by other programs of this machine or, as stolen time, by other virtual machines.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,27 +9,27 @@ use std::time::{Duration, Instant};
 use gristmill_os::machine::cpus_allowed;
 use gristmill_os::usage::Usage;
 
-/// A measurement is disturbed when others took more than this share of the processors.
+/// The share of the processors above which other programs disturb a measurement.
 pub const SHARE_MAX: f64 = 0.10;
 
-/// What others took of the processors, each a share of their whole time.
+/// The load of other programs, as shares of the processors' whole time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Of all others together.
+    /// The share of all others together.
     pub foreign: f64,
-    /// Of other virtual machines.
+    /// The share of other virtual machines.
     pub stolen: f64,
-    /// What others took at least: the kernel counts in ticks.
+    /// The least share of the others, given that the kernel counts in ticks.
     pub foreign_least: f64,
 }
 
 impl Load {
-    /// True when others took too much for a fair comparison.
+    /// Returns true if the load is too high for a fair comparison.
     pub fn disturbs(&self) -> bool {
         self.foreign_least > SHARE_MAX
     }
 
-    /// The load of measurements that took equally long; `None` when there was none.
+    /// Returns the mean load of measurements of equal length; `None` if there are none.
     pub fn mean(loads: impl IntoIterator<Item = Load>) -> Option<Load> {
         let (mut sum, mut count) = (Load::default(), 0.0);
         for load in loads {
@@ -47,7 +47,7 @@ impl Load {
     }
 }
 
-/// The beginning of a measurement.
+/// The start of a measurement.
 pub struct Watch {
     began: Instant,
     clocks: Option<Clocks>,
@@ -55,30 +55,30 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins now.
+    /// Starts a measurement.
     pub fn start() -> Watch {
         Watch { clocks: Clocks::now(), own: own_time(), began: Instant::now() }
     }
 
-    /// The load since the start; `None` when the machine does not tell.
+    /// Returns the load since the start; `None` if the machine does not report it.
     pub fn load(&self) -> Option<Load> {
         let (wall, own, now) = (self.began.elapsed(), own_time() - self.own, Clocks::now()?);
         Some(now.load_since(self.clocks.as_ref()?, wall, own))
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 }
 
-/// Processor time of this process, and of its children that have ended.
+/// Returns the processor time of this process and of its children that have ended.
 fn own_time() -> Duration {
     let [own, children] = [Usage::of_process(), Usage::of_children()];
     Duration::from_micros(own.user_us + own.sys_us + children.user_us + children.sys_us)
 }
 
-/// What `/proc/stat` says of the processors that this process may use.
+/// The clocks in `/proc/stat` of the processors that this process may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Clocks {
     processors: u32,
@@ -93,7 +93,7 @@ impl Clocks {
         Clocks::of(&fs::read_to_string("/proc/stat").ok()?, &cpus_allowed().ok()?, tick)
     }
 
-    /// Reads the text of `/proc/stat`. `None` when it does not count: some sandboxes show zeros.
+    /// Parses `/proc/stat`. Returns `None` if the kernel does not count: some sandboxes show zeros.
     fn of(stat: &str, cpus: &[usize], tick: Duration) -> Option<Clocks> {
         let mut clocks = Clocks { processors: 0, idle: Duration::ZERO, stolen: Duration::ZERO, tick };
         let mut busy = 0;
@@ -114,13 +114,13 @@ impl Clocks {
         (clocks.processors > 0 && busy > 0).then_some(clocks)
     }
 
-    /// What others took since `before`, in a time of `wall`, in which this program and its children used `own`.
+    /// Returns the load since `before`, in a time of `wall` in which this program and its children used `own`.
     fn load_since(&self, before: &Clocks, wall: Duration, own: Duration) -> Load {
         let all = wall * self.processors;
         let idle = self.idle.saturating_sub(before.idle);
         let foreign = all.saturating_sub(idle).saturating_sub(own);
         let share = |time: Duration| time.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE);
-        // Each processor's idle time is cut to a tick.
+        // Each processor's idle time is truncated to a tick.
         let uncertain = self.tick * self.processors;
         Load {
             foreign: share(foreign),
@@ -130,7 +130,7 @@ impl Clocks {
     }
 }
 
-/// How long, in percent of the last minute, some program waited for each resource; a fact for the report.
+/// Returns how long, in percent of the last minute, some program waited for each resource.
 pub fn pressure() -> Option<String> {
     let waits: Vec<String> = ["cpu", "memory", "io"]
         .into_iter()
@@ -142,7 +142,7 @@ pub fn pressure() -> Option<String> {
     (!waits.is_empty()).then(|| waits.join(", "))
 }
 
-/// `98.63` of `some avg10=97.01 avg60=98.63 ...`
+/// Returns `98.63` of `some avg10=97.01 avg60=98.63 ...`
 fn of_a_minute(pressure: &str) -> Option<&str> {
     let some = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
     some.split(' ').find_map(|field| field.strip_prefix("avg60="))
@@ -154,7 +154,7 @@ mod tests {
 
     const TICK: Duration = Duration::from_millis(10);
 
-    /// Recorded on a machine of two processors, half a second apart, while two programs ran that were not ours.
+    /// Recorded on a machine with two processors, half a second apart, while two other programs ran.
     const BEFORE: &str = "\
 cpu  727414 1182515 243805 440990 3299 0 1914 3994 0 0
 cpu0 366243 586855 116577 228752 967 0 439 1990 0 0
@@ -175,33 +175,33 @@ ctxt 41823793
         after.load_since(&before, Duration::from_millis(500), Duration::from_millis(own_ms))
     }
 
-    /// A comparison ran beside a build, and its conclusion did not say so.
+    /// A comparison that ran during a build once did not mention it in its conclusion.
     #[test]
     fn time_that_was_neither_idle_nor_ours_went_to_others() {
-        // Of 1000 ms on two processors 50 were idle and 50 stolen; the others' share depends on ours.
+        // Of 1000 ms on two processors, 50 were idle and 50 stolen. The others' share depends on ours.
         let loaded = load(&[0, 1], 400);
         assert!((loaded.foreign - 0.55).abs() < 1e-9 && (loaded.stolen - 0.05).abs() < 1e-9, "{loaded:?}");
         assert!((loaded.foreign_least - 0.53).abs() < 1e-9 && loaded.disturbs(), "{loaded:?}");
-        // The same seen where nothing else ran.
+        // The same counts if nothing else ran.
         let quiet = load(&[0, 1], 945);
         assert!((quiet.foreign - 0.005).abs() < 1e-9 && !quiet.disturbs(), "{quiet:?}");
-        // More than there was: ticks are coarse.
+        // More than there was, because ticks are coarse.
         assert_eq!(load(&[0, 1], 2000).foreign, 0.0);
-        // Only processors that this process may use.
+        // Only the processors that this process may use count.
         assert!((load(&[0], 450).foreign - 0.0).abs() < 1e-9);
         assert!((load(&[1], 250).foreign - 0.5).abs() < 1e-9);
     }
 
     #[test]
-    fn a_few_ticks_are_no_proof_of_a_load() {
-        // In 20 ms on two processors a rounded tick on each would be the whole time.
+    fn a_few_ticks_do_not_prove_a_load() {
+        // In 20 ms on two processors, one rounded tick on each would be the whole time.
         let clocks = Clocks::of(BEFORE, &[0, 1], TICK).expect("it counts");
         let short = clocks.load_since(&clocks, Duration::from_millis(20), Duration::from_millis(20));
         assert!(short.foreign == 0.5 && !short.disturbs(), "{short:?}");
     }
 
     #[test]
-    fn a_machine_that_does_not_tell_is_not_judged() {
+    fn a_machine_without_clocks_is_not_judged() {
         assert_eq!(Clocks::of("cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", &[0], TICK), None);
         assert_eq!(Clocks::of("cpu0 1 2 3\n", &[0], TICK), None);
         assert_eq!(Clocks::of("", &[0], TICK), None);

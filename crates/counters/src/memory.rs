@@ -1,42 +1,42 @@
-//! Memory: how much there is, who limits it, and in pages of which sizes it comes.
+//! Memory: its size, its limits, and its page sizes.
 
 use crate::files::{Files, field};
 
 /// The memory of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// What the kernel manages.
+    /// The memory that the kernel manages.
     pub total_bytes: Option<u64>,
-    /// What could be filled now without swapping.
+    /// The memory that can be used now without swapping.
     pub available_bytes: Option<u64>,
-    /// Swap space.
+    /// The swap space.
     pub swap_bytes: Option<u64>,
     /// The tightest limit of this process's cgroups.
     pub limit_bytes: Option<u64>,
-    /// When the kernel uses huge pages by itself: `always`, `madvise` (on request) or `never`.
+    /// The kernel's use of transparent huge pages: `always`, `madvise` (on request) or `never`.
     pub transparent: Option<String>,
-    /// The same for memory that processes share.
+    /// The same setting for memory that processes share.
     pub transparent_shared: Option<String>,
-    /// Huge pages set aside: the size of one, how many, and how many of these are free.
+    /// Huge pages that were set aside, by size.
     pub reserved: Vec<Reserved>,
 }
 
 /// Huge pages of one size that were set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// The size of one.
+    /// The size of one page.
     pub page_bytes: u64,
-    /// How many there are.
+    /// The number of pages.
     pub pages: u64,
-    /// How many of these are free.
+    /// The number of free ones.
     pub free: u64,
 }
 
-/// Sizes of huge pages that some architecture has.
+/// The huge page sizes of all architectures.
 const HUGE_KIB: [u64; 9] = [64, 512, 1024, 2048, 16 << 10, 32 << 10, 512 << 10, 1 << 20, 16 << 20];
 
 impl Memory {
-    /// Reads it; the limit is asked for elsewhere, because it stands in a folder of the cgroup.
+    /// Reads the facts. The caller provides the limit, which is found in a cgroup's folder.
     pub fn read(files: Files<'_>, limit_bytes: Option<u64>) -> Memory {
         let meminfo = files("/proc/meminfo").unwrap_or_default();
         let bytes =
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_and_missing_files_are_nothing_known() {
+    fn hostile_and_missing_files_give_no_facts() {
         assert_eq!(Memory::read(&|_| None, None), Memory::default());
         let hostile = recorded(&[
             ("/proc/meminfo", "MemTotal: 99999999999999999999 kB\nMemAvailable: -1 kB\nSwapTotal: 5\n"),

@@ -1,4 +1,4 @@
-//! How fast a file is read from the page cache by several threads, and written to and read from its disk.
+//! Storage: the rates of reading a file from the page cache by several threads, and of writing and reading its disk.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,30 +15,30 @@ use rustix::fs::{Advice, fadvise, fstatfs};
 
 use crate::stream::Span;
 
-/// A file to measure with; it has no name, so that it is gone with this process.
+/// A file to measure with. It has no name, so it disappears with this process.
 pub struct Sample {
     file: File,
     bytes: u64,
-    /// Bytes in a second, with the time until the disk has them.
+    /// The rate of writing, in bytes per second, including the time until the disk has the data.
     pub write: f64,
     is_memory: bool,
 }
 
-/// As much as a reader takes at once.
+/// The number of bytes that a reader reads at once.
 const BLOCK_BYTES: usize = 256 << 10;
 
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58f6;
 
 impl Sample {
-    /// Writes it into `folder`.
+    /// Writes the file in `folder`.
     ///
     /// # Errors
     ///
-    /// When there is no such folder, no right to write there, or no room.
+    /// If the folder does not exist, is not writable, or has no space.
     pub fn write(folder: &Path, bytes: u64) -> io::Result<Sample> {
         let mut file = tempfile::tempfile_in(folder)?;
-        // Neither zeros nor the same in every block: some disks pack what they store.
+        // Neither zeros nor equal blocks, because some disks compress or deduplicate.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut block = vec![0; BLOCK_BYTES];
         let began = Instant::now();
@@ -58,27 +58,28 @@ impl Sample {
         Ok(Sample { file, bytes, write: bytes as f64 / seconds, is_memory: matches!(kind, TMPFS | RAMFS) })
     }
 
-    /// True where the folder lies in memory, and there is no disk to measure.
+    /// Returns true if the folder lies in memory, so that there is no disk to measure.
     pub fn is_memory(&self) -> bool {
         self.is_memory
     }
 
-    /// Bytes in a second from the page cache, with a thread on each of `processors`, each with its own part: the best of `passes`.
+    /// Returns the rate of reading from the page cache, in bytes per second: the best of `passes`, with a thread on
+    /// each of `processors` that reads its own part.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn cached(&self, processors: &[usize], passes: usize) -> io::Result<f64> {
         self.pass(processors)?;
         let rates = (0..passes.max(1)).map(|_| self.pass(processors)).collect::<io::Result<Vec<f64>>>()?;
         Ok(rates.into_iter().fold(0.0, f64::max))
     }
 
-    /// The same once from the disk. What a disk or a host remembers of the file is not known here.
+    /// Returns the rate of one read from the disk. Caches of the disk or the host are not known here.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, or the kernel does not forget it.
+    /// If the file cannot be read, or the kernel does not drop it from the page cache.
     pub fn from_disk(&self, processors: &[usize]) -> io::Result<f64> {
         fadvise(&self.file, 0, NonZeroU64::new(self.bytes), Advice::DontNeed)?;
         self.pass(processors)
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error() {
+    fn a_missing_folder_is_an_error() {
         assert!(Sample::write(Path::new("/nowhere/at/all"), 1).is_err());
     }
 }

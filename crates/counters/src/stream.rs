@@ -1,4 +1,4 @@
-//! Reads, copies and triads of memory by several threads, as STREAM defines them (McCalpin 1995).
+//! Reads, copies and triads of memory by several threads, as in STREAM (McCalpin 1995).
 //!
 //! ```text
 //!  read    sum += a[i]               8 bytes
@@ -6,9 +6,10 @@
 //!  triad   a[i] = b[i] + 3 c[i]     24 bytes
 //! ```
 //!
-//! Arrays hold at least four times what the last-level caches do. Each thread has its own part of them, written by itself first,
-//! so that it lies in the memory of its node. All begin each pass together; its time is from the first that begins to the last that ends, and the
-//! best pass counts. As in STREAM, what a processor reads because it will write it does not count.
+//! Arrays are at least four times the last-level caches. Each thread first writes its own part of them, so that it
+//! lies in the memory of the thread's node. All threads begin each pass together. The time of a pass is from the
+//! first start to the last end, and the best pass counts. As in STREAM, the reads that a processor does for the sake
+//! of a write are not counted.
 
 use std::hint::black_box;
 use std::sync::{Barrier, Mutex};
@@ -19,24 +20,24 @@ use gristmill_os::machine::pin_to_cpu;
 use gristmill_os::memory::HugeArray;
 use gristmill_os::vectors::with_widest;
 
-/// Bytes in a second, each the best of its passes.
+/// Rates in bytes per second, each the best of its passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Reading.
     pub read: f64,
-    /// Reading and writing as much.
+    /// Reading and writing the same amount.
     pub copy: f64,
-    /// Reading two and writing one.
+    /// Reading two numbers and writing one.
     pub triad: f64,
 }
 
-/// A huge page of numbers.
+/// The numbers in a huge page.
 const NUMBERS: usize = 1 << 18;
 type Block = HugeArray<f64, NUMBERS>;
-/// Bytes of it: arrays are a whole number of these for each thread.
+/// The size of a block. An array is a whole number of blocks per thread.
 pub const BLOCK_BYTES: u64 = (NUMBERS * size_of::<f64>()) as u64;
 
-/// How many sums are made side by side: one would wait for itself.
+/// The number of independent sums. A single one would wait for itself.
 const LANES: usize = 32;
 
 /// The kernels, in the order in which they run.
@@ -75,8 +76,8 @@ fn triad([a, b, c]: &mut [Block; 3]) {
     black_box(&mut a[0]);
 }
 
-/// Measures with a thread on each of `processors`, in arrays of `array_bytes` for all of them together (at least [`BLOCK_BYTES`] for each), of
-/// which there are three; the first of `passes` + 1 passes does not count.
+/// Measures with a thread on each of `processors`. Each of the three arrays has `array_bytes` in total, at least
+/// [`BLOCK_BYTES`] per thread. The first of `passes` + 1 passes does not count.
 pub fn measure(processors: &[usize], array_bytes: u64, passes: usize) -> Rates {
     let blocks = (array_bytes.div_ceil(BLOCK_BYTES) as usize).div_ceil(processors.len()).max(1);
     let together = Barrier::new(processors.len());
@@ -85,7 +86,7 @@ pub fn measure(processors: &[usize], array_bytes: u64, passes: usize) -> Rates {
         for &processor in processors {
             let (together, times) = (&together, &times);
             scope.spawn(move || {
-                // Where it may not be bound, the kernel chooses.
+                // If the thread may not be bound, the kernel chooses.
                 let _ = pin_to_cpu(processor);
                 let mut arrays: Vec<[Block; 3]> =
                     (0..blocks).map(|_| [1.0, 2.0, 0.5].map(|value| Block::filled(&value))).collect();
@@ -114,7 +115,7 @@ pub fn measure(processors: &[usize], array_bytes: u64, passes: usize) -> Rates {
     Rates { read: best(0), copy: 2.0 * best(1), triad: 3.0 * best(2) }
 }
 
-/// From the first that begins to the last that ends.
+/// The time from the first start to the last end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span(Option<(Instant, Instant)>);
 
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_do_what_stream_defines() {
+    fn the_kernels_compute_like_stream() {
         let mut arrays = [1.0, 2.0, 0.5].map(|value| Block::filled(&value));
         triad(&mut arrays);
         assert!(arrays[0].iter().all(|number| *number == 3.5));

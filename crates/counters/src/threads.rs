@@ -1,4 +1,4 @@
-//! What the threads of a program do at a moment: whether they run, and what they sleep for.
+//! The threads of a program at one moment: running, or asleep for some reason.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub enum Sleep {
 }
 
 impl Sleep {
-    /// By the letter of its state and the function of the kernel in which it sleeps (`wchan`).
+    /// Classifies a sleep by the letter of the thread's state and the kernel function in which it sleeps (`wchan`).
     pub fn of(state: char, function: &str) -> Sleep {
         let is = |names: &[&str]| names.iter().any(|name| function.contains(name));
         if is(&["futex"]) {
@@ -52,32 +52,33 @@ impl Sleep {
     }
 }
 
-/// Threads at one moment.
+/// The threads at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
-    /// On a processor, or waiting for one.
+    /// The number of threads on a processor or waiting for one.
     pub runnable: u64,
-    /// Asleep.
+    /// The sleeping threads.
     pub asleep: Vec<Sleep>,
-    /// How many of those that sleep on a futex are the first threads of their processes: they may wait for their other threads.
+    /// The number of threads asleep on a futex that are the first of their processes; they may be waiting for the
+    /// other threads.
     pub first_on_futex: u64,
 }
 
-/// Looks at the threads of all descendants of a process, again and again.
+/// Repeatedly examines the threads of all descendants of a process.
 #[derive(Debug)]
 pub struct Watcher {
     root: u32,
-    /// Of each thread the nanoseconds on a processor, and those waiting for one, when it was seen last.
+    /// For each thread, the nanoseconds on a processor and waiting for one, when it was last seen.
     seen: HashMap<(u32, u32), (u64, u64)>,
 }
 
 impl Watcher {
-    /// Of the descendants of `root`.
+    /// Watches the descendants of `root`.
     pub fn new(root: u32) -> Watcher {
         Watcher { root, seen: HashMap::new() }
     }
 
-    /// Looks once. A thread that ends meanwhile is not seen.
+    /// Examines the threads once. A thread that ends in the meantime may be missed.
     pub fn look(&mut self) -> Glance {
         let mut glance = Glance::default();
         for process in descendants(self.root) {
@@ -91,10 +92,10 @@ impl Watcher {
                         glance.first_on_futex += u64::from(sleep == Sleep::Futex && thread == process);
                         glance.asleep.push(sleep);
                     }
-                    // Ended, or stopped by somebody.
+                    // Ended, or stopped.
                     _ => {}
                 }
-                // Last: what it sleeps for is asked while it still does.
+                // The times are read last, so that the reason of the sleep is read while the thread sleeps.
                 if let Some(times) = read("schedstat").and_then(|text| times(&text)) {
                     self.seen.insert((process, thread), times);
                 }
@@ -103,14 +104,15 @@ impl Watcher {
         glance
     }
 
-    /// Seconds on processors, and seconds waiting for one, of all threads that were seen; both 0 where the kernel does not count.
+    /// Returns the seconds on processors and the seconds waiting for one, of all threads seen; both 0 if the kernel
+    /// does not count.
     pub fn times(&self) -> (f64, f64) {
         let sum = self.seen.values().fold((0, 0), |(on, waited), times| (on + times.0, waited + times.1));
         (sum.0 as f64 / 1e9, sum.1 as f64 / 1e9)
     }
 }
 
-/// `schedstat`: nanoseconds on a processor, nanoseconds waiting for one, time slices.
+/// Parses `schedstat`: nanoseconds on a processor, nanoseconds waiting for one, time slices.
 fn times(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.split_ascii_whitespace();
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
@@ -123,7 +125,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn functions_of_the_kernel_say_what_a_thread_sleeps_for() {
+    fn kernel_functions_tell_why_a_thread_sleeps() {
         for (state, function, sleep) in [
             ('S', "futex_wait_queue", Sleep::Futex),
             ('S', "futex_do_wait", Sleep::Futex),

@@ -1,46 +1,46 @@
-//! Processors, cores, caches, NUMA nodes: what `/sys/devices/system` says.
+//! Processors, cores, caches and NUMA nodes, from `/sys/devices/system`.
 //!
-//! A file that is missing or makes no sense leaves out what it would have said: sandboxes hide some of them, and a virtual machine
-//! may have no caches to tell of.
+//! The facts of a missing or malformed file are left out: sandboxes hide some files, and a virtual machine may report
+//! no caches.
 
 use gristmill_os::machine::{cpu_list, size_bytes};
 
 use crate::files::Files;
 
-/// The shape of a machine.
+/// The topology of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
-    /// Every processor that is on-line, by ascending number.
+    /// The processors that are online, in ascending order.
     pub processors: Vec<Processor>,
-    /// The processors that exist but are switched off.
+    /// The processors that exist but are offline.
     pub offline: Vec<usize>,
-    /// The processors that this process may use (`taskset`, cpusets), by ascending number.
+    /// The processors that this process may use (`taskset`, cpusets), in ascending order.
     pub allowed: Vec<usize>,
-    /// Every cache that holds data, the smallest level first.
+    /// All data caches, the smallest level first.
     pub caches: Vec<Cache>,
-    /// Every NUMA node, those without processors included, by ascending number.
+    /// All NUMA nodes, including those without processors, in ascending order.
     pub nodes: Vec<Node>,
 }
 
-/// A processor: where two threads share a core, each is one.
+/// A logical processor: if two threads share a core, each is one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Processor {
-    /// Its number.
+    /// The number.
     pub number: usize,
     /// The number of its package (socket).
     pub package: usize,
-    /// All processors of its core, itself included.
+    /// All processors of its core, including itself.
     pub siblings: Vec<usize>,
-    /// What it can do against the fastest, which has 1024; where all are alike, 1024.
+    /// Its speed relative to the fastest, which has 1024. If all are alike, 1024.
     pub capacity: u32,
 }
 
 /// A cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
-    /// 1, 2, 3: how far it is from the processor.
+    /// The level: 1, 2 or 3.
     pub level: u8,
-    /// Its size.
+    /// The size.
     pub bytes: u64,
     /// The processors that share it.
     pub processors: Vec<usize>,
@@ -49,23 +49,23 @@ pub struct Cache {
 /// A NUMA node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its number.
+    /// The number.
     pub number: usize,
-    /// Its processors; memory that was added may have none.
+    /// Its processors. Added memory may have none.
     pub processors: Vec<usize>,
     /// Its memory.
     pub bytes: Option<u64>,
-    /// How far each node is, in the order of the nodes; 10 is here.
+    /// The distance to each node, in the order of the nodes; 10 is local.
     pub distances: Vec<u32>,
 }
 
 const SYSTEM: &str = "/sys/devices/system";
 
 impl Topology {
-    /// Reads it; `allowed` are the processors that this process may use.
+    /// Reads the topology; `allowed` lists the processors that this process may use.
     pub fn read(files: Files<'_>, allowed: &[usize]) -> Topology {
         let list = |path: &str| files(path).and_then(|text| cpu_list(&text));
-        // Without /sys there are at least those that may be used.
+        // Without /sys, at least the allowed processors are known.
         let online = list(&format!("{SYSTEM}/cpu/online")).filter(|cpus| !cpus.is_empty());
         let online = sorted(online.unwrap_or_else(|| allowed.to_vec()));
         let offline = sorted(list(&format!("{SYSTEM}/cpu/offline")).unwrap_or_default());
@@ -79,22 +79,22 @@ impl Topology {
         }
     }
 
-    /// How many cores the processors are threads of.
+    /// The number of cores.
     pub fn cores(&self) -> usize {
         distinct(self.processors.iter().map(|processor| processor.siblings.clone())).len()
     }
 
-    /// How many packages (sockets) hold the cores.
+    /// The number of packages (sockets).
     pub fn packages(&self) -> usize {
         distinct(self.processors.iter().map(|processor| processor.package)).len()
     }
 
-    /// True where two processors share a core.
+    /// Returns true if two processors share a core.
     pub fn has_shared_cores(&self) -> bool {
         self.cores() < self.processors.len()
     }
 
-    /// Bytes of all caches of the last level that the allowed processors have; `None` when the machine does not tell.
+    /// Returns the size of all last-level caches of the allowed processors; `None` if the machine does not report it.
     pub fn last_level_bytes(&self) -> Option<u64> {
         let level = self.caches.iter().map(|cache| cache.level).max()?;
         let of_ours = |cache: &&Cache| cache.processors.iter().any(|cpu| self.allowed.contains(cpu));
@@ -102,7 +102,7 @@ impl Topology {
         Some(bytes.fold(0, u64::saturating_add)).filter(|bytes| *bytes > 0)
     }
 
-    /// How many processors of each kind there are, the fastest first, with what each can do (1024: the fastest).
+    /// Returns the number of processors of each kind, the fastest first, with their capacity (1024: the fastest).
     pub fn kinds(&self) -> Vec<(u32, usize)> {
         let capacities = distinct(self.processors.iter().map(|processor| processor.capacity));
         let count = |capacity| self.processors.iter().filter(|processor| processor.capacity == capacity).count();
@@ -124,7 +124,7 @@ fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 fn processors(files: Files<'_>, online: &[usize]) -> Vec<Processor> {
-    // On Intel's hybrid processors the slower cores have a list of their own; their capacity is not told.
+    // Intel's hybrid processors list the slower cores separately, without their capacity.
     const SLOWER: u32 = 512;
     let slower = files("/sys/devices/cpu_atom/cpus").and_then(|text| cpu_list(&text)).unwrap_or_default();
     let of = |&number: &usize| {
@@ -140,7 +140,7 @@ fn processors(files: Files<'_>, online: &[usize]) -> Vec<Processor> {
         Processor { number, package, siblings: siblings.unwrap_or_else(|| vec![number]), capacity }
     };
     let mut processors: Vec<Processor> = online.iter().map(of).collect();
-    // What is written is against the fastest there could be; ours is against the fastest there is.
+    // Capacities are relative to the fastest possible processor; scale them to the fastest present.
     let most = processors.iter().map(|processor| processor.capacity).max().unwrap_or(1024);
     for processor in &mut processors {
         processor.capacity = (u64::from(processor.capacity) * 1024 / u64::from(most)) as u32;
@@ -201,7 +201,8 @@ mod tests {
         Topology::read(&recorded(files), allowed)
     }
 
-    /// A server of two packages with two nodes of two cores each, two threads a core; memory without processors beside it.
+    /// A server of two packages with two nodes of two cores each, two threads per core, and memory without
+    /// processors.
     #[test]
     fn a_machine_of_several_nodes_is_read() {
         let mut files: Vec<(String, String)> = vec![
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_and_missing_files_leave_out_what_they_would_have_said() {
+    fn hostile_and_missing_files_only_leave_out_their_facts() {
         let empty = read(&[], &[3, 5]);
         assert_eq!((empty.processors.len(), empty.cores(), empty.last_level_bytes()), (2, 2, None));
         assert!(empty.nodes.is_empty() && empty.offline.is_empty());

@@ -1,14 +1,15 @@
-//! The processes that a process has started, and those that these have.
+//! Process trees: the descendants of a process.
 
 use std::fs;
 
 use crate::files::here;
 
-/// The numbers of all descendants of process `root`, itself not included. Those that end meanwhile may be missing.
+/// Returns the numbers of all descendants of process `root`, without itself. Those that end in the meantime may be
+/// missing.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![root];
-    // Where the kernel has no lists of children, all processes are looked through, once.
+    // If the kernel has no lists of children, all processes are searched once.
     let has_lists = here(&format!("/proc/{root}/task/{root}/children")).is_some();
     let parents = if has_lists { Vec::new() } else { parents() };
     while let Some(parent) = open.pop() {
@@ -27,7 +28,7 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
-/// The numbers in a folder of `/proc`.
+/// Returns the numbers that name entries in a folder of `/proc`.
 pub fn numbers(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -39,23 +40,23 @@ fn children(parent: u32) -> Vec<u32> {
     lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Every process and its parent.
+/// Returns every process with its parent.
 fn parents() -> Vec<(u32, u32)> {
     let parent = |process: u32| Some((process, Stat::of(&here(&format!("/proc/{process}/stat"))?)?.parent));
     numbers("/proc").into_iter().filter_map(parent).collect()
 }
 
-/// A line of `/proc/PID/stat`.
+/// The parsed fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// The letter of its state: R, S, D, Z and others.
+    /// The letter of the state: R, S, D, Z and others.
     pub state: char,
-    /// The number of the process that started it.
+    /// The parent process.
     pub parent: u32,
 }
 
 impl Stat {
-    /// Reads it. The name of the program may hold spaces and brackets.
+    /// Parses a line. The name of the program may contain spaces and brackets.
     pub fn of(text: &str) -> Option<Stat> {
         let (_, rest) = text.rsplit_once(") ")?;
         let mut fields = rest.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! Sizes and ages as people write them.
+//! Formats sizes, ages and sets for people.
 
 /// `32 KiB`, `1.5 GiB`
 pub fn bytes(bytes: u64) -> String {
@@ -23,7 +23,7 @@ pub fn age(seconds: u64) -> String {
     }
 }
 
-/// A set of numbers as the kernel writes it, `0-3,8`; the numbers ascend.
+/// Formats a set of ascending numbers as the kernel does: `0-3,8`.
 pub fn list(numbers: &[usize]) -> String {
     let mut text = String::new();
     for stretch in numbers.chunk_by(|a, b| a + 1 == *b) {

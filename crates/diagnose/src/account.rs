@@ -1,16 +1,17 @@
-//! Where the time of the workers went: `k` workers for `T` seconds are `k T` thread-seconds, and each of them is accounted for.
+//! Accounts for the workers' time: `k` workers for `T` seconds have `k T` thread-seconds, and each of them is
+//! accounted for.
 //!
-//! User and system time are counted by the kernel. The rest is divided by what samples of the program's threads saw: a worker
-//! that is not there, or has ended, or waits for a process that it has started, is absent.
+//! User and system time are counted by the kernel. Samples of the program's threads divide the rest. A worker that
+//! has not started, has ended, or waits for a child process is absent.
 
 use std::fmt;
 
-/// What a thread waits for.
+/// The object that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// A lock, a barrier, a condition: whatever sleeps on a futex.
+    /// A lock, a barrier or a condition: any sleep on a futex.
     Lock,
-    /// The lock of the address space, which page faults and maps take.
+    /// The lock of the address space, which page faults and `mmap` take.
     AddressSpace,
     /// A pipe or a socket.
     Pipe,
@@ -18,14 +19,14 @@ pub enum Wait {
     Disk,
     /// The clock.
     Clock,
-    /// Several things at once (poll, epoll, select).
+    /// Several objects at once (poll, epoll, select).
     Events,
-    /// Something else.
+    /// Anything else.
     Other,
 }
 
 impl Wait {
-    /// Every one, in the order of `Seen::blocked`.
+    /// All kinds of waits, in the order of `Seen::blocked`.
     pub const ALL: [Wait; 7] =
         [Wait::Lock, Wait::AddressSpace, Wait::Pipe, Wait::Disk, Wait::Clock, Wait::Events, Wait::Other];
 
@@ -48,38 +49,38 @@ impl fmt::Display for Wait {
     }
 }
 
-/// Threads at one moment, without those that wait for a process that they have started.
+/// The threads at one moment, except those that wait for a child process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// On a processor, or waiting for one.
+    /// The number of threads on a processor or waiting for one.
     pub runnable: u64,
-    /// Asleep, and why: one entry each.
+    /// The sleeping threads, one entry each with the reason.
     pub asleep: Vec<Wait>,
 }
 
-/// What samples of a run saw.
+/// The samples of a run, summed up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Seconds during which a worker slept, for each of [`Wait::ALL`].
+    /// The seconds that workers slept, for each of [`Wait::ALL`].
     blocked: [f64; 7],
-    /// Seconds during which a worker was not there.
+    /// The seconds that workers were absent.
     absent: f64,
-    /// Seconds that threads could run.
+    /// The seconds that threads were runnable.
     runnable: f64,
-    /// Seconds on processors of the threads that were seen.
+    /// The seconds that the sampled threads spent on processors.
     pub on_processor: f64,
-    /// Seconds for which they waited for a processor; 0 with the one above where the kernel does not count it.
+    /// The seconds that they waited for a processor. Both are 0 if the kernel does not count them.
     pub waited: f64,
 }
 
 impl Seen {
-    /// Adds what was seen at a moment that stands for `seconds`, of a program with so many workers.
+    /// Adds a sample that stands for `seconds` of a program with this many workers.
     pub fn add(&mut self, moment: &Moment, seconds: f64, workers: u64) {
         let free = workers.saturating_sub(moment.runnable);
         let asleep = (moment.asleep.len() as u64).min(free);
         self.runnable += seconds * moment.runnable as f64;
         self.absent += seconds * (free - asleep) as f64;
-        // Where more threads sleep than workers are missing, nobody knows which of them are the workers.
+        // If more threads sleep than workers are missing, it is unknown which of them are workers.
         let each = asleep as f64 / moment.asleep.len().max(1) as f64;
         for wait in &moment.asleep {
             self.blocked[wait.place()] += seconds * each;
@@ -87,62 +88,63 @@ impl Seen {
     }
 }
 
-/// What the kernel counted for a run.
+/// The kernel's counts for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// How many workers.
+    /// The number of workers.
     pub workers: u64,
-    /// From start to end.
+    /// The time from start to end.
     pub seconds: f64,
-    /// Processor time outside of the kernel.
+    /// The processor time outside of the kernel.
     pub user: f64,
-    /// Processor time in the kernel.
+    /// The processor time in the kernel.
     pub system: f64,
-    /// Page faults without a disk.
+    /// The number of page faults without disk access.
     pub faults: u64,
-    /// How often a thread gave its processor up because it had to wait.
+    /// The number of times that a thread gave up its processor to wait.
     pub waits: u64,
 }
 
-/// The thread-seconds of a run. The parts sum to `workers * seconds`, or to the processor time if that is more.
+/// The thread-seconds of a run. The parts sum to `workers * seconds`, or to the processor time if that is larger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// What was counted.
+    /// The kernel's counts.
     pub counted: Counted,
-    /// Ready to run, without a processor.
+    /// Runnable, but without a processor.
     pub waiting: f64,
     /// Asleep, for each of [`Wait::ALL`].
     pub blocked: [f64; 7],
-    /// Not started, or ended, or waiting for a process of its own.
+    /// Not started, ended, or waiting for a child process.
     pub absent: f64,
 }
 
-/// Samples have seen threads to their ends if they saw this share of the processor time.
+/// The share of the processor time that samples must have seen to count as having followed threads to their ends.
 const SEEN_MIN: f64 = 0.9;
 
 impl Account {
-    /// Divides the time.
+    /// Divides the time into parts.
     pub fn of(counted: Counted, seen: &Seen) -> Account {
         let used = counted.user + counted.system;
         let rest = (counted.workers as f64 * counted.seconds - used).max(0.0);
-        // Where threads were seen to the end, the kernel's count; where many ended between two samples, those that could run and did not.
+        // The kernel's count if threads were seen to their ends. If many ended between samples, the excess of
+        // runnable time over processor time.
         let seen_share = if used > 0.0 { seen.on_processor / used } else { 0.0 };
         let waiting =
             if seen_share >= SEEN_MIN { seen.waited / seen_share.min(1.0) } else { (seen.runnable - used).max(0.0) };
         let waiting = waiting.min(rest);
         let idle = seen.blocked.iter().sum::<f64>() + seen.absent;
         let share = |seconds: f64| if idle > 0.0 { (rest - waiting) * seconds / idle } else { 0.0 };
-        // A run that is over before anything was seen has its rest in one piece.
+        // If the run ended before the first sample, all its remaining time counts as absent.
         let absent = if idle > 0.0 { share(seen.absent) } else { rest - waiting };
         Account { counted, waiting, blocked: seen.blocked.map(share), absent }
     }
 
-    /// All parts together.
+    /// The sum of all parts.
     pub fn whole(&self) -> f64 {
         self.parts().iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// Each part with its name; of what threads slept for, only what there was.
+    /// Returns each part with its name, without waits that did not occur.
     pub fn parts(&self) -> Vec<(Part, f64)> {
         let mut parts =
             vec![(Part::User, self.counted.user), (Part::System, self.counted.system), (Part::Waiting, self.waiting)];
@@ -157,14 +159,14 @@ impl Account {
     }
 }
 
-/// A part of the time of workers.
+/// A part of the workers' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// In the program.
+    /// Time in the program.
     User,
-    /// In the kernel.
+    /// Time in the kernel.
     System,
-    /// Ready to run, without a processor.
+    /// Runnable, but without a processor.
     Waiting,
     /// Asleep.
     Blocked(Wait),
@@ -184,61 +186,61 @@ impl fmt::Display for Part {
     }
 }
 
-/// What the loss of a run is, against the run with the fewest workers.
+/// The loss of a run, compared with the run with the fewest workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// How many workers.
+    /// The number of workers.
     pub workers: u64,
-    /// Thread-seconds more than those with the fewest workers.
+    /// The thread-seconds beyond those of the run with the fewest workers.
     pub seconds: f64,
-    /// The same as a share of all thread-seconds.
+    /// The loss as a share of all thread-seconds.
     pub share: f64,
-    /// Which parts grew, the one that grew most first, in thread-seconds.
+    /// The parts that grew, in thread-seconds, the largest growth first.
     pub grown: Vec<(Part, f64)>,
-    /// What that means.
+    /// The cause that this suggests.
     pub cause: Cause,
 }
 
-/// What stops more workers, as far as an account can tell.
+/// The reason why more workers do not help, as far as an account can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// There is hardly a loss.
+    /// There is hardly any loss.
     None,
-    /// Workers were missing: a serial stretch, parts of unequal size, or a number that the program does not use.
+    /// Workers were absent: a serial stretch, parts of unequal size, or a setting that the program ignores.
     Serial,
-    /// Workers slept until another woke them, and seldom: a barrier, parts of unequal size, a serial stretch.
+    /// Workers slept, seldom, until another woke them: a barrier, parts of unequal size, or a serial stretch.
     Imbalance,
-    /// Workers slept until another woke them, and often.
+    /// Workers slept, often, until another woke them.
     Lock,
-    /// Workers slept for this.
+    /// Workers slept for this reason.
     Blocked(Wait),
     /// Workers had no processor.
     Crowded,
-    /// The kernel, for page faults.
+    /// The kernel handled page faults.
     Faults,
-    /// The kernel, for waits and wake-ups.
+    /// The kernel handled waits and wake-ups.
     Switches,
-    /// The kernel; the account does not tell for what.
+    /// The kernel was busy for an unknown reason.
     Kernel,
-    /// The same work took more time on the processors: memory, caches, shared cores, frequency, spinning.
+    /// The same work took more processor time: memory, caches, shared cores, frequency, spinning.
     Slower,
     /// Several parts grew alike.
     Mixed,
 }
 
-/// Less than this share of the time is no loss to explain.
+/// The smallest loss to explain, as a share of the time.
 const LOSS_MIN: f64 = 0.10;
-/// A cause makes at least this share of the loss.
+/// The smallest share of the loss that makes a part its cause.
 const CAUSE_MIN: f64 = 0.55;
-/// More waits than this in a second of a worker are those of a lock.
+/// The waits per second of a worker above which a lock is the cause.
 const WAITS_OF_LOCK: f64 = 1000.0;
-/// A second in the kernel that is spent on page faults has at least so many; one costs 0.1 to 3 us.
+/// The smallest number of page faults per second of kernel time that makes them its cause; one costs 0.1 to 3 us.
 const FAULTS_MIN: f64 = 200_000.0;
-/// The same for waits.
+/// The smallest number of waits per second of kernel time that makes them its cause.
 const SWITCHES_MIN: f64 = 100_000.0;
 
 impl Loss {
-    /// What `many` lost against `few`.
+    /// Compares `many` with `few`.
     pub fn of(few: &Account, many: &Account) -> Loss {
         let seconds = many.whole() - few.whole();
         let mut grown: Vec<(Part, f64)> = many
@@ -258,7 +260,7 @@ impl Loss {
         Loss { workers: many.counted.workers, seconds, share, grown, cause }
     }
 
-    /// The loss and its cause in a sentence.
+    /// Returns the loss and its cause in a sentence.
     pub fn sentence(&self) -> String {
         let Some((part, more)) = self.grown.first().filter(|_| self.cause != Cause::None) else {
             return format!("With {} workers there is hardly a loss to explain.", self.workers);
@@ -322,7 +324,7 @@ mod tests {
         Counted { workers, seconds, user, system, ..Counted::default() }
     }
 
-    /// Ten seconds of one worker that computes.
+    /// Makes the account of one worker that computes for ten seconds.
     fn alone() -> Account {
         let mut seen = Seen { on_processor: 10.0, ..Seen::default() };
         seen.add(&moment(1, &[]), 10.0, 1);
@@ -331,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_second_of_each_kind_is_found_where_it_belongs() {
-        // Two workers, four seconds: both run; one waits for a lock; one is gone; one for a disk.
+        // Two workers, four seconds: both run; one waits for a lock; one is absent; one waits for a disk.
         let mut seen = Seen { on_processor: 5.0, ..Seen::default() };
         seen.add(&moment(2, &[]), 1.0, 2);
         seen.add(&moment(1, &[Wait::Lock]), 1.0, 2);
@@ -373,7 +375,7 @@ mod tests {
         }
     }
 
-    /// Four workers that take ten seconds again, of which each sample saw this, and the kernel counted that.
+    /// Returns the cause for four workers that again take ten seconds, with this sample and these counts.
     fn cause_of(runnable: u64, asleep: &[Wait], user: f64, system: f64, waits: u64, faults: u64) -> Cause {
         let mut seen = Seen { on_processor: user + system, ..Seen::default() };
         seen.add(&moment(runnable, asleep), 10.0, 4);
@@ -401,14 +403,14 @@ mod tests {
         seen.add(&moment(4, &[]), 10.0, 4);
         let loss = Loss::of(&alone(), &Account::of(counted(4, 10.0, 9.9, 0.1), &seen));
         assert_eq!(loss.cause, Cause::Crowded);
-        // Where the kernel does not count it, what could run and did not.
+        // Without the kernel's count, the excess of runnable time.
         let seen = Seen { on_processor: 0.0, waited: 0.0, ..seen };
         assert_eq!(Loss::of(&alone(), &Account::of(counted(4, 10.0, 9.9, 0.1), &seen)).cause, Cause::Crowded);
     }
 
-    /// A program that waited for its disk, and whose end no sample saw, was said to wait for a processor.
+    /// A program that waited for its disk, and whose end no sample saw, was once said to wait for a processor.
     #[test]
-    fn what_few_threads_waited_is_not_taken_for_all() {
+    fn waits_of_a_few_threads_do_not_count_for_all() {
         let mut seen = Seen { on_processor: 0.0003, waited: 0.006, ..Seen::default() };
         seen.add(&moment(0, &[Wait::Disk]), 0.1, 1);
         let account = Account::of(counted(1, 0.1, 0.001, 0.004), &seen);

@@ -1,4 +1,4 @@
-//! What the times alone say: which law they follow, which number of workers is best, and how sure that is.
+//! Analysis of the times alone: the law they follow, the best number of workers, and the uncertainty of both.
 
 use crate::fit::Fit;
 use crate::law::Law;
@@ -6,36 +6,36 @@ use crate::noise::{Interval, Noise};
 use crate::region::{Region, regions};
 use crate::times::{Error, Point, Times};
 
-/// Which law the times follow.
+/// The law that the times follow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The time does not depend on the number of workers.
     Flat,
-    /// There are fewer numbers of workers than a law needs.
+    /// There are fewer points than a law needs.
     TooFew,
     /// No law comes near the times.
     NoLaw,
     /// One law describes the times better than the others.
     Law(Law),
-    /// These laws describe the times equally well: the curve alone cannot tell.
+    /// These laws describe the times equally well; the curve alone cannot tell which one holds.
     Several(Vec<Law>),
 }
 
-/// The number of workers with the shortest time, of those that were measured.
+/// The measured number of workers with the shortest time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Best {
     /// The number of workers.
     pub workers: u64,
-    /// From where to where the true one lies in nine of ten cases. `None` where nothing ran twice and no law fits.
+    /// The interval that holds the true one in nine of ten cases. `None` if nothing ran twice and no law fits.
     pub interval: Option<(u64, u64)>,
 }
 
-/// The number of workers that would have the shortest time by the law of the verdict.
+/// The number of workers that has the shortest time according to the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicted {
-    /// Within twice what was measured.
+    /// At most twice the largest measured number.
     Workers(Interval),
-    /// More than twice what was measured, where a prediction would be a guess.
+    /// More than that, so a prediction would be a guess.
     Beyond,
 }
 
@@ -44,27 +44,27 @@ pub enum Predicted {
 pub struct Curve {
     /// The times, by ascending number of workers.
     pub points: Vec<Point>,
-    /// Every law that has few enough parameters, the best first.
+    /// The fits of every law with few enough parameters, the best first.
     pub fits: Vec<Fit>,
-    /// Which of them the times follow.
+    /// The law that the times follow.
     pub verdict: Verdict,
-    /// Where more workers gain, saturate, lose.
+    /// The regions where more workers gain, saturate or lose.
     pub regions: Vec<Region>,
-    /// The best number of workers that was measured.
+    /// The best measured number of workers.
     pub best: Best,
     /// The best number of workers by the law; `None` without one law.
     pub predicted: Option<Predicted>,
-    /// How many processors there are. Laws say what happens up to there: more workers than processors take turns.
+    /// The number of processors. Laws are fitted only up to it: more workers than processors take turns.
     pub processors: Option<u64>,
 }
 
-/// How many numbers of workers a choice between the laws needs.
+/// The number of points that a choice between laws needs.
 pub const POINTS_MIN: usize = 5;
-/// A difference of Akaike's criterion that says nothing.
+/// The difference of Akaike's criterion below which fits are equally good.
 const EQUALLY_GOOD: f64 = 2.0;
-/// Times further than this from the best law follow none.
+/// The deviation from the best law beyond which the times follow none.
 const DEVIATION_MAX: f64 = 0.15;
-/// Times that differ by less than this are equal.
+/// The difference below which times are equal.
 const FLAT: f64 = 0.05;
 
 impl Curve {
@@ -72,16 +72,16 @@ impl Curve {
     ///
     /// # Errors
     ///
-    /// [`Error::Empty`] when there is none.
+    /// [`Error::Empty`] if there are no times.
     pub fn of(times: &Times) -> Result<Curve, Error> {
         Curve::with(times, None)
     }
 
-    /// The same where it is known how many processors there are.
+    /// Analyses times on a known number of processors.
     ///
     /// # Errors
     ///
-    /// [`Error::Empty`] when there is no time.
+    /// [`Error::Empty`] if there are no times.
     pub fn with(times: &Times, processors: Option<u64>) -> Result<Curve, Error> {
         let points: Vec<Point> = times.points().collect();
         let room = points.partition_point(|point| processors.is_none_or(|processors| point.workers <= processors));
@@ -109,27 +109,27 @@ impl Curve {
         })
     }
 
-    /// The point with the fewest workers: speed-up and efficiency are against it.
+    /// Returns the point with the fewest workers, the base of speed-up and efficiency.
     pub fn base(&self) -> &Point {
         &self.points[0]
     }
 
-    /// How many times as fast as the base a point is.
+    /// Returns the speed-up of a point over the base.
     pub fn speed_up(&self, point: &Point) -> f64 {
         self.base().median() / point.median()
     }
 
-    /// `E = (T1 / Tk) / k`: the part of each worker that is gain. Where one worker was not measured, against the base.
+    /// `E = (T1 / Tk) / k`: returns the gain per worker. If one worker was not measured, the base replaces it.
     pub fn efficiency(&self, point: &Point) -> f64 {
         self.speed_up(point) * self.base().workers as f64 / point.workers as f64
     }
 
-    /// True for more workers than processors.
+    /// Returns true if there are more workers than processors.
     pub fn is_crowded(&self, workers: u64) -> bool {
         self.processors.is_some_and(|processors| workers > processors)
     }
 
-    /// The point with the shortest time.
+    /// Returns the point with the shortest time.
     pub fn best_point(&self) -> &Point {
         self.points.iter().find(|point| point.workers == self.best.workers).expect("the best is one of the points")
     }
@@ -159,7 +159,7 @@ fn verdict(points: &[Point], room: usize, fits: &[Fit], repeats: Option<Noise>) 
     }
 }
 
-/// Which points are best when the noise is drawn anew.
+/// Returns the range of points that are best when the noise is redrawn.
 fn best_of(points: &[Point], noise: Noise) -> (u64, u64) {
     let logs: Vec<f64> = points.iter().map(|point| point.median().ln()).collect();
     let best = |logs: &[f64]| {
@@ -193,7 +193,7 @@ mod tests {
         curve.fits.iter().find(|fit| fit.fitted.law == law).expect("fitted")
     }
 
-    /// Table of the fourth paper: palindromic tree, 10000F100000C.
+    /// A table of the fourth paper: palindromic tree, 10000F100000C.
     #[test]
     fn the_palindromic_tree_follows_the_universal_law_and_is_best_near_22() {
         let curve = curve(&[(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)]);
@@ -209,15 +209,15 @@ mod tests {
         let trends: Vec<Trend> = curve.regions.iter().map(|region| region.trend).collect();
         assert_eq!(trends.first(), Some(&Trend::Gain));
         assert_eq!(trends.last(), Some(&Trend::Loss));
-        // The paper's own row: 100, 95, 92, 76, 47, 22, 9 %.
+        // The paper's own values: 100, 95, 92, 76, 47, 22, 9 %.
         let efficiency: Vec<i64> =
             curve.points.iter().map(|point| (curve.efficiency(point) * 100.0).round() as i64).collect();
         assert_eq!(efficiency, [100, 96, 92, 77, 49, 22, 9]);
     }
 
-    /// Table of the fourth paper: reading 50000F500000C.
+    /// A table of the fourth paper: reading 50000F500000C.
     #[test]
-    fn of_reading_the_curve_alone_cannot_tell_a_law_from_a_floor() {
+    fn for_reading_the_curve_alone_cannot_tell_a_law_from_a_floor() {
         let curve = curve(&[(1, 70.2), (2, 35.9), (5, 15.3), (10, 9.10), (15, 8.93), (20, 8.08)]);
         let Verdict::Several(laws) = &curve.verdict else { panic!("{:?}", curve.verdict) };
         assert!(laws.contains(&Law::Universal) && laws.contains(&Law::Floor), "{laws:?}");
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(curve.predicted, None);
     }
 
-    /// Table of the fourth paper: brute force, 1000F1000C, on 48 hyper-threads. It scales until they are used up.
+    /// A table of the fourth paper: brute force, 1000F1000C, on 48 hyper-threads. It scales until they are used up.
     #[test]
     fn brute_force_gains_to_the_last_worker() {
         let curve =
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!((curve.best.workers, curve.best.interval), (4, None));
     }
 
-    /// Four workers on two processors take turns; that is no contention.
+    /// Four workers on two processors take turns, which is not contention.
     #[test]
     fn more_workers_than_processors_are_shown_and_not_fitted() {
         let mut times = Times::default();
@@ -259,12 +259,12 @@ mod tests {
     fn a_time_that_does_not_depend_on_workers_is_called_flat() {
         assert_eq!(curve(&[(1, 1.00), (2, 1.01), (4, 0.99), (8, 1.02), (16, 1.0)]).verdict, Verdict::Flat);
         assert_ne!(curve(&[(1, 1.0)]).verdict, Verdict::Flat);
-        // Times that vary by half say nothing of the kind.
+        // Times that vary by half are not called flat.
         assert_ne!(curve(&[(1, 0.7), (1, 1.4), (2, 0.7), (2, 1.4)]).verdict, Verdict::Flat);
     }
 
     #[test]
-    fn times_that_follow_nothing_are_given_no_law() {
+    fn times_without_a_pattern_follow_no_law() {
         let curve = curve(&[(1, 1.0), (2, 9.0), (4, 0.2), (8, 5.0), (16, 0.3), (32, 7.0)]);
         assert_eq!((curve.verdict, curve.predicted), (Verdict::NoLaw, None));
     }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn one_point_and_extreme_times_are_no_panic() {
+    fn one_point_and_extreme_times_cause_no_panic() {
         for table in [
             &[(1, 1.0)][..],
             &[(1 << 20, 1e-300), (1, 9e12)],

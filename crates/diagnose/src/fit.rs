@@ -1,63 +1,63 @@
-//! The parameters of a law that are nearest to the times.
+//! Fits the parameters of a law to times.
 //!
-//! Near means in logarithms: a tenth too much counts as much at a short time as at a long one.
+//! Distances are measured in logarithms: ten percent count the same at a short time as at a long one.
 
 use crate::law::{Law, Shape};
 use crate::noise::{Interval, Noise};
 use crate::simplex::{Place, bottoms, nearby};
 use crate::times::Point;
 
-/// Parameters of a law.
+/// A law with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
     /// The law.
     pub law: Law,
-    /// The time of one worker, in seconds.
+    /// The time with one worker, in seconds.
     pub first_seconds: f64,
-    /// Its parameters; one that the law does not have is 0.
+    /// The parameters; unused ones are 0.
     pub shape: [f64; 2],
 }
 
-/// A law fitted to times, with how sure that is.
+/// A law fitted to times, with its uncertainty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The law and the parameters with the least squares.
+    /// The law and its least-squares parameters.
     pub fitted: Fitted,
     /// Each parameter with its interval, in the order of [`Law::parameters`].
     pub parameters: Vec<Interval>,
-    /// The number of workers with the shortest time, by this law.
+    /// The number of workers with the shortest time according to this law.
     pub best: Interval,
-    /// How far the times are from the law: 0.05 is five percent.
+    /// The deviation of the times from the law: 0.05 is five percent.
     pub deviation: f64,
-    /// Akaike's criterion for few data: less is better, and a difference below 2 says nothing.
+    /// Akaike's criterion for small samples: less is better, and differences below 2 are insignificant.
     pub aicc: f64,
 }
 
-/// A fit better than this is as good as exact: times have few digits.
+/// The deviation below which a fit counts as exact, because times have few digits.
 const DEVIATION_MIN: f64 = 1e-4;
 
 impl Fitted {
-    /// The time that the law gives, in seconds.
+    /// Returns the time according to the law, in seconds.
     pub fn seconds(&self, workers: f64) -> f64 {
         self.first_seconds * self.law.shape(workers, self.shape)
     }
 }
 
-/// The search for the parameters of a law.
+/// A search for the parameters of a law.
 struct Search<'s> {
     law: Law,
     workers: &'s [f64],
-    /// Where to start.
+    /// The places to start from.
     starts: Vec<Place>,
 }
 
 impl<'s> Search<'s> {
-    /// The nearest to the times, their sum of squares, and a search for times that differ from these by their noise alone.
+    /// Returns the best fit, its sum of squares, and a search for times that differ from these only by noise.
     fn best(law: Law, workers: &'s [f64], logs: &[f64]) -> (Fitted, f64, Search<'s>) {
         let mut search = Search { law, workers, starts: Vec::new() };
         let even: Vec<f64> = (0..25).map(|at| f64::from(at) / 24.0).collect();
         let first = match law {
-            // Between two numbers of workers the law of a floor has no kink.
+            // The law of a floor is smooth between two numbers of workers.
             Law::Floor => {
                 let between = workers.windows(2).rev().map(|pair| place_of(1.0 / (pair[0] * pair[1]).sqrt()));
                 [0.0].into_iter().chain(between).chain([1.0]).collect()
@@ -71,14 +71,14 @@ impl<'s> Search<'s> {
         (search.fitted(logs, place), squares, search)
     }
 
-    /// The nearest to times that differ from the first by their noise.
+    /// Fits times that differ from the first ones by noise.
     fn again(&self, logs: &[f64]) -> Fitted {
         let parameters = self.law.parameters().len();
         self.fitted(logs, nearby(parameters, &self.starts, |place| self.squares(logs, place)))
     }
 
-    /// The logarithm of the time of one worker, which for given parameters is a mean and need not be searched, and the sum of
-    /// squares that it leaves.
+    /// Returns the logarithm of the time with one worker, and the remaining sum of squares. For given parameters that
+    /// logarithm is a mean and needs no search.
     fn first(&self, logs: &[f64], shape: Shape) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         for (workers, log) in self.workers.iter().zip(logs) {
@@ -99,20 +99,20 @@ impl<'s> Search<'s> {
     }
 }
 
-/// From a place in the square of the search to parameters: small ones matter, and are spread over most of it.
+/// Maps a place in the search square to parameters. Small parameters matter most, so they get most of the square.
 fn stretched(place: Place) -> Shape {
     place.map(|side| side.powi(4))
 }
 
-/// The way back.
+/// The inverse of `stretched` for one parameter.
 fn place_of(parameter: f64) -> f64 {
     parameter.sqrt().sqrt()
 }
 
 impl Fit {
-    /// `None` where the law has too many parameters for these points.
+    /// Fits a law. Returns `None` if the law has too many parameters for these points.
     pub fn of(law: Law, points: &[Point]) -> Option<Fit> {
-        // The time of one worker is a parameter, too.
+        // The time with one worker is a parameter, too.
         let (count, parameters) = (points.len(), law.parameters().len() + 1);
         let spare = count.checked_sub(parameters + 1).filter(|spare| *spare > 0)?;
         let workers: Vec<f64> = points.iter().map(|point| point.workers as f64).collect();
@@ -122,7 +122,7 @@ impl Fit {
         let aicc = count as f64 * mean.ln()
             + (2 * parameters) as f64
             + (2 * parameters * (parameters + 1)) as f64 / spare as f64;
-        // What noise makes of times that follow the law exactly.
+        // The fits of times that follow the law exactly, except for noise.
         let exact: Vec<f64> = workers.iter().map(|workers| fitted.seconds(*workers).ln()).collect();
         let residuals: Vec<f64> = logs.iter().zip(&exact).map(|(log, exact)| log - exact).collect();
         let noise = Noise::of_fit(points, &residuals, parameters)?;
@@ -175,16 +175,16 @@ mod tests {
                 let far = (found.seconds(workers) / truth.seconds(workers)).ln();
                 prop_assert!(far.abs() < 0.02, "{found:?} {truth:?}: {far} with {workers}");
             }
-            // A floor that is hardly reached may be anywhere.
+            // A floor that is hardly reached cannot be located.
             for (found, truth) in found.shape.iter().zip(shape).filter(|_| law != Law::Floor) {
                 prop_assert!((found - truth).abs() < 0.01 * truth + 2e-4, "{found} {truth}");
             }
         }
     }
 
-    /// An interval of 90 % holds the truth in 90 % of cases: of 120 draws, 95 to 118 lie within four deviations.
+    /// A 90 % interval holds the truth in 90 % of cases: of 120 draws, 95 to 118 lie within four deviations.
     #[test]
-    fn intervals_hold_the_truth_as_often_as_they_say() {
+    fn intervals_hold_the_truth_as_often_as_they_claim() {
         const DRAWS: u64 = 120;
         for (law, shape) in [(Law::Universal, [0.044, 0.0019]), (Law::Amdahl, [0.1, 0.0]), (Law::Floor, [0.15, 0.004])]
         {

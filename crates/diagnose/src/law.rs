@@ -1,4 +1,4 @@
-//! Laws: what the time does as workers are added.
+//! Laws of scaling: the time as a function of the number of workers.
 //!
 //! A law is a shape, T(k) / T(1), with one or two parameters between 0 and 1.
 
@@ -7,23 +7,23 @@ use std::fmt;
 /// A law of scaling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
-    /// A serial part `s`: `T(k) = T1 (s + (1 - s) / k)` (Amdahl 1967).
+    /// Amdahl 1967, with a serial part `s`: `T(k) = T1 (s + (1 - s) / k)`.
     Amdahl,
-    /// Contention `a` and coherence `b`: `T(k) = T1 (1 + a (k - 1) + b k (k - 1)) / k` (Gunther 1993).
+    /// Gunther 1993, with contention `a` and coherence `b`: `T(k) = T1 (1 + a (k - 1) + b k (k - 1)) / k`.
     Universal,
-    /// A resource that all share is full at a time `F = f T1`, and each further worker costs `c T1`:
-    /// `T(k) = max(T1 / k, F) + c T1 (k - 1)`.
+    /// A shared resource is saturated at a time `F = f T1`, and each further worker costs `c T1`: `T(k) = max(T1 / k,
+    /// F) + c T1 (k - 1)`.
     Floor,
 }
 
-/// The parameters of a law; one that it does not have is 0.
+/// The parameters of a law; unused ones are 0.
 pub(crate) type Shape = [f64; 2];
 
 impl Law {
     /// Every law, the one with the fewest parameters first.
     pub const ALL: [Law; 3] = [Law::Amdahl, Law::Universal, Law::Floor];
 
-    /// The letters of its parameters.
+    /// Returns the letters of its parameters.
     pub fn parameters(self) -> &'static [&'static str] {
         match self {
             Law::Amdahl => &["s"],
@@ -32,7 +32,7 @@ impl Law {
         }
     }
 
-    /// What each parameter means, in a few words.
+    /// Returns the meaning of each parameter in a few words.
     pub fn meanings(self) -> &'static [&'static str] {
         match self {
             Law::Amdahl => &["serial part"],
@@ -41,7 +41,7 @@ impl Law {
         }
     }
 
-    /// The time with `workers`, as a part of the time of one.
+    /// Returns the time with `workers`, relative to the time with one.
     pub(crate) fn shape(self, workers: f64, [first, second]: Shape) -> f64 {
         let others = workers - 1.0;
         match self {
@@ -51,16 +51,16 @@ impl Law {
         }
     }
 
-    /// The number of workers with the shortest time; infinite where each further worker still helps.
+    /// Returns the number of workers with the shortest time; infinite if each further worker helps.
     pub(crate) fn best(self, [first, second]: Shape) -> f64 {
         let best = match self {
             Law::Amdahl if first < 1.0 => f64::INFINITY,
             Law::Amdahl => 1.0,
             Law::Universal => ((1.0 - first) / second).sqrt(),
-            // Where the cost of one more outweighs its gain, or where the resource is full.
+            // The point where the cost of another worker exceeds its gain, or where the resource is saturated.
             Law::Floor => (1.0 / second).sqrt().min(1.0 / first),
         };
-        // Without contention and coherence 0/0 asks for any number.
+        // Without contention and coherence the quotient is 0/0.
         if best.is_nan() { 1.0 } else { best.max(1.0) }
     }
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_worker_takes_the_time_of_one_and_without_loss_k_take_a_kth() {
+    fn without_loss_k_workers_take_a_kth_of_the_time() {
         for law in Law::ALL {
             assert_eq!(law.shape(1.0, [0.3, 0.01]), 1.0, "{law}");
             assert_eq!(law.shape(8.0, [0.0, 0.0]), 0.125, "{law}");

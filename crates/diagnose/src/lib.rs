@@ -1,15 +1,16 @@
-//! Why a program does not get faster with more workers.
+//! Explains why a program does not get faster with more workers.
 //!
-//! This crate computes; it starts nothing and reads no file. It knows nothing of the engine: times come from anywhere.
+//! This crate only computes; it starts no process and reads no file. It does not depend on the engine: times may come
+//! from anywhere.
 //!
 //! ```text
-//!  times    seconds at each number of workers, as measured or as a table says
-//!  law      what time does as workers are added: Amdahl, universal scalability, a floor
-//!  fit      the parameters of a law that are nearest to the times (simplex: how they are found)
-//!  noise    how far a time is from what it would be without disturbance; intervals by bootstrap
-//!  region   where more workers gain, saturate, lose
-//!  account  where the time of the workers went, and what of it is a loss
-//!  curve    all of it together: which law, which number of workers is best, and how sure that is
+//!  times    seconds at each number of workers, measured or from a table
+//!  law      laws of scaling: Amdahl, universal scalability, a floor
+//!  fit      fits the parameters of a law to times (simplex: the search for them)
+//!  noise    deviations of times by disturbance; intervals by bootstrap
+//!  region   regions where more workers gain, saturate or lose
+//!  account  divides the workers' time into parts, and finds the cause of a loss
+//!  curve    the whole analysis: the law, the best number of workers, and their uncertainty
 //! ```
 //!
 //! The times of the fourth paper's palindromic tree (10,000 files of 100,000 characters):

@@ -1,9 +1,9 @@
-//! How far a time is from what it would be without disturbance, and intervals that follow from it.
+//! Noise: the deviation of times by disturbance, and the intervals that follow from it.
 //!
-//! Disturbances multiply: noise is a standard deviation of logarithms, so 0.05 is five percent. It is estimated from what is
-//! left of the times when a law has been fitted, and from runs with equal workers. From few times it is estimated badly, so
-//! the bootstrap draws it anew for each replicate, as chi-squared says: the intervals are then those of Student, wide
-//! where times are few.
+//! Disturbances multiply. Noise is a standard deviation of logarithms, so 0.05 is five percent. It is estimated from
+//! the residuals of a fitted law and from repeated runs. Few times give a poor estimate, so the bootstrap redraws it
+//! for each replicate from a chi-squared distribution. The intervals are then Student's, which are wide if there are
+//! few times.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use fastrand::Rng;
 
 use crate::times::Point;
 
-/// How often the bootstrap draws.
+/// The number of replicates of the bootstrap.
 pub const REPLICATES: usize = 400;
-/// Equal times give equal intervals.
+/// A fixed seed, so that equal times give equal intervals.
 const SEED: u64 = 0x6772_6973_746d_696c;
-/// What an interval leaves out on each side: together it holds nine of ten.
+/// The share that an interval leaves out on each side. It holds nine of ten.
 const TAIL: f64 = 0.05;
 
-/// A number, and the interval that holds the true one in nine of ten cases.
+/// A number, with the interval that holds the true one in nine of ten cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The best single answer.
+    /// The best single estimate.
     pub value: f64,
     /// The lower end.
     pub from: f64,
@@ -30,20 +30,20 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// From the answers of all replicates.
+    /// Makes the interval from the values of all replicates.
     pub(crate) fn of(value: f64, mut answers: Vec<f64>) -> Interval {
         answers.sort_by(f64::total_cmp);
         let at = |share: f64| answers[(share * (answers.len() - 1) as f64).round() as usize];
         Interval { value, from: at(TAIL).min(value), to: at(1.0 - TAIL).max(value) }
     }
 
-    /// True when `value` lies in it.
+    /// Returns true if `value` lies in the interval.
     pub fn holds(&self, value: f64) -> bool {
         (self.from..=self.to).contains(&value)
     }
 }
 
-/// Two digits that count.
+/// Shows two significant digits.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |value: f64| match value {
@@ -59,17 +59,17 @@ impl fmt::Display for Interval {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     deviation: f64,
-    /// Of how many differences it is the mean.
+    /// The degrees of freedom of the estimate.
     freedom: usize,
 }
 
-/// The variance of the median of `runs`, as a part of that of one run.
+/// Returns the variance of the median of `runs`, relative to that of one run.
 fn of_median(runs: usize) -> f64 {
     use std::f64::consts::FRAC_PI_2;
     FRAC_PI_2 / (runs as f64 + FRAC_PI_2 - 1.0)
 }
 
-/// Sum of squares and degrees of freedom.
+/// A sum of squares and its degrees of freedom.
 type Squares = (f64, usize);
 
 fn within(points: &[Point]) -> Squares {
@@ -81,13 +81,13 @@ fn within(points: &[Point]) -> Squares {
 }
 
 impl Noise {
-    /// From runs with equal workers; `None` where no number of workers ran twice.
+    /// Estimates noise from repeated runs; `None` if no number of workers ran twice.
     pub fn of_repeats(points: &[Point]) -> Option<Noise> {
         let (squares, freedom) = within(points);
         (freedom > 0).then(|| Noise { deviation: (squares / freedom as f64).sqrt(), freedom })
     }
 
-    /// From what a law with `parameters` leaves of each point, and from repeats, as far as these agree with it.
+    /// Estimates noise from the residuals of a law with `parameters`, and from repeated runs if both agree.
     pub fn of_fit(points: &[Point], residuals: &[f64], parameters: usize) -> Option<Noise> {
         let left: f64 = points
             .iter()
@@ -99,18 +99,19 @@ impl Noise {
             return Noise::of_repeats(points);
         }
         let variance = |(squares, freedom): Squares| squares / freedom.max(1) as f64;
-        // Points that differ by more than their runs do: runs at one place share a disturbance, or the law is not quite right.
+        // Points that differ more than their runs do not agree: runs at one point share a disturbance, or the law is
+        // not quite right.
         let agree = within.1 > 0 && variance(between) < 3.0 * variance(within);
         let all = if agree { (between.0 + within.0, between.1 + within.1) } else { between };
         Some(Noise { deviation: variance(all).sqrt(), freedom: all.1 })
     }
 
-    /// Of the median of a point.
+    /// Returns the noise of a point's median.
     pub fn of_point(&self, point: &Point) -> f64 {
         self.deviation * of_median(point.seconds.len()).sqrt()
     }
 
-    /// Calls `of` with the noise that each point may have had, again and again.
+    /// Calls `of` for each replicate, with random noise for each point.
     pub fn replicates<T>(&self, points: &[Point], mut of: impl FnMut(&[f64]) -> T) -> Vec<T> {
         let mut rng = Rng::with_seed(SEED);
         let draw = |_| {
@@ -123,7 +124,7 @@ impl Noise {
     }
 }
 
-/// A draw from the normal distribution of mean 0 and deviation 1 (Box and Muller).
+/// Draws from the normal distribution with mean 0 and deviation 1 (Box and Muller).
 pub fn normal(rng: &mut Rng) -> f64 {
     let (radius, angle) = ((-2.0 * (1.0 - rng.f64()).ln()).sqrt(), std::f64::consts::TAU * rng.f64());
     radius * angle.cos()

@@ -1,40 +1,40 @@
-//! Where more workers gain, saturate, lose: the three parts of the U.
+//! Regions of a curve: where more workers gain, saturate or lose, the three parts of the U.
 
 use crate::noise::Noise;
 use crate::times::Point;
 
-/// What more workers do to the time.
+/// The effect of more workers on the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
-    /// The time falls: by at least a tenth where workers double.
+    /// The time falls, by at least a tenth when workers double.
     Gain,
     /// The time hardly changes.
     Saturation,
     /// The time rises.
     Loss,
-    /// The times vary more than they would change.
+    /// The noise hides any change.
     Unclear,
 }
 
-/// A stretch of the curve.
+/// A region of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The number of workers at its beginning.
     pub from: u64,
     /// The number of workers at its end.
     pub to: u64,
-    /// What the time does between them.
+    /// The effect of more workers in between.
     pub trend: Trend,
 }
 
-/// The slope of the logarithms, time over workers, of a tenth less for twice the workers. That of no loss is -1.
+/// The slope, log time over log workers, of a tenth less time for twice the workers. Perfect scaling has -1.
 const GAIN: f64 = -0.152;
-/// The slope of three percent more for twice the workers.
+/// The slope of three percent more time for twice the workers.
 const LOSS: f64 = 0.0426;
-/// How many deviations of a difference chance makes in one of ten cases.
+/// The deviations of a difference that chance exceeds in one of ten cases.
 const CHANCE: f64 = 1.645;
 
-/// The stretches between neighbouring points, those of equal trend as one.
+/// Returns the regions between neighbouring points. Regions of equal trend are merged.
 pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for pair in points.windows(2) {
@@ -45,7 +45,7 @@ pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<Region> {
         let trend = match change / doubled {
             ..=GAIN if change < -chance => Trend::Gain,
             LOSS.. if change > chance => Trend::Loss,
-            // So little that even with the noise it would be neither.
+            // So little that even with the noise it is neither.
             _ if chance < -GAIN * doubled => Trend::Saturation,
             _ => Trend::Unclear,
         };
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_no_loss_and_no_gain() {
+    fn noise_is_neither_a_loss_nor_a_gain() {
         let times: &[(u64, &[f64])] =
             &[(1, &[8.0, 8.2, 8.4]), (2, &[4.0, 4.2, 4.4]), (4, &[2.9, 4.0, 5.5]), (8, &[2.9, 4.3, 5.7])];
         assert_eq!(of(times), [(1, 2, Trend::Gain), (2, 8, Trend::Unclear)]);

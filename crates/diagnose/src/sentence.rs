@@ -1,10 +1,10 @@
-//! What a person reads first: one sentence about the best number of workers, one about the law.
+//! The first sentences for a reader: one about the best number of workers, one about the law.
 
 use crate::curve::{Curve, POINTS_MIN, Predicted, Verdict};
 use crate::region::Trend;
 
 impl Curve {
-    /// Where more workers stop helping, and what law that follows, in plain words.
+    /// Returns where more workers stop helping, and the law, in plain words.
     pub fn sentence(&self) -> String {
         match self.verdict {
             Verdict::Flat => "The time does not depend on the number of workers at all.".to_owned(),
@@ -12,7 +12,7 @@ impl Curve {
         }
     }
 
-    /// Where more workers stop helping.
+    /// Returns where more workers stop helping.
     fn stops(&self) -> String {
         let (best, base, last) = (self.best_point(), self.base(), &self.points[self.points.len() - 1]);
         if self.points.len() == 1 {
@@ -50,7 +50,7 @@ impl Curve {
         }
     }
 
-    /// Which law that follows.
+    /// Returns the law.
     fn law(&self) -> String {
         match &self.verdict {
             Verdict::Flat => String::new(),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_says_where_it_stops_and_by_which_law() {
+    fn a_sentence_names_the_best_number_and_the_law() {
         let tree = said(&[(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)]);
         println!("{tree}");
         assert!(tree.starts_with("More workers help up to 16"), "{tree}");

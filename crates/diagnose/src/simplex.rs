@@ -1,19 +1,20 @@
-//! The least value of a function of one or two numbers between 0 and 1.
+//! Minimises a function of one or two numbers between 0 and 1.
 //!
-//! 1. A grid is laid over the square; of each of its columns the lowest place is a start, because there may be several valleys.
-//! 2. From each start Nelder and Mead's simplex walks to the bottom. A corner that would leave the square is mirrored
-//!    on its edge; put onto the edge it would flatten the simplex.
+//! 1. A grid is laid over the square. The lowest place of each column is a start, because there may be several
+//!    valleys.
+//! 2. From each start Nelder and Mead's simplex descends to the bottom. A corner that would leave the square is
+//!    mirrored at its edge; moving it onto the edge would flatten the simplex.
 //! 3. A second, small simplex starts there, because the first may have collapsed on the way.
 
-/// A place in the square; of a function of one number the second stays 0.
+/// A place in the square. For a function of one number the second coordinate stays 0.
 pub type Place = [f64; 2];
 
 const BOTTOMS_MAX: usize = 3;
-/// Bottoms nearer than this are one.
+/// The distance below which two bottoms are one.
 const APART: f64 = 0.02;
 const STEPS_MAX: usize = 100;
 
-/// The lowest places of `f` and their values, the lowest first; where there is more than one valley, up to three.
+/// Returns the lowest places of `f` and their values, the lowest first: at most three, one per valley.
 pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(Place, f64)> {
     let dimensions = if second.len() == 1 { 1 } else { 2 };
     let lowest = |places: &mut dyn Iterator<Item = Place>| {
@@ -22,7 +23,7 @@ pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(
     let mut found: Vec<(Place, f64)> = Vec::new();
     for column in first {
         let start = lowest(&mut second.iter().map(|row| [*column, *row]));
-        // A long step may cross a kink into another valley, and a short one stay on a slope.
+        // A long step may cross a kink into another valley; a short one may stop on a slope.
         for length in [0.05, 0.008] {
             let walked = walk(dimensions, start, length, 1e-5, &f);
             found.push(walk(dimensions, walked, length / 8.0, 1e-5, &f));
@@ -39,7 +40,7 @@ pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(
     apart
 }
 
-/// The lowest place where it is known to be near one of `starts`, and need not be known so well.
+/// Returns the lowest place near one of `starts`, less precisely.
 pub fn nearby(dimensions: usize, starts: &[Place], f: impl Fn(Place) -> f64) -> Place {
     let bottom = |start: &Place| walk(dimensions, (*start, f(*start)), 0.02, 5e-4, &f);
     starts.iter().map(bottom).min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a start").0
@@ -59,7 +60,7 @@ fn walk(
     let mut corners = vec![start];
     for side in 0..dimensions {
         let mut place = start.0;
-        // Inwards, where there is room.
+        // Steps inwards if there is room.
         place[side] += if place[side] + length > 1.0 { -length } else { length };
         corners.push(valued(place));
     }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_valley_is_found_wherever_it_is() {
+    fn a_valley_is_found_anywhere() {
         for x in [0.0, 0.013, 0.37, 1.0] {
             let (place, _) = found(1, |[a, b]| (a - x).powi(2) + b);
             assert!((place[0] - x).abs() < 1e-4 && place[1] == 0.0, "{x}: {place:?}");
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kink_and_a_plain_are_no_trap() {
+    fn the_search_passes_kinks_and_plains() {
         let (place, _) = found(2, |[a, b]| (a - 0.3).abs().max((b - 0.7).abs()));
         assert!((place[0] - 0.3).abs() < 1e-3 && (place[1] - 0.7).abs() < 1e-3, "{place:?}");
         assert_eq!(found(2, |_| 1.0).1, 1.0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Why there is nothing to analyse, or where a table is wrong.
+/// An error in times or in a table of them.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A number of workers that makes no sense.
@@ -11,15 +11,15 @@ pub enum Error {
     /// A time that makes no sense.
     #[error("{0} is no time in seconds: it must be above 0 and below {max:e}", max = Times::SECONDS_MAX)]
     Seconds(f64),
-    /// A line of a table that is not understood.
+    /// A line of a table that cannot be parsed.
     #[error("line {line}: {what}")]
     Line {
-        /// Counted from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with it.
         what: String,
     },
-    /// Less than one time above zero.
+    /// There is no time above zero.
     #[error("there is no time to analyse")]
     Empty,
 }
@@ -35,22 +35,22 @@ pub struct Times {
 pub struct Point {
     /// The number of workers.
     pub workers: u64,
-    /// Every time, in ascending order; at least one.
+    /// All times in ascending order; at least one.
     pub seconds: Vec<f64>,
 }
 
 impl Times {
-    /// More workers than any machine runs.
+    /// A bound above any real number of workers.
     pub const WORKERS_MAX: u64 = 1 << 20;
-    /// Three hundred thousand years: more is a mistake.
+    /// Three hundred thousand years, a bound above any real time.
     pub const SECONDS_MAX: f64 = 1e13;
 
     /// Adds one time.
     ///
     /// # Errors
     ///
-    /// When the workers are 0 or more than [`Times::WORKERS_MAX`], or the seconds are not above 0: a time of zero says that the
-    /// clock was too coarse, not how long the program ran.
+    /// If workers are 0 or more than [`Times::WORKERS_MAX`], or seconds are not above 0. A time of zero means that
+    /// the clock was too coarse.
     pub fn add(&mut self, workers: u64, seconds: f64) -> Result<(), Error> {
         if !(1..=Times::WORKERS_MAX).contains(&workers) {
             return Err(Error::Workers(workers));
@@ -64,14 +64,15 @@ impl Times {
         Ok(())
     }
 
-    /// Reads a table: a line for each time, the number of workers and the seconds, with a comma, a semicolon, a tab or spaces
-    /// between them. A first line without numbers is a heading; empty lines and lines that begin with `#` are left out.
+    /// Reads a table. Each line has a number of workers and a time in seconds, separated by a comma, a semicolon, a
+    /// tab or spaces. A first line without numbers is a heading. Empty lines and lines that begin with `#` are
+    /// skipped.
     ///
-    /// Returns the times, and the lines whose time is 0: they say nothing, and the rest may still say something.
+    /// Returns the times, and the numbers of lines whose time is 0, which are skipped.
     ///
     /// # Errors
     ///
-    /// [`Error::Line`] for the first line that is neither, [`Error::Empty`] when no time is above 0.
+    /// [`Error::Line`] for the first malformed line; [`Error::Empty`] if no time is above 0.
     ///
     /// ```
     /// # use gristmill_diagnose::Times;
@@ -108,25 +109,25 @@ impl Times {
         if times.by_workers.is_empty() { Err(Error::Empty) } else { Ok((times, zeros)) }
     }
 
-    /// The points, by ascending number of workers.
+    /// Returns the points, in ascending order of workers.
     pub fn points(&self) -> impl Iterator<Item = Point> {
         self.by_workers.iter().map(|(workers, seconds)| Point { workers: *workers, seconds: seconds.clone() })
     }
 }
 
 impl Point {
-    /// The time in the middle; of an even number, the geometric mean of the two in the middle.
+    /// Returns the median; of an even number, the geometric mean of the two in the middle.
     pub fn median(&self) -> f64 {
         let (below, above) = (self.seconds[(self.seconds.len() - 1) / 2], self.seconds[self.seconds.len() / 2]);
         (below * above).sqrt()
     }
 
-    /// Least and most.
+    /// Returns the shortest and the longest time.
     pub fn range(&self) -> (f64, f64) {
         (self.seconds[0], self.seconds[self.seconds.len() - 1])
     }
 
-    /// How far the times lie apart: the most by the least, less one.
+    /// Returns the ratio of the longest to the shortest time, less one.
     pub fn spread(&self) -> f64 {
         let (least, most) = self.range();
         most / least - 1.0
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A program faster than the clock was measured as 0.000 s; the other lines of the table were good.
+    /// A program faster than the clock was measured as 0.000 s, though the other lines of the table were good.
     #[test]
     fn times_of_zero_are_set_aside_and_named() {
         let (times, zeros) = Times::from_table("1,0.01\n2,0\n4,0.000\n").expect("one is good");
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_wrong_is_named() {
+    fn a_malformed_line_is_named() {
         for (text, said) in [
             ("1,2\n2", "line 2: expected"),
             ("1,2\nfour,3", "line 2: expected"),

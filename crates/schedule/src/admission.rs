@@ -1,10 +1,10 @@
-//! Which programs may begin: a program that has begun keeps its memory, whether it runs or stands still.
+//! Admission: decides which programs may begin. A program that has begun keeps its memory, running or not.
 
 use std::collections::VecDeque;
 
 /// Programs that have not begun, in order of arrival, and the memory of those that have.
 ///
-/// Nobody overtakes: so a program that needs much memory waits only for those that came before it. A program that
+/// Programs begin in order of arrival, so one that needs much memory waits only for earlier ones. A program that
 /// needs more than there is begins when it is alone.
 #[derive(Clone, Debug)]
 pub struct Admission<P> {
@@ -20,12 +20,12 @@ impl<P> Default for Admission<P> {
 }
 
 impl<P> Admission<P> {
-    /// A program has arrived.
+    /// Adds a program that has arrived.
     pub fn arrive(&mut self, program: P, memory_bytes: u64) {
         self.waiting.push_back((program, memory_bytes));
     }
 
-    /// The programs that begin now.
+    /// Returns the programs that begin now.
     pub fn begin(&mut self, capacity_bytes: u64) -> Vec<P> {
         let mut beginning = Vec::new();
         while let Some((_, memory_bytes)) = self.waiting.front() {
@@ -40,12 +40,12 @@ impl<P> Admission<P> {
         beginning
     }
 
-    /// Programs that will not begin: a user has taken them away.
+    /// Removes programs that a user has cancelled before they began.
     pub fn cancel(&mut self, is_cancelled: impl Fn(&P) -> bool) {
         self.waiting.retain(|(program, _)| !is_cancelled(program));
     }
 
-    /// A program that had begun has ended.
+    /// Records that a program that had begun has ended.
     pub fn end(&mut self, memory_bytes: u64) {
         self.begun -= 1;
         self.used_bytes -= memory_bytes;
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_taken_away_does_not_begin() {
+    fn a_cancelled_program_does_not_begin() {
         let mut admission = admission(&[60, 200, 40]);
         assert_eq!(admission.begin(100), [0]);
         admission.cancel(|program| *program == 1);

@@ -1,11 +1,11 @@
-//! Basic-block vectors: which parts of its code a program was in (the paper's section 3.2).
+//! Basic-block vectors: the parts of its code that a program executed (the paper's section 3.2).
 
-/// How addresses of instructions are gathered into the elements of a vector.
+/// The mapping of instruction addresses to the elements of a vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Buckets {
-    /// Pieces of so many bytes: near enough to basic blocks where these are not known.
+    /// Pieces of this many bytes, which approximate basic blocks if these are not known.
     Bytes(u64),
-    /// Functions, given by the sorted addresses at which they begin.
+    /// Functions, given by their sorted start addresses.
     Functions(Vec<u64>),
 }
 
@@ -18,18 +18,18 @@ impl Buckets {
     }
 }
 
-/// Shares of the samples that fell into each bucket; they add up to 1, unless there was no sample.
+/// The share of the samples in each bucket. The shares add up to 1 if there was any sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockVector {
-    /// Sorted by bucket.
+    /// The shares, sorted by bucket.
     shares: Vec<(u64, f32)>,
 }
 
-/// Most buckets of a vector that is a mean of many; those with the smallest shares are left out.
+/// The maximum number of buckets of a mean vector. Those with the smallest shares are dropped.
 const BUCKETS_MAX: usize = 256;
 
 impl BlockVector {
-    /// The vector of a quantum, from its samples.
+    /// Makes a quantum's vector from its samples.
     pub fn of(addresses: &[u64], buckets: &Buckets) -> BlockVector {
         let mut hit: Vec<u64> = addresses.iter().map(|address| buckets.of(*address)).collect();
         hit.sort_unstable();
@@ -37,12 +37,12 @@ impl BlockVector {
         BlockVector { shares: same.map(|all| (all[0], all.len() as f32 / addresses.len() as f32)).collect() }
     }
 
-    /// The Manhattan distance: 0 for the same, 2 for two that have nothing in common.
+    /// Returns the Manhattan distance: 0 for equal vectors, 2 for vectors without a common bucket.
     pub fn distance(&self, other: &BlockVector) -> f32 {
         both(&self.shares, &other.shares).map(|(_, a, b)| (a - b).abs()).sum()
     }
 
-    /// Moves this mean of `count - 1` vectors to that of `count`, of which `next` is the last.
+    /// Updates the mean of `count - 1` vectors with the last of `count` vectors, `next`.
     pub fn take_in(&mut self, next: &BlockVector, count: u64) {
         let weight = 1.0 / count.max(1) as f32;
         self.shares = both(&self.shares, &next.shares)
@@ -57,13 +57,13 @@ impl BlockVector {
         }
     }
 
-    /// Buckets and their shares, in order.
+    /// The buckets and their shares, in order.
     pub fn shares(&self) -> &[(u64, f32)] {
         &self.shares
     }
 }
 
-/// Every bucket of either list, with its share in both.
+/// Returns every bucket of either list, with its share in both.
 fn both<'v>(a: &'v [(u64, f32)], b: &'v [(u64, f32)]) -> impl Iterator<Item = (u64, f32, f32)> + 'v {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     std::iter::from_fn(move || {

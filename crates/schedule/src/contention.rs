@@ -1,36 +1,36 @@
-//! The three states in which a program runs as fast as alone, or nearly so (the paper's section 3.1).
+//! The three states in which a program runs at nearly the speed it has alone (the paper's section 3.1).
 
-/// Why a program's quantum counts as one without contention.
+/// The reason why a program's quantum counts as free of contention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Little {
-    /// It asks for little itself.
+    /// The program itself demands little.
     OwnDemand,
-    /// All programs together ask for little.
+    /// All programs together demand little.
     System,
-    /// At most one program asks for much.
+    /// At most one program demands much.
     OnlyOne,
 }
 
-/// Where the states begin, as shares of the largest bandwidth.
+/// The thresholds of the states, as shares of the largest bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// `BTRSelfLow`: below it a program does not notice the others.
+    /// `BTRSelfLow`: a program below it is not slowed down by others.
     pub own: f64,
-    /// `BTRSyswideLow`: below it nobody notices anybody.
+    /// `BTRSyswideLow`: if all together are below it, no program is slowed down.
     pub system: f64,
 }
 
 impl Default for Thresholds {
-    /// Those of the paper: 4 % and a third.
+    /// The paper's values: 4 % and a third.
     fn default() -> Thresholds {
         Thresholds { own: 0.04, system: 1.0 / 3.0 }
     }
 }
 
 impl Thresholds {
-    /// The state of each program of a quantum; `None` for one that others may have slowed down.
+    /// Returns the state of each program in a quantum; `None` for a program that others may have slowed down.
     ///
-    /// `used` holds the bandwidth of each program, `foreign` that of programs that are none of ours.
+    /// `used` holds the bandwidth of each program, `foreign` that of programs outside the scheduler.
     pub fn states(&self, used: &[f64], foreign: f64, peak: f64) -> Vec<Option<Little>> {
         let own = self.own * peak;
         let system = used.iter().sum::<f64>() + foreign;

@@ -1,18 +1,18 @@
-//! A number that is measured better and better: the rule of the paper's table of phases (section 3.2).
+//! Estimates that improve with each sample, as in the paper's table of phases (section 3.2).
 
-/// The mean of invalid samples until the first valid one, then of valid ones only.
+/// The mean of invalid samples until the first valid one, then of valid samples only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// How many samples it is of.
+    /// The number of samples.
     pub samples: u64,
-    /// They are valid.
+    /// The samples are valid.
     pub valid: bool,
 }
 
 impl Estimate {
-    /// Takes a sample in. It is valid if there was little contention while it was taken.
+    /// Adds a sample. It is valid if it was taken with little contention.
     pub fn update(&mut self, sample: f64, valid: bool) {
         if valid && !self.valid {
             *self = Estimate { mean: 0.0, samples: 0, valid: true };
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_valid_sample_throws_all_invalid_ones_away() {
+    fn the_first_valid_sample_replaces_all_invalid_ones() {
         assert_eq!(
             after(&[(1.0, false), (3.0, false), (10.0, true)]),
             Estimate { mean: 10.0, samples: 1, valid: true }

@@ -1,4 +1,4 @@
-//! Whether there is contention at all (beyond the paper). Where there is none, the system's own order is kept.
+//! The gate (beyond the paper): keeps the system's own order while there is no contention.
 //!
 //! ```text
 //!            loss of the last quanta >= loss_min
@@ -10,45 +10,46 @@
 
 use std::collections::VecDeque;
 
-/// When the gate opens.
+/// The rule by which the gate opens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GateRule {
-    /// How many quanta of the system's order are looked at.
+    /// The number of quanta of the system's order that are watched.
     pub watch_quanta: usize,
-    /// The loss of speed from which on it pays to change the order.
+    /// The smallest loss of speed at which changing the order pays.
     pub loss_min: f64,
-    /// After so many quanta of our order it is looked at again.
+    /// The number of quanta of our order after which the system's order is watched again.
     pub open_quanta: u64,
 }
 
 impl Default for GateRule {
-    /// Half a second is watched, then a minute is open. The least loss is a little more than what watching programs costs.
+    /// Half a second is watched, then the gate is open for a minute. The least loss is slightly above the cost of
+    /// monitoring.
     fn default() -> GateRule {
         GateRule { watch_quanta: 5, loss_min: 0.05, open_quanta: 600 }
     }
 }
 
-/// Open or not, and why.
+/// A gate, open or closed.
 #[derive(Clone, Debug)]
 pub struct Gate {
     rule: GateRule,
-    /// Time that was lost and time that passed, in the quanta that are watched.
+    /// Lost time and run time of the watched quanta.
     watched: VecDeque<(f64, f64)>,
     open_quanta_left: u64,
 }
 
 impl Gate {
-    /// A gate that is not open, because nothing was seen.
+    /// Makes a closed gate that has seen nothing.
     pub fn new(rule: GateRule) -> Gate {
         Gate { rule, watched: VecDeque::new(), open_quanta_left: 0 }
     }
 
-    /// The order may be changed.
+    /// Returns true if the order may be changed.
     pub fn is_open(&self) -> bool {
         self.open_quanta_left > 0
     }
 
-    /// A quantum is over, in which programs lost so much of the time that they ran.
+    /// Records a quantum: the time that programs lost, and the time that they ran.
     pub fn observe(&mut self, lost_us: f64, ran_us: f64) {
         if self.is_open() {
             self.open_quanta_left -= 1;
@@ -75,7 +76,7 @@ mod tests {
     const RULE: GateRule = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 4 };
 
     #[test]
-    fn the_gate_stays_closed_where_nobody_loses_anything() {
+    fn the_gate_stays_closed_while_no_program_loses_speed() {
         let mut gate = Gate::new(RULE);
         for _ in 0..100 {
             gate.observe(1.0, 100.0);
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_is_looked_at_again_after_a_while() {
+    fn the_gate_is_checked_again_after_a_while() {
         let mut gate = Gate::new(RULE);
         (0..3).for_each(|_| gate.observe(10.0, 100.0));
         let open = (0..20).take_while(|_| {

@@ -1,28 +1,28 @@
-//! Requests and ideal time of a group, and the bandwidth that follows from them (the paper's section 2.1).
+//! Requests and ideal time of a group, and the resulting bandwidth (the paper's section 2.1).
 
-/// What a program does from start to end.
+/// The work of a program from start to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// How long it takes when it has the machine for itself.
+    /// The time it takes when it has the machine for itself.
     pub alone_us: f64,
-    /// Cache lines that it moves.
+    /// The number of cache lines it moves.
     pub requests: f64,
-    /// Processors that it keeps busy, at least 1.
+    /// The number of processors it keeps busy, at least 1.
     pub threads: usize,
 }
 
-/// `TotalMemoryRequest = sum of M_j`: the requests of a group.
+/// `TotalMemoryRequest = sum of M_j`: returns the requests of a group.
 pub fn total_requests(group: &[Work]) -> f64 {
     group.iter().map(|work| work.requests).sum()
 }
 
 /// `IdealTurnaroundTime = T_nN + (1/C) * sum_{i=1}^{N-C} T_ni`, where `T_n1 <= ... <= T_nN` are the times alone.
 ///
-/// A round robin in which nobody slows anybody down takes this long: the longest program, and an equal share of all that
-/// did not fit beside it. With `N <= C` nothing is left to share, and the longest time remains.
+/// A round robin without any slowdown takes this long: the longest program, and an equal share of all the others that
+/// did not run at the same time. With `N <= C` nothing is left to share, and the longest time remains.
 ///
-/// The formula is damaged in the text that we have. This form gives the averages of its table 3 within 4 %.
-/// A program with several threads counts as that many programs.
+/// The formula is damaged in our copy of the paper. This form gives the averages of its table 3 within 10 %. A program
+/// with several threads counts as that many programs.
 pub fn ideal_time_us(group: &[Work], processors: usize) -> f64 {
     let mut longest_first: Vec<(f64, usize)> = group.iter().map(|work| (work.alone_us, work.threads)).collect();
     longest_first.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -36,7 +36,7 @@ pub fn ideal_time_us(group: &[Work], processors: usize) -> f64 {
     longest + shared / processors.max(1) as f64
 }
 
-/// `IdealAverageBandwidth = TotalMemoryRequest / IdealTurnaroundTime`, in requests per microsecond; 0 for no work.
+/// `IdealAverageBandwidth = TotalMemoryRequest / IdealTurnaroundTime`, in requests per microsecond; 0 without work.
 pub fn ideal_average_bandwidth(group: &[Work], processors: usize) -> f64 {
     match ideal_time_us(group, processors) {
         0.0 => 0.0,
@@ -59,8 +59,8 @@ mod tests {
     }
 
     #[test]
-    fn ideal_turnaround_time_is_the_longest_time_and_a_share_of_what_does_not_fit_beside_it() {
-        // Two processors: 9 and 5 run beside each other, and 1 + 3 are shared.
+    fn ideal_turnaround_time_is_the_longest_time_plus_a_share_of_the_rest() {
+        // Two processors: 9 and 5 run at the same time, and 1 + 3 are shared.
         assert_eq!(ideal_time_us(&works(&[5.0, 1.0, 9.0, 3.0]), 2), 9.0 + (1.0 + 3.0) / 2.0);
         // Equal times: N / C of one.
         assert_eq!(ideal_time_us(&works(&[10.0; 28]), 8), 35.0);

@@ -1,53 +1,53 @@
-//! What a scheduler has to know of its programs, whatever the source.
+//! The interface between the scheduler and its sources of knowledge about programs.
 
 use crate::ideal::Work;
 use crate::machine::{Arrival, Limits, ProgramId, Quantum};
 
-/// A source of knowledge: earlier executions ([`crate::Learned`]), or what experiments compare with them.
+/// A source of knowledge: earlier executions ([`crate::Learned`]), or one that experiments compare with it.
 pub trait Knowledge {
-    /// A program begins.
+    /// Records that a program begins.
     fn begin(&mut self, arrival: &Arrival);
 
-    /// A quantum is over. Programs that ended in it are told of afterwards.
+    /// Records a quantum. `end` is called afterwards for programs that ended in it.
     fn learn(&mut self, quantum: &Quantum, limits: &Limits);
 
-    /// A program has ended; `whole` says whether it came to its end by itself.
+    /// Records that a program has ended; `whole` says whether it ended by itself.
     fn end(&mut self, id: ProgramId, whole: bool);
 
-    /// A program's forecast. `None` if too little is known of it; then the system's own order is kept.
+    /// Returns a program's forecast, or `None` if too little is known; then the system's own order is kept.
     fn forecast(&self, id: ProgramId) -> Option<Forecast>;
 
-    /// How far a program came in its last quantum. `None` if nobody can say.
+    /// Returns a program's progress in its last quantum, or `None` if it is unknown.
     fn progress(&self, id: ProgramId) -> Option<Progress>;
 
-    /// The bandwidth to aim at for a group with this ideal average.
+    /// Returns the target bandwidth for a group with this ideal average.
     fn target(&self, ideal_average: f64) -> f64 {
         ideal_average
     }
 }
 
-/// What is expected of a program.
+/// The expected behaviour of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
-    /// Its bandwidth in the next quantum if it is alone, in requests per microsecond.
+    /// The bandwidth in the next quantum if the program is alone, in requests per microsecond.
     pub demand: f64,
-    /// The whole execution.
+    /// The work of the whole execution.
     pub whole: Work,
-    /// What is left of it.
+    /// The remaining work.
     pub left: Work,
 }
 
-/// How far a program came.
+/// The progress of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How long it ran.
+    /// The time that it ran.
     pub ran_us: f64,
-    /// How long it would have taken alone.
+    /// The time that the same work takes alone.
     pub alone_us: f64,
 }
 
 impl Progress {
-    /// The share of its speed that it lost.
+    /// Returns the share of its speed that the program lost.
     pub fn loss(&self) -> f64 {
         1.0 - self.alone_us / self.ran_us
     }

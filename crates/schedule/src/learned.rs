@@ -1,13 +1,13 @@
-//! Knowledge from earlier executions and from this one: the paper's method.
+//! Knowledge from earlier executions and the current one: the paper's method.
 //!
 //! After each quantum, for each program that ran:
 //!
-//! 1. its samples become a basic-block vector, and the vector a phase;
-//! 2. the bandwidth of all programs says whether it ran in one of the three states of little contention;
-//! 3. its speed and its bandwidth go into the estimates of that phase, as valid or as invalid samples;
-//! 4. the phase goes into the execution's transitions, which say what to expect next.
+//! 1. its samples become a basic-block vector, which determines its phase;
+//! 2. the bandwidths of all programs tell whether it ran in one of the three states of little contention;
+//! 3. its speed and bandwidth update the estimates of that phase, as valid or invalid samples;
+//! 4. the phase updates the execution's transitions, which predict the next phase.
 //!
-//! At the end of a whole execution its requests and its instructions by phase go into the record of its input.
+//! At the end of a whole execution, its requests and its instructions by phase update the record of its input.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +20,23 @@ use crate::phases::Similarity;
 use crate::store::{Store, alone_us};
 use crate::transitions::Transitions;
 
-/// How to learn.
+/// The parameters of learning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learning {
-    /// What an element of a vector is.
+    /// The meaning of a vector's elements.
     pub buckets: Buckets,
-    /// When two quanta are of one phase.
+    /// The rule by which two quanta belong to one phase.
     pub similarity: Similarity,
-    /// When there is little contention.
+    /// The thresholds of little contention.
     pub thresholds: Thresholds,
-    /// The coverage from which on a program's profile is relied on.
+    /// The coverage from which a program's profile is used.
     pub coverage_min: f64,
-    /// A program that ran for a smaller share of the quantum has too few samples to say in which phase it was.
+    /// A program that ran for a smaller share of the quantum has too few samples to determine its phase.
     pub ran_min: f64,
 }
 
 impl Default for Learning {
-    /// Pieces of 64 bytes; the paper's coverage of 80 %.
+    /// Pieces of 64 bytes, and the paper's coverage of 80 %.
     fn default() -> Learning {
         Learning {
             buckets: Buckets::Bytes(64),
@@ -48,17 +48,17 @@ impl Default for Learning {
     }
 }
 
-/// The paper's knowledge: a store, and what the executions under way have shown.
+/// The paper's knowledge: a store, and the findings from current executions.
 #[derive(Clone, Debug)]
 pub struct Learned {
     learning: Learning,
     store: Store,
     executions: BTreeMap<ProgramId, Execution>,
-    /// By build: how many quanta were in each state.
+    /// The number of quanta in each state, by build.
     states: BTreeMap<String, BTreeMap<Option<Little>, u64>>,
 }
 
-/// An execution under way.
+/// A current execution.
 #[derive(Clone, Debug)]
 struct Execution {
     key: Key,
@@ -66,28 +66,28 @@ struct Execution {
     transitions: Transitions,
     phase: Option<usize>,
     requests: f64,
-    /// By phase.
+    /// The executed instructions by phase.
     instructions: BTreeMap<usize, f64>,
     progress: Option<Progress>,
 }
 
 impl Learned {
-    /// Goes on with what a store holds.
+    /// Continues from the content of a store.
     pub fn new(store: Store, learning: Learning) -> Learned {
         Learned { learning, store, executions: BTreeMap::new(), states: BTreeMap::new() }
     }
 
-    /// What has been learned.
+    /// The store with all that has been learned.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The store, to be kept for the next time.
+    /// Returns the store, to be kept for the next time.
     pub fn into_store(self) -> Store {
         self.store
     }
 
-    /// By build: how many quanta were in each of the three states, and in none, since this was made.
+    /// The number of quanta in each of the three states and in none, by build, since this value was made.
     pub fn states(&self) -> &BTreeMap<String, BTreeMap<Option<Little>, u64>> {
         &self.states
     }
@@ -101,11 +101,11 @@ impl Learned {
             return;
         }
         let program = self.store.programs.entry(execution.key.build.clone()).or_default();
-        // All that there is of a program that ends at once; without it, it would never be covered.
+        // The only sample of a program that ends at once. Without it, the program would never be covered.
         let is_first = execution.phase.is_none();
         let is_sample = is_first || ran_us >= self.learning.ran_min * quantum_us;
         let phase = match execution.phase {
-            // Too short to be recognised: the phase goes on.
+            // Too short to determine the phase, so the previous phase continues.
             Some(phase) if !is_sample => phase,
             _ => {
                 let vector = BlockVector::of(&ran.addresses, &self.learning.buckets);
@@ -167,7 +167,7 @@ impl Knowledge for Learned {
         if program.phases.coverage() < self.learning.coverage_min {
             return None;
         }
-        // At the start nothing says which phase it is: the mean of the program.
+        // At the start the phase is unknown, so the program's mean is used.
         let mean = if whole.alone_us > 0.0 { whole.requests / whole.alone_us } else { 0.0 };
         let next = execution.transitions.next().and_then(|place| program.phases.get(place));
         let left = Work {
@@ -195,7 +195,7 @@ mod tests {
         Arrival { id: ProgramId(id), key, threads: 1, memory_bytes: 0 }
     }
 
-    /// A program that ran for a whole quantum of 1,000 microseconds.
+    /// Returns the record of a program that ran for a whole quantum of 1,000 microseconds.
     fn ran(id: u32, rate: f64, bandwidth: f64, address: u64) -> Ran {
         let counts = Counts { instructions: rate * 1000.0, requests: bandwidth * 1000.0 };
         Ran { id: ProgramId(id), processor_us: 1000.0, counts: Some(counts), addresses: vec![address; 100] }
@@ -217,7 +217,7 @@ mod tests {
         let rate = |learned: &Learned| learned.store.programs["a"].phases.get(0).map(|phase| phase.rate);
         learned.learn(&quantum(vec![ran(1, 600.0, 40.0, 0), ran(2, 600.0, 50.0, 0)]), &LIMITS);
         assert_eq!(rate(&learned).map(|rate| (rate.mean, rate.valid)), Some((600.0, false)));
-        // With a neighbour that asks for little, all of it is the program's own speed.
+        // The neighbour demands little, so the program runs at its own speed.
         learned.learn(&quantum(vec![ran(1, 1000.0, 60.0, 0), ran(2, 900.0, 1.0, 640)]), &LIMITS);
         assert_eq!(rate(&learned).map(|rate| (rate.mean, rate.valid)), Some((1000.0, true)));
         assert_eq!(learned.states()["a"], BTreeMap::from([(None, 1), (Some(Little::OnlyOne), 1)]));
@@ -252,13 +252,13 @@ mod tests {
             learned.begin(&arrival(turn, "a"));
             learned.learn(&quantum(vec![ran(turn, 1000.0, 60.0, 0)]), &LIMITS);
             assert_eq!(learned.forecast(ProgramId(turn)), None);
-            // Killed: its time and requests are not those of a whole execution.
+            // A killed execution does not count: its time and requests are incomplete.
             learned.end(ProgramId(turn), false);
         }
         assert_eq!(learned.store.coverage("a"), 1.0);
     }
 
-    /// A thousand short commands among some long ones were never covered, so nothing was ever chosen.
+    /// A thousand short commands among some long ones were never covered, so the scheduler never chose.
     #[test]
     fn a_program_that_ends_at_once_is_covered_by_its_first_execution() {
         let mut learned = learned();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_piece_of_a_quantum_does_not_say_which_phase_it_was() {
+    fn a_short_piece_of_a_quantum_does_not_determine_a_phase() {
         let mut learned = learned();
         learned.begin(&arrival(0, "a"));
         learned.learn(&quantum(vec![ran(0, 1000.0, 60.0, 0)]), &LIMITS);

@@ -1,30 +1,30 @@
-//! Which programs run together, so that they do not starve each other of memory bandwidth.
+//! Chooses programs that run together without starving each other of memory bandwidth.
 //!
-//! The policy of the fifth paper, as a library that makes no system call. In the order in which data flows:
+//! This is the policy of the fifth paper, as a library that makes no system call. In the order of the data flow:
 //!
 //! ```text
-//!  machine       the border: decisions go out, what happened in a quantum comes in
-//!  knowledge     what the scheduler asks of its programs, whatever the source
-//!   learned        the paper's source: earlier executions and this one
+//!  machine       the interface: decisions go out, reports of quanta come in
+//!  knowledge     the interface to sources of knowledge about programs
+//!   learned        the paper's source: earlier executions and the current one
 //!    blocks          samples of instruction addresses become vectors
 //!    phases          similar vectors are one phase
 //!    contention      the three states in which a program runs as if alone
 //!    estimate        means of valid samples
-//!    transitions     which phase comes next
-//!    store           what is kept for the next execution
+//!    transitions     predicts the next phase
+//!    store           the data kept for the next execution
 //!  scheduler     decides
-//!   settings       what can be switched off
+//!   settings       the extensions, each with a switch
 //!   admission      programs begin when their memory fits
 //!   gate           nothing is changed where there is no contention
-//!   ideal          the bandwidth that a group asks for: the target
+//!   ideal          the bandwidth that a group demands: the target
 //!   select         programs that come near to the target together
-//!   pairings       pairs that were found wrong
+//!   pairings       pairs that proved to be wrong
 //!  paper         the programs and groups of the paper, as data
 //!  simulation    a machine in memory
 //!  experiments   the paper's measurements, repeated on it
 //! ```
 //!
-//! README.md says how they work together, with the formulas.
+//! README.md explains how they work together, with the formulas.
 
 #![forbid(unsafe_code)]
 

@@ -1,64 +1,64 @@
-//! Pairs of programs that disturb each other although their demands say that they should not (beyond the paper).
+//! Pairs of programs that disturb each other although their demands meet the target (beyond the paper).
 //!
-//! A quantum was wrong for a program if the demands in it met the target and the program still lost clearly more than it
-//! loses when the system chooses. The blame goes to the pair of it and the program beside it that moved most. Two
-//! wrong quanta, and the pair does not run together any more while there is another choice.
+//! A quantum was wrong for a program if its demands met the target and the program still lost clearly more than it
+//! loses in the system's order. The blame goes to its pairing with the program that moved most in the same quantum.
+//! After two wrong quanta the pair no longer runs together if there is another choice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// When a pair is dropped.
+/// The rule by which a pair is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairRule {
-    /// How much more than in the system's order a program has to lose, as a share of its speed.
+    /// The loss beyond that in the system's order that counts as wrong, as a share of the program's speed.
     pub margin: f64,
-    /// How often.
+    /// The number of wrong quanta after which a pair is dropped.
     pub times: u32,
-    /// How many quanta of the system's order say what a program loses there.
+    /// The number of quanta in the system's order needed to know a program's loss there.
     pub samples_min: u32,
 }
 
 impl Default for PairRule {
-    /// Twice; a fifth of its speed.
+    /// Two wrong quanta; a fifth of the speed.
     fn default() -> PairRule {
         PairRule { margin: 0.2, times: 2, samples_min: 5 }
     }
 }
 
-/// A program of a quantum that our order chose.
+/// A program in a quantum of our order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
-    /// A number for its build.
+    /// The number of its build.
     pub build: usize,
-    /// What it lost, if that is known.
+    /// The share of its speed that it lost, if known.
     pub loss: Option<f64>,
-    /// The bandwidth that it used.
+    /// The bandwidth it used.
     pub used: f64,
 }
 
-/// Losses of builds, by number, and the pairs that were found wrong.
+/// Losses of builds, by number, and the pairs that proved to be wrong.
 #[derive(Clone, Debug, Default)]
 pub struct Pairings {
     rule: PairRule,
-    /// Mean loss in the system's order, and of how many quanta.
+    /// The mean loss in the system's order, and the number of quanta.
     usual: BTreeMap<usize, (f64, u32)>,
     wrong: BTreeMap<(usize, usize), u32>,
     dropped: BTreeSet<(usize, usize)>,
 }
 
 impl Pairings {
-    /// Without any pair dropped yet.
+    /// Makes a table without dropped pairs.
     pub fn new(rule: PairRule) -> Pairings {
         Pairings { rule, ..Pairings::default() }
     }
 
-    /// A program lost this much in a quantum of the system's order.
+    /// Records the loss of a program in a quantum of the system's order.
     pub fn observe_usual(&mut self, build: usize, loss: f64) {
         let (mean, count) = self.usual.entry(build).or_default();
         *count += 1;
         *mean += (loss - *mean) / f64::from(*count);
     }
 
-    /// A quantum of our order is over, in which the demands met the target. Returns the pairs that are dropped now.
+    /// Records a quantum of our order whose demands met the target. Returns the pairs that are dropped now.
     pub fn observe_chosen(&mut self, members: &[Member]) -> Vec<(usize, usize)> {
         let mut wrong = BTreeSet::new();
         for (place, member) in members.iter().enumerate() {
@@ -78,12 +78,12 @@ impl Pairings {
         wrong.into_iter().collect()
     }
 
-    /// Drops a pair that an earlier execution found wrong.
+    /// Drops a pair that an earlier execution found to be wrong.
     pub fn drop_pair(&mut self, one: usize, other: usize) {
         self.dropped.insert(ordered(one, other));
     }
 
-    /// The pair does not run together while there is another choice.
+    /// Returns true if the pair must not run together while there is another choice.
     pub fn is_dropped(&self, one: usize, other: usize) -> bool {
         self.dropped.contains(&ordered(one, other))
     }
@@ -93,7 +93,7 @@ impl Pairings {
         self.dropped.iter().copied()
     }
 
-    /// No pair is dropped.
+    /// Returns true if no pair is dropped.
     pub fn is_empty(&self) -> bool {
         self.dropped.is_empty()
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_wrong_as_long_as_the_usual_loss_is_unknown() {
+    fn no_pairing_is_wrong_while_the_usual_loss_is_unknown() {
         let mut pairings = Pairings::new(PairRule::default());
         pairings.observe_usual(0, 0.0);
         for _ in 0..50 {

@@ -1,41 +1,41 @@
 //! The programs and groups of the paper, as data (tables 2 and 3).
 //!
-//! Our copy of the paper is text that was taken out of its pages, and parts of the tables are lost. What stands here in
-//! their place is marked: programs whose demand or phases we assume, and the members of groups that we filled up.
+//! Our copy of the paper is text extracted from its pages, and parts of the tables are lost. Replacements are marked:
+//! programs with assumed demand or phases, and the members that fill up groups.
 
 /// A program of SPEC CPU2006 on the paper's machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Benchmark {
-    /// Its name, without its number.
+    /// The name, without the number.
     pub name: &'static str,
     /// The mean bandwidth when it is alone, in requests per microsecond (table 2: BTR).
     pub bandwidth: f64,
-    /// The phases that the paper found.
+    /// The number of phases that the paper found.
     pub phases: usize,
-    /// Both numbers were legible.
+    /// True if both numbers were legible.
     pub legible: bool,
 }
 
-/// Processors of the paper's machine.
+/// The number of processors of the paper's machine.
 pub const PROCESSORS: usize = 8;
 /// The largest bandwidth of its memory, in requests per microsecond.
 pub const PEAK: f64 = 120.0;
-/// How long each program takes alone.
+/// The time that each program takes alone.
 pub const ALONE_US: f64 = 10e6;
-/// The share of time that the paper's scheduler costs: 2.21 % for its decisions, 0.98 % for samples and counters.
+/// The share of time that the paper's scheduler costs: 2.21 % for decisions, 0.98 % for samples and counters.
 pub const OVERHEAD: f64 = 0.0319;
 
 const fn read(name: &'static str, bandwidth: f64, phases: usize) -> Benchmark {
     Benchmark { name, bandwidth, phases, legible: true }
 }
 
-/// The table is sorted by bandwidth, so what is lost of a row lies between its neighbours. Programs below wrf are not in
-/// the table at all: they are covered by one execution under any load.
+/// A benchmark with assumed values. The table is sorted by bandwidth, so a lost row lies between its neighbours.
+/// Programs below wrf are not in the table: one execution covers them under any load.
 const fn assumed(name: &'static str, bandwidth: f64, phases: usize) -> Benchmark {
     Benchmark { name, bandwidth, phases, legible: false }
 }
 
-/// The programs, those with the largest demand first. The first sixteen are those of table 2.
+/// The programs, in order of decreasing demand. The first sixteen are those of table 2.
 pub const BENCHMARKS: [Benchmark; 29] = [
     read("leslie3d", 52.1, 30),
     read("GemsFDTD", 49.9, 32),
@@ -68,10 +68,10 @@ pub const BENCHMARKS: [Benchmark; 29] = [
     assumed("povray", 0.1, 4),
 ];
 
-/// How many of [`BENCHMARKS`] stand in table 2.
+/// The number of [`BENCHMARKS`] in table 2.
 pub const IN_TABLE_2: usize = 16;
 
-/// A benchmark, by its name.
+/// Returns a benchmark by its name.
 pub fn benchmark(name: &str) -> &'static Benchmark {
     BENCHMARKS.iter().find(|benchmark| benchmark.name == name).expect("the groups name benchmarks")
 }
@@ -79,33 +79,33 @@ pub fn benchmark(name: &str) -> &'static Benchmark {
 /// A group of programs that run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group {
-    /// Its name in the paper.
+    /// The name in the paper.
     pub name: &'static str,
     /// The ideal average bandwidth that the paper gives.
     pub ideal_average: f64,
-    /// How many programs it has.
+    /// The number of programs.
     pub programs: usize,
-    /// The members that are legible, and how many there are of each. Table 3 names those with the largest demand first.
+    /// The legible members with their counts. Table 3 names those with the largest demand first.
     members: &'static [(&'static str, usize)],
 }
 
-/// Members of groups whose end is lost: they ask for hardly anything, as do all that the table names last.
+/// Fillers for groups whose end is lost. Their demand is very small, as is that of all programs the table names last.
 const FILLERS: [&str; 4] = ["gamess", "namd", "povray", "tonto"];
 
 impl Group {
-    /// All members, filled up to the number of programs that the paper gives.
+    /// Returns all members, filled up to the number of programs in the paper.
     pub fn members(&self) -> Vec<&'static Benchmark> {
         let named = self.members.iter().flat_map(|(name, count)| std::iter::repeat_n(*name, *count));
         named.chain(FILLERS.into_iter().cycle()).take(self.programs).map(benchmark).collect()
     }
 
-    /// Members that we filled up.
+    /// Returns the number of fillers.
     pub fn filled(&self) -> usize {
         self.programs - self.members.iter().map(|(_, count)| count).sum::<usize>()
     }
 }
 
-/// The ten groups of table 3. Of the last one only the average and the number of programs are legible.
+/// The ten groups of table 3. Only the average and the number of programs of the last one are legible.
 #[rustfmt::skip]
 pub const GROUPS: [Group; 10] = [
     Group { name: "WL#01", ideal_average: 104.0, programs: 28, members: &[("leslie3d", 2), ("bwaves", 2), ("sphinx3", 2), ("lbm", 2), ("soplex", 2), ("wrf", 2), ("dealII", 2), ("namd", 8), ("gamess", 4)] },
@@ -117,7 +117,7 @@ pub const GROUPS: [Group; 10] = [
     Group { name: "WL#07", ideal_average: 120.0, programs: 30, members: &[("leslie3d", 2), ("sphinx3", 4), ("lbm", 4), ("soplex", 2), ("mcf", 2), ("gcc", 2), ("omnetpp", 2), ("wrf", 2), ("gobmk", 2)] },
     Group { name: "WL#08", ideal_average: 142.0, programs: 28, members: &[("GemsFDTD", 4), ("milc", 2), ("libquantum", 2), ("cactusADM", 2), ("gcc", 2), ("astar", 4), ("sjeng", 4), ("hmmer", 2)] },
     Group { name: "WL#09", ideal_average: 97.0, programs: 29, members: &[("leslie3d", 1), ("GemsFDTD", 3), ("bwaves", 1), ("sphinx3", 1), ("soplex", 1), ("mcf", 1), ("omnetpp", 1), ("wrf", 3)] },
-    // Made up from the programs of the other groups, to the same average.
+    // Composed of the other groups' programs, with the same average.
     Group { name: "WL#10", ideal_average: 130.0, programs: 27, members: &[("leslie3d", 2), ("GemsFDTD", 2), ("milc", 2), ("libquantum", 1), ("zeusmp", 1), ("soplex", 2), ("xalancbmk", 1), ("sjeng", 4), ("dealII", 4)] },
 ];
 

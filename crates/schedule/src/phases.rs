@@ -1,49 +1,49 @@
-//! Phases of a program, found while it runs (the paper's section 3.2).
+//! Phases of a program, found at run time (the paper's section 3.2).
 
 use crate::blocks::BlockVector;
 use crate::estimate::Estimate;
 
-/// Quanta in which a program did the same.
+/// Quanta in which a program executed the same code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// The mean vector of its quanta.
     pub centroid: BlockVector,
-    /// How many quanta of all executions belong to it.
+    /// The number of its quanta in all executions.
     pub quanta: u64,
-    /// Instructions per microsecond, when the program is alone.
+    /// Instructions per microsecond when the program is alone.
     pub rate: Estimate,
-    /// Requests per microsecond, when the program is alone.
+    /// Requests per microsecond when the program is alone.
     pub bandwidth: Estimate,
 }
 
-/// All phases of a program. A phase is known by its place, which never changes.
+/// All phases of a program. A phase is identified by its place, which never changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phases {
     table: Vec<Phase>,
 }
 
-/// When a quantum belongs to a phase.
+/// The rule by which a quantum belongs to a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Similarity {
     /// The Manhattan distance below which a vector belongs to a centroid.
     pub distance_max: f32,
-    /// Most phases of a program. A vector for which no phase is left goes to the nearest.
+    /// The maximum number of phases of a program. When it is reached, a new vector goes to the nearest phase.
     pub phases_max: usize,
 }
 
 impl Default for Similarity {
-    /// Two hundred samples of the same code lie about 0.3 apart, different code lies between 1 and 2 apart. The paper's
-    /// own threshold is not in the text that we have. It found 213 phases at most.
+    /// Two sets of two hundred samples of the same code are about 0.3 apart; different code is between 1 and 2 apart.
+    /// Our copy of the paper lacks its threshold. The paper found 213 phases at most.
     fn default() -> Similarity {
         Similarity { distance_max: 0.5, phases_max: 256 }
     }
 }
 
-/// Most quanta that a centroid's mean remembers, so that it can follow a program that changes.
+/// The maximum weight of a centroid's past in quanta, so that it can follow a program that changes.
 const MEMORY_QUANTA: u64 = 1000;
 
 impl Phases {
-    /// The phase to which a quantum with this vector belongs: the nearest, or a new one.
+    /// Returns the phase of a quantum with this vector: the nearest, or a new one.
     pub fn recognise(&mut self, vector: &BlockVector, similarity: &Similarity) -> usize {
         let distances = self.table.iter().map(|phase| phase.centroid.distance(vector)).enumerate();
         let nearest = distances.min_by(|a, b| a.1.total_cmp(&b.1));
@@ -64,34 +64,35 @@ impl Phases {
         place
     }
 
-    /// Takes in what was measured in a quantum of a phase.
+    /// Adds the measurements of a quantum to a phase.
     pub fn update(&mut self, place: usize, rate: f64, bandwidth: f64, valid: bool) {
         let phase = &mut self.table[place];
         phase.rate.update(rate, valid);
         phase.bandwidth.update(bandwidth, valid);
     }
 
-    /// A phase, by its place.
+    /// Returns a phase by its place.
     pub fn get(&self, place: usize) -> Option<&Phase> {
         self.table.get(place)
     }
 
-    /// How many there are.
+    /// The number of phases.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// No quantum has been seen.
+    /// Returns true if no quantum has been seen.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// All phases in order of their places.
+    /// Returns all phases in order of their places.
     pub fn iter(&self) -> impl Iterator<Item = &Phase> {
         self.table.iter()
     }
 
-    /// The share of all quanta whose phase has a valid estimate (the paper's section 3.3); 0 when there is none.
+    /// Returns the share of all quanta whose phase has a valid estimate (the paper's section 3.3); 0 if there are no
+    /// quanta.
     pub fn coverage(&self) -> f64 {
         let quanta = |phases: &mut dyn Iterator<Item = &Phase>| phases.map(|phase| phase.quanta).sum::<u64>() as f64;
         let all = quanta(&mut self.table.iter());

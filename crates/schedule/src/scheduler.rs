@@ -1,12 +1,12 @@
 //! The scheduler: decides before a quantum, learns after it.
 //!
-//! A decision takes these steps; each of the first four may end it with "as the system does":
+//! A decision has these steps. Each of steps 2 to 4 may end it with "as the system does":
 //!
 //! 1. begin the programs whose memory fits;
-//! 2. if all that could run have a processor, there is nothing to choose;
-//! 3. if too little is known of a program, whichever, nothing is changed (the gate of coverage);
-//! 4. if the machine shows no contention, nothing is changed;
-//! 5. find the target: the bandwidth that the group asks for on average;
+//! 2. stop if all programs that could run have a processor: there is nothing to choose;
+//! 3. stop if too little is known of any program (the gate of coverage);
+//! 4. stop if the machine shows no contention;
+//! 5. compute the target: the average bandwidth that the group demands;
 //! 6. select programs that come near to it together.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +20,12 @@ use crate::pairings::{Member, Pairings};
 use crate::select::{Candidate, select};
 use crate::settings::Settings;
 
-/// A program that waits all the time still takes this share of a processor.
+/// The smallest share of a processor that a program takes, even if it waits all the time.
 const PROCESSORS_MIN: f64 = 0.1;
-/// How fast the share that a program uses of its processors follows what it does.
+/// The weight of the last quantum in the share that a program uses of its processors.
 const USE_WEIGHT: f64 = 0.25;
 
-/// Why the last decision was made.
+/// The reason for the last decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// No decision yet.
@@ -41,14 +41,14 @@ pub enum Reason {
     Chosen,
 }
 
-/// What decisions cost, in counted steps.
+/// The cost of decisions, in counted steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Decisions in which programs were chosen.
+    /// The number of decisions in which programs were chosen.
     pub selections: u64,
-    /// Programs that were looked at in them.
+    /// The number of programs examined in them.
     pub looks: u64,
-    /// The most in one decision.
+    /// The largest number in one decision.
     pub looks_max: u64,
 }
 
@@ -58,19 +58,19 @@ pub struct Scheduler<K> {
     knowledge: K,
     settings: Settings,
     admission: Admission<Arrival>,
-    /// Those that have begun.
+    /// The programs that have begun.
     programs: BTreeMap<ProgramId, Program>,
     quantum: u64,
-    /// The target of the group; `None` if it has to be computed.
+    /// The target of the group; `None` if it must be computed.
     target: Option<f64>,
     gate: Option<Gate>,
     pairings: Option<Pairings>,
-    /// Numbers of builds.
+    /// The numbers of builds.
     builds: BTreeMap<String, usize>,
     reason: Reason,
     /// The demands in the last decision did not exceed the target.
     is_balanced: bool,
-    /// The last decision chose more threads than there are processors, because they wait now and then.
+    /// The last decision chose more threads than there are processors, because they wait at times.
     is_crowded: bool,
     cost: Cost,
 }
@@ -88,7 +88,7 @@ struct Program {
 }
 
 impl<K: Knowledge> Scheduler<K> {
-    /// A scheduler without programs.
+    /// Makes a scheduler without programs.
     pub fn new(knowledge: K, settings: Settings) -> Scheduler<K> {
         Scheduler {
             knowledge,
@@ -107,27 +107,27 @@ impl<K: Knowledge> Scheduler<K> {
         }
     }
 
-    /// What it knows.
+    /// The knowledge.
     pub fn knowledge(&self) -> &K {
         &self.knowledge
     }
 
-    /// What it knows, at the end.
+    /// Returns the knowledge at the end.
     pub fn into_knowledge(self) -> K {
         self.knowledge
     }
 
-    /// Why the last decision was made.
+    /// The reason for the last decision.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// What decisions have cost.
+    /// The cost of all decisions.
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// Drops a pair of builds that was found wrong in another session.
+    /// Drops a pair of builds that was found to be wrong in an earlier session.
     pub fn drop_pair(&mut self, one: &str, other: &str) {
         let [one, other] = [one, other].map(|build| self.number(build));
         if let Some(pairings) = &mut self.pairings {
@@ -135,7 +135,7 @@ impl<K: Knowledge> Scheduler<K> {
         }
     }
 
-    /// Pairs of builds that are dropped, to be kept in a store.
+    /// Returns the dropped pairs of builds, to be kept in a store.
     pub fn dropped(&self) -> BTreeSet<(String, String)> {
         let names: BTreeMap<usize, &String> = self.builds.iter().map(|(name, number)| (*number, name)).collect();
         let pairs = self.pairings.iter().flat_map(Pairings::dropped);
@@ -147,7 +147,7 @@ impl<K: Knowledge> Scheduler<K> {
             .collect()
     }
 
-    /// Decides what the next quantum does.
+    /// Decides the next quantum.
     pub fn decide(&mut self, limits: &Limits) -> Decision {
         self.quantum += 1;
         // 1. Programs begin.
@@ -165,9 +165,9 @@ impl<K: Knowledge> Scheduler<K> {
         Decision { begin, run }
     }
 
-    /// Steps 2 to 6; the error says why the system's order is kept.
+    /// Steps 2 to 6. An error gives the reason for keeping the system's order.
     fn choose(&mut self, limits: &Limits) -> Result<Vec<ProgramId>, Reason> {
-        // 2. Somebody has to stand still.
+        // 2. Some program must stand still.
         let slots = self.slots(limits);
         let ready = || self.programs.iter().filter(|(_, program)| !(self.settings.waits && program.is_waiting));
         let wanted: f64 = ready().map(|(_, program)| self.processors(program)).sum();
@@ -197,7 +197,7 @@ impl<K: Knowledge> Scheduler<K> {
                 self.knowledge.target(ideal_average_bandwidth(&works, slots.max(1.0) as usize))
             }
         };
-        // 6. Who comes near to it.
+        // 6. The selection.
         let left: Vec<Work> = forecasts.values().map(|forecast| forecast.left).collect();
         let ideal_us = ideal_time_us(&left, slots.max(1.0) as usize);
         let late = self.settings.late;
@@ -205,7 +205,7 @@ impl<K: Knowledge> Scheduler<K> {
         let (ids, candidates): (Vec<ProgramId>, Vec<Candidate>) = ready()
             .map(|(id, program)| {
                 let processors = self.processors(program);
-                // Without a rule for waits a program is taken to use what it is given.
+                // Without the rule for waits, a program is assumed to use all the time it is given.
                 let used = if self.settings.waits { program.used } else { 1.0 };
                 let Forecast { demand, left, .. } = &forecasts[id];
                 let (demand, is_late) = (demand * used, is_late(left));
@@ -229,7 +229,7 @@ impl<K: Knowledge> Scheduler<K> {
         Ok(chosen.into_iter().map(|place| ids[place]).collect())
     }
 
-    /// Takes in what happened in the quantum that was decided last.
+    /// Learns from the quantum that was decided last.
     pub fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
         self.knowledge.learn(quantum, limits);
         let is_ours = self.reason == Reason::Chosen;
@@ -242,7 +242,7 @@ impl<K: Knowledge> Scheduler<K> {
             program.last_ran = self.quantum;
             if is_ours {
                 let used = (ran.processor_us / (quantum.length_us * program.threads as f64)).min(1.0);
-                // In a crowd a program may use less than it could, but not more.
+                // If more threads than processors were chosen, a program may use less than it could, but not more.
                 if !self.is_crowded || used > program.used {
                     program.used += (used - program.used) * USE_WEIGHT;
                 }
@@ -291,7 +291,7 @@ impl<K: Knowledge> Scheduler<K> {
             build: self.number(&arrival.key.build),
             threads: if self.settings.threads { arrival.threads.max(1) } else { 1 },
             memory_bytes: arrival.memory_bytes,
-            // It queues behind those that run already.
+            // It queues after those that already run.
             last_ran: self.quantum.saturating_sub(1),
             is_waiting: false,
             used: 1.0,
@@ -307,13 +307,13 @@ impl<K: Knowledge> Scheduler<K> {
         *self.builds.entry(build.to_owned()).or_insert(next)
     }
 
-    /// The processors to share out.
+    /// Returns the number of processors to share out.
     fn slots(&self, limits: &Limits) -> f64 {
         let quota = if self.settings.quota { limits.quota } else { f64::INFINITY };
         quota.min(limits.processors as f64).max(PROCESSORS_MIN)
     }
 
-    /// The processors that a program will keep busy.
+    /// Returns the number of processors that a program keeps busy.
     fn processors(&self, program: &Program) -> f64 {
         let used = if self.settings.waits { program.used } else { 1.0 };
         (program.threads as f64 * used).max(PROCESSORS_MIN)
@@ -341,7 +341,7 @@ mod tests {
     use crate::pairings::PairRule;
     use proptest::prelude::*;
 
-    /// Knows of each program what the test says.
+    /// Knowledge that the test provides.
     #[derive(Default)]
     struct Told {
         forecasts: BTreeMap<u32, Forecast>,
@@ -373,7 +373,7 @@ mod tests {
         Forecast { demand, whole, left }
     }
 
-    /// A scheduler of programs 0, 1, ... with these demands, all of which have begun.
+    /// Makes a scheduler of programs 0, 1, ... with these demands, all of which have begun.
     fn scheduler(demands: &[f64], settings: Settings) -> Scheduler<Told> {
         let arrivals: Vec<Arrival> = (0..demands.len()).map(|id| arrival(id as u32, 1, 0)).collect();
         let forecasts = demands.iter().enumerate().map(|(id, demand)| (id as u32, known(*demand, 1.0))).collect();
@@ -405,26 +405,26 @@ mod tests {
         assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
         assert_eq!(scheduler.reason(), Reason::NotCovered);
         scheduler.knowledge.forecasts.insert(1, known);
-        // The average is 100 * 3 / 1.5 of 100 / 3: 66.7. Beside 50, 16.7 are left.
+        // The average is 100 * 3 / 1.5 of 100 / 3: 66.7. After 50, 16.7 are left.
         assert_eq!(chosen(scheduler.decide(&LIMITS)), [0, 2]);
     }
 
     #[test]
-    fn nothing_is_changed_while_everybody_has_a_processor() {
+    fn nothing_is_changed_while_every_program_has_a_processor() {
         let mut scheduler = scheduler(&[50.0, 50.0], Settings::paper());
         assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
         assert_eq!(scheduler.reason(), Reason::NothingToChoose);
     }
 
     #[test]
-    fn the_target_is_that_of_the_whole_group_or_of_what_is_left() {
+    fn the_target_is_that_of_the_whole_group_or_of_the_remaining_work() {
         for (of_the_rest, expected) in [(false, [0, 1]), (true, [0, 2])] {
             let settings = Settings { target_of_the_rest: of_the_rest, ..Settings::paper() };
             let mut scheduler = scheduler(&[40.0, 32.0, 60.0, 4.0], settings);
             // The average of all is 68.
             assert_eq!(chosen(scheduler.decide(&LIMITS)), [0, 1]);
             scheduler.learn(&quantum(vec![]), &LIMITS);
-            // The program that asks for little has ended but for its last quantum. The others ask for 88 on average.
+            // The program with the small demand has ended but for its last quantum. The others demand 88 on average.
             scheduler.knowledge.forecasts.insert(3, known(4.0, 0.0));
             let next = chosen(scheduler.decide(&LIMITS));
             assert_eq!(next, expected, "{of_the_rest}");
@@ -432,10 +432,10 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_would_end_last_runs_whatever_it_asks_for() {
+    fn a_program_that_would_end_last_runs_at_any_demand() {
         for (late, expected) in [(Some(0.5), [0, 2]), (None, [0, 1])] {
             let mut scheduler = scheduler(&[30.0, 30.0, 90.0], Settings { late, ..Settings::paper() });
-            // Of the first two a tenth is left, of the third everything.
+            // The first two have a tenth of their work left, the third all of it.
             for id in 0..2 {
                 scheduler
                     .knowledge
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_machine_shows_no_contention_nothing_is_changed() {
+    fn nothing_is_changed_without_contention() {
         let gate = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 100 };
         let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { gate: Some(gate), ..Settings::paper() });
         for turn in 0..10 {
@@ -461,10 +461,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pairing_found_wrong_twice_runs_no_more_and_is_kept() {
+    fn a_pairing_found_wrong_twice_is_dropped_and_stored() {
         let mut scheduler =
             scheduler(&[50.0, 40.0, 10.0], Settings { pairings: Some(PairRule::default()), ..Settings::paper() });
-        // The system's order, as long as one is unknown: nobody loses anything.
+        // The system's order is kept while one program is unknown; no program loses anything.
         let known = scheduler.knowledge.forecasts.remove(&1).expect("it is known");
         scheduler.knowledge.losses = BTreeMap::from([(0, 0.0), (1, 0.0), (2, 0.0)]);
         for _ in 0..5 {
@@ -476,7 +476,7 @@ mod tests {
         for _ in 0..12 {
             let mut pair = chosen(scheduler.decide(&LIMITS));
             pair.sort_unstable();
-            // 0 and 2 disturb each other, against all expectation.
+            // 0 and 2 disturb each other unexpectedly.
             let loss = if pair == [0, 2] { 0.6 } else { 0.1 };
             scheduler.knowledge.losses = pair.iter().map(|id| (*id, loss)).collect();
             scheduler.learn(&quantum(pair.iter().map(|id| ran(*id, 100.0, 10.0)).collect()), &LIMITS);
@@ -524,7 +524,7 @@ mod tests {
     fn a_program_that_waits_leaves_its_processor_to_another() {
         for waits in [true, false] {
             let mut scheduler = scheduler(&[10.0, 10.0, 10.0, 10.0], Settings { waits, ..Settings::paper() });
-            // Programs 0 and 1 use a fifth of the time that they are given.
+            // Programs 0 and 1 use a fifth of the time they are given.
             for _ in 0..40 {
                 let pair = chosen(scheduler.decide(&LIMITS));
                 let used = |id: &u32| ran(*id, if *id < 2 { 20.0 } else { 100.0 }, 10.0);
@@ -539,7 +539,7 @@ mod tests {
                 })
                 .collect();
             assert_eq!(counts.iter().any(|count| *count > 2), waits, "{counts:?}");
-            // Who waits now is not chosen.
+            // A waiting program is not chosen.
             let waiting = vec![ProgramId(0), ProgramId(3)];
             scheduler.learn(&Quantum { waiting, ..quantum(vec![]) }, &LIMITS);
             match scheduler.decide(&LIMITS).run {
@@ -558,7 +558,7 @@ mod tests {
             let arrived = vec![arrival(3, 1, 0)];
             let ended = vec![Ended { id: ProgramId(2), whole: true }];
             scheduler.learn(&Quantum { arrived, ended, ..quantum(vec![]) }, &LIMITS);
-            // With the new one the target is 100 instead of 60.
+            // With the new program the target is 100 instead of 60.
             assert_eq!(chosen(scheduler.decide(&LIMITS)), expected, "{arrivals_join}");
         }
     }
@@ -575,9 +575,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is switched on, and whatever programs ask for, need and wait for.
+        /// Any settings, and any demands, memory and waits of the programs.
         #[test]
-        fn nobody_who_is_ready_waits_for_more_decisions_than_there_are_programs(
+        fn no_ready_program_waits_for_more_decisions_than_there_are_programs(
             programs in prop::collection::vec((0.0..100.0_f64, 1..3_usize, 0.0..1.0_f64, any::<bool>()), 3..12),
             seed in any::<u64>(),
         ) {

@@ -1,30 +1,30 @@
-//! Which programs run in the next quantum (the paper's sections 2.1 and 4).
+//! Selects the programs that run in the next quantum (the paper's sections 2.1 and 4).
 //!
-//! 1. The program that has waited longest runs. So nobody starves: a program waits at most as many quanta as there are
-//!    programs that were ahead of it when it began to wait.
-//! 2. What is left of the target, divided by the processors that are left, is the share of a processor. The program
-//!    whose demand is nearest to its share runs too; and so on until the processors are used up. Programs that are late
-//!    (beyond the paper) come before the others.
+//! 1. The program that has waited longest runs, so that none starves: a program waits at most as many quanta as there
+//!    were programs ahead of it when it began to wait.
+//! 2. The rest of the target, divided by the free processors, is the share of a processor. The program whose demand is
+//!    nearest to its share runs too. This repeats until the processors are used up. Programs that are late (beyond the
+//!    paper) go first.
 //!
-//! Each of the C steps looks at N programs at most, and at N more if there are pairs to keep apart.
+//! Each of the C steps examines N programs at most, and N more if there are pairs to keep apart.
 
 /// A program that could run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// Its bandwidth in the next quantum, in requests per microsecond.
     pub demand: f64,
-    /// The processors that it will keep busy: its threads, less if it waits for input and output.
+    /// The number of processors it will keep busy: its threads, less if it waits for input and output.
     pub processors: f64,
-    /// The last quantum in which it ran, as a number that grows.
+    /// The number of the last quantum in which it ran.
     pub last_ran: u64,
-    /// It has to run now, or it ends later than all others.
+    /// It must run now, or it would end later than all others.
     pub is_late: bool,
 }
 
-/// Chooses candidates, by their places, for so many processors and this much bandwidth.
+/// Selects candidates, by their places, for this many processors and this bandwidth.
 ///
-/// `conflict` says of two places that they should not run together; they do only if nobody else is left. `looks` is
-/// increased by the number of candidates that were looked at.
+/// `conflict` tells whether two places should not run together; they do only if no other candidate is left. `looks`
+/// is increased by the number of candidates that were examined.
 pub fn select(
     candidates: &[Candidate],
     processors: f64,
@@ -32,7 +32,7 @@ pub fn select(
     conflict: Option<&dyn Fn(usize, usize) -> bool>,
     looks: &mut u64,
 ) -> Vec<usize> {
-    /// Sums of shares of processors are not exact.
+    /// The tolerance for sums of processor shares, which are not exact.
     const EXACT: f64 = 1e-9;
     let mut left: Vec<usize> = (0..candidates.len()).collect();
     let mut avoided = vec![false; candidates.len()];
@@ -84,17 +84,17 @@ mod tests {
     }
 
     #[test]
-    fn the_program_that_waited_longest_runs_first_whatever_it_asks_for() {
+    fn the_program_that_waited_longest_runs_first_at_any_demand() {
         let candidates = [candidate(10.0, 5), candidate(90.0, 3), candidate(10.0, 4)];
         assert_eq!(chosen(&candidates, 2.0, 20.0)[0], 1);
     }
 
     #[test]
-    fn then_the_program_nearest_to_the_share_that_is_left() {
+    fn the_program_nearest_to_the_remaining_share_runs_next() {
         // 50 of 60 are taken, so 10 are left for two: 5 each.
         let candidates = [candidate(50.0, 0), candidate(30.0, 1), candidate(6.0, 1), candidate(3.0, 1)];
         assert_eq!(chosen(&candidates, 3.0, 60.0), [0, 2, 3]);
-        // With 140 there are 45 each.
+        // With 140, there are 45 each.
         assert_eq!(chosen(&candidates, 3.0, 140.0), [0, 1, 2]);
     }
 
@@ -109,17 +109,17 @@ mod tests {
     fn a_program_with_threads_takes_their_processors_and_their_share() {
         let wide = Candidate { demand: 40.0, processors: 2.0, last_ran: 1, is_late: false };
         let candidates = [candidate(0.0, 0), wide, candidate(35.0, 1)];
-        // A share of 20 a processor: 40 for two is exact.
+        // A share of 20 per processor: 40 for two is exact.
         assert_eq!(chosen(&candidates, 3.0, 40.0), [0, 1]);
-        // It does not fit beside the first on two processors.
+        // It does not fit next to the first on two processors.
         assert_eq!(chosen(&candidates, 2.0, 40.0), [0, 2]);
-        // The one that waited longest runs, however wide it is.
+        // The program that has waited longest runs, however wide it is.
         let widest = Candidate { processors: 9.0, last_ran: 0, ..wide };
         assert_eq!(chosen(&[widest, candidate(1.0, 4)], 2.0, 40.0), [0]);
     }
 
     #[test]
-    fn a_program_in_conflict_runs_only_if_nobody_else_is_left() {
+    fn a_program_in_conflict_runs_only_if_no_other_is_left() {
         let candidates = [candidate(10.0, 0), candidate(10.0, 1), candidate(50.0, 1)];
         let conflict = |one: usize, other: usize| one + other == 1;
         assert_eq!(select(&candidates, 2.0, 20.0, Some(&conflict), &mut 0), [0, 2]);
@@ -133,7 +133,7 @@ mod tests {
             let mut looks = 0;
             let chosen = select(&candidates, processors as f64, 1000.0, None, &mut looks);
             assert_eq!(chosen.len(), processors);
-            // Exactly: one less is left after each step.
+            // Each step has one candidate less.
             assert_eq!(looks, (count * processors - processors * (processors - 1) / 2) as u64);
         }
     }
@@ -141,7 +141,7 @@ mod tests {
     proptest! {
         /// Programs with any demands, some of them wide, on any machine.
         #[test]
-        fn nobody_waits_longer_than_there_are_programs(
+        fn no_program_waits_more_quanta_than_there_are_programs(
             demands in prop::collection::vec((0.0..100.0_f64, 1..4_usize), 2..24),
             processors in 1..8_usize,
             target in 0.0..300.0_f64,

@@ -1,4 +1,4 @@
-//! What can be switched on and off.
+//! Settings of the scheduler.
 
 use crate::gate::GateRule;
 use crate::pairings::PairRule;
@@ -6,34 +6,35 @@ use crate::pairings::PairRule;
 /// The paper's quantum, which is Linux's.
 const QUANTUM_US: f64 = 100_000.0;
 
-/// What the scheduler does. All but the length of a quantum goes beyond the paper.
+/// The scheduler's settings. All except the length of a quantum go beyond the paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The length of a quantum.
     pub quantum_us: f64,
-    /// The target is computed before each quantum from what is left to do, and not once for the whole group.
+    /// Compute the target before each quantum from the remaining work, instead of once for the whole group.
     pub target_of_the_rest: bool,
-    /// A program that arrives later becomes part of the group, and the target is computed anew.
+    /// A program that arrives later joins the group, and the target is recomputed.
     pub arrivals_join: bool,
-    /// The order is changed only where the machine shows contention.
+    /// Change the order only where the machine shows contention.
     pub gate: Option<GateRule>,
-    /// Pairs that were found wrong are dropped.
+    /// Drop pairs that prove to be wrong.
     pub pairings: Option<PairRule>,
-    /// A program runs now if its time left, and this share more, exceeds the ideal time left: it would end last. Without
-    /// this rule the programs whose demand is near to the share run first, and at the end processors are idle.
+    /// A program runs now if its remaining time, increased by this share, exceeds the ideal remaining time, because
+    /// it would end last. Without this rule the programs with a demand near the share run first, and at the end
+    /// processors are idle.
     pub late: Option<f64>,
-    /// Programs begin when their memory fits, and not at once.
+    /// Programs begin when their memory fits, instead of at once.
     pub memory: bool,
-    /// No more programs run than the quota has processors.
+    /// At most as many programs run as the quota has processors.
     pub quota: bool,
-    /// A program with threads takes as many processors.
+    /// A program with threads takes that many processors.
     pub threads: bool,
     /// A program that waits for input and output leaves its processor to another.
     pub waits: bool,
 }
 
 impl Settings {
-    /// The paper's policy and nothing else.
+    /// Only the paper's policy.
     pub fn paper() -> Settings {
         Settings {
             quantum_us: QUANTUM_US,
@@ -51,7 +52,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// Everything.
+    /// All extensions.
     fn default() -> Settings {
         Settings {
             quantum_us: QUANTUM_US,

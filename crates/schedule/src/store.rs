@@ -1,4 +1,4 @@
-//! What is kept between executions, as plain data. A file that lasts is written from it and read into it.
+//! The data kept between executions, in plain form. The caller writes it to a file and reads it back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use crate::ideal::Work;
 use crate::machine::Key;
 use crate::phases::Phases;
 
-/// All that was learned on one machine. Bandwidth is a property of the machine, so another machine needs another store.
+/// All that was learned on one machine. Bandwidth is a property of the machine, so each machine needs its own store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Store {
-    /// By build: what is the same for all inputs.
+    /// By build: the part that is the same for all inputs.
     pub programs: BTreeMap<String, Program>,
-    /// Pairs of builds, the smaller name first, that were found wrong so often that they do not run together any more.
+    /// Pairs of builds, the smaller name first, that proved wrong often enough not to run together any more.
     pub dropped: BTreeSet<(String, String)>,
 }
 
@@ -20,23 +20,23 @@ pub struct Store {
 pub struct Program {
     /// Phases belong to the code, so executions with other inputs use them too.
     pub phases: Phases,
-    /// By input: what differs from input to input.
+    /// By input: the part that depends on the input.
     pub inputs: BTreeMap<String, Input>,
 }
 
 /// A program with one input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Input {
-    /// Whole executions.
+    /// The number of whole executions.
     pub runs: u64,
-    /// Requests of an execution, the mean of all.
+    /// The mean number of requests of an execution.
     pub requests: f64,
-    /// Instructions of an execution in each phase, the mean of all.
+    /// The mean number of instructions of an execution in each phase.
     pub instructions: BTreeMap<usize, f64>,
 }
 
 impl Input {
-    /// Takes a whole execution in.
+    /// Adds a whole execution.
     pub fn take_in(&mut self, requests: f64, instructions: &BTreeMap<usize, f64>) {
         self.runs += 1;
         let weight = 1.0 / self.runs as f64;
@@ -60,14 +60,14 @@ pub fn alone_us(instructions: &BTreeMap<usize, f64>, phases: &Phases) -> f64 {
 }
 
 impl Store {
-    /// What a whole execution is, as far as it is known. `None` before the first one.
+    /// Returns the work of a whole execution, as far as it is known; `None` before the first one.
     pub fn work(&self, key: &Key, threads: usize) -> Option<Work> {
         let program = self.programs.get(&key.build)?;
         let input = program.inputs.get(&key.input).filter(|input| input.runs > 0)?;
         Some(Work { alone_us: alone_us(&input.instructions, &program.phases), requests: input.requests, threads })
     }
 
-    /// The coverage of a program, from 0 to 1.
+    /// Returns the coverage of a program, from 0 to 1.
     pub fn coverage(&self, build: &str) -> f64 {
         self.programs.get(build).map_or(0.0, |program| program.phases.coverage())
     }
@@ -79,7 +79,7 @@ mod tests {
     use crate::blocks::{BlockVector, Buckets};
     use crate::phases::Similarity;
 
-    /// Two phases of 1,000 and 500 instructions per microsecond.
+    /// Makes two phases of 1,000 and 500 instructions per microsecond.
     fn phases() -> Phases {
         let mut phases = Phases::default();
         for (address, rate) in [(0, 1000.0), (640, 500.0)] {

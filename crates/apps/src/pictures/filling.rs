@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// Reads until `to` is full or the content ends; returns how much there was.
+/// Reads until `to` is full or the content ends. Returns the number of bytes read.
 pub(super) fn read_up_to(content: &mut impl Read, to: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < to.len() {

@@ -1,14 +1,14 @@
-//! JPEG: decoded whole, once it is known that its data is there and that there is room for its pixels.
+//! JPEG: decoded whole, after checking that its data is complete and that its pixels fit in memory.
 //!
 //! ```text
 //!  FF D8 | FF marker, length, data | ... | FF DA, length, data, coded pixels | ... | FF D9
 //! ```
 //!
-//! In coded pixels FF stands only before 0, or before a marker of restart (D0 to D7).
+//! In coded pixels, FF is followed only by 0 or by a restart marker (D0 to D7).
 //!
-//! Decoders take whatever is missing before the last marker for zeros, and say nothing, even if they are told to be strict.
-//! So that marker is moved: before it come bits that are all ones, which no code of JPEG begins with (T.81, annex C). A
-//! decoder that has not found all pixels when it comes there meets a code that does not exist, and fails.
+//! Decoders silently take missing data before the end marker for zeros, even in strict mode. So the marker is moved,
+//! and one bits are put before it: no JPEG code consists of ones only (T.81, annex C). A decoder that has not found
+//! all pixels by then meets an invalid code and fails.
 
 use std::io::Read;
 
@@ -19,10 +19,10 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Ones, as coded pixels have them, and the marker of the end.
+/// One bits, stuffed as in coded pixels, and the end marker.
 const END: &[u8] = b"\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\xd9";
 
-/// Pixels of a grey picture that are shown at once.
+/// The number of pixels of a grey picture that are visited at once.
 const GREY_PIXELS: usize = 4096;
 
 pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -> Result<(), Verdict> {
@@ -48,20 +48,20 @@ pub fn visit(content: impl Read, memory: Memory, mut visit: impl FnMut(&[u8])) -
     Ok(())
 }
 
-/// The pixels, of one byte each if all of them are grey.
+/// Decodes the pixels, to one byte each if all of them are grey.
 fn decode(file: &[u8]) -> Result<(Vec<u8>, bool), DecodeErrors> {
-    // What stands between the segments of a header is none of the pixels' business.
+    // Stray bytes between the header's segments do not affect the pixels.
     let options = DecoderOptions::default().set_strict_mode(false).set_max_width(usize::MAX).set_max_height(usize::MAX);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(file), options);
     decoder.decode_headers()?;
     let is_grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
     let colours = if is_grey { ColorSpace::Luma } else { ColorSpace::RGB };
-    // Headers are decoded once; pixels follow the options of now.
+    // Headers are decoded once; the pixels are decoded with the options set here.
     decoder.set_options(options.set_strict_mode(true).jpeg_set_out_colorspace(colours));
     Ok((decoder.decode()?, is_grey))
 }
 
-/// What a picture consists of, and how much of it has been seen.
+/// The components of a picture, and how much of each has been seen.
 #[derive(Default)]
 struct Frame {
     is_progressive: bool,
@@ -73,15 +73,15 @@ struct Frame {
 
 struct Component {
     name: u8,
-    /// How often it is sampled in each direction, in units of the others.
+    /// The sampling factors in each direction, relative to the other components.
     across: u64,
     down: u64,
-    /// For each coefficient of a block, how many of its lowest bits have not been sent; all of them at the beginning.
+    /// For each coefficient of a block, the number of its lowest bits that have not been sent; at first all of them.
     missing_bits: [u8; 64],
 }
 
 impl Frame {
-    /// What follows the length of a frame's header:
+    /// Parses a frame header after its length:
     /// `bits of a sample, height (2), width (2), components, { name, sampling, table } ...`
     fn read(marker: u8, segment: &[u8]) -> Option<Frame> {
         let [_, h1, h0, w1, w0, components, rest @ ..] = segment else { return None };
@@ -104,8 +104,8 @@ impl Frame {
         })
     }
 
-    /// Notes a scan. Its header is `components, { name, tables } ..., first and last coefficient, bits`. Returns how many
-    /// bits of coded pixels it takes at least.
+    /// Records a scan, whose header is `components, { name, tables } ..., first and last coefficient, bits`. Returns
+    /// the minimum number of bits of its coded pixels.
     fn add(&mut self, segment: &[u8]) -> Option<u64> {
         let (count, rest) = segment.split_first()?;
         let (names, rest) = rest.split_at_checked(2 * usize::from(*count))?;
@@ -123,8 +123,8 @@ impl Frame {
             alone = (self.width * across).div_ceil(8 * most_across) * (self.height * down).div_ceil(8 * most_down);
         }
         let all = self.width.div_ceil(8 * most_across) * self.height.div_ceil(8 * most_down) * blocks;
-        // Each block has a code of a bit or more for its mean, and one for the end of the others. Ends of many blocks may
-        // be one code in a scan that has nothing else.
+        // Each block has a code of at least one bit for its mean, and one that ends the other coefficients. In a scan
+        // with only the latter, one code may end many blocks.
         let bits_of_a_block = match (self.is_progressive, first) {
             (false, _) => 2,
             (true, 0) => 1,
@@ -133,18 +133,18 @@ impl Frame {
         Some(bits_of_a_block * if *count == 1 { alone } else { all })
     }
 
-    /// Samples of the finest component, across and down.
+    /// Returns the sampling factors of the finest component, across and down.
     fn most(&self) -> (u64, u64) {
         let most = |of: fn(&Component) -> u64| self.components.iter().map(of).max().unwrap_or(1);
         (most(|component| component.across), most(|component| component.down))
     }
 
-    /// Every coefficient of every component has been sent, to its last bit.
+    /// Returns true if every coefficient of every component has been sent, to its last bit.
     fn is_complete(&self) -> bool {
         self.components.iter().all(|component| component.missing_bits == [0; 64])
     }
 
-    /// What decoding it takes beside the file.
+    /// Returns the memory for decoding, without the file.
     fn need_bytes(&self) -> u64 {
         let components = self.components.len() as u64;
         let (across, down) = self.most();
@@ -155,18 +155,18 @@ impl Frame {
     }
 }
 
-/// Walks over the segments and the coded pixels of a file, to the marker of its end. Returns what it consists of, and where
-/// that marker is. Segments that have nothing to do with the pixels become comments, which nobody gathers.
+/// Walks over the segments and the coded pixels of a file, up to the end marker. Returns the frame and the position
+/// of that marker. Segments that do not affect the pixels become comments, which the decoder ignores.
 fn walk(file: &mut [u8]) -> Result<(Frame, usize), String> {
     let length = file.len();
     let cut = || format!("the file is truncated: its JPEG data ends at byte {length}, before the marker of its end");
     let damaged = |at: usize| format!("its JPEG data is damaged: the header at byte {at} cannot be understood");
     let mut frame = Frame::default();
-    // Where the coded pixels of a scan begin, and how many bits they take at least.
+    // The start of a scan's coded pixels, and the minimum number of their bits.
     let mut scan: Option<(usize, u64)> = None;
     let mut at = 2;
     loop {
-        // 1. The next marker. Any number of FF may stand before it. The search passes over coded pixels.
+        // 1. The next marker. Any number of FF may precede it. The search skips coded pixels.
         let marker = loop {
             at += memchr::memchr(0xff, file.get(at..).unwrap_or_default()).ok_or_else(cut)?;
             at += file[at..].iter().position(|byte| *byte != 0xff).ok_or_else(cut)?;
@@ -176,7 +176,7 @@ fn walk(file: &mut [u8]) -> Result<(Frame, usize), String> {
                 marker => break marker,
             }
         };
-        // 2. Whether all pixels of the scan before can be there.
+        // 2. Check that all pixels of the previous scan can be there.
         if let Some((from, bits)) = scan.take() {
             let found = (at - 2).saturating_sub(from) as u64;
             if found.saturating_mul(8) < bits {
@@ -196,12 +196,12 @@ fn walk(file: &mut [u8]) -> Result<(Frame, usize), String> {
             }
             return Ok((frame, at - 2));
         }
-        // 3. What it says, behind its length.
+        // 3. Its segment, after the length.
         let bytes = file.get(at..at + 2).ok_or_else(cut)?;
         let bytes = usize::from(u16::from_be_bytes([bytes[0], bytes[1]])).max(2);
         let segment = file.get(at + 2..at + bytes).ok_or_else(cut)?;
         match marker {
-            // Frames of all kinds; the other three define tables.
+            // Frames of all kinds; the other three markers define tables.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 frame = Frame::read(marker, segment).ok_or_else(|| damaged(at - 2))?;
             }
@@ -209,7 +209,7 @@ fn walk(file: &mut [u8]) -> Result<(Frame, usize), String> {
                 let bits = frame.add(segment).ok_or_else(|| damaged(at - 2))?;
                 scan = Some((at + bytes, bits));
             }
-            // Those of JFIF and Adobe say what the colours are.
+            // The JFIF and Adobe segments tell how the colours are coded.
             0xe1..=0xed | 0xef => file[at - 1] = 0xfe,
             _ => {}
         }

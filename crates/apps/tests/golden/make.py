@@ -1,4 +1,4 @@
-"""Makes the files beside it: small inputs, and what numpy and scikit-learn answer.
+"""Makes the golden files in this folder: small inputs, and the answers of numpy and scikit-learn.
 
     python3 -m venv venv && venv/bin/pip install numpy scikit-learn
     venv/bin/python crates/apps/tests/golden/make.py

@@ -1,4 +1,4 @@
-//! Charts of a simulation as SVG; their colours are those of the page.
+//! Charts of a simulation as SVG, in the colours of the page.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::experiment::escape;
 
 const WIDTH: f64 = 560.0;
 
-/// A dot; its class is one of the style sheet.
+/// A dot; its class is defined in the style sheet.
 pub struct Dot {
     pub x: f64,
     pub y: f64,
@@ -21,14 +21,14 @@ pub struct Line {
     pub class: &'static str,
 }
 
-/// From where to where an axis goes, and its name.
+/// An axis: its range and its name.
 pub struct Axis {
     pub from: f64,
     pub to: f64,
     pub name: &'static str,
 }
 
-/// Dots and lines between two axes.
+/// Draws dots and lines between two axes.
 pub fn plane(x: &Axis, y: &Axis, dots: &[Dot], lines: &[Line]) -> String {
     const HEIGHT: f64 = 240.0;
     const LEFT: f64 = 52.0;
@@ -63,7 +63,8 @@ pub fn plane(x: &Axis, y: &Axis, dots: &[Dot], lines: &[Line]) -> String {
     svg + "</svg>"
 }
 
-/// For each name some means, each with a line from the least to the greatest; the classes are those of the columns.
+/// Draws the means of each name, each with a line from the least to the greatest value. The classes are those of the
+/// columns.
 pub fn ranges(rows: &[(String, Vec<Interval>)], classes: &[&str]) -> String {
     const LEFT: f64 = 84.0;
     const RIGHT: f64 = WIDTH - 16.0;
@@ -96,7 +97,7 @@ pub fn ranges(rows: &[(String, Vec<Interval>)], classes: &[&str]) -> String {
     svg + "</svg>"
 }
 
-/// For each name shares of a whole, side by side; the classes are those of the columns.
+/// Draws the shares of a whole for each name, next to each other. The classes are those of the columns.
 pub fn shares(rows: &[(&str, Vec<f64>)], classes: &[&str]) -> String {
     const LEFT: f64 = 92.0;
     const RIGHT: f64 = WIDTH - 16.0;
@@ -129,7 +130,7 @@ fn put(svg: &mut String, text: std::fmt::Arguments<'_>) {
     svg.write_fmt(text).expect("a string takes everything");
 }
 
-/// A mark of an axis, without needless zeros.
+/// Formats a tick of an axis without needless zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

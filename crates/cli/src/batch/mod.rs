@@ -1,8 +1,8 @@
-//! `gristmill batch`: programs that do not starve each other of memory bandwidth.
+//! `gristmill batch`: runs programs together without starving each other of memory bandwidth.
 //!
 //! ```text
 //!  simulate   repeats the paper's experiments on a simulated machine
-//!   table       what a terminal shows
+//!   table       the output on a terminal
 //!   page        a page to read        charts   its pictures
 //!   rows        all numbers, as CSV
 //! ```
@@ -82,7 +82,7 @@ impl Simulate {
         if self.output.is_some() && self.output == self.rows {
             return Err(Failure::Usage("--output and --rows name the same file; give each its own".into()));
         }
-        // The files can be written: nobody wants to learn that after minutes.
+        // The outputs are opened first, so that a file that cannot be written fails at once and not after minutes.
         let begun = |path: &Option<PathBuf>| -> Result<Option<(PathBuf, Aside)>, Failure> {
             let Some(path) = path else { return Ok(None) };
             let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
@@ -101,7 +101,7 @@ impl Simulate {
         Ok(())
     }
 
-    /// The command that gives these numbers again.
+    /// Returns the command that reproduces these numbers.
     fn command(&self) -> String {
         let quick = if self.quick { " --quick" } else { "" };
         let rounds = self.rounds.map_or(String::new(), |rounds| format!(" --rounds {rounds}"));

@@ -1,4 +1,4 @@
-//! The page that a person reads. It needs nothing from elsewhere.
+//! The report as a self-contained page.
 
 use gristmill_schedule::Little;
 use gristmill_schedule::experiments::{Comparison, Interval, METHODS, Method, Repetition};
@@ -9,9 +9,9 @@ use super::rows::name;
 use super::table::{IN_THE_PAPER, claims, cost, executions, interval, percents, phases, spread};
 use crate::experiment::escape;
 
-/// Classes of the methods, in the order of [`METHODS`].
+/// The classes of the methods, in the order of [`METHODS`].
 const CLASSES: [&str; 4] = ["offline", "across", "exact", "beyond"];
-/// States, their names and their classes.
+/// The states with their names and classes.
 const STATES: [(Option<Little>, &str, &str); 4] = [
     (Some(Little::OwnDemand), "own demand low", "beyond"),
     (Some(Little::System), "system low", "across"),
@@ -28,7 +28,7 @@ svg.key { display: inline-block; width: .8em; height: .8em; margin: 0 .35em 0 .9
 td.no { color: var(--ideal); font-weight: 600; }
 ";
 
-/// The whole page; `command` makes it again.
+/// Renders the whole page; `command` reproduces it.
 pub fn html(repetition: &Repetition, command: &str) -> String {
     let body = [
         introduction(repetition, command),
@@ -74,7 +74,7 @@ fn introduction(repetition: &Repetition, command: &str) -> String {
     )
 }
 
-/// A coloured square and a name for each.
+/// Renders a coloured square and a name for each entry.
 fn legend(entries: &[(&str, &str)]) -> String {
     let entry = |(name, class): &(&str, &str)| {
         format!("<svg class='key' viewBox='0 0 8 8'><rect class='{class}' width='8' height='8'/></svg>{}", escape(name))
@@ -91,7 +91,7 @@ fn states_legend() -> String {
     legend(&STATES.map(|(_, name, class)| (name, class)))
 }
 
-/// Figure 3.
+/// Renders figure 3.
 fn contention(repetition: &Repetition) -> String {
     let class = |state| STATES.iter().find(|(one, _, _)| *one == state).map_or("offline", |(_, _, class)| *class);
     let speed = || Axis { from: 0.5, to: 1.0, name: "speed" };
@@ -113,7 +113,7 @@ fn contention(repetition: &Repetition) -> String {
     )
 }
 
-/// Table 2 and figure 6.
+/// Renders table 2 and figure 6.
 fn learning(repetition: &Repetition) -> String {
     let heads: String = repetition
         .table_2
@@ -159,7 +159,7 @@ fn learning(repetition: &Repetition) -> String {
     )
 }
 
-/// The gains of groups in all executions, and their mean at the end.
+/// Renders the gains of groups in all executions, followed by their mean.
 fn group_ranges(groups: &[Comparison]) -> String {
     let percent = |interval: Interval| {
         let Interval { least, low, mean, high, greatest } = interval;
@@ -207,7 +207,7 @@ fn group_table(groups: &[Comparison], with_paper: bool) -> String {
     )
 }
 
-/// Figure 8.
+/// Renders figure 8.
 fn gains(repetition: &Repetition) -> String {
     format!(
         "<section id='gains'><h2>How much faster groups become</h2>\
@@ -223,7 +223,7 @@ fn gains(repetition: &Repetition) -> String {
     )
 }
 
-/// Figure 7.
+/// Renders figure 7.
 fn by_execution(repetition: &Repetition) -> String {
     let figures: String = repetition
         .groups
@@ -298,7 +298,7 @@ fn oracle(repetition: &Repetition) -> String {
     )
 }
 
-/// What is not the paper's.
+/// Lists the assumptions that are not the paper's.
 fn assumed() -> String {
     let programs: Vec<&str> = BENCHMARKS.iter().filter(|one| !one.legible).map(|one| one.name).collect();
     let groups: Vec<String> = GROUPS

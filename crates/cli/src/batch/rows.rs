@@ -1,10 +1,10 @@
-//! All numbers of a simulation, a row each.
+//! All numbers of a simulation as CSV, one per row.
 
 use std::fmt::Write;
 
 use gristmill_schedule::experiments::{Comparison, Method, Repetition};
 
-/// The name of a method in rows, tables and legends.
+/// Returns the name of a method in rows, tables and legends.
 pub fn name(method: Method) -> &'static str {
     match method {
         Method::Offline => "offline",
@@ -14,7 +14,7 @@ pub fn name(method: Method) -> &'static str {
     }
 }
 
-/// CSV with the columns experiment, subject, setting, number, measure, value.
+/// Formats CSV with the columns experiment, subject, setting, number, measure, value.
 pub fn csv(repetition: &Repetition) -> String {
     let mut csv = String::from("experiment,subject,setting,number,measure,value\n");
     let mut row = |experiment: &str, subject: &str, setting: &str, number: usize, measure: &str, value: f64| {

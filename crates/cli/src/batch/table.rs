@@ -1,4 +1,4 @@
-//! The tables that a terminal shows.
+//! The tables on a terminal.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use gristmill_schedule::paper::{BENCHMARKS, IN_TABLE_2};
 
 use super::rows::name;
 
-/// The paper's gains in percent, for [`METHODS`]; what goes beyond it has none.
+/// The paper's gains in percent, for [`METHODS`]. Methods beyond the paper have none.
 pub const IN_THE_PAPER: [Option<f64>; 4] = [Some(2.89), Some(3.73), Some(7.42), None];
 
-/// All tables.
+/// Formats all tables.
 pub fn text(repetition: &Repetition) -> String {
     let mut text = String::new();
     let mut line = |content: String| writeln!(text, "{}", content.trim_end()).expect("a string takes everything");
@@ -64,7 +64,7 @@ pub fn text(repetition: &Repetition) -> String {
     text
 }
 
-/// What a decision costs, in a sentence.
+/// Returns a sentence about the cost of a decision.
 pub fn cost(repetition: &Repetition) -> String {
     let scale = &repetition.scale;
     format!(
@@ -77,7 +77,7 @@ pub fn cost(repetition: &Repetition) -> String {
     )
 }
 
-/// The shape that the paper's results have, and whether these have it too.
+/// Returns the claims that the paper's results support, and whether these results support them too.
 pub fn claims(repetition: &Repetition) -> Vec<(String, bool)> {
     let gain = |method| Repetition::gain(&repetition.groups, method).mean * 100.0;
     let [offline, across, exact, beyond] = METHODS.map(gain);
@@ -116,7 +116,7 @@ fn mean_executions(rows: &[Covered]) -> f64 {
     rows.iter().map(of).sum::<f64>() / rows.len() as f64
 }
 
-/// `12 (97 %)`; of a program that was never covered `> 61 (80 %)`.
+/// Formats `12 (97 %)`, or `> 61 (80 %)` for a program that was never covered.
 pub fn executions(row: &Covered) -> String {
     let accuracy = row.accuracy * 100.0;
     match row.executions {
@@ -125,24 +125,24 @@ pub fn executions(row: &Covered) -> String {
     }
 }
 
-/// The phases that were found of a program under the medium load.
+/// Returns the number of phases found in a program under the medium load.
 pub fn phases(repetition: &Repetition, place: usize) -> usize {
     repetition.table_2.get(1).map_or(0, |(_, _, rows)| rows[place].phases)
 }
 
-/// The mean gain of executions, and their spread.
+/// Formats the mean gain of executions with its spread.
 pub fn spread(gains: &Interval) -> String {
     let percent = |gain: f64| gain * 100.0;
     format!("{:.1} ({:.1} to {:.1})", percent(gains.mean), percent(gains.least), percent(gains.greatest))
 }
 
-/// A mean and its interval.
+/// Formats a mean with its interval.
 pub fn interval(gains: &Interval) -> String {
     let percent = |gain: f64| gain * 100.0;
     format!("{:.2} ({:.1} to {:.1})", percent(gains.mean), percent(gains.low), percent(gains.high))
 }
 
-/// The gains of every execution of a group, in percent.
+/// Returns the gains of every execution of a group, in percent.
 pub fn percents(group: &Comparison, method: Method) -> Vec<f64> {
     group.gains(method).into_iter().map(|gain| gain * 100.0).collect()
 }

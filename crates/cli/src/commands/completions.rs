@@ -1,4 +1,4 @@
-//! Completions for shells and pages for `man`, made of the same definitions as the command line itself.
+//! Shell completions and man pages, generated from the definitions of the command line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints or writes what was asked for, of `command`.
+    /// Prints or writes the requested files for `command`.
     pub fn run(self, mut command: Command) -> Result<(), Failure> {
         if let Some(shell) = self.shell {
             let mut text = Vec::new();
@@ -47,7 +47,7 @@ impl Completions {
 fn write_page(folder: &Path, name: &str, command: &Command) -> Result<(), Failure> {
     let path = folder.join(format!("{name}.1"));
     let mut page = Vec::new();
-    // Vec takes everything.
+    // Writing to a Vec cannot fail.
     let rendered = clap_mangen::Man::new(command.clone()).title(name).render(&mut page);
     let written = rendered.and_then(|()| {
         let mut aside = Aside::create(&path)?;

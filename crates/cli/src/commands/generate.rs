@@ -1,7 +1,7 @@
-//! `gristmill generate`: input for the applications, made from a seed.
+//! `gristmill generate`: makes input for the applications from a seed.
 //!
-//! The large size is that of the paper (papers/dmr-1.0, table 1); small is for a first look, medium for a measurement on a
-//! small machine.
+//! The large size is the paper's (papers/dmr-1.0, table 1). The small size is for a first look, the medium one for
+//! measuring on a small machine.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -24,9 +24,9 @@ use crate::terminal::standard_output::print;
 pub struct Generate {
     /// The application
     #[arg(value_enum)]
-    kind: Kind,
+    kind: Dataset,
 
-    /// How much
+    /// The size of the input
     #[arg(long, value_enum, default_value_t)]
     size: Size,
 
@@ -50,7 +50,7 @@ Examples:
 
 /// What the input is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum Dataset {
     /// Text in which the n-th most frequent word is about n times rarer than the first: 8, 50, 100 MB
     WordCount,
     /// A picture of random pixels (BMP): 24, 200, 1400 MB
@@ -96,7 +96,7 @@ impl Generate {
     }
 }
 
-/// Makes input.
+/// A generator of input files.
 pub struct Generator<'d> {
     pub size: Size,
     pub seed: u64,
@@ -104,30 +104,30 @@ pub struct Generator<'d> {
     pub present: Present,
 }
 
-/// What becomes of a file that is there.
+/// The treatment of files that exist already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
-    /// It is taken as it is.
+    /// Use the file as it is.
     Keep,
     Replace,
-    /// It stays, and nothing is made.
+    /// Keep the file and make nothing.
     Refuse,
 }
 
 impl Generator<'_> {
-    /// Makes the input for `kind`; returns its files, the keys of string-match first.
-    pub fn make(&self, kind: Kind) -> Result<Vec<PathBuf>, Failure> {
+    /// Makes the input for `kind` and returns its files, the keys of string-match first.
+    pub fn make(&self, kind: Dataset) -> Result<Vec<PathBuf>, Failure> {
         Folder::make(self.directory).map_err(|source| Failure::output(self.directory, source))?;
         let path = |end: &str| self.directory.join(format!("{}-{}{end}", name(kind), name(self.size)));
         let ends: &[&str] = match kind {
-            Kind::WordCount => &[".txt"],
-            Kind::Histogram => &[".bmp"],
-            Kind::LinearRegression => &[".bin"],
-            Kind::StringMatch => &["-keys.txt", ".txt"],
-            Kind::KMeans => &[".csv"],
-            Kind::Pca => &[".npy"],
-            Kind::MatrixMultiply => &["-left.npy", "-right.npy"],
-            Kind::Sort | Kind::SmallFiles => &[""],
+            Dataset::WordCount => &[".txt"],
+            Dataset::Histogram => &[".bmp"],
+            Dataset::LinearRegression => &[".bin"],
+            Dataset::StringMatch => &["-keys.txt", ".txt"],
+            Dataset::KMeans => &[".csv"],
+            Dataset::Pca => &[".npy"],
+            Dataset::MatrixMultiply => &["-left.npy", "-right.npy"],
+            Dataset::Sort | Dataset::SmallFiles => &[""],
         };
         if self.present == Present::Refuse
             && let Some(there) = ends.iter().map(|end| path(end)).find(|path| path.symlink_metadata().is_ok())
@@ -142,35 +142,37 @@ impl Generator<'_> {
         let rng = &mut rng;
         const MB: u64 = 1_000_000;
         Ok(match kind {
-            Kind::WordCount => vec![self.file(path(".txt"), |to| text(to, rng, of_size([8, 50, 100]) * MB))?],
-            Kind::Histogram => {
+            Dataset::WordCount => vec![self.file(path(".txt"), |to| text(to, rng, of_size([8, 50, 100]) * MB))?],
+            Dataset::Histogram => {
                 let rows = of_size([8 * MB, 66 * MB, 466 * MB]).isqrt() as u32;
                 vec![self.file(path(".bmp"), |to| picture(to, rng, rows))?]
             }
-            Kind::LinearRegression => vec![self.file(path(".bin"), |to| pairs(to, rng, of_size([32, 200, 500]) * MB))?],
-            Kind::StringMatch => vec![
+            Dataset::LinearRegression => {
+                vec![self.file(path(".bin"), |to| pairs(to, rng, of_size([32, 200, 500]) * MB))?]
+            }
+            Dataset::StringMatch => vec![
                 self.file(path("-keys.txt"), |to| to.write_all((KEYS.join("\n") + "\n").as_bytes()))?,
                 self.file(path(".txt"), |to| lines(to, rng, of_size([16, 100, 500]) * MB))?,
             ],
-            Kind::KMeans => {
+            Dataset::KMeans => {
                 vec![self.file(path(".csv"), |to| points(to, rng, of_size([10_000, 100_000, 100_000])))?]
             }
-            Kind::Pca => vec![self.file(path(".npy"), |to| square(to, rng, of_size([200, 1000, 4000])))?],
-            Kind::MatrixMultiply => {
+            Dataset::Pca => vec![self.file(path(".npy"), |to| square(to, rng, of_size([200, 1000, 4000])))?],
+            Dataset::MatrixMultiply => {
                 let rows = of_size([400, 1000, 4000]);
                 let mut factor = |end| self.file(path(end), |to| square(to, rng, rows));
                 vec![factor("-left.npy")?, factor("-right.npy")?]
             }
-            Kind::Sort => {
+            Dataset::Sort => {
                 let records = of_size([16, 100, 1000]) * MB / 100;
                 vec![self.file(path(""), |to| tera_generate(self.seed, 0..records, to))?]
             }
-            Kind::SmallFiles => {
+            Dataset::SmallFiles => {
                 let path = path("");
                 let failed = |source| Failure::output(&path, source);
                 let folder = Folder::make(&path).map_err(failed)?;
                 for number in 0..of_size([1_000, 10_000, 50_000]) {
-                    // Not aside: a thousand files are not worth a sync each.
+                    // Written directly, because a thousand files are not worth a sync each.
                     let name = format!("{number:05}.txt");
                     let mut bytes = Vec::with_capacity(2048);
                     text(&mut bytes, rng, 1024).map_err(failed)?;
@@ -203,15 +205,15 @@ impl Generator<'_> {
     }
 }
 
-/// The word for a value on the command line.
+/// Returns the name of a value on the command line.
 pub fn name(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Different words of a text.
+/// The number of distinct words of a text.
 const WORDS: f64 = 123_748.0;
 
-/// A word whose rank is Zipf's, about: the logarithm of the rank is uniform.
+/// Generates a word whose rank roughly follows Zipf's law: the logarithm of the rank is uniform.
 fn word(rng: &mut Rng, to: &mut Vec<u8>) {
     let mut rank = WORDS.powf(rng.f64()) as usize;
     loop {
@@ -240,7 +242,7 @@ fn text(to: &mut impl Write, rng: &mut Rng, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The keys of the string-match programs of the Phoenix family.
+/// The keys of the string-match programs in the Phoenix family.
 const KEYS: [&str; 4] = ["Helloworld", "howareyou", "ferrari", "whotheman"];
 
 fn lines(to: &mut impl Write, rng: &mut Rng, bytes: u64) -> io::Result<()> {
@@ -258,12 +260,12 @@ fn lines(to: &mut impl Write, rng: &mut Rng, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Byte by byte, the mean of two numbers: no sum is carried into the next byte.
+/// Returns the mean of two numbers byte by byte: no carry reaches the next byte.
 fn means(a: u64, b: u64) -> u64 {
     (a & b) + ((a ^ b) >> 1 & 0x7f7f_7f7f_7f7f_7f7f)
 }
 
-/// A BMP of as many columns as rows. Values in the middle are more frequent than others.
+/// Writes a square BMP. Values in the middle are more frequent than others.
 fn picture(to: &mut impl Write, rng: &mut Rng, rows: u32) -> io::Result<()> {
     let columns = rows / 4 * 4; // No padding.
     let bytes = 3 * columns * rows;
@@ -280,7 +282,7 @@ fn picture(to: &mut impl Write, rng: &mut Rng, rows: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// A byte of x and a byte of y in turn, y about half of x.
+/// Writes bytes of x and y in turn; y is about half of x.
 fn pairs(to: &mut impl Write, rng: &mut Rng, bytes: u64) -> io::Result<()> {
     const X: u64 = 0x00ff_00ff_00ff_00ff;
     for _ in 0..bytes / 8 {
@@ -295,7 +297,7 @@ fn points(to: &mut impl Write, rng: &mut Rng, count: u64) -> io::Result<()> {
     (0..count).try_for_each(|_| writeln!(to, "{},{},{}", rng.u32(..1000), rng.u32(..1000), rng.u32(..1000)))
 }
 
-/// A matrix of whole numbers below 100 as float64, in numpy's format.
+/// Writes a matrix of whole numbers below 100 as float64 in numpy's format.
 fn square(to: &mut impl Write, rng: &mut Rng, rows: u64) -> io::Result<()> {
     to.write_all(&npy_header(rows as usize, rows as usize))?;
     (0..rows * rows).try_for_each(|_| to.write_all(&f64::from(rng.u32(..100)).to_le_bytes()))
@@ -323,7 +325,7 @@ mod tests {
         let words = || bytes.split(|byte| !byte.is_ascii_lowercase()).filter(|word| !word.is_empty());
         let of_length = |length| words().filter(|word| word.len() == length).count();
         let distinct: std::collections::HashSet<_> = words().collect();
-        // Ranks below 70, below 4900, and the rest: a third of the text each, about.
+        // Ranks below 70, below 4900, and the rest have about a third of the text each.
         assert!((2..=6).step_by(2).all(|length| of_length(length) > words().count() / 5));
         assert!(distinct.len() * 2 < words().count(), "{} of {}", distinct.len(), words().count());
     }

@@ -6,12 +6,13 @@ use clap::{Args, ValueEnum};
 use gristmill::{Input, Summary};
 use gristmill_apps::{Column, CountBy, Number, NumberPairs, Sum, SumBy};
 
+use crate::commands::application::Application;
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
-use crate::output::column::{Field, Kind};
+use crate::output::column::{ColumnType, Field};
 use crate::output::destination::{Output, Ranking};
-use crate::run::common::Common;
-use crate::run::runs::{Runs, too_large};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Besides;
 
@@ -50,7 +51,7 @@ pub struct GroupBy {
     ranking: Ranking,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -71,14 +72,14 @@ Examples:
   gristmill group-by --by user --sum bytes requests.jsonl.zst
   gristmill group-by --input-format pairs pairs.bin";
 
-impl GroupBy {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for GroupBy {
+    fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = Runs::new(&self.common)?;
+        let runs = JobRunner::new(&self.common)?;
         let columns = match (&self.by, &self.sum) {
-            (None, _) => [Kind::Integer.named("key"), Kind::Integer.named("sum")],
-            (Some(_), None) => [Kind::Bytes.named("key"), Kind::Integer.named("count")],
-            (Some(_), Some(_)) => [Kind::Bytes.named("key"), Kind::Sum.named("sum")],
+            (None, _) => [ColumnType::Integer.named("key"), ColumnType::Integer.named("sum")],
+            (Some(_), None) => [ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")],
+            (Some(_), Some(_)) => [ColumnType::Bytes.named("key"), ColumnType::Sum.named("sum")],
         };
         let output = self.common.destination.open(columns)?;
         let mut input = runs.input()?;
@@ -110,28 +111,30 @@ impl GroupBy {
         };
         runs.finish(&summary, "keys", "distinct")
     }
+}
 
-    /// Writes the sum of each key, added as the options say.
+impl GroupBy {
+    /// Writes the sum of each key, with the kind of sum that the options select.
     fn write_sums(
         &self,
         program: SumBy,
         input: Input,
-        runs: &Runs<'_>,
+        runs: &JobRunner<'_>,
         column: &str,
         output: Output,
     ) -> Result<Summary, Failure> {
-        if self.common.job.deterministic {
+        if self.common.job.engine().is_deterministic() {
             return self.write_sums_of(&program.reproducible(), input, runs, column, output);
         }
         self.write_sums_of(&program, input, runs, column, output)
     }
 
-    /// Writes the sum of each key, and says how many rows had no number.
+    /// Writes the sum of each key, and reports the number of rows without a number.
     fn write_sums_of<S: Sum>(
         &self,
         program: &SumBy<S>,
         input: Input,
-        runs: &Runs<'_>,
+        runs: &JobRunner<'_>,
         column: &str,
         output: Output,
     ) -> Result<Summary, Failure> {
@@ -161,7 +164,7 @@ impl GroupBy {
     }
 
     /// Writes the sum of each key of pairs of numbers.
-    fn write_pairs(&self, input: Input, runs: &Runs<'_>, output: Output) -> Result<Summary, Failure> {
+    fn write_pairs(&self, input: Input, runs: &JobRunner<'_>, output: Output) -> Result<Summary, Failure> {
         runs.write_fields(
             NumberPairs.job(input)?,
             &self.ranking,
@@ -175,7 +178,7 @@ impl GroupBy {
         )
     }
 
-    /// What the input is, by option or by what names and first bytes of the files say.
+    /// Determines the format of the input from the option, or from the names and first bytes of its files.
     fn rows(&self, input: &mut Input) -> Result<Rows, Failure> {
         if let Some(rows) = self.input_format {
             return Ok(rows);

@@ -1,11 +1,13 @@
-//! `gristmill histogram`: how often each value occurs in each colour channel.
+//! `gristmill histogram`: counts each value in each colour channel.
 
 use clap::Args;
 use gristmill_apps::CHANNELS;
 
-use crate::output::column::{Field, Kind};
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
+use crate::output::column::{ColumnType, Field};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 
 /// Count how often each colour value occurs in images (24-bit BMP, PNG, JPEG)
@@ -15,7 +17,7 @@ use crate::terminal::failure::Failure;
 #[command(after_help = EXAMPLES)]
 pub struct Histogram {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -23,13 +25,22 @@ Examples:
   gristmill histogram photo.bmp
   gristmill histogram -o colours.csv ~/pictures          all images below a directory";
 
-impl Histogram {
-    pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+impl Application for Histogram {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "histogram",
+        title: "histogram",
+        input: Some(Dataset::Histogram),
+        reads: |_| "a BMP picture",
+        command: |_| "histogram",
+        pairs: Pairs::Dense,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
+        let runs = JobRunner::new(&self.common)?;
         let mut output = self.common.destination.open([
-            Kind::Text.named("channel"),
-            Kind::Integer.named("value"),
-            Kind::Integer.named("count"),
+            ColumnType::Text.named("channel"),
+            ColumnType::Integer.named("value"),
+            ColumnType::Integer.named("count"),
         ])?;
         let (counts, summary) = gristmill_apps::Histogram::count(runs.input()?, |job| runs.run(job))?;
         let written = CHANNELS.iter().zip(&counts).try_for_each(|(channel, counts)| {

@@ -1,14 +1,16 @@
-//! `gristmill kmeans`: centres such that each point is near one.
+//! `gristmill kmeans`: finds centres such that each point is near one.
 
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 use gristmill_apps::Matrix;
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::{Dataset, Size};
 use crate::options::tables::{Tables, tell_notes};
-use crate::output::column::{Field, Kind, matrix_columns};
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::output::column::{ColumnType, Field, matrix_columns};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::progress::Unit;
@@ -41,7 +43,7 @@ pub struct KMeans {
     tables: Tables,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 const CENTRES: &str = "Centres";
@@ -60,13 +62,25 @@ Examples:
   gristmill kmeans -k 8 points.csv
   gristmill kmeans -k 100 --start first --iterations 50 -o centres.csv points.npy";
 
-impl KMeans {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for KMeans {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "kmeans",
+        title: "k-means",
+        input: Some(Dataset::KMeans),
+        reads: |_| "points, five steps",
+        command: |size| match size {
+            Size::Small => "kmeans --start first --iterations 5 -k 20",
+            Size::Medium | Size::Large => "kmeans --start first --iterations 5 -k 100",
+        },
+        pairs: Pairs::Dense,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = Runs::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
+        let runs = JobRunner::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
         let (points, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
-        let integers = ["centre", "points"].map(|name| Kind::Integer.named(name));
+        let integers = ["centre", "points"].map(|name| ColumnType::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
         let mut output = self.common.destination.open(columns)?;
         let start = match self.start {

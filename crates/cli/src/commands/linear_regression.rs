@@ -1,14 +1,16 @@
-//! `gristmill linear-regression`: the straight line through pairs of numbers.
+//! `gristmill linear-regression`: fits a straight line through pairs of numbers.
 
 use clap::{Args, ValueEnum};
 use gristmill::Input;
 use gristmill_apps::{BinnedSum, BytePairs, Column, Columns, RoundedSum};
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
-use crate::output::column::{Field, Kind};
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::output::column::{ColumnType, Field};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 
 /// Fit a line through pairs of numbers, by least squares
@@ -29,7 +31,7 @@ pub struct LinearRegression {
 
     /// What the input is [default: csv if its files are text; without --x and --y, pairs if they are not]
     #[arg(long, value_enum, help_heading = INPUT)]
-    input_format: Option<Pairs>,
+    input_format: Option<PairFormat>,
 
     /// Treat an empty x or y as an error
     #[arg(long, requires = "x", help_heading = INPUT)]
@@ -39,11 +41,11 @@ pub struct LinearRegression {
     tables: Tables,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Pairs {
+enum PairFormat {
     /// Comma-separated rows, quoted as in RFC 4180
     Csv,
     /// Binary: a byte of x and a byte of y in turn
@@ -56,17 +58,27 @@ Examples:
   gristmill linear-regression --x height --y weight people.csv
   gristmill linear-regression --x 1 --y 3 --header no --format jsonl *.csv";
 
-impl LinearRegression {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for LinearRegression {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "linear-regression",
+        title: "linear regression",
+        input: Some(Dataset::LinearRegression),
+        reads: |_| "byte pairs",
+        command: |_| "linear-regression",
+        pairs: Pairs::Dense,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = Runs::new(&self.common)?;
-        let mut output = self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
+        let runs = JobRunner::new(&self.common)?;
+        let mut output =
+            self.common.destination.open([ColumnType::Text.named("name"), ColumnType::Number.named("value")])?;
         let mut input = runs.input()?;
         let quiet = self.common.job.quiet;
         let (line, summary) = match (self.pairs(&mut input)?, &self.x, &self.y) {
-            (Pairs::Csv, Some(x), Some(y)) => {
+            (PairFormat::Csv, Some(x), Some(y)) => {
                 let columns = [x.clone(), y.clone()];
-                let (fit, summary) = if self.common.job.deterministic {
+                let (fit, summary) = if self.common.job.engine().is_deterministic() {
                     Columns::<BinnedSum>::fit(input, &dialect, columns, self.strict, |job| runs.run(job))?
                 } else {
                     Columns::<RoundedSum>::fit(input, &dialect, columns, self.strict, |job| runs.run(job))?
@@ -75,11 +87,11 @@ impl LinearRegression {
                 tell_left_out(fit.left_out, "x or y", quiet);
                 (fit.line, summary)
             }
-            (Pairs::Csv, ..) => return Err(Failure::Usage("name the columns with --x and --y".into())),
-            (Pairs::Pairs, Some(_), _) => {
+            (PairFormat::Csv, ..) => return Err(Failure::Usage("name the columns with --x and --y".into())),
+            (PairFormat::Pairs, Some(_), _) => {
                 return Err(Failure::Usage("pairs of bytes have no columns: leave out --x and --y".into()));
             }
-            (Pairs::Pairs, ..) => BytePairs::fit(input, |job| runs.run(job))?,
+            (PairFormat::Pairs, ..) => BytePairs::fit(input, |job| runs.run(job))?,
         };
         let r = line.r.unwrap_or(f64::NAN);
         let rows = [("n", line.n as f64), ("slope", line.slope), ("intercept", line.intercept), ("r", r)];
@@ -89,9 +101,11 @@ impl LinearRegression {
         output.finish(written)?;
         runs.finish(&summary, "partial sums", "sums")
     }
+}
 
-    /// What the input is, by option or by what the first bytes of the files say.
-    fn pairs(&self, input: &mut Input) -> Result<Pairs, Failure> {
+impl LinearRegression {
+    /// Determines the format of the input from the option, or from the first bytes of its files.
+    fn pairs(&self, input: &mut Input) -> Result<PairFormat, Failure> {
         if let Some(pairs) = self.input_format {
             return Ok(pairs);
         }
@@ -117,10 +131,10 @@ impl LinearRegression {
                     binary.display()
                 );
                 tell_notes(&[note], self.common.job.quiet);
-                Ok(Pairs::Pairs)
+                Ok(PairFormat::Pairs)
             }
-            (Some(_), None, Some(_)) | (None, None, Some(_)) => Ok(Pairs::Csv),
-            (None, None, None) => Ok(Pairs::Pairs),
+            (Some(_), None, Some(_)) | (None, None, Some(_)) => Ok(PairFormat::Csv),
+            (None, None, None) => Ok(PairFormat::Pairs),
         }
     }
 }

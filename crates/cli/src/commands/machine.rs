@@ -1,4 +1,4 @@
-//! `gristmill machine`: the card of this machine, and its ceilings.
+//! `gristmill machine`: shows the card of this machine and its ceilings.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use gristmill_counters::kept::{Kept, to_json};
 use gristmill_counters::units::age;
 use serde_json::{Value, json};
 
-use crate::options::units;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
+use gristmill::units;
 
-/// Show what this machine is made of, what it counts, and how fast it moves bytes at best
+/// Show the hardware of this machine, its counters, and how fast it moves bytes at best
 ///
 /// Processors, caches, NUMA nodes, limits, huge pages; which counters can be read, and why the others cannot. Then the ceilings for
 /// each number of threads: memory as STREAM measures it, a file from the page cache, and its disk. Takes a few seconds.
-/// What was measured is kept, because the memory of a virtual machine changes under it.
+/// Results are kept with their time, because the memory of a virtual machine may get faster or slower.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Machine {
@@ -36,8 +36,8 @@ pub struct Machine {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Bytes of each of the three arrays [default: four times the last-level caches, STREAM's rule]. What is measured with a size
-    /// of your own is not kept
+    /// Bytes of each of the three arrays [default: four times the last-level caches, STREAM's rule]. Results
+    /// for another size are not kept
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     array: Option<usize>,
 }
@@ -53,7 +53,7 @@ Ceilings are kept in $XDG_STATE_HOME/gristmill/ceilings.json (~/.local/state if 
 impl Machine {
     pub fn run(&self) -> Result<(), Failure> {
         let card = Card::here();
-        // 1. What was measured before.
+        // 1. Load earlier measurements.
         let kept = Kept::in_home(|name| std::env::var_os(name).map(PathBuf::from));
         let mut all = match kept.as_ref().map(|kept| kept.load(&card.identity())) {
             Some(Ok(all)) => all,
@@ -63,7 +63,7 @@ impl Machine {
             }
             None => Vec::new(),
         };
-        // 2. What is measured now.
+        // 2. Measure.
         if !self.no_measure {
             let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
             let mut plan = Plan::new(&card, &dir);
@@ -85,7 +85,7 @@ impl Machine {
             }
             all.push(now);
         }
-        // 3. What of it is shown.
+        // 3. Print.
         if self.json { print(json(&card, &all)) } else { print(text(&card, &all).trim_end()) }
     }
 }
@@ -131,7 +131,7 @@ fn text(card: &Card, all: &[Ceilings]) -> String {
     text
 }
 
-/// How the triad of all threads varied.
+/// Returns the range of triads with all threads.
 fn range(all: &[Ceilings]) -> Option<String> {
     let triads: Vec<f64> = all.iter().filter_map(|ceilings| Some(ceilings.rows.last()?.triad)).collect();
     if triads.len() < 2 {
@@ -143,7 +143,7 @@ fn range(all: &[Ceilings]) -> Option<String> {
     Some(format!("The last triad was {} to {} in {} measurements{warning}.", giga(least), giga(most), triads.len()))
 }
 
-/// Three digits of a rate, in GB/s.
+/// Formats a rate in GB/s with three digits.
 fn giga(rate: f64) -> String {
     let rate = rate / 1e9;
     let digits = if rate < 0.1 {

@@ -1,4 +1,4 @@
-//! `gristmill matrix-multiply`: the product of two matrices.
+//! `gristmill matrix-multiply`: multiplies two matrices.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gristmill_apps::{Matrix, Product};
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Tables, tell_notes};
 use crate::output::aside::Aside;
-use crate::output::column::{Field, Kind, matrix_columns};
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::output::column::{ColumnType, Field, matrix_columns};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
@@ -43,7 +45,7 @@ pub struct MatrixMultiply {
     tables: Tables,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -71,14 +73,23 @@ Examples:
   gristmill matrix-multiply --left a.npy --print summary b.npy
   gristmill matrix-multiply --left start.csv --power 100 transitions.csv";
 
-impl MatrixMultiply {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for MatrixMultiply {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "matrix-multiply",
+        title: "matrix product",
+        input: Some(Dataset::MatrixMultiply),
+        reads: |_| "two square matrices",
+        command: |_| "matrix-multiply --print summary --left",
+        pairs: Pairs::Any,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let unit = match self.power.get() {
             1 => Unit::Share,
             times => Unit::Steps(Some(times as usize)),
         };
-        let runs = Runs::new(&self.common)?.counted_in(unit);
+        let runs = JobRunner::new(&self.common)?.counted_in(unit);
         let (a, notes) = Matrix::read(&mut runs.reads(&self.left)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
@@ -93,8 +104,10 @@ impl MatrixMultiply {
         };
         let summary = match (self.print, self.common.destination.npy()) {
             (Print::Summary, _) => {
-                let mut output =
-                    self.common.destination.open([Kind::Text.named("name"), Kind::Number.named("value")])?;
+                let mut output = self
+                    .common
+                    .destination
+                    .open([ColumnType::Text.named("name"), ColumnType::Number.named("value")])?;
                 let (mut product, summary) = multiply()?;
                 let trace = product.trace();
                 let values = product.values();

@@ -1,11 +1,13 @@
-//! `gristmill palindromes`: how many palindromes the lines of each file hold.
+//! `gristmill palindromes`: counts the palindromes in the lines of each file.
 
 use clap::{Args, ValueEnum};
 
-use crate::output::column::{Field, Kind};
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
+use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Ranking;
-use crate::run::common::Common;
-use crate::run::runs::{Runs, too_large};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;
 
 /// Count the palindromic substrings of every line, by file
@@ -27,7 +29,7 @@ pub struct Palindromes {
     ranking: Ranking,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -54,9 +56,18 @@ Examples:
   gristmill palindromes --print total --algorithm brute --workers 1 notes
   gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'";
 
-impl Palindromes {
-    pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+impl Application for Palindromes {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "palindromes",
+        title: "palindromes",
+        input: Some(Dataset::SmallFiles),
+        reads: |_| "files of 1 KiB",
+        command: |_| "palindromes --print total",
+        pairs: Pairs::Combining,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
+        let runs = JobRunner::new(&self.common)?;
         let program = gristmill_apps::Palindromes::new(match self.algorithm {
             Algorithm::Tree => gristmill_apps::Algorithm::Tree,
             Algorithm::Brute => gristmill_apps::Algorithm::Brute,
@@ -64,8 +75,10 @@ impl Palindromes {
         let job = program.job(runs.input()?);
         let summary = match self.print {
             Print::Files => {
-                let output =
-                    self.common.destination.open([Kind::Bytes.named("file"), Kind::Integer.named("palindromes")])?;
+                let output = self
+                    .common
+                    .destination
+                    .open([ColumnType::Bytes.named("file"), ColumnType::Integer.named("palindromes")])?;
                 runs.write_fields(
                     job,
                     &self.ranking,
@@ -80,8 +93,10 @@ impl Palindromes {
                 )?
             }
             Print::Total => {
-                let mut output =
-                    self.common.destination.open([Kind::Text.named("name"), Kind::Integer.named("palindromes")])?;
+                let mut output = self
+                    .common
+                    .destination
+                    .open([ColumnType::Text.named("name"), ColumnType::Integer.named("palindromes")])?;
                 let (files, summary) = runs.run(job)?;
                 let counts = files.iter().map(|(_, count)| count);
                 let total = gristmill_apps::Palindromes::total(counts).map_err(|why| too_large("total", why))?;

@@ -1,12 +1,14 @@
-//! `gristmill pca`: means, covariances, principal components.
+//! `gristmill pca`: computes means, covariances and principal components.
 
 use clap::{Args, ValueEnum};
 use gristmill_apps::Matrix;
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
 use crate::options::tables::{Tables, tell_notes};
-use crate::output::column::{Field, Kind, matrix_columns};
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::output::column::{ColumnType, Field, matrix_columns};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
@@ -20,7 +22,7 @@ pub struct Pca {
     #[arg(long, value_enum, default_value_t)]
     print: Print,
 
-    /// Number of components; all that there are, if there are fewer
+    /// Number of components, or all of them if there are fewer
     #[arg(long, short, value_name = "N", default_value_t = 3)]
     components: usize,
 
@@ -28,7 +30,7 @@ pub struct Pca {
     tables: Tables,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -48,17 +50,30 @@ Examples:
   gristmill pca --components 10 -o components.csv data.npy
   gristmill pca --print covariances data.npy";
 
-impl Pca {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for Pca {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "pca",
+        title: "principal components",
+        input: Some(Dataset::Pca),
+        reads: |_| "a square matrix: means and covariances",
+        command: |_| "pca --print means",
+        pairs: Pairs::Any,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = Runs::new(&self.common)?.counted_in(Unit::Share);
+        let runs = JobRunner::new(&self.common)?.counted_in(Unit::Share);
         let (data, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let mut columns = match self.print {
             Print::Components => {
-                vec![Kind::Integer.named("component"), Kind::Number.named("variance"), Kind::Number.named("share")]
+                vec![
+                    ColumnType::Integer.named("component"),
+                    ColumnType::Number.named("variance"),
+                    ColumnType::Number.named("share"),
+                ]
             }
-            Print::Means => vec![Kind::Integer.named("variable"), Kind::Number.named("mean")],
+            Print::Means => vec![ColumnType::Integer.named("variable"), ColumnType::Number.named("mean")],
             Print::Covariances => Vec::new(),
         };
         if self.print != Print::Means {

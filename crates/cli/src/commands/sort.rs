@@ -1,4 +1,4 @@
-//! `gristmill sort`: lines or records in order, whatever memory there is.
+//! `gristmill sort`: sorts lines or records within any memory budget.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -7,24 +7,26 @@ use clap::{Args, ValueEnum};
 use gristmill::{Job, MapReduce, Order, Records, Row, Target};
 use gristmill_apps::{SortLines, SortLinesBy, SortTera, TERA_RECORDS};
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::output::destination::{RESULT, Raw};
-use crate::output::names::Outputs;
+use crate::output::outputs::Outputs;
 use crate::output::parts::Parts;
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 
 /// Sort lines, or TeraSort records, byte by byte
 ///
-/// What does not fit --memory is spilled to --spill-dir and merged. The order is that of LC_ALL=C sort: lines
+/// Data that does not fit --memory is spilled to --spill-dir and merged. The order is that of LC_ALL=C sort: lines
 /// that agree in their key are ordered by all of their bytes.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sort {
-    /// What is sorted
+    /// The records to sort
     #[arg(long, value_enum, default_value_t, help_heading = INPUT)]
-    records: Kind,
+    records: RecordFormat,
 
     /// Sort by these bytes of a line, e.g. 0..10; the first is 0, the last is not included
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with = "records", help_heading = INPUT)]
@@ -36,7 +38,7 @@ pub struct Sort {
     parts: Option<PathBuf>,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -46,7 +48,7 @@ Examples:
   gristmill terasort generate 10000000 -o tera && gristmill sort --records terasort tera | gristmill terasort validate";
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum RecordFormat {
     /// Lines; the last one gets an end if it has none
     #[default]
     Lines,
@@ -63,22 +65,33 @@ fn range(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-impl Sort {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for Sort {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "sort",
+        title: "sort",
+        input: Some(Dataset::Sort),
+        reads: |_| "TeraSort records",
+        command: |_| "sort --records terasort",
+        pairs: Pairs::Any,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
         match (self.records, self.key_bytes) {
-            (Kind::Terasort, _) => self.sort(&SortTera, TERA_RECORDS),
-            (Kind::Lines, Some((from, to))) => self.sort(&SortLinesBy { from, to }, Records::Lines),
-            (Kind::Lines, None) => self.sort(&SortLines, Records::Lines),
+            (RecordFormat::Terasort, _) => self.sort(&SortTera, TERA_RECORDS),
+            (RecordFormat::Lines, Some((from, to))) => self.sort(&SortLinesBy { from, to }, Records::Lines),
+            (RecordFormat::Lines, None) => self.sort(&SortLines, Records::Lines),
         }
     }
+}
 
+impl Sort {
     fn sort<J: MapReduce + Row<J::Key, J::Value>>(&self, program: &J, records: Records) -> Result<(), Failure> {
         let mut outputs = Outputs::begin(self.common.destination.path()).in_place();
         if let Some(dir) = &self.parts {
             outputs.folder("--parts", dir);
         }
-        self.common.job.spill_dirs.iter().for_each(|dir| outputs.scratch("--spill-dir", dir));
-        let runs = Runs::with_outputs(&self.common, outputs)?;
+        self.common.job.engine().spill_dirs().for_each(|dir| outputs.scratch("--spill-dir", dir));
+        let runs = JobRunner::with_outputs(&self.common, outputs)?;
         let destination = match &self.parts {
             Some(dir) => Raw::Parts(Parts::begin(dir)?),
             None => self.common.destination.open_raw(self.common.job.checkpoint.is_some())?,

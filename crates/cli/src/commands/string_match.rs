@@ -1,14 +1,16 @@
-//! `gristmill string-match`: how many lines equal each key.
+//! `gristmill string-match`: counts the lines that equal each key.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use gristmill_apps::Keys;
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
-use crate::output::column::{Field, Kind};
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::output::column::{ColumnType, Field};
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 
 /// Count how many lines equal each key
@@ -18,12 +20,12 @@ use crate::terminal::failure::Failure;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StringMatch {
-    /// The keys, one per line, as they are (no escapes); empty lines are left out; the file may be compressed
+    /// The keys, one per line, without escapes; empty lines are left out; the file may be compressed
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     keys: PathBuf,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -31,11 +33,21 @@ Examples:
   gristmill string-match --keys passwords.txt leaked.txt
   cut -d, -f1 visits.csv | gristmill string-match --keys users.txt";
 
-impl StringMatch {
-    pub fn run(&self) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
+impl Application for StringMatch {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "string-match",
+        title: "string match",
+        input: Some(Dataset::StringMatch),
+        reads: |_| "four keys, and words, one per line",
+        command: |_| "string-match --keys",
+        pairs: Pairs::Dense,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
+        let runs = JobRunner::new(&self.common)?;
         let memory = runs.reads(&self.keys)?.program_memory();
-        let mut output = self.common.destination.open([Kind::Bytes.named("key"), Kind::Integer.named("count")])?;
+        let mut output =
+            self.common.destination.open([ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")])?;
         let keys = Keys::read(&self.keys, memory)?;
         let (counts, summary) = keys.count(runs.input()?, |job| runs.run(job))?;
         let written =

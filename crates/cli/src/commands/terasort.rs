@@ -1,4 +1,4 @@
-//! `gristmill terasort`: records to sort, and the check that they were sorted.
+//! `gristmill terasort`: generates records to sort, and validates sorted ones.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,6 +9,7 @@ use gristmill::Error;
 use gristmill_apps::{tera_generate, tera_validate};
 use rustix::io::Errno;
 
+use crate::commands::application::Application;
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::standard_output::{print, standard_output};
@@ -25,7 +26,7 @@ enum What {
     /// Make records of 100 bytes, the same for the same seed: ten random printable bytes, the number of the record,
     /// letters, and a line end
     Generate {
-        /// How many
+        /// The number of records
         records: u64,
         /// Seed of the random numbers
         #[arg(long, value_name = "N", default_value_t = 1)]
@@ -41,8 +42,8 @@ enum What {
     },
 }
 
-impl Terasort {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for Terasort {
+    fn run(&self) -> Result<(), Failure> {
         match &self.what {
             What::Generate { records, seed, output: Some(path) } => {
                 let written = || -> io::Result<()> {

@@ -1,17 +1,19 @@
-//! `gristmill tile-search`: how many states of a sliding-tile puzzle are how many moves away.
+//! `gristmill tile-search`: counts the states of a sliding-tile puzzle at each distance.
 
 use std::ops::ControlFlow;
 
 use clap::Args;
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Size;
 use crate::options::job_options::JobOptions;
-use crate::options::units;
-use crate::output::column::{Field, Kind};
+use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Destination;
-use crate::run::runs::Runs;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::progress::Unit;
+use gristmill::units;
 
 /// Count the states of a sliding-tile puzzle by their distance from a start
 ///
@@ -59,11 +61,28 @@ Examples:
   gristmill tile-search --rows 4 --columns 4 --depth 20
   gristmill tile-search --start 8,6,7,2,5,4,3,0,1 --goal 1,2,3,4,5,6,7,8,0";
 
-impl TileSearch {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for TileSearch {
+    const WORKLOADS: &'static [Workload] = &[Workload {
+        name: "tile-search",
+        title: "tile search",
+        input: None,
+        reads: |size| match size {
+            Size::Small => "the 8-puzzle, all of it",
+            Size::Medium | Size::Large => "the 15-puzzle, to a depth",
+        },
+        command: |size| match size {
+            Size::Small => "tile-search",
+            Size::Medium => "tile-search --rows 4 --columns 4 --depth 18",
+            Size::Large => "tile-search --rows 4 --columns 4 --depth 22",
+        },
+        pairs: Pairs::Combining,
+    }];
+
+    fn run(&self) -> Result<(), Failure> {
         let steps = self.depth.map(|depth| depth as usize + 1);
-        let runs = Runs::without_input(&self.job, &self.destination)?.counted_in(Unit::Steps(steps));
-        let mut output = self.destination.open([Kind::Integer.named("depth"), Kind::Integer.named("states")])?;
+        let runs = JobRunner::without_input(&self.job, &self.destination)?.counted_in(Unit::Steps(steps));
+        let mut output =
+            self.destination.open([ColumnType::Integer.named("depth"), ColumnType::Integer.named("states")])?;
         let mut search = gristmill_apps::TileSearch {
             goal: self.goal.clone(),
             depth_max: self.depth,

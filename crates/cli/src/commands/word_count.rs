@@ -1,13 +1,15 @@
-//! `gristmill word-count`: how often each word occurs.
+//! `gristmill word-count`: counts each word.
 
 use clap::{Args, ValueEnum};
 use gristmill::{Bytes, Job, MapReduce, Records};
 
+use crate::commands::application::{Application, Pairs, Workload};
+use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
-use crate::output::column::Kind;
+use crate::output::column::ColumnType;
 use crate::output::destination::Ranking;
-use crate::run::common::Common;
-use crate::run::runs::Runs;
+use crate::run::common_options::CommonOptions;
+use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
 
 /// Count how often each word occurs
@@ -22,7 +24,7 @@ pub struct WordCount {
     ranking: Ranking,
 
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -34,24 +36,46 @@ Examples:
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Tokens {
-    /// What stands between ASCII white space, as it is; a UTF-8 character is never cut
+    /// Bytes between ASCII white space, unchanged; a UTF-8 character is never cut
     #[default]
     Space,
     /// A letter (A-Z) and the letters and apostrophes after it, in upper case
     Alpha,
 }
 
-impl WordCount {
-    pub fn run(&self) -> Result<(), Failure> {
+impl Application for WordCount {
+    const WORKLOADS: &'static [Workload] = &[
+        Workload {
+            name: "word-count",
+            title: "word count",
+            input: Some(Dataset::WordCount),
+            reads: |_| "text",
+            command: |_| "word-count --tokens alpha --top 10",
+            pairs: Pairs::Combining,
+        },
+        Workload {
+            name: "small-files",
+            title: "word count of small files",
+            input: Some(Dataset::SmallFiles),
+            reads: |_| "files of 1 KiB",
+            command: |_| "word-count --tokens alpha --top 10",
+            pairs: Pairs::Combining,
+        },
+    ];
+
+    fn run(&self) -> Result<(), Failure> {
         match self.tokens {
             Tokens::Space => self.count(gristmill_apps::space_words()),
             Tokens::Alpha => self.count(gristmill_apps::alpha_words()),
         }
     }
+}
 
+impl WordCount {
     fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
-        let runs = Runs::new(&self.common)?;
-        let output = self.common.destination.open([Kind::Bytes.named("word"), Kind::Integer.named("count")])?;
+        let runs = JobRunner::new(&self.common)?;
+        let output =
+            self.common.destination.open([ColumnType::Bytes.named("word"), ColumnType::Integer.named("count")])?;
         let job = Job::new(&program, runs.input()?).records(records);
         let summary = runs.write(job, &self.ranking, output)?;
         runs.finish(&summary, "words", "distinct")

@@ -1,16 +1,16 @@
-//! Allocators that can take the place of the C library's, where the distribution has put them.
+//! Allocators that can replace the C library's, in the places where distributions install them.
 
 use std::path::{Path, PathBuf};
 
-/// An allocator, and the library to load for it.
+/// An allocator with its library.
 pub struct Allocator {
     pub name: &'static str,
     library: &'static str,
-    /// The package of Debian and its children that brings it.
+    /// The package of Debian and its derivatives that contains it.
     package: &'static str,
 }
 
-/// The papers' allocators, and one of today.
+/// The papers' allocators, and a current one.
 pub const ALLOCATORS: [Allocator; 3] = [
     Allocator { name: "jemalloc", library: "libjemalloc.so.2", package: "libjemalloc2" },
     Allocator { name: "tbbmalloc", library: "libtbbmalloc_proxy.so.2", package: "libtbbmalloc2" },
@@ -25,7 +25,7 @@ impl Allocator {
         places.iter().map(|place| Path::new(place).join(self.library)).find(|path| path.exists())
     }
 
-    /// What to do when it is not.
+    /// Returns the advice to print if the library is missing.
     pub fn advice(&self) -> String {
         format!("{} is not here: {} was not found (apt-get install {})", self.name, self.library, self.package)
     }

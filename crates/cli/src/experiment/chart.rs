@@ -1,24 +1,24 @@
-//! Charts as SVG that stands in a page: its colours are those of the page (`report.css`).
+//! Charts as SVG within a page, in the colours of the page (`report.css`).
 
 use std::fmt::Write;
 
 use super::tally::Tally;
 use crate::terminal::messages::printable;
 
-/// A strategy in a chart of bars.
+/// A strategy in a bar chart.
 pub struct Bar<'b> {
     pub name: &'b str,
     pub tally: Tally,
-    /// It is the fastest, or level with it.
+    /// True if it is the fastest, or level with it.
     pub is_first: bool,
 }
 
 const WIDTH: f64 = 560.0;
-/// Where bars begin and end; names stand on the left of them, times on the right.
+/// The bounds of the bars. Names are to the left of them, times to the right.
 const LEFT: f64 = 146.0;
 const RIGHT: f64 = 424.0;
 const ROW: f64 = 26.0;
-/// The size of letters, and at most the width of one: the page takes the reader's fonts, of which some are wide.
+/// The height of letters, and their maximum width: the page uses the reader's fonts, some of which are wide.
 const LETTER_HEIGHT: f64 = 12.5;
 const LETTER_WIDTH: f64 = 0.64 * LETTER_HEIGHT;
 
@@ -27,11 +27,11 @@ struct Label {
     text: String,
     anchor: Anchor,
     x: f64,
-    /// Its middle.
+    /// The vertical middle.
     y: f64,
 }
 
-/// Which part of a text is at its x; each is a class in `report.css`.
+/// The part of a text that is at its x; each is a class in `report.css`.
 #[derive(Clone, Copy, PartialEq)]
 enum Anchor {
     Start,
@@ -44,7 +44,7 @@ impl Label {
         Label { text: text.into(), anchor, x, y }
     }
 
-    /// Where it begins and ends, from left to right and from top to bottom.
+    /// Returns the bounds, left to right and top to bottom.
     fn bounds(&self) -> ([f64; 2], [f64; 2]) {
         let width = self.text.chars().count() as f64 * LETTER_WIDTH;
         let left = match self.anchor {
@@ -71,12 +71,13 @@ impl Label {
     }
 }
 
-/// Labels of a chart, no two of which overlap.
+/// The labels of a chart. No two of them overlap.
 #[derive(Default)]
 struct Labels(Vec<Label>);
 
 impl Labels {
-    /// Adds the first of `places` that is free. A label without a free place is left out: the tables have all numbers.
+    /// Adds the label at the first free place of `places`. Without a free place it is omitted: the tables have all
+    /// numbers.
     fn add(&mut self, places: impl IntoIterator<Item = Label>) {
         let free = |place: &Label| !self.0.iter().any(|there| there.overlaps(place));
         if let Some(label) = places.into_iter().find(free) {
@@ -89,7 +90,8 @@ impl Labels {
     }
 }
 
-/// A bar for each strategy, from zero to the median; a line over the quartiles, a thin one from the least to the most.
+/// Draws a bar for each strategy, from zero to the median, with a line over the quartiles and a thin one over the
+/// range.
 pub fn bars(bars: &[Bar<'_>]) -> String {
     let most = bars.iter().map(|bar| bar.tally.upper_quartile).fold(f64::MIN_POSITIVE, f64::max) * 1.02;
     let least = bars.iter().map(|bar| bar.tally.median).fold(f64::INFINITY, f64::min);
@@ -121,12 +123,13 @@ pub fn bars(bars: &[Bar<'_>]) -> String {
     svg + &labels.svg() + "</svg>"
 }
 
-/// Times over numbers of workers, which double from point to point; dashed, what `processors` could reach at best.
+/// Draws times over numbers of workers, which double from point to point. A dashed line shows the best that
+/// `processors` could reach.
 pub fn curve(points: &[(f64, Tally)], processors: usize) -> String {
     const HEIGHT: f64 = 210.0;
     const TOP: f64 = 28.0;
     const BOTTOM: f64 = HEIGHT - 34.0;
-    /// Of the axis; the first point stands far enough from it for a time.
+    /// The x of the axis. The first point is far enough from it to leave room for a time.
     const START: f64 = 72.0;
     const FIRST: f64 = START + 36.0;
     const LAST: f64 = WIDTH - 36.0;
@@ -170,7 +173,7 @@ fn begin(height: f64, label: &str) -> String {
     format!("<svg viewBox='0 0 {WIDTH} {height}' role='img' aria-label='{label}'>")
 }
 
-/// Three digits of a time.
+/// Formats a time with three digits.
 pub fn milliseconds(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -183,7 +186,7 @@ pub fn milliseconds(value: f64) -> String {
     }
 }
 
-/// Text as it stands in HTML, without what a reader would not see.
+/// Escapes text for HTML, and shows invisible characters as escapes.
 pub fn escape(text: &str) -> String {
     printable(text)
         .replace('&', "&amp;")
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_bar_is_that_of_the_slowest() {
+    fn the_slowest_strategy_has_the_longest_bar() {
         let [fast, slow] = [10.0, 20.0].map(|time| Tally::of(&[time]));
         let svg =
             bars(&[Bar { name: "a<b", tally: slow, is_first: false }, Bar { name: "c", tally: fast, is_first: true }]);
@@ -217,7 +220,7 @@ mod tests {
         assert!(svg.contains("a&lt;b") && svg.contains("2.00×"));
     }
 
-    /// Times of one worker stood over the axis' own, and with sixty-four processors over each other.
+    /// Times of one worker were once drawn over those of the axis and, with sixty-four processors, over each other.
     #[test]
     fn labels_do_not_overlap() {
         for (most, fall) in [(812.6, 1.9), (9.99, 1.0), (81.26, 1.05), (8126.0, 0.9), (0.9, 2.0)] {
@@ -246,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The texts of a chart, as its reader sees them.
+    /// Returns the texts of a chart as a reader sees them.
     fn labels(svg: &str) -> Vec<Label> {
         let of = |text: &str| {
             let value = |name: &str| text.split(name).nth(1).and_then(|rest| rest.split('\'').next()).expect("quoted");

@@ -1,4 +1,4 @@
-//! What is compared: the strategies of one choice, each a few arguments.
+//! Comparisons: the strategies of one choice, each defined by a few arguments.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::allocator::ALLOCATORS;
-use super::application::{Application, Pairs, Subject};
 use super::shell;
+use super::subject::Subject;
+use crate::commands::application::Pairs;
 
 /// A choice of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Topic {
-    /// How many workers
+    /// The number of workers
     Workers,
-    /// What the plan chooses, against every fixed strategy
+    /// The choice of the plan, against every fixed strategy
     Plan,
     /// Processes or threads
     Isolation,
@@ -22,7 +23,7 @@ pub enum Topic {
     Topology,
     /// Reduce while map runs, or after it
     Exchange,
-    /// What stands between map and the pages
+    /// The buffer between map and the pages
     Buffer,
     /// Where values are combined
     Combiner,
@@ -30,13 +31,13 @@ pub enum Topic {
     Pages,
     /// Written into a shared array, or emitted
     Output,
-    /// Whose malloc
+    /// Implementations of malloc
     Allocator,
     /// Shared pages, or messages
     HandOver,
 }
 
-/// Every comparison, in the order of the report.
+/// All comparisons, in the order of the report.
 pub const TOPICS: [Topic; 11] = [
     Topic::Workers,
     Topic::Plan,
@@ -51,16 +52,16 @@ pub const TOPICS: [Topic; 11] = [
     Topic::HandOver,
 ];
 
-/// Strategies to compare.
+/// The strategies to compare.
 pub struct Comparison {
     pub topic: Topic,
-    /// The word for it on the command line and in the CSV.
+    /// The name on the command line and in the CSV.
     pub name: String,
     pub title: &'static str,
-    /// What is asked, and what the strategies mean.
+    /// The question, and the meaning of the strategies.
     pub question: &'static str,
     pub variants: Vec<Variant>,
-    /// What would be compared if it were here.
+    /// Strategies that are not available on this machine.
     pub absent: Vec<String>,
 }
 
@@ -69,9 +70,9 @@ pub struct Comparison {
 pub struct Variant {
     pub name: String,
     pub arguments: Vec<String>,
-    /// A library to load first.
+    /// A library to preload.
     pub preload: Option<PathBuf>,
-    /// What an application must emit at least.
+    /// The pairs that an application must emit at least.
     needs: Pairs,
 }
 
@@ -85,16 +86,16 @@ impl Variant {
         Variant { needs, ..self }
     }
 
-    /// True when `application` can run this way.
-    pub fn suits(&self, application: &Application) -> bool {
-        application.pairs >= self.needs
+    /// Returns true if `subject` can run with this strategy.
+    pub fn suits(&self, subject: &Subject) -> bool {
+        subject.workload.pairs >= self.needs
     }
 }
 
 impl Topic {
-    /// The strategies to compare on a machine with so many processors.
+    /// Returns the strategies to compare on a machine with this many processors.
     pub fn comparison(self, processors: usize) -> Comparison {
-        // One worker alone has nobody to hand a page to.
+        // A single worker has no other to hand a page to.
         let workers = format!("--workers {}", processors.max(2));
         let half = processors.div_ceil(2);
         let with = |name: &str, arguments: &str| Variant::new(name, &format!("{workers} {arguments}"));
@@ -215,18 +216,18 @@ impl Topic {
 }
 
 impl Comparison {
-    /// True when this is asked about `application`.
-    pub fn asks(&self, application: &Application) -> bool {
+    /// Returns true if this comparison applies to `subject`.
+    pub fn asks(&self, subject: &Subject) -> bool {
         match self.topic {
             Topic::Workers | Topic::Plan => true,
-            Topic::HandOver => application.subject == Subject::WordCount,
-            Topic::Output => application.subject == Subject::MatrixMultiply,
-            _ => application.subject != Subject::SmallFiles,
+            Topic::HandOver => subject.workload.name == "word-count",
+            Topic::Output => subject.workload.name == "matrix-multiply",
+            _ => subject.workload.name != "small-files",
         }
     }
 
-    /// The arguments for an application whose own are `arguments`; this comparison may ask for another subcommand on the
-    /// same input.
+    /// Returns the arguments for an application with these `arguments`. This comparison may replace the subcommand,
+    /// with the same input.
     pub fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
         match self.topic {
             Topic::HandOver => {
@@ -237,9 +238,9 @@ impl Comparison {
         }
     }
 
-    /// The command of a strategy as a user types it.
-    pub fn line(&self, application: &Application, variant: &Variant) -> String {
-        let words = shell::line(self.command(&application.shown));
+    /// Returns the command of a strategy as a user types it.
+    pub fn line(&self, subject: &Subject, variant: &Variant) -> String {
+        let words = shell::line(self.command(&subject.shown));
         let more =
             variant.arguments.iter().map(|word| format!(" {}", shell::quoted(word.as_ref()))).collect::<String>();
         let preload = variant.preload.as_ref();
@@ -247,7 +248,7 @@ impl Comparison {
         format!("{}gristmill {words}{more}", preload.unwrap_or_default())
     }
 
-    /// True when the runs leave statistics of the engine.
+    /// Returns true if the runs produce statistics of the engine.
     pub fn has_statistics(&self) -> bool {
         self.topic != Topic::HandOver
     }

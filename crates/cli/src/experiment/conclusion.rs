@@ -1,4 +1,4 @@
-//! What the runs of a comparison say: one sentence for each application, and one for all of them.
+//! Conclusions from the runs of a comparison: a sentence for each application, and one for all of them.
 
 use super::chart::{self, Bar};
 use super::comparison::{Comparison, Topic};
@@ -7,17 +7,17 @@ use super::time::Time;
 use super::trial::{Measure, Trial};
 use gristmill_counters::load::Load;
 
-/// The plan shall be at most this much slower than the best fixed strategy.
+/// The tolerated slowdown of the plan against the best fixed strategy.
 const PLAN_TOLERANCE: f64 = 0.03;
 
-/// A trial with runs of at least two strategies, and what they say.
+/// A trial with runs of at least two strategies, and its verdict.
 pub struct Judged<'e> {
     pub trial: &'e Trial<'e>,
-    /// The strategies that ran, as places among those of the trial, with their times.
+    /// The strategies that ran, as indexes into those of the trial, with their times.
     pub ran: Vec<(usize, Tally)>,
-    /// Its places are those in `ran`.
+    /// The verdict; its places are indexes into `ran`.
     pub verdict: Verdict,
-    /// What other programs took of the processors, if that disturbed runs that count.
+    /// The load of other programs, if it disturbed runs that count.
     pub load: Option<Load>,
 }
 
@@ -58,7 +58,7 @@ impl<'e> Judged<'e> {
         chart::curve(&points, processors)
     }
 
-    /// `hash is fastest; the next takes 1.80× as long`
+    /// Formats `hash is fastest; the next takes 1.80× as long`.
     fn fastest(&self) -> String {
         let names: Vec<&str> = self.verdict.first.iter().map(|place| self.name(*place)).collect();
         let of_workers = self.trial.comparison.topic == Topic::Workers;
@@ -79,7 +79,8 @@ impl<'e> Judged<'e> {
         }
     }
 
-    /// How much more time the plan (the first strategy) takes than the best of the others, and whether that is good enough.
+    /// Returns how much slower the plan (the first strategy) is than the best other one, that one's name, and whether
+    /// this is within the tolerance.
     pub fn plan(&self) -> Option<(f64, &str, bool)> {
         let (0, plan) = self.ran[0] else { return None };
         let fixed = (1..self.ran.len()).min_by(|a, b| self.ran[*a].1.median.total_cmp(&self.ran[*b].1.median))?;
@@ -87,7 +88,7 @@ impl<'e> Judged<'e> {
         Some((more, self.name(fixed), more <= PLAN_TOLERANCE || self.verdict.first.contains(&0)))
     }
 
-    /// The sentence below the chart.
+    /// Returns the sentence below the chart.
     pub fn caption(&self) -> String {
         let said = match (self.trial.comparison.topic, self.plan()) {
             (Topic::Plan, Some((more, best, enough))) => format!(
@@ -104,7 +105,7 @@ impl<'e> Judged<'e> {
         sentence(&said, self.load.as_slice())
     }
 
-    /// Efficiency with `workers`, as the papers define it: E = (T1 / Tk) / k.
+    /// Returns the efficiency with `workers` as the papers define it: E = (T1 / Tk) / k.
     fn efficiency(&self, workers: usize) -> Option<f64> {
         let median = |workers: usize| {
             let place = (0..self.ran.len()).find(|place| self.name(*place) == workers.to_string())?;
@@ -114,7 +115,8 @@ impl<'e> Judged<'e> {
     }
 }
 
-/// `other programs used 31 % of the processors, 5 % went to other virtual machines`: the least and the most of several.
+/// Formats `other programs used 31 % of the processors, 5 % went to other virtual machines`, or ranges for several
+/// loads.
 pub fn taken(loads: &[Load]) -> String {
     let range = |share: fn(&Load) -> f64| {
         let percent = loads.iter().map(|load| (share(load) * 100.0).round());
@@ -130,7 +132,7 @@ pub fn taken(loads: &[Load]) -> String {
     }
 }
 
-/// The conclusion with a capital and a full stop; it begins with the load of the machine where there was one.
+/// Capitalises the conclusion and adds a full stop. If the machine was under load, the sentence begins with that.
 fn sentence(said: &str, loads: &[Load]) -> String {
     let mut whole = match loads {
         [] => format!("{said}."),
@@ -142,8 +144,8 @@ fn sentence(said: &str, loads: &[Load]) -> String {
     whole
 }
 
-/// The comparison's conclusion, one sentence about all applications. `tried` of them ran; those in `trials` have times of
-/// two strategies.
+/// Returns the conclusion of the comparison, one sentence about all applications. `tried` of them ran; those in
+/// `trials` have times of two strategies.
 pub fn conclusion(comparison: &Comparison, trials: &[&Judged<'_>], tried: usize, processors: usize) -> String {
     let loads: Vec<Load> = trials.iter().filter_map(|judged| judged.load).collect();
     let said = match (trials, comparison.topic) {
@@ -151,7 +153,7 @@ pub fn conclusion(comparison: &Comparison, trials: &[&Judged<'_>], tried: usize,
         ([], _) => "nothing was compared: none of the chosen applications runs with two of these strategies".to_owned(),
         (_, Topic::Plan) => of_the_plan(trials),
         (_, Topic::Workers) => of_workers(trials, processors),
-        ([one], _) => format!("{}: {}", one.trial.application.name, one.fastest()),
+        ([one], _) => format!("{}: {}", one.trial.subject.workload.title, one.fastest()),
         _ => of_strategies(comparison, trials),
     };
     sentence(&said, &loads)
@@ -166,7 +168,7 @@ fn of_the_plan(trials: &[&Judged<'_>]) -> String {
     )
 }
 
-/// Most workers for which each has a processor.
+/// Judges the most workers for which each has a processor.
 fn of_workers(trials: &[&Judged<'_>], processors: usize) -> String {
     let workers = 1 << processors.max(2).ilog2();
     let mut efficiencies: Vec<f64> = trials.iter().filter_map(|judged| judged.efficiency(workers)).collect();
@@ -212,7 +214,7 @@ fn applications(count: usize) -> String {
     format!("{count} {}", if count == 1 { "application" } else { "applications" })
 }
 
-/// The conclusion about start-up: its share of the whole time, from the least to the most.
+/// Returns the conclusion about start-up: the range of its share of the whole time.
 pub fn of_start_up(shares: &[f64], loads: &[Load]) -> String {
     let (least, most) =
         (shares.iter().copied().fold(f64::INFINITY, f64::min), shares.iter().copied().fold(0.0, f64::max));
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conclusion_says_where_it_stands_that_the_machine_was_under_load() {
+    fn a_conclusion_mentions_that_the_machine_was_under_load() {
         let load = |foreign, stolen| Load { foreign, stolen, foreign_least: foreign };
         assert_eq!(sentence("hash is fastest", &[]), "Hash is fastest.");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The same small job with three ways between two processes: shared pages, a pipe, a socket.
+//! The same small job with three ways to hand data from one process to another: shared pages, a pipe, a socket.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -38,12 +38,12 @@ enum Way {
 }
 
 const PAGE_BYTES: usize = 32 << 10;
-/// 512 KiB: the pages stay in the cache.
+/// 512 KiB, so that the pages stay in the cache.
 const PAGES: usize = 16;
-/// In front of a page: how many bytes follow. None: the file has ended.
+/// The header of a page: the number of bytes that follow. Zero marks the end of the file.
 const HEADER_BYTES: usize = 8;
 
-/// The reader's slot and the counter's.
+/// The slots of the reader and the counter.
 const READER: usize = 0;
 const COUNTER: usize = 1;
 
@@ -55,9 +55,10 @@ impl HandOver {
             Way::Pages => {
                 let shape = Shape { slots: 2, pages_per_arena: PAGES, page_bytes: PAGE_BYTES, ..Shape::default() };
                 let pages = Pages::new(shape).map_err(|source| system("mapping shared pages", source))?;
-                let (sender, _) = pages.claim(READER);
-                let (_, receiver) = pages.claim(COUNTER);
-                apart(|| read_into_pages(file, &pages, sender), || count_in_pages(&pages, receiver))
+                apart(
+                    || read_into_pages(file, &pages, pages.claim(READER).0),
+                    || count_in_pages(&pages, pages.claim(COUNTER).1),
+                )
             }
             Way::Pipe => {
                 let (from, to) = io::pipe().map_err(|source| system("making a pipe", source))?;
@@ -76,10 +77,11 @@ fn system(what: &'static str, source: io::Error) -> Failure {
     gristmill::Error::System { what, source }.into()
 }
 
-/// Runs both in a process each; returns what was counted, in digits.
+/// Runs both sides in a process each and returns the count, in digits.
 fn apart(read: impl FnOnce() -> io::Result<()>, count: impl FnOnce() -> io::Result<usize>) -> io::Result<String> {
     let status = |outcome: io::Result<()>| outcome.map_or_else(|error| error.raw_os_error().unwrap_or(1), |()| 0);
-    // The reader first: what it writes to is then open nowhere else, and the counter sees the end of it.
+    // The reader is forked first. Its writing end is then open nowhere else, so the counter sees the end of the
+    // stream.
     let reader = fork_worker(|| status(read())).map_err(io::Error::other)?;
     let (mut counted, mut to) = io::pipe()?;
     let counter =
@@ -94,7 +96,7 @@ fn apart(read: impl FnOnce() -> io::Result<()>, count: impl FnOnce() -> io::Resu
             match child.try_wait()? {
                 None => left.push(child),
                 Some(Death::Exited(0)) => {}
-                // The other one is killed when it is dropped.
+                // The other process is killed when it is dropped.
                 Some(Death::Exited(errno)) => return Err(io::Error::from_raw_os_error(errno)),
                 Some(death) => return Err(io::Error::other(death.to_string())),
             }
@@ -128,8 +130,8 @@ fn read_into_pages(mut file: File, pages: &Pages, mut sender: Sender<'_>) -> io:
 fn count_in_pages(pages: &Pages, mut receiver: Receiver<'_>) -> io::Result<usize> {
     let mut lines = 0;
     loop {
-        let Some(page) = receiver.recv(READER) else {
-            pages.doorbell(COUNTER).sleep_unless(&SharedFutex, || !receiver.is_empty(READER));
+        let Some(page) = receiver.recv() else {
+            pages.doorbell(COUNTER).sleep_unless(&SharedFutex, || !receiver.is_empty());
             continue;
         };
         let (header, body) = page.bytes().split_at(HEADER_BYTES);

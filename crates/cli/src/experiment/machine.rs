@@ -1,4 +1,4 @@
-//! Where the measurements were made.
+//! The machine on which measurements are made.
 
 use std::fs;
 
@@ -6,15 +6,15 @@ use gristmill_counters::card::Card;
 use gristmill_counters::load::pressure;
 use gristmill_os::machine::l2_cache_bytes;
 
-/// A machine, in words.
+/// The description of a machine.
 pub struct Machine {
     pub processors: usize,
-    /// What the report says, a name and a value each.
+    /// The facts in the report, as names and values.
     pub facts: Vec<(&'static str, String)>,
 }
 
 impl Machine {
-    /// The one that runs this.
+    /// Describes this machine.
     pub fn here() -> Machine {
         let card = Card::here();
         let processors = card.topology.allowed.len().max(1);

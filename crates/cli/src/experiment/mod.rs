@@ -1,21 +1,21 @@
-//! `gristmill experiment`: the comparisons of the papers, repeated on this machine.
+//! `gristmill experiment`: repeats the papers' comparisons on this machine.
 //!
 //! ```text
-//!  comparison   what is compared: strategies of one choice, each a few arguments
-//!  application  on what: a subcommand and its input
-//!  trial        runs them as processes of this same program, in turn, round after round
-//!               (what others took of the processors meanwhile: `gristmill_counters::load`)
-//!  tally        medians, quartiles, and which is fastest
-//!  report       a page to read, with a chart for each application and each comparison; rows of all runs as CSV
+//!  comparison   the strategies of one choice, each defined by a few arguments
+//!  subject      a workload of an application with its input
+//!  trial        runs them as child processes of this program, in turn, round after round
+//!               (the load of other programs: `gristmill_counters::load`)
+//!  tally        medians, quartiles, and the fastest strategy
+//!  report       a page with a chart for each application and each comparison; rows of all runs as CSV
 //!    conclusion   one sentence per comparison
 //!    chart        bars and curves    shell        commands to copy and run
 //! ```
 //!
-//! One comparison is a program of its own: [`HandOver`], which compares shared pages with a pipe and a socket.
+//! One comparison is a separate program: [`HandOver`] compares shared pages with a pipe and a socket.
 
 mod time;
 mod allocator;
-mod application;
+mod subject;
 mod hand_over;
 mod machine;
 mod shell;
@@ -30,19 +30,21 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gristmill_os::folder::Folder;
 
+use crate::commands::Applications;
 use crate::commands::generate::{Generator, Present, Size, name};
 use crate::experiment::time::Time;
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
-use application::Subject;
 pub use chart::escape;
 use comparison::{Comparison, Topic};
 pub use hand_over::HandOver;
+use subject::Subject;
 use trial::Trial;
 
 /// Compare the strategies of the engine on this machine, and write a report about it
@@ -61,8 +63,8 @@ pub struct Experiment {
     only: Vec<Topic>,
 
     /// Only these applications, separated by commas
-    #[arg(long, value_enum, value_name = "APPLICATION", value_delimiter = ',')]
-    apps: Vec<Subject>,
+    #[arg(long, value_parser = workloads(), value_name = "APPLICATION", value_delimiter = ',')]
+    apps: Vec<String>,
 
     /// Size of the input [default: medium, with --quick small]
     #[arg(long, value_enum)]
@@ -99,12 +101,20 @@ Examples:
 Other programs that run at the same time disturb the measurement. Rounds in which they used more than a tenth of the
 processors are repeated; where that did not help, the conclusion says that the machine was under load.";
 
-/// Seed of the input.
+/// Makes the parser for names of workloads.
+fn workloads() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(Applications::workloads().map(|workload| {
+        let value = PossibleValue::new(workload.name);
+        if workload.name == workload.title.replace(' ', "-") { value } else { value.help(workload.title) }
+    }))
+}
+
+/// The seed of the input.
 const SEED: u64 = 1;
 
 impl Experiment {
     pub fn run(&self) -> Result<(), Failure> {
-        // 1. What is compared, and on what.
+        // 1. Choose comparisons and subjects.
         let size = self.size.unwrap_or(if self.quick { Size::Small } else { Size::Medium });
         let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 11 });
         let repeats = self.repeats.unwrap_or(rounds);
@@ -115,7 +125,7 @@ impl Experiment {
             .map(|topic| topic.comparison(machine.processors))
             .collect();
         Folder::make(&self.output).map_err(|source| Failure::output(&self.output, source))?;
-        // 2. The input.
+        // 2. Make the input.
         let temporary = match self.data {
             Some(_) => None,
             None => Some(tempfile::tempdir().map_err(|source| Failure::output(std::env::temp_dir(), source))?),
@@ -123,20 +133,17 @@ impl Experiment {
         let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));
         let directory = directory.expect("one of the two was chosen above");
         let generator = Generator { size, seed: SEED, directory, present: Present::Keep };
-        // Input that is removed can be made again: the report says how, and where it takes it to be.
+        // Removed input can be made again. The report says how, and assumes where.
         let shown = match &self.data {
             Some(kept) => std::path::absolute(kept).map_err(|source| Failure::output(kept, source))?,
             None => PathBuf::from("data"),
         };
-        let (mut applications, mut preparation) = (Vec::new(), Vec::new());
-        for &subject in Subject::value_variants() {
-            if !self.apps.is_empty() && !self.apps.contains(&subject) {
-                continue;
-            }
-            let entry = subject.entry(size);
-            let paths = match entry.kind {
+        let (mut subjects, mut preparation) = (Vec::new(), Vec::new());
+        let is_chosen = |name: &str| self.apps.is_empty() || self.apps.iter().any(|chosen| chosen == name);
+        for workload in Applications::workloads().filter(|workload| is_chosen(workload.name)) {
+            let paths = match workload.input {
                 Some(kind) => {
-                    tell(format_args!("input of {}", entry.name));
+                    tell(format_args!("input of {}", workload.title));
                     let made = generator.make(kind)?;
                     let line =
                         format!("gristmill generate {} --size {} --seed {SEED} --output data", name(kind), name(size));
@@ -147,14 +154,14 @@ impl Experiment {
                 }
                 None => Vec::new(),
             };
-            applications.push(entry.on(&paths, &shown));
+            subjects.push(Subject::new(workload, size, &paths, &shown));
         }
-        // 3. The runs.
+        // 3. Run.
         let mut trials: Vec<Trial> = comparisons
             .iter()
             .flat_map(|comparison| {
-                let on = applications.iter().filter(|application| comparison.asks(application));
-                on.map(|application| Trial::new(comparison, application))
+                let on = subjects.iter().filter(|subject| comparison.asks(subject));
+                on.map(|subject| Trial::new(comparison, subject))
             })
             .filter(|trial| trial.variants.len() > 1)
             .collect();
@@ -165,21 +172,21 @@ impl Experiment {
                 0 => String::new(),
                 _ => format!(", {:.0} s left", began.elapsed().as_secs_f64() / done as f64 * (all - done) as f64),
             };
-            let (comparison, application) = (&trial.comparison.name, trial.application.name);
+            let (comparison, application) = (&trial.comparison.name, trial.subject.workload.title);
             tell(format_args!("{} of {all}: {comparison}, {application}{left}", done + 1));
             runner.run(trial, rounds, repeats)?;
             if let Some(load) = trial.load() {
                 tell(format_args!("{comparison}, {application}: measured under load, {}", conclusion::taken(&[load])));
             }
         }
-        // 4. The report.
+        // 4. Write the report.
         let about = report::About {
             machine,
             size,
             rounds,
             by: self.by,
             took: began.elapsed(),
-            applications: &applications,
+            subjects: &subjects,
             preparation: &preparation,
             kept: self.data.as_ref().map(|_| &shown as &Path),
         };

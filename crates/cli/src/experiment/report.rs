@@ -1,33 +1,33 @@
-//! The page that a person reads: what was compared, where, how often, the spread, the winner.
+//! The report page: comparisons, machine, rounds, spread and winners.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::application::Application;
 use super::chart::{escape, milliseconds};
 use super::comparison::{Comparison, Topic};
 use super::conclusion::{Judged, conclusion, of_start_up, taken};
 use super::machine::Machine;
+use super::subject::Subject;
 use super::time::Time;
 use super::trial::{Measure, Trial};
 use crate::commands::generate::Size;
 use gristmill_counters::load::{Load, SHARE_MAX};
 
-/// The circumstances.
+/// The circumstances of the measurements.
 pub struct About<'e> {
     pub machine: Machine,
     pub size: Size,
     pub rounds: u32,
     pub by: Time,
     pub took: Duration,
-    pub applications: &'e [Application],
-    /// Commands that make the input again, if it is not kept.
+    pub subjects: &'e [Subject],
+    /// The commands that make the input again if it is not kept.
     pub preparation: &'e [String],
-    /// Where the input is kept.
+    /// The folder where the input is kept.
     pub kept: Option<&'e Path>,
 }
 
-/// The whole page; it needs nothing from elsewhere.
+/// Renders the whole page, which is self-contained.
 pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Trial<'_>]) -> String {
     let judged: Vec<Judged<'_>> = trials.iter().filter_map(|trial| Judged::new(trial, about.by)).collect();
     let mut body = introduction(about, trials);
@@ -79,9 +79,9 @@ fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
     let facts: String =
         facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>", escape(value))).collect();
     let applications: String = about
-        .applications
+        .subjects
         .iter()
-        .map(|application| format!("<dt>{}</dt><dd>{}</dd>", application.name, escape(&application.input)))
+        .map(|subject| format!("<dt>{}</dt><dd>{}</dd>", subject.workload.title, escape(&subject.input)))
         .collect();
     let under_load: Vec<Load> = trials.iter().filter_map(Trial::load).collect();
     let warning = match &under_load[..] {
@@ -115,25 +115,25 @@ fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
     )
 }
 
-/// Commands to copy, one per line.
+/// Renders commands to copy, one per line.
 fn commands(lines: &[String]) -> String {
     let lines: Vec<String> = lines.iter().map(|line| escape(line)).collect();
     format!("<pre class='commands'>{}</pre>", lines.join("\n"))
 }
 
-/// A table of winners.
+/// Renders a table of winners.
 fn overview(about: &About<'_>, comparisons: &[Comparison], judged: &[Judged<'_>]) -> String {
-    let heads: String = about.applications.iter().map(|application| format!("<th>{}</th>", application.name)).collect();
+    let heads: String = about.subjects.iter().map(|subject| format!("<th>{}</th>", subject.workload.title)).collect();
     let rows: String = comparisons
         .iter()
         .map(|comparison| {
             let cells: String = about
-                .applications
+                .subjects
                 .iter()
-                .map(|application| {
+                .map(|subject| {
                     let here = judged.iter().find(|judged| {
                         judged.trial.comparison.topic == comparison.topic
-                            && judged.trial.application.subject == application.subject
+                            && judged.trial.subject.workload.name == subject.workload.name
                     });
                     let load =
                         here.and_then(|judged| judged.load).map_or("", |_| " <span class='soft'>under load</span>");
@@ -175,7 +175,7 @@ fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], t
                 Topic::Workers => judged.curve(about.machine.processors),
                 _ => judged.bars(),
             };
-            let (name, class) = (judged.trial.application.name, judged.load.map_or("", |_| " class='loaded'"));
+            let (name, class) = (judged.trial.subject.workload.title, judged.load.map_or("", |_| " class='loaded'"));
             format!(
                 "<figure{class}><h3>{name}</h3>{chart}<figcaption>{}</figcaption></figure>",
                 escape(&judged.caption())
@@ -184,7 +184,7 @@ fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], t
         .collect();
     let lines: Vec<String> = tried
         .iter()
-        .flat_map(|trial| trial.variants.iter().map(|variant| comparison.line(trial.application, variant)))
+        .flat_map(|trial| trial.variants.iter().map(|variant| comparison.line(trial.subject, variant)))
         .collect();
     let lines = match &lines[..] {
         [] => String::new(),
@@ -209,7 +209,7 @@ fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], t
     )
 }
 
-/// The share of the processors that other programs took during the runs that count.
+/// Returns the share of the processors that other programs took during the runs that count.
 fn others(trial: &Trial<'_>) -> Option<String> {
     let counted = trial.loads.iter().zip(&trial.counts).filter(|(_, counts)| **counts);
     let load = Load::mean(counted.filter_map(|(load, _)| *load))?;
@@ -217,7 +217,7 @@ fn others(trial: &Trial<'_>) -> Option<String> {
     Some(format!("{:.0} %{mark}", load.foreign * 100.0))
 }
 
-/// Every number of a comparison.
+/// Renders all numbers of a comparison.
 fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
     let rows: String = trials
         .iter()
@@ -231,10 +231,10 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
                 format!(
                     "<tr data-trial='{}/{}/{}' data-median='{:.3}'><td>{}</td><td{first}>{}</td>{}{}{}{}{}{}{}{}{}{}{}{}{}</tr>",
                     comparison.name,
-                    judged.trial.application.name,
+                    judged.trial.subject.workload.title,
                     escape(judged.name(place)),
                     tally.median,
-                    judged.trial.application.name,
+                    judged.trial.subject.workload.title,
                     escape(judged.name(place)),
                     number(Some(milliseconds(tally.median))),
                     number(Some(format!("{} – {}", milliseconds(tally.lower_quartile), milliseconds(tally.upper_quartile)))),
@@ -276,7 +276,7 @@ fn numbers(comparison: &Comparison, trials: &[&Judged<'_>]) -> String {
     )
 }
 
-/// The share of start-up, from the statistics of the runs with different numbers of workers.
+/// Renders the share of start-up, from the statistics of runs with different numbers of workers.
 fn start_up(trials: &[&Judged<'_>]) -> String {
     let Some(widest) = trials.iter().max_by_key(|judged| judged.ran.len()) else { return String::new() };
     let heads: String =
@@ -299,7 +299,7 @@ fn start_up(trials: &[&Judged<'_>]) -> String {
                     }
                 })
                 .collect();
-            format!("<tr><td>{}</td>{cells}</tr>", judged.trial.application.name)
+            format!("<tr><td>{}</td>{cells}</tr>", judged.trial.subject.workload.title)
         })
         .collect();
     let loads: Vec<Load> = trials.iter().filter_map(|judged| judged.load).collect();
@@ -316,7 +316,7 @@ fn failures(trial: &Trial<'_>) -> Vec<String> {
     let named = trial.variants.iter().zip(&trial.failures);
     named
         .filter_map(|(variant, failure)| {
-            let what = format!("{}, {}, {}", trial.comparison.title, trial.application.name, variant.name);
+            let what = format!("{}, {}, {}", trial.comparison.title, trial.subject.workload.title, variant.name);
             Some(format!("<li>{}: {}</li>", escape(&what), escape(failure.as_ref()?)))
         })
         .collect()

@@ -1,4 +1,4 @@
-//! What many runs say together: the middle, the spread, and which strategy wins.
+//! Statistics of several runs: the median, the spread, and the winning strategy.
 
 /// Five numbers about the runs of one strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,11 +11,11 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of `values`, of which there is at least one.
+    /// Summarises `values`, of which there is at least one.
     pub fn of(values: &[f64]) -> Tally {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // Between two values that surround the place, in proportion.
+        // Interpolates between the two values around the place.
         let at = |share: f64| {
             let place = share * (sorted.len() - 1) as f64;
             let below = sorted[place as usize];
@@ -25,23 +25,24 @@ impl Tally {
         Tally { least: at(0.0), lower_quartile: at(0.25), median: at(0.5), upper_quartile: at(0.75), most: at(1.0) }
     }
 
-    /// The middle halves of the runs have times in common, or the medians differ by no more than a hundredth.
+    /// Returns true if the middle halves of the runs overlap, or if the medians differ by at most a hundredth.
     fn is_level_with(&self, best: &Tally) -> bool {
         self.lower_quartile <= best.upper_quartile || self.median <= best.median * 1.01
     }
 }
 
-/// Who is fastest.
+/// The fastest strategies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Places of the strategies between which the runs show no difference, the fastest first.
+    /// The indexes of the strategies between which the runs show no difference, the fastest first.
     pub first: Vec<usize>,
-    /// How much more time the next one takes (0.25: a quarter more), if there is one that is not first.
+    /// The relative lead over the next strategy (0.25: it takes a quarter more time), if there is one that is not
+    /// first.
     pub ahead: Option<f64>,
 }
 
 impl Verdict {
-    /// Judges at least one strategy.
+    /// Judges one strategy or more.
     pub fn of(tallies: &[Tally]) -> Verdict {
         let mut order: Vec<usize> = (0..tallies.len()).collect();
         order.sort_by(|a, b| tallies[*a].median.total_cmp(&tallies[*b].median));
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_that_overlap_are_no_difference() {
+    fn overlapping_spreads_are_not_a_difference() {
         let (a, b) = (Tally::of(&[1.0, 1.4, 1.8]), Tally::of(&[1.3, 1.5, 1.7]));
         assert_eq!(Verdict::of(&[b, a]), Verdict { first: vec![1, 0], ahead: None });
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use gristmill_os::usage::Usage;
 use serde_json::Value;
 
-use super::application::Application;
 use super::comparison::{Comparison, Variant};
+use super::subject::Subject;
 use super::tally::Tally;
 use crate::terminal::failure::Failure;
 use gristmill_counters::load::{Load, Watch};
@@ -18,36 +18,36 @@ use gristmill_counters::load::{Load, Watch};
 /// One comparison on one application.
 pub struct Trial<'e> {
     pub comparison: &'e Comparison,
-    pub application: &'e Application,
+    pub subject: &'e Subject,
     pub variants: Vec<&'e Variant>,
-    /// For each variant, its runs, one per round; fewer when it failed.
+    /// For each variant, its runs, one per round, or fewer if it failed.
     pub runs: Vec<Vec<Run>>,
-    /// For each round, what other programs took of the processors meanwhile, if the machine tells.
+    /// For each round, the load of other programs, if the machine reports it.
     pub loads: Vec<Option<Load>>,
     /// For each round, whether it counts. The others were repeated.
     pub counts: Vec<bool>,
-    /// For each variant, why it has none, or too few.
+    /// For each variant, why it has no runs, or too few.
     pub failures: Vec<Option<String>>,
 }
 
-/// What a run took.
+/// A measured quantity of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
-    /// From the start of the program to its exit, milliseconds.
+    /// The time from the start of the program to its exit, in milliseconds.
     WallMs,
-    /// Processor time of all processes.
+    /// The processor time of all processes.
     CpuMs,
-    /// Of it, in user mode.
+    /// The part of it in user mode.
     UserMs,
-    /// Of it, in the kernel.
+    /// The part of it in the kernel.
     SystemMs,
     MinorFaults,
-    /// Of all processes, the command itself included.
+    /// Allocations of all processes, including the command itself.
     Allocations,
     AllocatedBytes,
-    /// From the call of the (last) job until every worker had been started.
+    /// The time from the call of the (last) job until every worker had been started.
     StartMs,
-    /// The job, from the call to the last row.
+    /// The time of the job, from the call to the last row.
     JobMs,
     PagesFresh,
     PagesReused,
@@ -56,7 +56,7 @@ pub enum Measure {
     BytesSent,
 }
 
-/// All measures, in the order of the CSV, with their names there.
+/// All measures with their names, in the order of the CSV.
 pub const MEASURES: [(Measure, &str); 14] = [
     (Measure::WallMs, "wall_ms"),
     (Measure::CpuMs, "cpu_ms"),
@@ -74,12 +74,12 @@ pub const MEASURES: [(Measure, &str); 14] = [
     (Measure::BytesSent, "bytes_sent"),
 ];
 
-/// One run: for each measure its value, if the program tells it.
+/// One run: the value of each measure, if the program reports it.
 #[derive(Clone, Debug, Default)]
 pub struct Run([Option<f64>; MEASURES.len()]);
 
 impl Run {
-    /// The value of one measure.
+    /// Returns the value of one measure.
     pub fn get(&self, measure: Measure) -> Option<f64> {
         self.0[measure as usize]
     }
@@ -88,7 +88,7 @@ impl Run {
         self.0[measure as usize] = Some(value);
     }
 
-    /// Takes what the engine counted, as `--stats` writes it.
+    /// Adds the engine's counts, as written by `--stats`.
     fn add_statistics(&mut self, statistics: &Value) {
         let of_job = |name: &str| statistics["job"][name].as_f64();
         if let (Some(start_ns), Some(wall_ns)) = (of_job("started_ns"), of_job("wall_ns")) {
@@ -110,21 +110,21 @@ impl Run {
 }
 
 impl<'e> Trial<'e> {
-    /// The strategies that suit the application; no run yet.
-    pub fn new(comparison: &'e Comparison, application: &'e Application) -> Trial<'e> {
-        let variants: Vec<_> = comparison.variants.iter().filter(|variant| variant.suits(application)).collect();
+    /// Makes a trial without runs, with the strategies that suit the application.
+    pub fn new(comparison: &'e Comparison, subject: &'e Subject) -> Trial<'e> {
+        let variants: Vec<_> = comparison.variants.iter().filter(|variant| variant.suits(subject)).collect();
         let (runs, failures) = (vec![Vec::new(); variants.len()], vec![None; variants.len()]);
-        Trial { comparison, application, variants, runs, loads: Vec::new(), counts: Vec::new(), failures }
+        Trial { comparison, subject, variants, runs, loads: Vec::new(), counts: Vec::new(), failures }
     }
 
-    /// What the runs of a variant that count say about a measure; `None` when there is no run.
+    /// Returns the tally of a measure over the runs of a variant that count; `None` if there is no run.
     pub fn tally(&self, variant: usize, measure: Measure) -> Option<Tally> {
         let counted = self.runs[variant].iter().zip(&self.counts).filter(|(_, counts)| **counts);
         let values: Vec<f64> = counted.filter_map(|(run, _)| run.get(measure)).collect();
         (!values.is_empty()).then(|| Tally::of(&values))
     }
 
-    /// What other programs took during the rounds that count, if one of these was disturbed.
+    /// Returns the load of other programs during the rounds that count, if one of them was disturbed.
     pub fn load(&self) -> Option<Load> {
         let counted =
             || self.loads.iter().zip(&self.counts).filter(|(_, counts)| **counts).filter_map(|(load, _)| *load);
@@ -134,18 +134,19 @@ impl<'e> Trial<'e> {
         }
     }
 
-    /// How many rounds were repeated.
+    /// The number of rounds that were repeated.
     pub fn repeated(&self) -> usize {
         self.counts.iter().filter(|counts| !**counts).count()
     }
 }
 
-/// A load that disturbs; one that is unknown does not.
+/// Returns true if the load disturbs. An unknown load does not.
 fn disturbs(load: Option<Load>) -> bool {
     load.is_some_and(|load| load.disturbs())
 }
 
-/// Which rounds count: those that nothing disturbed, and if they are fewer than `rounds`, the least disturbed, too.
+/// Selects the rounds that count: all undisturbed ones and, if they are fewer than `rounds`, the least disturbed
+/// others.
 fn counted(loads: &[Option<Load>], rounds: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     let key = |round: usize| loads[round].filter(Load::disturbs).map_or(0.0, |load| load.foreign);
@@ -155,13 +156,14 @@ fn counted(loads: &[Option<Load>], rounds: usize) -> Vec<bool> {
     counts
 }
 
-/// The load is measured over at least this time, or the rest of the rounds: the kernel counts in ticks of 10 ms.
+/// The load is measured over at least this time, or the remaining rounds, because the kernel counts in ticks of 10
+/// ms.
 const STRETCH: Duration = Duration::from_millis(300);
 
-/// Runs this program as a child, again and again.
+/// Runs this program repeatedly as a child process.
 pub struct Runner {
     program: PathBuf,
-    /// Where answers and statistics pass through: in memory if possible, so that no disk is measured.
+    /// The folder for answers and statistics: in memory if possible, so that no disk is measured.
     directory: tempfile::TempDir,
 }
 
@@ -175,8 +177,8 @@ impl Runner {
         Ok(Runner { program, directory })
     }
 
-    /// Runs every variant once for warmth, then `rounds` times in turn; each round begins with another variant. Rounds
-    /// that other programs disturbed are repeated, `repeats` at most.
+    /// Runs every variant once as a warm-up, then `rounds` times in turn; each round begins with another variant. At
+    /// most `repeats` rounds that other programs disturbed are repeated.
     pub fn run(&self, trial: &mut Trial<'_>, rounds: u32, repeats: u32) -> Result<(), Failure> {
         let (rounds, all) = (rounds as usize, rounds as usize + repeats as usize);
         let mut answer: Option<Vec<u8>> = None;
@@ -199,7 +201,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs every variant once. Round 0 does not count; the first answer is what all others must be.
+    /// Runs every variant once. Round 0 does not count; all answers must equal the first one.
     fn round(&self, trial: &mut Trial<'_>, round: usize, answer: &mut Option<Vec<u8>>) -> Result<(), Failure> {
         let count = trial.variants.len();
         for variant in (0..count).map(|at| (at + round) % count) {
@@ -222,14 +224,11 @@ impl Runner {
     }
 
     fn once(&self, trial: &Trial<'_>, variant: usize) -> Result<(Run, Output), Failure> {
-        let Trial { comparison, application, variants, .. } = trial;
+        let Trial { comparison, subject, variants, .. } = trial;
         let [answer, statistics] = ["answer", "stats.json"].map(|name| self.directory.path().join(name));
         let to_answer = File::create(&answer).map_err(|source| Failure::output(&answer, source))?;
         let mut command = Command::new(&self.program);
-        command
-            .args(comparison.command(&application.arguments))
-            .args(&variants[variant].arguments)
-            .stdin(Stdio::null());
+        command.args(comparison.command(&subject.arguments)).args(&variants[variant].arguments).stdin(Stdio::null());
         command.stdout(to_answer);
         if comparison.has_statistics() {
             command.arg("--stats").arg(&statistics);
@@ -248,18 +247,18 @@ impl Runner {
         run.set(Measure::UserMs, used.user_us as f64 / 1e3);
         run.set(Measure::SystemMs, used.sys_us as f64 / 1e3);
         run.set(Measure::MinorFaults, used.minor_faults as f64);
-        // A run that failed has left none, and is not counted.
+        // A failed run has left no statistics and is not counted.
         output.stdout = fs::read(&answer).map_err(|source| gristmill::Error::Input { path: answer, source })?;
         if let Some(statistics) = fs::read(&statistics).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
             run.add_statistics(&statistics);
         }
-        // A missing file is what is wanted.
+        // The file may be missing.
         let _ = fs::remove_file(&statistics);
         Ok((run, output))
     }
 }
 
-/// Every run of every trial, one per line.
+/// Formats every run of every trial, one per line.
 pub fn csv(trials: &[Trial<'_>]) -> String {
     let names: Vec<&str> = MEASURES.iter().map(|(_, name)| *name).collect();
     let mut text = format!("comparison,application,variant,round,{},foreign_percent,counts\n", names.join(","));
@@ -270,10 +269,10 @@ pub fn csv(trials: &[Trial<'_>]) -> String {
                     .iter()
                     .map(|(measure, _)| run.get(*measure).map_or(String::new(), |value| format!("{value:.3}")))
                     .collect();
-                let (comparison, application) = (&trial.comparison.name, trial.application.name);
+                let (comparison, application) = (&trial.comparison.name, trial.subject.workload.title);
                 let foreign = trial.loads[round].map_or(String::new(), |load| format!("{:.1}", load.foreign * 100.0));
                 let counts = if trial.counts[round] { "yes" } else { "no" };
-                // None of the names has a comma or a quote.
+                // No name contains a comma or a quote.
                 let (name, round, fields) = (&variant.name, round + 1, fields.join(","));
                 writeln!(text, "{comparison},{application},{name},{round},{fields},{foreign},{counts}")
                     .expect("a string takes everything");
@@ -287,9 +286,9 @@ pub fn csv(trials: &[Trial<'_>]) -> String {
 mod tests {
     use super::*;
 
-    /// Half of the runs were made beside a build, and the median was taken over all of them.
+    /// Half of the runs were once made during a build, and the median was taken over all of them.
     #[test]
-    fn rounds_that_others_disturbed_count_only_where_there_are_no_others() {
+    fn disturbed_rounds_count_only_if_there_are_no_others() {
         let load = |foreign| Some(Load { foreign, stolen: 0.0, foreign_least: foreign });
         let loads = [load(0.5), load(0.01), None, load(0.09), load(0.3)];
         assert_eq!(counted(&loads, 3), [false, true, true, true, false]);

@@ -1,4 +1,4 @@
-//! Which files a command reads.
+//! The input options: the files that a command reads.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gristmill::{Error, Input, Memory};
+use gristmill::{Error, Input, Memory, units};
 
-use crate::options::{patterns, units};
+use crate::options::patterns;
 use crate::terminal::failure::Failure;
 
 /// The input.
@@ -43,17 +43,17 @@ pub struct Inputs {
     no_retry: bool,
 
     /// The length of the longest record (for words: the longest word), less than 4GiB; a longer record is an error that
-    /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a quarter of
-    /// what each worker has of that: longer records take fewer workers [default: 16MiB, or a sixteenth of what each of
+    /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a sixth of what
+    /// each worker has of that: longer records take fewer workers [default: 16MiB, or a sixteenth of what each of
     /// two workers or more has of --memory if that is less]
     #[arg(long, value_name = "SIZE", value_parser = record_bytes, help_heading = INPUT)]
     record_bytes_max: Option<usize>,
 }
 
-/// The heading of options about the input.
+/// The heading of the input options.
 pub const INPUT: &str = "Input";
 
-/// Keys are at most this long.
+/// The maximum length of a key.
 const RECORD_BYTES_MAX: usize = u32::MAX as usize;
 
 fn record_bytes(text: &str) -> Result<usize, String> {
@@ -64,7 +64,7 @@ fn record_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How many files may be set aside.
+/// Parses the number of files that may be set aside.
 fn files(text: &str) -> Result<u32, String> {
     match text {
         "all" => Ok(u32::MAX),
@@ -72,17 +72,19 @@ fn files(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The longest record unless the user says otherwise, and the least that becomes of it with little memory.
+/// The default limit on a record, and its lower bound if there is little memory.
 const RECORD_BYTES_DEFAULT: usize = 16 << 20;
 const RECORD_BYTES_LEAST: usize = 64 << 10;
 
-/// A worker has so many copies of its longest record at once: the record, the pair that is made of it, on its way and where it is
-/// gathered.
-const COPIES: usize = 4;
+/// The number of copies of its longest record that a worker has at once: the record, its pair, the pair on its way, and
+/// the pair where it is gathered. A merge of spilled runs has a pair of each of two runs and of memory, and the output.
+const COPIES: usize = 6;
+/// The divisor of a worker's memory that gives the default limit on a record.
+const PARTS_DEFAULT: usize = 16;
 
 impl Inputs {
-    /// The longest record of a job, and how many workers may have such a record at once; of `workers` that the user asks for, all
-    /// must.
+    /// Returns the limit on a record, and the number of workers that may have such a record at once. If the user asks
+    /// for `workers`, all of them must be able to.
     pub fn record_bytes_max(
         &self,
         memory_bytes: Option<usize>,
@@ -95,7 +97,7 @@ impl Inputs {
         let most = |workers: usize, copies: usize| (memory_bytes / (copies * workers)).max(RECORD_BYTES_LEAST);
         let Some(bytes) = self.record_bytes_max else {
             let all = workers.unwrap_or(processors);
-            return Ok((RECORD_BYTES_DEFAULT.min(most(all.max(2), 4 * COPIES)), workers));
+            return Ok((RECORD_BYTES_DEFAULT.min(most(all.max(2), PARTS_DEFAULT)), workers));
         };
         if bytes <= most(workers.unwrap_or(processors), COPIES) {
             return Ok((bytes, workers));
@@ -106,20 +108,20 @@ impl Inputs {
             _ => {
                 let each = if workers.is_some_and(|workers| workers > 1) { " in each worker" } else { "" };
                 Err(Failure::Usage(format!(
-                    "records of {bytes} bytes (--record-bytes-max) need four times as much memory{each}, and --memory is \
+                    "records of {bytes} bytes (--record-bytes-max) need six times as much memory{each}, and --memory is \
                      {memory_bytes} bytes: raise one, lower the other, or take fewer workers"
                 )))
             }
         }
     }
 
-    /// The files and directories that the command names, patterns left out.
+    /// Returns the files and directories that the command names, without patterns.
     pub fn named(&self) -> impl Iterator<Item = &Path> {
         let named = self.paths.iter().chain(&self.files_from).map(PathBuf::as_path);
         named.filter(|path| *path != Path::new("-") && !is_pattern(path))
     }
 
-    /// The input of a job that may take so much memory: patterns expanded, standard input when nothing is named.
+    /// Returns the input of a job with this memory: patterns expanded, standard input if no file is named.
     pub fn input(&self, memory_bytes: Option<usize>) -> Result<Input, Failure> {
         let prepared = |input: Input| {
             let input = memory_bytes.into_iter().fold(input, Input::memory);
@@ -140,7 +142,7 @@ impl Inputs {
                 if matches.is_empty() {
                     let what = match path.as_os_str().as_bytes().iter().any(|byte| b"*?".contains(byte)) {
                         true => format!("no file matches the pattern {}", path.display()),
-                        // More likely the name of a file.
+                        // More likely a file name.
                         false => format!(
                             "there is no file {}, and none that matches it as a pattern (brackets stand for one of the characters in them)",
                             path.display()
@@ -161,13 +163,13 @@ impl Inputs {
     }
 }
 
-/// True for a pattern: a file of exactly this name goes first.
+/// Returns true for a pattern, unless a file has exactly this name.
 fn is_pattern(path: &Path) -> bool {
     patterns::is_pattern(path) && path.symlink_metadata().is_err()
 }
 
-/// The paths that a list names, as they are: no patterns. No path has a NUL in it, so a list that does is one of
-/// NUL-terminated names.
+/// Returns the paths in a list, which are not patterns. A path cannot contain a NUL, so a list that does is
+/// NUL-terminated.
 fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
     let failed = |source| Error::Input { path: list.to_owned(), source };
     let limit = memory.share(32);
@@ -188,5 +190,5 @@ fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// What a name takes, beside its bytes: where it is in two lists, and where its bytes are.
+/// The memory for a name, not counting its bytes: its entries in two lists, and the place of its bytes.
 const NAME_BYTES: u64 = 96;

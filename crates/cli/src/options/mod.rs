@@ -1,6 +1,5 @@
-//! Options that several commands understand, and what they mean.
+//! Options that several commands share.
 
-pub mod units;
 pub mod patterns;
 pub mod inputs;
 pub mod job_options;

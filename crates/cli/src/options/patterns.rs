@@ -1,8 +1,8 @@
-//! Patterns such as `logs/**/*.txt`, and the paths that match them.
+//! File patterns such as `logs/**/*.txt`, and the search for paths that match.
 //!
-//! As in a shell: `*` stands for any part of a name, `?` for one character, `[a-z]` and `[!a-z]` for one of a set, and a name
-//! `**` for any number of directories, none included. A name that begins with a dot is only matched by a pattern that
-//! does. Names are bytes: one that is not UTF-8 matches too, its stray bytes as a character each.
+//! As in a shell, `*` matches any part of a name, `?` one character, `[a-z]` and `[!a-z]` one of a set. A name `**`
+//! matches any number of directories, including none. A name that begins with a dot is only matched by a pattern that
+//! does. Names are bytes: each stray byte of a name that is not UTF-8 counts as a character.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// True if a path has a letter that patterns have.
+/// Returns true if a path contains a special character of patterns.
 pub fn is_pattern(path: &Path) -> bool {
     has_letters(path.as_os_str().as_bytes())
 }
 
-/// The paths that match, no directories among them, in the order of their names. A directory that cannot be read is one
-/// of them: whoever opens it will say why.
+/// Returns the matching paths without directories, sorted by name. A directory that cannot be read is included, so
+/// that opening it gives an error.
 pub fn matches(pattern: &Path) -> Vec<PathBuf> {
     let bytes = pattern.as_os_str().as_bytes();
     let mut names: Vec<&[u8]> = bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
@@ -33,16 +33,16 @@ fn has_letters(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// What was found so far, and where it was looked for.
+/// The state of a search.
 struct Search {
     found: Vec<PathBuf>,
-    /// Folders, by device and inode, and how many names of the pattern were left there: links in a circle, or several `**`, lead to
-    /// the same question again and again.
+    /// Folders, by device and inode, with the number of remaining names of the pattern. Loops of links, or several
+    /// `**`, lead to the same search again.
     seen: HashSet<(u64, u64, usize)>,
 }
 
 impl Search {
-    /// Adds what lies in `directory` and matches these names of a pattern, one below the other.
+    /// Adds the entries below `directory` that match these names of a pattern, one level each.
     fn expand(&mut self, directory: &Path, names: &[&[u8]]) {
         let Some((name, rest)) = names.split_first() else {
             if directory.symlink_metadata().is_ok() && !directory.is_dir() {
@@ -60,7 +60,7 @@ impl Search {
             return self.expand(&directory.join(OsStr::from_bytes(name)), rest);
         }
         if *name == b"**" {
-            // No directory, and then one more of any name.
+            // No directory, or one more of any name.
             self.expand(directory, rest);
             for (path, is_directory) in entries(directory, b"*", &mut self.found) {
                 if is_directory {
@@ -77,7 +77,8 @@ impl Search {
     }
 }
 
-/// What lies in a directory and matches a name, by name, and whether it is a directory and no link to one.
+/// Returns the entries of a directory that match a name, sorted by name, and whether each is a directory and not a
+/// link to one.
 fn entries(directory: &Path, name: &[u8], found: &mut Vec<PathBuf>) -> Vec<(PathBuf, bool)> {
     let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let entries = match fs::read_dir(here) {
@@ -96,12 +97,12 @@ fn entries(directory: &Path, name: &[u8], found: &mut Vec<PathBuf>) -> Vec<(Path
     entries
 }
 
-/// True if a whole name matches a pattern.
+/// Returns true if a whole name matches a pattern.
 pub fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     if name.starts_with(b".") && !pattern.starts_with(b".") {
         return false;
     }
-    // Where to go on when what follows the last star does not match: there, with the star taking one character more.
+    // The point to retry from if the text after the last star does not match: the star then takes one character more.
     let (mut pattern, mut name, mut retry) = (pattern, name, None);
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -121,7 +122,7 @@ pub fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// What is left of both if the pattern, which begins with no star, begins with something that matches the first character.
+/// Matches one character with the start of the pattern, which is not a star, and returns the rest of both.
 fn one<'a>(pattern: &'a [u8], name: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (first, left) = name.split_at_checked(character(name)).filter(|(first, _)| !first.is_empty())?;
     match pattern {
@@ -130,14 +131,14 @@ fn one<'a>(pattern: &'a [u8], name: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         [b'[', set @ ..] => match one_of(set, first) {
             Some((true, rest)) => Some((rest, left)),
             Some((false, _)) => None,
-            // Never closed: a bracket like any other character.
+            // A bracket that is never closed stands for itself.
             None => (first == b"[").then_some((set, left)),
         },
         _ => Some((pattern.strip_prefix(first)?, left)),
     }
 }
 
-/// Whether a set, whose bracket has been opened, has a character, and what follows its end; `None` if it has no end.
+/// Returns whether an opened set contains a character, and the text after the set; `None` if the set is not closed.
 fn one_of<'a>(set: &'a [u8], wanted: &[u8]) -> Option<(bool, &'a [u8])> {
     let (inverts, mut set) = match set {
         [b'!' | b'^', rest @ ..] => (true, rest),
@@ -157,7 +158,7 @@ fn one_of<'a>(set: &'a [u8], wanted: &[u8]) -> Option<(bool, &'a [u8])> {
             [b'-', rest @ ..] if !rest.is_empty() && rest[0] != b']' => {
                 let high = &rest[..character(rest)];
                 set = &rest[high.len()..];
-                // UTF-8 sorts as its characters do.
+                // UTF-8 sorts like the characters it encodes.
                 (low..=high).contains(&wanted)
             }
             _ => low == wanted,
@@ -165,7 +166,7 @@ fn one_of<'a>(set: &'a [u8], wanted: &[u8]) -> Option<(bool, &'a [u8])> {
     }
 }
 
-/// Bytes of the first character: of one in UTF-8, or one stray byte; 0 at the end.
+/// Returns the length of the first character: of a UTF-8 sequence, or of one stray byte; 0 at the end.
 fn character(name: &[u8]) -> usize {
     let length = match name.first() {
         None => return 0,

@@ -1,14 +1,15 @@
-//! How tables of text are read: options of all subcommands that read them, and what their files seem to be.
+//! Options for reading tables of text, and guesses about the content of their files.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use gristmill::Input;
-use gristmill_apps::{Dialect, FoundKind, Kind};
+use gristmill_apps::{Dialect, FileFormat, FoundFormat};
 
 use crate::options::inputs::INPUT;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
+use crate::terminal::settings::as_options;
 
 /// How the rows of CSV files are written.
 #[derive(Args)]
@@ -55,7 +56,7 @@ fn quote(text: &str) -> Result<Quote, String> {
 }
 
 impl Tables {
-    /// What the options say.
+    /// Returns the dialect that the options define.
     pub fn dialect(&self) -> Result<Dialect, String> {
         if self.delimiter.is_some() && self.delimiter == self.quote.0 {
             return Err("--delimiter and --quote are the same character".to_owned());
@@ -69,12 +70,12 @@ impl Tables {
     }
 }
 
-/// Says on standard error what was taken for granted.
+/// Prints guesses to standard error.
 pub fn tell_notes(notes: &[String], quiet: bool) {
-    notes.iter().filter(|_| !quiet).for_each(tell);
+    notes.iter().filter(|_| !quiet).for_each(|note| tell(as_options(note)));
 }
 
-/// Says how many rows had no number in some columns.
+/// Prints the number of rows without a number in some columns.
 pub fn tell_left_out(rows: u64, columns: &str, quiet: bool) {
     match rows {
         0 => {}
@@ -83,34 +84,34 @@ pub fn tell_left_out(rows: u64, columns: &str, quiet: bool) {
     }
 }
 
-/// What the files of an input seem to be: the first of each kind.
+/// The apparent content of an input's files: the first of each kind.
 #[derive(Default)]
 pub struct Contents {
     pub csv: Option<PathBuf>,
-    /// And whether its name says so.
+    /// The flag says whether the file's name tells this.
     pub json: Option<(PathBuf, bool)>,
     pub binary: Option<PathBuf>,
 }
 
 impl Contents {
-    /// Looks at all files.
+    /// Examines all files.
     pub fn of(input: &mut Input) -> Result<Contents, Failure> {
         let mut contents = Contents::default();
         for source in input.sources()? {
-            let FoundKind { kind, by_name } = Kind::of(source)?;
+            let FoundFormat { kind, by_name } = FileFormat::of(source)?;
             let refused = |what: &str| {
                 let what = what.to_owned();
                 Failure::Application(gristmill_apps::Error::File { path: source.name.clone(), what })
             };
             match kind {
-                Kind::Empty => {}
-                Kind::Csv => _ = contents.csv.get_or_insert_with(|| source.name.clone()),
-                Kind::JsonLines => _ = contents.json.get_or_insert_with(|| (source.name.clone(), by_name)),
-                Kind::Binary => _ = contents.binary.get_or_insert_with(|| source.name.clone()),
-                Kind::Utf16 => {
+                FileFormat::Empty => {}
+                FileFormat::Csv => _ = contents.csv.get_or_insert_with(|| source.name.clone()),
+                FileFormat::JsonLines => _ = contents.json.get_or_insert_with(|| (source.name.clone(), by_name)),
+                FileFormat::Binary => _ = contents.binary.get_or_insert_with(|| source.name.clone()),
+                FileFormat::Utf16 => {
                     return Err(refused("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does"));
                 }
-                Kind::JsonArray => {
+                FileFormat::JsonArray => {
                     return Err(refused(
                         "is one array of JSON; an object in each line is wanted, as jq -c '.[]' writes them",
                     ));

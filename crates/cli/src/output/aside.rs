@@ -1,11 +1,13 @@
-//! A file that appears under its name whole, or not at all.
+//! Files that appear under their name whole, or not at all.
 //!
-//! It is written without a name in the folder where it will appear, synced, and only then given its name. What has no name vanishes
-//! with this process, however that ends. A file system that cannot do so gets a hidden name instead, removed on failure. Devices
-//! and pipes have nothing to protect: they are written as they are.
+//! A file is written without a name in its folder, synced, and only then given its name. A file without a name
+//! vanishes with this process, however the process ends. If the file system cannot do this, the file gets a hidden name
+//! instead. It is removed on failure or, if this process is killed, by the next run: the file is locked as long as a
+//! process of its run lives. Devices and pipes are written directly: they have no earlier content to protect.
 //!
-//! The folder is opened once, at the beginning: what its path leads to later does not matter. [`gristmill_os::folder`] says which
-//! links are followed. What takes the place of another file gets its owner and permissions, or the job does not begin.
+//! The folder is opened once, at the beginning, so it does not matter what its path leads to later.
+//! [`gristmill_os::folder`] defines which links are followed. A file that replaces another gets its owner and
+//! permissions, or the job does not begin.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use gristmill_os::folder::{Entry, Folder, hidden_name};
+use gristmill_os::folder::{Entry, Folder, hidden_name, is_hidden_name};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::terminal::standard_output::standard_output;
@@ -23,14 +26,14 @@ use crate::terminal::standard_output::standard_output;
 /// A file being written.
 pub struct Aside {
     pub file: File,
-    /// `None` for a device or a pipe, which is written as it is.
+    /// `None` for a device or a pipe, which is written directly.
     place: Option<Place>,
 }
 
-/// What the name will be.
+/// The future name.
 struct Place {
     target: Rc<Entry>,
-    /// What it is called meanwhile, if it must have a name.
+    /// The temporary name, if the file must have one.
     hidden: Option<Hidden>,
 }
 
@@ -42,15 +45,15 @@ struct Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // Gone is what is wanted.
+        // The file may be gone already.
         let _ = self.beside.folder.remove(&self.name);
     }
 }
 
 impl Aside {
-    /// Begins a file that [`Aside::publish`] will name `path`. What is there now stays until then.
+    /// Begins a file that [`Aside::publish`] will name `path`. A file that exists there stays until then.
     pub fn create(path: &Path) -> io::Result<Aside> {
-        // The file that it is redirected to may be longer, and others write there: it is not replaced.
+        // Standard output may be redirected to a longer file that others write to, so that file is not replaced.
         let stream = match standard(path) {
             Some(Standard::Output) => Some(standard_output()?),
             Some(Standard::Error) => Some(io::stderr().as_fd().try_clone_to_owned()?.into()),
@@ -59,7 +62,7 @@ impl Aside {
         if let Some(file) = stream {
             return Ok(Aside { file, place: None });
         }
-        // A link keeps leading where it leads: what it leads to is replaced.
+        // A link stays, and its target is replaced.
         let entry = Entry::find(path)?;
         if entry.is_folder() || path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Errno::ISDIR.into());
@@ -69,12 +72,13 @@ impl Aside {
         }
         let mode = if entry.is_there() { 0o600 } else { 0o666 };
         let aside = Aside::begin(Rc::new(entry), mode)?;
+        aside.remove_left_over();
         aside.target().hand_down(&aside.file)?;
         Ok(aside)
     }
 
-    /// Begins a file in the folder of `beside` that gets its name, and that elsewhere in the same file system, from
-    /// [`Aside::name`].
+    /// Begins a file in the folder of `beside`. [`Aside::name`] gives it a name, which may be elsewhere on the same
+    /// file system.
     pub fn create_beside(beside: &Rc<Entry>) -> io::Result<Aside> {
         Aside::begin(beside.clone(), 0o666)
     }
@@ -82,25 +86,42 @@ impl Aside {
     fn begin(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
         match target.folder.make_unnamed(mode) {
             Ok(file) => Ok(Aside { file, place: Some(Place { target, hidden: None }) }),
-            // The file system has no files without a name, or the kernel does not know of them.
+            // The file system does not support files without a name, or the kernel does not.
             Err(Errno::OPNOTSUPP | Errno::ISDIR) => Aside::begin_hidden(target, mode),
             Err(error) => Err(error.into()),
         }
     }
 
     fn begin_hidden(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
-        let name = hidden_name(&target.name)?;
-        let file = target.folder.make_file(&name, mode)?;
-        let hidden = Some(Hidden { beside: target.clone(), name });
-        Ok(Aside { file, place: Some(Place { target, hidden }) })
+        loop {
+            let name = hidden_name(&target.name)?;
+            let file = target.folder.make_file(&name, mode)?;
+            let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+            // Another run may have removed it as a leftover.
+            if locked != Err(Errno::WOULDBLOCK) && target.folder.has(&name, &file)? {
+                let hidden = Some(Hidden { beside: target.clone(), name });
+                return Ok(Aside { file, place: Some(Place { target, hidden }) });
+            }
+        }
+    }
+
+    /// Removes the hidden files of this name that killed runs have left: those that are not locked.
+    pub fn remove_left_over(&self) {
+        let Some(Place { target, hidden: Some(_) }) = &self.place else { return };
+        let Entry { folder, name, .. } = &**target;
+        for other in folder.names().unwrap_or_default().iter().filter(|other| is_hidden_name(other, name)) {
+            let Ok(file) = folder.open_file(other, false, false) else { continue };
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                let _ = folder.remove(other);
+            }
+        }
     }
 
     fn target(&self) -> &Entry {
         &self.place.as_ref().expect("it is begun beside a name").target
     }
 
-    /// Gives the file this name, which is free, once the disk has what was written. That the disk has the name too is the
-    /// caller's business.
+    /// Syncs the file and gives it this name, which is free. The caller must sync the folder.
     pub fn name(self, folder: &Folder, name: &OsStr) -> io::Result<()> {
         self.file.sync_all()?;
         match &self.place.as_ref().expect("it is begun beside a name").hidden {
@@ -109,7 +130,7 @@ impl Aside {
         }
     }
 
-    /// Gives the file its name, once everything has been written and the disk has it.
+    /// Syncs the file and gives it its name, once everything has been written.
     pub fn publish(self) -> io::Result<()> {
         let Aside { file, place } = self;
         let Some(Place { target, hidden }) = place else { return Ok(()) };
@@ -119,7 +140,7 @@ impl Aside {
         let hidden = match hidden {
             Some(hidden) => Some(hidden),
             None => match folder.name(&file, name) {
-                // A link does not replace; a rename does.
+                // A link cannot replace a file; a rename can.
                 Err(Errno::EXIST) => {
                     let hidden = Hidden { beside: target.clone(), name: hidden_name(name)? };
                     folder.name(&file, &hidden.name)?;
@@ -138,14 +159,14 @@ impl Aside {
     }
 }
 
-/// A stream that is open before this program begins.
+/// A standard stream, open before this program begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
     Output,
     Error,
 }
 
-/// The stream that a path is another name of.
+/// Returns the stream that a path is another name of.
 pub fn standard(path: &Path) -> Option<Standard> {
     match path.to_str()? {
         "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(Standard::Output),
@@ -154,7 +175,7 @@ pub fn standard(path: &Path) -> Option<Standard> {
     }
 }
 
-/// The folder in which a path names something.
+/// Returns the folder of a path.
 pub fn directory(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -175,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_seen_before_the_file_is_published_and_nothing_else_after() {
+    fn only_the_published_file_is_ever_visible() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("counts.tsv");
         for content in ["first", "second"] {
@@ -202,7 +223,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_points_at_is_replaced_and_keeps_its_permissions() {
+    fn files_left_by_a_killed_run_are_removed_by_the_next() {
+        // On a file system without unnamed files, a run stopped by SIGTERM once left `.counts.tsv.partial-...` for ever.
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = Rc::new(Entry::find(&dir.path().join("counts.tsv")).expect("free"));
+        let alive = Aside::begin_hidden(target.clone(), 0o666).expect("created");
+        let [left, named, elsewhere] =
+            [".counts.tsv.partial-0123456789abcdef", ".counts.tsv.partial-mine", ".sums.tsv.partial-0123456789abcdef"];
+        [left, named, elsewhere].iter().for_each(|name| fs::write(dir.path().join(name), "left").expect("written"));
+        let next = Aside::begin_hidden(target, 0o666).expect("created");
+        next.remove_left_over();
+        let found = names(dir.path());
+        assert!(!found.contains(&left.to_owned()) && found.len() == 4, "{found:?}");
+        alive.publish().and_then(|()| next.publish()).expect("published");
+        assert_eq!(names(dir.path()).len(), 3);
+    }
+
+    #[test]
+    fn the_target_of_a_link_is_replaced_and_keeps_its_permissions() {
         let dir = tempfile::tempdir().expect("a directory");
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         fs::write(&file, "old").expect("written");
@@ -215,8 +253,8 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_replaced_meanwhile_changes_nothing() {
-        // Whoever may rename a folder on the way to the result could redirect it while the job ran.
+    fn replacing_the_folder_meanwhile_does_not_redirect_the_file() {
+        // Another user who may rename a folder of the path could otherwise redirect the result while the job ran.
         let dir = tempfile::tempdir().expect("a directory");
         let [folder, moved, victim] = ["folder", "moved", "victim"].map(|name| dir.path().join(name));
         [&folder, &victim].iter().for_each(|dir| fs::create_dir(dir).expect("made"));
@@ -227,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_puts_there_meanwhile_is_not_taken_over() {
+    fn files_that_others_create_meanwhile_are_not_taken_over() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("out");
         let aside = Aside::create(&path).expect("created");

@@ -1,4 +1,4 @@
-//! What a result consists of: columns, their kinds, and the fields of a row.
+//! Results: columns, their types, and the fields of a row.
 
 use clap::ValueEnum;
 
@@ -11,22 +11,22 @@ pub enum Format {
     Csv,
     /// One JSON object per line; a key that is not UTF-8 becomes e.g. "word_base64"
     Jsonl,
-    /// An Arrow IPC file; a key that is not UTF-8 stands in a column of its own, e.g. "word_bytes"
+    /// An Arrow IPC file; keys that are not UTF-8 have their own column, e.g. "word_bytes"
     Arrow,
     /// A Parquet file, packed with zstd; keys as in Arrow
     Parquet,
 }
 
-/// What the fields of a column are.
+/// The type of a column's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Bytes that are always UTF-8.
     Text,
-    /// Bytes from outside: UTF-8, or not.
+    /// Bytes from the input, UTF-8 or not.
     Bytes,
     Integer,
     Number,
-    /// A whole number, a number, or nothing.
+    /// A whole number, a number, or no value.
     Sum,
 }
 
@@ -35,19 +35,19 @@ pub enum Kind {
 pub struct Column {
     pub name: String,
     #[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text is written as the fields come"))]
-    pub kind: Kind,
+    pub kind: ColumnType,
 }
 
-impl Kind {
-    /// A column of this kind.
+impl ColumnType {
+    /// Makes a column of this type.
     pub fn named(self, name: impl Into<String>) -> Column {
         Column { name: name.into(), kind: self }
     }
 }
 
-/// The columns of a matrix: x1, x2, ...
+/// Returns the columns of a matrix: x1, x2, ...
 pub fn matrix_columns(columns: usize) -> impl Iterator<Item = Column> {
-    (1..=columns).map(|number| Kind::Number.named(format!("x{number}")))
+    (1..=columns).map(|number| ColumnType::Number.named(format!("x{number}")))
 }
 
 /// One field of a row.
@@ -55,11 +55,11 @@ pub fn matrix_columns(columns: usize) -> impl Iterator<Item = Column> {
 pub enum Field<'r> {
     Bytes(&'r [u8]),
     Integer(u64),
-    /// As few digits as tell it from every other number.
+    /// Written with the fewest digits that identify the number.
     Number(f64),
     /// The sum of whole numbers.
     Whole(i128),
-    /// No sum: an empty field, in JSON `null`.
+    /// No sum: an empty field, or `null` in JSON.
     Nothing,
 }
 

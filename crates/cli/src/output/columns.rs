@@ -6,16 +6,17 @@
 //!  bytes     NAME: utf8, and NAME_bytes: binary; one of them has the field, the other is null
 //!  integer   NAME: uint64
 //!  number    NAME: float64
-//!  sum       NAME: float64, and NAME_whole: decimal128(38, 0), the same exactly, null where not all that was added was whole;
-//!            both are null where nothing was added
+//! sum       NAME: float64, and NAME_whole: decimal128(38, 0), the exact value, null unless all numbers were whole;
+//!           both are null if there were no numbers
 //! ```
 //!
-//! What a file says of its columns stands in it before the first row, and a key may be any bytes. So one that is not UTF-8 has
-//! a column of its own: nothing is lost, no two keys become one, and what is text is text to whoever reads the file.
+//! The schema is written before the first row, and a key may be any bytes. So a key that is not UTF-8 is stored in a
+//! separate column: nothing is lost, keys stay distinct, and readers see text as text.
 //!
-//! Rows are gathered in a *batch*, which is written when it has [`BATCH_ROWS`] rows or [`BATCH_BYTES`] bytes of keys. That is all
-//! for Arrow. Parquet writes the columns of a *row group* one behind the other and keeps its packed batches until then: it ends when
-//! it takes [`GROUP_BYTES`]. So memory does not grow with the result.
+//! Rows are collected in a *batch*, which is written when it has [`BATCH_ROWS`] rows or [`BATCH_BYTES`] bytes of
+//! keys. For Arrow that is all. Parquet writes the columns of a *row group* one after another and keeps its
+//! compressed batches until the group ends, which is when it takes [`GROUP_BYTES`]. So memory does not grow with the
+//! result.
 
 use std::io;
 use std::sync::Arc;
@@ -29,18 +30,18 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::output::column::{Column, Field, Format, Kind};
+use crate::output::column::{Column, ColumnType, Field, Format};
 use crate::output::packer::Packer;
 
 const BATCH_ROWS: usize = 16 << 10;
 const BATCH_BYTES: usize = 1 << 20;
-/// Groups of some MiB are read nearly as fast as larger ones.
+/// Row groups of some MiB are read nearly as fast as larger ones.
 const GROUP_BYTES: usize = 16 << 20;
-/// Sums of whole numbers.
+/// The type of sums of whole numbers.
 const WHOLE: DataType = DataType::Decimal128(38, 0);
 const WHOLE_MAX: u128 = 10u128.pow(38);
 
-/// Writes rows as columns.
+/// A writer of columns.
 pub struct Columns {
     schema: SchemaRef,
     gathered: Vec<Gathered>,
@@ -49,7 +50,7 @@ pub struct Columns {
     file: ColumnFile,
 }
 
-/// The fields of one column that no batch has yet.
+/// The fields of one column that are not yet in a batch.
 enum Gathered {
     Text(StringBuilder),
     Bytes(StringBuilder, BinaryBuilder),
@@ -64,7 +65,7 @@ enum ColumnFile {
 }
 
 impl Columns {
-    /// Writes what the file has before its first row.
+    /// Writes the part of the file before its first row.
     pub fn begin(format: Format, columns: Vec<Column>, to: Packer) -> io::Result<Columns> {
         let gathered = columns.iter().map(|column| Gathered::new(column.kind)).collect();
         let fields: Vec<_> = columns.iter().flat_map(fields_of).collect();
@@ -79,7 +80,7 @@ impl Columns {
         Ok(Columns { schema, gathered, rows: 0, bytes: 0, file })
     }
 
-    /// Adds one row: a field per column, of its kind.
+    /// Adds one row: one field per column, of its type.
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
         assert_eq!(fields.len(), self.gathered.len(), "a field per column");
         for (column, field) in self.gathered.iter_mut().zip(fields) {
@@ -89,7 +90,7 @@ impl Columns {
         if self.rows == BATCH_ROWS || self.bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
     }
 
-    /// Ends the file, if every row was `written`, and gives back what it was written to.
+    /// Ends the file if every row was `written`, and returns the underlying writer.
     pub fn into_inner(mut self, written: io::Result<()>) -> io::Result<Packer> {
         written?;
         self.write()?;
@@ -116,17 +117,17 @@ impl Columns {
 }
 
 impl Gathered {
-    fn new(kind: Kind) -> Gathered {
+    fn new(kind: ColumnType) -> Gathered {
         match kind {
-            Kind::Text => Gathered::Text(StringBuilder::new()),
-            Kind::Bytes => Gathered::Bytes(StringBuilder::new(), BinaryBuilder::new()),
-            Kind::Integer => Gathered::Integer(UInt64Builder::new()),
-            Kind::Number => Gathered::Number(Float64Builder::new()),
-            Kind::Sum => Gathered::Sum(Float64Builder::new(), Decimal128Builder::new().with_data_type(WHOLE)),
+            ColumnType::Text => Gathered::Text(StringBuilder::new()),
+            ColumnType::Bytes => Gathered::Bytes(StringBuilder::new(), BinaryBuilder::new()),
+            ColumnType::Integer => Gathered::Integer(UInt64Builder::new()),
+            ColumnType::Number => Gathered::Number(Float64Builder::new()),
+            ColumnType::Sum => Gathered::Sum(Float64Builder::new(), Decimal128Builder::new().with_data_type(WHOLE)),
         }
     }
 
-    /// Adds a field; returns of how many bytes, if it has any number of them.
+    /// Adds a field, and returns the number of its bytes if its type has no fixed width.
     fn push(&mut self, field: Field<'_>) -> io::Result<usize> {
         Ok(match (self, field) {
             (Gathered::Text(column), Field::Bytes(text)) => {
@@ -166,7 +167,7 @@ impl Gathered {
         })
     }
 
-    /// What was gathered, as the arrays of a batch.
+    /// Returns the collected fields as the arrays of a batch.
     fn take(&mut self) -> Vec<ArrayRef> {
         match self {
             Gathered::Text(column) => vec![Arc::new(column.finish())],
@@ -178,22 +179,22 @@ impl Gathered {
     }
 }
 
-/// The columns of the file that a column of the result becomes.
+/// Returns the file's columns for a column of the result.
 fn fields_of(column: &Column) -> Vec<arrow_schema::Field> {
     let field = arrow_schema::Field::new;
     let name = &column.name[..];
     match column.kind {
-        Kind::Text => vec![field(name, DataType::Utf8, false)],
-        Kind::Bytes => {
+        ColumnType::Text => vec![field(name, DataType::Utf8, false)],
+        ColumnType::Bytes => {
             vec![field(name, DataType::Utf8, true), field(&format!("{name}_bytes"), DataType::Binary, true)]
         }
-        Kind::Integer => vec![field(name, DataType::UInt64, false)],
-        Kind::Number => vec![field(name, DataType::Float64, false)],
-        Kind::Sum => vec![field(name, DataType::Float64, true), field(&format!("{name}_whole"), WHOLE, true)],
+        ColumnType::Integer => vec![field(name, DataType::UInt64, false)],
+        ColumnType::Number => vec![field(name, DataType::Float64, false)],
+        ColumnType::Sum => vec![field(name, DataType::Float64, true), field(&format!("{name}_whole"), WHOLE, true)],
     }
 }
 
-/// What the system said, without the words around it.
+/// Extracts the system's error from the library's.
 fn of_arrow(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, source) => source,
@@ -218,11 +219,11 @@ mod tests {
     fn memory_does_not_grow_with_the_result() {
         let null = File::options().write(true).open("/dev/null").expect("opened");
         let to = Packer::new(null, None).expect("a packer");
-        let columns = vec![Kind::Bytes.named("key"), Kind::Integer.named("count")];
+        let columns = vec![ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")];
         let mut columns = Columns::begin(Format::Parquet, columns, to).expect("begun");
         let mut random = fastrand::Rng::with_seed(1);
         let mut groups = 0;
-        // Half of them are no text.
+        // Half of them are not UTF-8.
         for count in 0..48_000 {
             let mut key = vec![b'k'; 2000];
             random.fill(&mut key[count as usize % 2..1000]);

@@ -1,4 +1,4 @@
-//! Where the result goes: standard output, or a file that appears whole or not at all.
+//! The destination of the result: standard output, or a file that appears whole or not at all.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -57,7 +57,7 @@ enum Sort {
 }
 
 impl Ranking {
-    /// The job, told what of its result is wanted; of the greatest, one more, which may be no row.
+    /// Applies the ranking to a job. With --top it asks for one pair more, because one pair may not be a row.
     pub fn apply<'j, J: MapReduce>(&self, job: Job<'j, J>) -> Job<'j, J> {
         match (self.top, self.sort) {
             (Some(top), _) => job.top(top.get().saturating_add(1)),
@@ -67,25 +67,25 @@ impl Ranking {
         }
     }
 
-    /// How many rows are wanted, if not all.
+    /// Returns the maximum number of rows.
     pub fn rows_max(&self) -> usize {
         self.top.map_or(usize::MAX, NonZeroUsize::get)
     }
 
-    /// The greatest rows are wanted, but in the order of their keys.
+    /// Returns true if the greatest rows are wanted in the order of their keys.
     pub fn is_top_by_key(&self) -> bool {
         self.top.is_some() && self.sort == Some(Sort::Key)
     }
 }
 
 impl Destination {
-    /// The file, if its name says that it shall be an array of numpy's: for subcommands whose result is one.
+    /// Returns the output file if its name asks for a numpy array. For subcommands whose result is one.
     pub fn npy(&self) -> Option<&Path> {
         let path = self.output.as_deref().filter(|_| self.format.is_none());
         path.filter(|path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")))
     }
 
-    /// Opens the place for the result, so that what cannot be written fails before the job begins.
+    /// Opens the destination, so that a failure to write shows before the job begins.
     pub fn open(&self, columns: impl Into<Vec<Column>>) -> Result<Output, Failure> {
         let format = match (self.format, self.path()) {
             (Some(format), _) => format,
@@ -108,8 +108,8 @@ impl Destination {
         }
     }
 
-    /// The same for a result whose rows are bytes already; the name may be any. `continues`: the job may be continued, so that
-    /// its reducers do not write.
+    /// Opens the destination for a result whose rows are already bytes; any name is allowed. If the job `continues` a
+    /// checkpoint, its reducers do not write.
     pub fn open_raw(&self, continues: bool) -> Result<Raw, Failure> {
         if self.format.is_some() {
             return Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into()));
@@ -117,7 +117,7 @@ impl Destination {
         let (to, Place { name, aside }) = self.begin()?;
         let path = self.path();
         if continues || path.and_then(Compression::of_name).is_some() {
-            return Ok(Raw::Stream(Box::new(Stream { to, place: Place { name, aside } })));
+            return Ok(Raw::Stream(Box::new(ByteStream { to, place: Place { name, aside } })));
         }
         let failed = |source| Failure::output(name.clone(), source);
         let mut file = match &aside {
@@ -125,21 +125,21 @@ impl Destination {
             None => standard_output(),
         }
         .map_err(failed)?;
-        // Whoever appends writes behind what is there, wherever he wants to write.
+        // In append mode every write goes to the end, whatever its offset.
         let appends = rustix::fs::fcntl_getfl(&file).map_err(|errno| failed(errno.into()))?.contains(OFlags::APPEND);
         if appends || !file.metadata().map_err(failed)?.is_file() {
-            return Ok(Raw::Stream(Box::new(Stream { to, place: Place { name, aside } })));
+            return Ok(Raw::Stream(Box::new(ByteStream { to, place: Place { name, aside } })));
         }
         let start = file.stream_position().map_err(failed)?;
         Ok(Raw::File(RawFile { name, file, start, aside }))
     }
 
-    /// Where it goes, if that is a file.
+    /// Returns the output path, if the result goes to a file.
     pub fn path(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-") && aside::standard(path) != Some(Standard::Output))
     }
 
-    /// Opens the place, with nothing written to it.
+    /// Opens the destination without writing to it.
     fn begin(&self) -> Result<(Packer, Place), Failure> {
         let path = self.path();
         let name = path.unwrap_or(Path::new("standard output")).to_owned();
@@ -156,13 +156,13 @@ impl Destination {
     }
 }
 
-/// The extension of a file's name, in small letters; what it says about compression is left out.
+/// Returns the extension of a file's name in lower case, without a suffix for compression.
 pub fn extension(path: &Path) -> Option<String> {
     let name = if Compression::of_name(path).is_some() { path.with_extension("") } else { path.to_owned() };
     name.extension().map(|extension| extension.to_ascii_lowercase().to_string_lossy().into_owned())
 }
 
-/// The format that the name of a file says.
+/// Returns the format that the name of a file asks for.
 fn format_of(path: &Path) -> Result<Format, Failure> {
     match extension(path) {
         None => Ok(Format::Tsv),
@@ -180,17 +180,17 @@ fn format_of(path: &Path) -> Result<Format, Failure> {
     }
 }
 
-/// Where rows go that are bytes already.
+/// A destination for rows that are already bytes.
 pub enum Raw {
-    /// Something that takes one byte after the other.
-    Stream(Box<Stream>),
-    /// A file in which every byte has its place.
+    /// A stream of bytes.
+    Stream(Box<ByteStream>),
+    /// A file in which every byte has a known offset.
     File(RawFile),
-    /// A folder.
+    /// A folder of parts.
     Parts(Parts),
 }
 
-/// A file, to be written from some byte on.
+/// A file that is written from some offset on.
 pub struct RawFile {
     pub name: PathBuf,
     file: File,
@@ -203,7 +203,7 @@ impl RawFile {
         &self.file
     }
 
-    /// So many bytes were written: gives the file its name, or goes behind them.
+    /// Ends the file after `bytes` were written: gives it its name, or seeks to its end.
     pub fn finish(mut self, bytes: u64) -> Result<(), Failure> {
         let outcome = match self.aside {
             Some(aside) => aside.publish(),
@@ -214,24 +214,24 @@ impl RawFile {
     }
 }
 
-/// Bytes on their way to where they go.
-pub struct Stream {
+/// A stream of bytes to the destination.
+pub struct ByteStream {
     to: Packer,
     place: Place,
 }
 
-impl Stream {
+impl ByteStream {
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.to.write_all(bytes)
     }
 
-    /// Ends the result, given how it was written.
+    /// Ends the result, given the outcome of writing it.
     pub fn finish(self, written: io::Result<()>) -> Result<(), Failure> {
         self.place.publish(self.to.finish(written))
     }
 }
 
-/// The result being written.
+/// A result that is being written.
 pub struct Output {
     rows: Rows,
     place: Place,
@@ -243,20 +243,20 @@ impl Output {
         self.rows.row(fields)
     }
 
-    /// Ends the result, given how its rows were written: flushes it, and gives the file its name.
+    /// Ends the result, given the outcome of writing its rows: flushes it, and gives the file its name.
     pub fn finish(self, rows_written: io::Result<()>) -> Result<(), Failure> {
         self.place.publish(self.rows.finish(rows_written))
     }
 }
 
-/// What messages call the place of a result, and the file that has no name yet.
+/// The name of a destination in messages, and the unnamed file.
 struct Place {
     name: PathBuf,
     aside: Option<Aside>,
 }
 
 impl Place {
-    /// Gives the file its name, if everything was `written`. A reader that wants no more is no failure.
+    /// Gives the file its name if everything was `written`. A reader that closes the pipe early is not a failure.
     fn publish(self, written: io::Result<()>) -> Result<(), Failure> {
         let Place { name, aside } = self;
         match written.and_then(|()| aside.map_or(Ok(()), Aside::publish)) {

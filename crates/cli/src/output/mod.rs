@@ -1,4 +1,4 @@
-//! Where a result goes: rows in any format, to a file that appears whole or not at all.
+//! The output: rows in any format, to a file that appears whole or not at all.
 
 pub mod aside;
 pub mod packer;
@@ -9,4 +9,4 @@ pub mod text;
 pub mod columns;
 pub mod rows;
 pub mod destination;
-pub mod names;
+pub mod outputs;

@@ -1,4 +1,4 @@
-//! The file that the result is written to, compressed if its name says so.
+//! The result file, compressed if its name asks for it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,10 +9,10 @@ use gristmill::Compression;
 use liblzma::write::XzEncoder;
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// What `xz` does when it is not told otherwise.
+/// The default level of `xz`.
 const XZ_LEVEL: u32 = 6;
 
-/// A file being written, as hard compressed as the format's own tool does by itself.
+/// A file being written, compressed at the default level of the format's own tool.
 pub enum Packer {
     Plain(BufWriter<File>),
     Gzip(GzEncoder<BufWriter<File>>),
@@ -37,7 +37,7 @@ impl Packer {
         })
     }
 
-    /// Ends the file, if everything was `written`. After a failure nothing is tried again.
+    /// Ends the file if everything was `written`. After a failure nothing is retried.
     pub fn finish(self, written: io::Result<()>) -> io::Result<()> {
         let packed = match (self, &written) {
             (Packer::Plain(to), _) => Ok(to),
@@ -47,7 +47,7 @@ impl Packer {
             (Packer::Xz(encoder), Ok(())) => encoder.finish(),
             (_, Err(_)) => return written,
         };
-        // Taken apart, because a writer that is dropped writes what is left.
+        // Taken apart, because a dropped writer would write the rest.
         let (mut file, rest) = packed?.into_parts();
         written.and_then(|()| file.write_all(&rest.unwrap_or_default()))
     }

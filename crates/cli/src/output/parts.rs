@@ -1,12 +1,12 @@
-//! A result in parts: a folder of files that follow each other, with a list of them, that appears whole or not at all.
+//! Results in parts: a folder of consecutive files and a manifest, which appears whole or not at all.
 //!
 //! ```text
 //!  sorted/part-00000  sorted/part-00001  ...  sorted/manifest.json
 //! ```
 //!
-//! The parts are written without names beside the folder. When all are whole they get their names in a hidden folder, which
-//! then gets its own: only who is killed in these few milliseconds leaves something, and that is hidden. A folder that is there
-//! already must be empty, and is replaced by one of its owner and permissions.
+//! The parts are written without names next to the folder. When all are complete, they get their names in a hidden
+//! folder, which is then renamed. Only a process killed within these few milliseconds leaves something behind, and it
+//! is hidden. An existing folder must be empty. It is replaced by one with the same owner and permissions.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub struct Parts {
     files: Vec<Aside>,
 }
 
-/// The folder until it is whole; removed with what is in it when it is dropped.
+/// The folder under its temporary name. Dropping it removes it with its content.
 struct HiddenFolder<'p> {
     beside: &'p Folder,
     name: OsString,
@@ -43,7 +43,7 @@ impl Drop for HiddenFolder<'_> {
         if self.has_its_name {
             return;
         }
-        // Gone is what is wanted.
+        // The files may be gone already.
         for name in self.folder.names().unwrap_or_default() {
             let _ = self.folder.remove(name);
         }
@@ -52,7 +52,7 @@ impl Drop for HiddenFolder<'_> {
 }
 
 impl Parts {
-    /// Begins a folder, which is not there yet or empty.
+    /// Begins a folder, which must not exist or be empty.
     pub fn begin(dir: &Path) -> Result<Parts, Failure> {
         let failed = |source| Failure::output(dir, source);
         let target = Entry::find_itself(dir).map_err(failed)?;
@@ -74,18 +74,19 @@ impl Parts {
             }
         }
         let parts = Parts { dir: dir.to_owned(), target: Rc::new(target), files: Vec::new() };
-        // What cannot be made, or given its owner, is known before the job.
+        // Fails before the job if the folder cannot be made or given its owner.
         parts.hidden().and_then(|hidden| parts.target.hand_down(hidden.folder.opened()?)).map_err(failed)?;
         Ok(parts)
     }
 
-    /// Makes so many files.
+    /// Makes `count` files.
     pub fn make(&mut self, count: usize) -> io::Result<Vec<File>> {
         self.files = (0..count).map(|_| Aside::create_beside(&self.target)).collect::<io::Result<_>>()?;
+        self.files.first().inspect(|first| first.remove_left_over());
         self.files.iter().map(|aside| aside.file.try_clone()).collect()
     }
 
-    /// Names the parts, now that they are written, and lists them.
+    /// Names the parts after they were written, and writes the manifest.
     pub fn finish(self, parts: &[Part]) -> Result<(), Failure> {
         let dir = self.dir.clone();
         self.publish(parts).map_err(|source| Failure::output(dir, source))
@@ -109,7 +110,7 @@ impl Parts {
         folder.sync()
     }
 
-    /// Makes the hidden folder: as open to others as one that mkdir makes, or closed to them while it replaces another.
+    /// Makes the hidden folder with mkdir's default permissions, or closed to others while it replaces another.
     fn hidden(&self) -> io::Result<HiddenFolder<'_>> {
         let beside = &self.target.folder;
         let name = hidden_name(&self.target.name)?;

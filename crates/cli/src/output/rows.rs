@@ -1,8 +1,8 @@
-//! The rows of a result: the same fields in every format.
+//! The rows of a result, with the same fields in every format.
 //!
-//! - TSV, CSV, JSON Lines are written row by row (`text`).
-//! - Arrow, Parquet are written column by column, some rows at a time (`columns`), where the command was built with the feature
-//!   `columnar`.
+//! - TSV, CSV and JSON Lines are written row by row (`text`).
+//! - Arrow and Parquet are written column by column, some rows at a time (`columns`), if the command is built with
+//!   the feature `columnar`.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use crate::output::columns::Columns;
 use crate::output::packer::Packer;
 use crate::output::text::Text;
 
-/// Rows on their way into a file.
+/// A writer of rows.
 #[cfg_attr(feature = "columnar", expect(clippy::large_enum_variant, reason = "a command has one of them"))]
 pub enum Rows {
     Text(Text<Packer>),
@@ -21,7 +21,7 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// Writes what the format has before its first row.
+    /// Writes the part of the format before its first row.
     pub fn begin(format: Format, columns: Vec<Column>, to: Packer) -> io::Result<Rows> {
         match format {
             Format::Tsv | Format::Csv | Format::Jsonl => Ok(Rows::Text(Text::new(format, columns, to))),
@@ -35,7 +35,7 @@ impl Rows {
         }
     }
 
-    /// Writes one row: a field per column, of its kind.
+    /// Writes one row: one field per column, of its type.
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
         match self {
             Rows::Text(text) => text.row(fields),

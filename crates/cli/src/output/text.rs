@@ -1,11 +1,11 @@
 //! Rows as lines of text.
 //!
-//! - TSV: a tab between fields. No header, so that `sort`, `join` and `cut` can go on with it. A tab, a line end or another
-//!   of [`ESCAPES`] within a field is written with a backslash, as PostgreSQL's `COPY` writes its text format, so that a row is
-//!   always a line. Nothing is ever `\N`: there a key of these two characters is `\\N`.
-//! - CSV: a header; a field with a comma, a quote or a line break is quoted as RFC 4180 says.
-//! - JSON Lines: an object per row. JSON is UTF-8, and a key need not be: one that is not stands under
-//!   `<name>_base64`, in base64, so nothing is lost and no two keys become one.
+//! - TSV: tab-separated without a header, so that `sort`, `join` and `cut` can continue with it. A tab, a line end or
+//!   another of [`ESCAPES`] within a field is written with a backslash, as in the text format of PostgreSQL's `COPY`,
+//!   so that a row is always one line. No value is ever `\N`: a key of these two characters is `\\N`.
+//! - CSV: with a header. A field with a comma, a quote or a line break is quoted as in RFC 4180.
+//! - JSON Lines: one object per row. JSON is UTF-8, and a key need not be: such a key is written as `<name>_base64`,
+//!   in base64, so that nothing is lost and keys stay distinct.
 
 use std::io::{self, Write};
 
@@ -14,22 +14,22 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::output::column::{Column, Field, Format};
 
-/// Writes rows as text.
+/// A writer of rows as text.
 pub struct Text<W> {
     format: Format,
     columns: Vec<Column>,
-    /// What the format has before its first row has been written. A job that fails writes nothing.
+    /// True once the header has been written. A job that fails writes nothing.
     has_begun: bool,
     to: W,
 }
 
 impl<W: Write> Text<W> {
-    /// Nothing so far.
+    /// Makes a writer that has written nothing yet.
     pub fn new(format: Format, columns: Vec<Column>, to: W) -> Text<W> {
         Text { format, columns, has_begun: false, to }
     }
 
-    /// Writes the header, where the format has one, unless it is there.
+    /// Writes the header once, if the format has one.
     fn begin(&mut self) -> io::Result<()> {
         if !std::mem::replace(&mut self.has_begun, true) && self.format == Format::Csv {
             let names: Vec<_> = self.columns.iter().map(|column| &column.name[..]).collect();
@@ -38,7 +38,7 @@ impl<W: Write> Text<W> {
         Ok(())
     }
 
-    /// Writes one row: a field per column.
+    /// Writes one row: one field per column.
     pub fn row(&mut self, fields: &[Field<'_>]) -> io::Result<()> {
         debug_assert_eq!(fields.len(), self.columns.len());
         self.begin()?;
@@ -49,7 +49,7 @@ impl<W: Write> Text<W> {
         }
     }
 
-    /// Ends the rows; returns where they went, and whether all went there.
+    /// Ends the rows. Returns the underlying writer, and the outcome of all writes.
     pub fn finish(mut self, rows_written: io::Result<()>) -> (W, io::Result<()>) {
         let written = rows_written.and_then(|()| self.begin());
         (self.to, written)
@@ -100,7 +100,8 @@ impl<W: Write> Text<W> {
     }
 }
 
-/// Bytes that would break a row of TSV, or that others take for an escape, and the letters that stand for them.
+/// The bytes that would break a row of TSV or that other programs take for escapes, with the letters that replace
+/// them.
 const ESCAPES: [(u8, u8); 7] =
     [(b'\\', b'\\'), (b'\t', b't'), (b'\n', b'n'), (b'\r', b'r'), (0x08, b'b'), (0x0b, b'v'), (0x0c, b'f')];
 
@@ -132,28 +133,28 @@ fn quoted(field: &[u8], to: &mut impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::column::Kind;
+    use crate::output::column::ColumnType;
 
     fn written(format: Format, word: &[u8]) -> Vec<u8> {
-        let columns = vec![Kind::Bytes.named("word"), Kind::Integer.named("count")];
+        let columns = vec![ColumnType::Bytes.named("word"), ColumnType::Integer.named("count")];
         let mut rows = Text::new(format, columns, Vec::new());
         rows.row(&[Field::Bytes(word), Field::Integer(3)]).expect("a Vec takes all");
         rows.finish(Ok(())).0
     }
 
     #[test]
-    fn tsv_leaves_quotes_commas_and_what_is_no_text_as_they_are() {
+    fn tsv_leaves_quotes_commas_and_binary_bytes_unchanged() {
         assert_eq!(written(Format::Tsv, b"\"a\",\xff"), b"\"a\",\xff\t3\n");
     }
 
     #[test]
-    fn a_row_of_tsv_is_one_line_whatever_its_key_is() {
+    fn a_row_of_tsv_is_one_line_for_any_key() {
         assert_eq!(written(Format::Tsv, b"a\tb\nc\rd\\e"), b"a\\tb\\nc\\rd\\\\e\t3\n");
         assert_eq!(written(Format::Tsv, b"\x08\x0b\x0c\\N"), b"\\b\\v\\f\\\\N\t3\n");
     }
 
     #[test]
-    fn csv_quotes_what_would_be_misread() {
+    fn csv_quotes_ambiguous_fields() {
         assert_eq!(written(Format::Csv, b"plain"), b"word,count\nplain,3\n");
         assert_eq!(written(Format::Csv, b"a,\"b\""), b"word,count\n\"a,\"\"b\"\"\",3\n");
         assert_eq!(written(Format::Csv, b"a\nb"), b"word,count\n\"a\nb\",3\n");
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn json_escapes_text_and_loses_no_byte_of_what_is_not_text() {
+    fn json_escapes_text_and_keeps_every_byte_of_other_keys() {
         assert_eq!(
             written(Format::Jsonl, "a\"\\\u{1}é".as_bytes()),
             "{\"word\":\"a\\\"\\\\\\u0001é\",\"count\":3}\n".as_bytes()

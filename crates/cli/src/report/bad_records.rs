@@ -1,5 +1,4 @@
-//! Records and files that were set aside, as a file: a line of JSON for each, with its place, its cause, and the record
-//! itself.
+//! The file of bad records and files: a line of JSON for each, with its place, its cause, and the record itself.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -13,7 +12,7 @@ use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
-/// The file, to be written when the job has ended; it appears only if there is something to tell.
+/// The file, written when the job has ended. It appears only if something was set aside.
 pub struct BadRecords {
     path: PathBuf,
     aside: Aside,
@@ -21,18 +20,18 @@ pub struct BadRecords {
 }
 
 impl BadRecords {
-    /// Begins the file, so that what cannot be written fails before the job begins.
+    /// Begins the file, so that a failure to write shows before the job begins.
     pub fn open(path: &Path) -> Result<BadRecords, Failure> {
         let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
         Ok(BadRecords { path: path.to_owned(), aside, found: RefCell::default() })
     }
 
-    /// Takes those that one job has set aside.
+    /// Adds the records that one job has set aside.
     pub fn take(&self, found: &[BadRecord]) {
         self.found.borrow_mut().extend_from_slice(found);
     }
 
-    /// Writes the file, and says so unless `quiet`.
+    /// Writes the file, and reports it unless `quiet`.
     pub fn finish(self, files: &[BadFile], quiet: bool) -> Result<(), Failure> {
         let BadRecords { path, aside, found } = self;
         let found = found.into_inner();
@@ -77,7 +76,7 @@ fn line_of_record(bad: &BadRecord) -> Value {
     line
 }
 
-/// Sets a member to bytes that are text, or that as `<name>_hex`.
+/// Sets a member to bytes that are text; otherwise sets `<name>_hex` to them in hexadecimal.
 fn set_bytes(line: &mut Value, name: &str, bytes: &[u8]) {
     match str::from_utf8(bytes) {
         Ok(text) => line[name] = text.into(),

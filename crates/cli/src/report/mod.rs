@@ -1,4 +1,4 @@
-//! What is told of a job beside its result.
+//! Reports of a job other than its result.
 
 pub mod bad_records;
 pub mod stats;

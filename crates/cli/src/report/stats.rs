@@ -1,7 +1,7 @@
-//! What a run took, as a file: `docs/statistics.md` says what each name means.
+//! The statistics file of a run. `docs/statistics.md` explains each name.
 //!
-//! CSV has one row per number, `worker,role,name,value`, so a counter that is added later moves no column;
-//! the worker `job` stands for the whole run. JSON has the same names, nested.
+//! CSV has one row per number, `worker,role,name,value`, so a new counter does not move a column. The worker `job`
+//! stands for the whole run. JSON has the same names, nested.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::printable;
 
-/// The statistics file, to be written when the job has ended.
+/// The statistics file, written when the job has ended.
 pub struct Stats {
     path: PathBuf,
     aside: Aside,
@@ -22,7 +22,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Begins the file, so that what cannot be written fails before the job begins.
+    /// Begins the file, so that a failure to write shows before the job begins.
     pub fn open(path: &Path) -> Result<Stats, Failure> {
         let write = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => csv,
@@ -38,7 +38,7 @@ impl Stats {
         Ok(Stats { path: path.to_owned(), aside, write })
     }
 
-    /// Writes the file. So many files were set aside before the job.
+    /// Writes the file. `bad_files` is the number of files set aside before the job.
     pub fn finish(self, summary: &Summary, bad_files: u64) -> Result<(), Failure> {
         let Stats { path, aside, write } = self;
         let written = || -> io::Result<()> {
@@ -52,7 +52,7 @@ impl Stats {
     }
 }
 
-/// The numbers of the whole run.
+/// Returns the numbers of the whole run.
 fn of_job(summary: &Summary, bad_files: u64) -> [(&'static str, u64); 14] {
     let Allocations { count, bytes } = Allocations::of_thread();
     [
@@ -102,7 +102,7 @@ fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) ->
 fn json(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     let mut job: Map<String, Value> =
         of_job.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-    // They name files, and JSON has escapes for the first 32 control characters only.
+    // The texts name files, and JSON only escapes the first 32 control characters.
     let deaths: Vec<String> = summary.deaths.iter().map(|death| printable(death)).collect();
     job.insert("deaths".into(), json!(deaths));
     let workers: Vec<Value> = summary

@@ -1,4 +1,5 @@
 //! Runs the job of a command, from its options to its result.
 
-pub mod common;
-pub mod runs;
+mod checkpoint_folder;
+pub mod common_options;
+pub mod job_runner;

@@ -1,4 +1,4 @@
-//! One run of a command, with everything that it starts.
+//! Runs a command once, with all the processes that it starts.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::load::{Load, Watch};
 use gristmill_counters::tree::descendants;
+use gristmill_os::allocations::REFUSED;
 use gristmill_os::process::{Death, fork_worker};
 use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
@@ -19,44 +20,44 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_
 use super::look::Look;
 use crate::terminal::messages::printable;
 
-/// What stands for the number of workers.
+/// The placeholder for the number of workers.
 pub const PLACE: &str = "{workers}";
 
 /// A command that is run with several numbers of workers.
 pub struct Program {
     words: Vec<OsString>,
-    /// Run by a shell before each run, and not timed.
+    /// A shell command that is run before each run, and not timed.
     prepare: Option<OsString>,
     timeout: Duration,
-    /// What it says on standard error.
+    /// The command's standard error.
     said: File,
     stop: Stop,
 }
 
-/// How a run ended.
+/// The end of a run.
 pub enum End {
     /// The command succeeded.
     Done(Once),
-    /// It failed, or was ended because its time was over; why.
+    /// The command failed, or was ended because its time was over; the reason.
     Failed(String),
-    /// This program was asked to end, by this signal.
+    /// This program was asked to end by this signal.
     Stopped(i32),
 }
 
 /// A run that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Once {
-    /// From the start of the command to its end.
+    /// The time from the start of the command to its end.
     pub seconds: f64,
-    /// What the command and all that it started used.
+    /// The resources used by the command and all its processes.
     pub usage: Usage,
-    /// What others took of the processors meanwhile.
+    /// The load of other programs during the run.
     pub load: Option<Load>,
-    /// Processes that it left running.
+    /// The number of processes that it left running.
     pub left: usize,
 }
 
-/// The word with the number in its place.
+/// Returns the word with the number in place of the placeholder.
 fn filled(word: &OsStr, workers: u64) -> OsString {
     let (bytes, place) = (word.as_bytes(), PLACE.as_bytes());
     let mut filled = Vec::with_capacity(bytes.len());
@@ -73,25 +74,26 @@ fn filled(word: &OsStr, workers: u64) -> OsString {
     OsString::from_vec(filled)
 }
 
-/// True when some word says where the number goes.
+/// Returns true if some word has the placeholder.
 pub fn has_place(words: &[OsString]) -> bool {
     let place = PLACE.as_bytes();
     words.iter().any(|word| word.as_bytes().windows(place.len()).any(|part| part == place))
 }
 
 impl Program {
-    /// A command of at least one word. From now on what it leaves running becomes a child of this process.
+    /// Makes a program from a command of at least one word. From now on, processes it leaves running become children
+    /// of this process.
     pub fn new(words: Vec<OsString>, prepare: Option<OsString>, timeout: Duration) -> io::Result<Program> {
         set_child_subreaper(Some(getpid()))?;
         Ok(Program { words, prepare, timeout, said: tempfile::tempfile()?, stop: Stop::new()? })
     }
 
-    /// Runs it once with so many workers.
+    /// Runs the command once with this many workers.
     pub fn run(&self, workers: u64) -> io::Result<End> {
         self.prepared(workers, None)
     }
 
-    /// The same, looked at meanwhile.
+    /// Runs it while `look` takes samples.
     pub fn watch(&self, workers: u64, look: &mut Look) -> io::Result<End> {
         self.prepared(workers, Some(look))
     }
@@ -123,7 +125,7 @@ impl Program {
             127
         })
         .map_err(io::Error::other)?;
-        // The command has begun when nobody can write there any more.
+        // The command has started when no process can write to the pipe any more.
         drop(tell);
         let mut refused = Vec::new();
         told.read_to_end(&mut refused)?;
@@ -168,11 +170,15 @@ impl Program {
                 load: watch.load(),
                 left,
             }),
+            // This status has a meaning only for this program's own processes.
+            (Some(_), Death::MemoryRefused) => {
+                End::Failed(format!("it ended with exit status {REFUSED}{}", self.last_words()?))
+            }
             (Some(_), death) => End::Failed(format!("it ended with {death}{}", self.last_words()?)),
         })
     }
 
-    /// The last line that the command said.
+    /// Returns the last line of the command's standard error.
     fn last_words(&self) -> io::Result<String> {
         const BYTES: u64 = 4096;
         let mut file = &self.said;
@@ -191,13 +197,13 @@ impl Program {
     }
 }
 
-/// Ends whatever the command has left running, and says how many there were.
+/// Ends all processes that the command left running, and returns their number.
 fn end_all() -> io::Result<usize> {
     const ATTEMPTS: usize = 1000;
     let mut count = 0;
     for attempt in 0..ATTEMPTS {
         let left = descendants(std::process::id());
-        // Those that have ended, and were nobody's to wait for.
+        // Reaps orphans that have ended.
         while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
         let left: Vec<Pid> = left.into_iter().filter_map(|process| Pid::from_raw(process as i32)).collect();
         let running = left.iter().filter(|process| kill_process(**process, Signal::KILL).is_ok()).count();
@@ -218,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_stands_in_every_place() {
+    fn every_placeholder_is_replaced_by_the_number() {
         let of = |word: &str| filled(OsStr::new(word), 12).into_string().expect("text");
         assert_eq!(of("-j{workers}"), "-j12");
         assert_eq!(of("{workers}/{workers}"), "12/12");

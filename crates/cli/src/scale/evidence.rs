@@ -1,7 +1,7 @@
-//! One more run with each number of workers, in which its threads are looked at again and again.
+//! One more run with each number of workers, in which its threads are sampled.
 //!
-//! These runs are not timed: to look takes time. The first look comes at once, the next ones every 5 ms, or less often where
-//! there are so many threads that looking would take more than a tenth of the time.
+//! These runs are not timed, because sampling takes time. The first sample is taken at once, the next ones every 5
+//! ms, or less often if there are so many threads that sampling would take more than a tenth of the time.
 
 use std::fmt::Write;
 use std::io;
@@ -16,13 +16,13 @@ use crate::experiment::chart::escape;
 /// The accounts of all numbers of workers that ran.
 pub struct Evidence {
     pub accounts: Vec<Account>,
-    /// How much longer the runs took than those that were timed, on average: 0.03 is three percent.
+    /// The average slowdown against the timed runs: 0.03 is three percent.
     longer: f64,
-    /// Others took too much of the processors meanwhile.
+    /// True if other programs took too much of the processors.
     disturbed: bool,
 }
 
-/// Runs once with each number of workers that has not failed. `Err` with a signal when this program was asked to end.
+/// Runs once with each number of workers that has not failed. Returns a signal if this program was asked to end.
 pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
     let mut evidence = Evidence { accounts: Vec::new(), longer: 0.0, disturbed: false };
     let (mut timed, mut watched) = (0.0, 0.0);
@@ -32,7 +32,7 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
         let run = match program.watch(series.workers, &mut look)? {
             End::Done(run) => run,
             End::Stopped(signal) => return Ok(Err(signal)),
-            // It succeeded before; there is no account of it.
+            // It succeeded before; it just has no account.
             End::Failed(_) => continue,
         };
         timed += series.runs.iter().map(|run| run.seconds).sum::<f64>() / series.runs.len() as f64;
@@ -56,11 +56,11 @@ fn account(workers: u64, run: &Once, look: Look) -> Account {
     Account::of(counted, &look.seen())
 }
 
-/// Runs shorter than this are seen by too few looks.
+/// Runs shorter than this have too few samples.
 const SECONDS_MIN: f64 = 0.05;
 
 impl Evidence {
-    /// What the loss is, with the most workers that the processors have room for.
+    /// Returns the loss with the most workers for which there are processors.
     pub fn sentence(&self, curve: &Curve) -> Option<String> {
         let few = self.accounts.first()?;
         let room = self.accounts.iter().rev().find(|account| !curve.is_crowded(account.counted.workers));
@@ -74,7 +74,7 @@ impl Evidence {
         })
     }
 
-    /// A row for each number of workers, in thread-seconds.
+    /// Formats a row for each number of workers, in thread-seconds.
     pub fn table(&self) -> String {
         if self.accounts.is_empty() {
             return String::new();
@@ -109,9 +109,9 @@ impl Evidence {
         )
     }
 
-    /// A bar for each number of workers, with its parts.
+    /// Renders a bar for each number of workers, with its parts.
     pub fn html(&self) -> String {
-        /// One class or colour for each kind of part, and its name.
+        /// The class or colour of each kind of part, and its name.
         const KINDS: [(&str, &str); 5] = [
             ("#2f7d5b", "user"),
             ("#c2702a", "system"),

@@ -1,11 +1,11 @@
-//! Looks at a run, again and again: what each of its threads does at that moment.
+//! Samples a run: the state of each of its threads at one moment.
 
 use std::time::{Duration, Instant};
 
 use gristmill_counters::threads::{Glance, Sleep, Watcher};
 use gristmill_diagnose::{Moment, Seen, Wait};
 
-/// Looks at a run.
+/// A sampler of a run.
 pub struct Look {
     watcher: Watcher,
     seen: Seen,
@@ -14,7 +14,7 @@ pub struct Look {
 }
 
 const PERIOD: Duration = Duration::from_millis(5);
-/// The time between two looks, in times of what one takes.
+/// The pause between two samples, as a multiple of the time of one.
 const REST: u32 = 9;
 
 impl Look {
@@ -22,18 +22,18 @@ impl Look {
         Look { watcher: Watcher::new(std::process::id()), seen: Seen::default(), workers, last: Instant::now() }
     }
 
-    /// What was seen, in the end.
+    /// Returns the sum of all samples.
     pub fn seen(mut self) -> Seen {
         (self.seen.on_processor, self.seen.waited) = self.watcher.times();
         self.seen
     }
 
-    /// The command has begun.
+    /// Records that the command has started.
     pub fn begin(&mut self) {
         self.last = Instant::now();
     }
 
-    /// Looks once, and says when to look again.
+    /// Takes a sample and returns the time until the next one.
     pub fn once(&mut self) -> Duration {
         let began = Instant::now();
         let glance = self.watcher.look();
@@ -43,10 +43,10 @@ impl Look {
     }
 }
 
-/// The threads that may be workers.
+/// Returns the threads that may be workers.
 fn moment(glance: &Glance, workers: u64) -> Moment {
     let wait = |sleep: &Sleep| match sleep {
-        // It is no worker while it waits for those that it has started.
+        // A process that waits for its children is not a worker.
         Sleep::Child => None,
         Sleep::Futex => Some(Wait::Lock),
         Sleep::AddressSpace => Some(Wait::AddressSpace),
@@ -57,7 +57,7 @@ fn moment(glance: &Glance, workers: u64) -> Moment {
         Sleep::Other => Some(Wait::Other),
     };
     let mut asleep: Vec<Wait> = glance.asleep.iter().filter_map(wait).collect();
-    // More threads than workers: first threads wait for the others to end, as with pthread_join.
+    // If there are more threads than workers, first threads wait for the others to end, as with pthread_join.
     let surplus = (glance.runnable + asleep.len() as u64).saturating_sub(workers);
     for _ in 0..surplus.min(glance.first_on_futex) {
         if let Some(at) = asleep.iter().position(|wait| *wait == Wait::Lock) {
@@ -71,14 +71,15 @@ fn moment(glance: &Glance, workers: u64) -> Moment {
 mod tests {
     use super::*;
 
-    /// Half of the time of one thread that slept was given to a lock: that of the first thread, which waited for its end.
+    /// Half of the time of one sleeping thread was once attributed to a lock: that of the first thread, which waited
+    /// for its end.
     #[test]
-    fn a_first_thread_that_waits_for_the_others_is_no_worker() {
+    fn a_first_thread_that_waits_for_the_others_is_not_a_worker() {
         let glance = |runnable, asleep: &[Sleep]| Glance { runnable, asleep: asleep.to_vec(), first_on_futex: 1 };
         let of = |glance: &Glance, workers| moment(glance, workers).asleep;
         assert_eq!(of(&glance(0, &[Sleep::Futex, Sleep::Clock]), 1), [Wait::Clock]);
         assert_eq!(of(&glance(1, &[Sleep::Futex]), 1), []);
-        // It is one of the workers, as with OpenMP.
+        // The first thread is one of the workers, as with OpenMP.
         assert_eq!(of(&glance(1, &[Sleep::Futex]), 2), [Wait::Lock]);
         assert_eq!(of(&glance(0, &[Sleep::Futex, Sleep::Child]), 1), [Wait::Lock]);
     }

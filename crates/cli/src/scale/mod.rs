@@ -1,10 +1,10 @@
-//! `gristmill scale`: where more workers stop helping, for any command.
+//! `gristmill scale`: finds where more workers stop helping, for any command.
 //!
 //! ```text
-//!  command   one run, with all that it starts, and its end
-//!  runs      which runs are made, in which order, and which of them count
-//!            (what the times say: `gristmill_diagnose`)
-//!  evidence  one more run each, in which threads are looked at: where the time of the workers went
+//!  command   one run with all its processes
+//!  runs      the order of the runs, and which of them count
+//!            (the analysis of their times: `gristmill_diagnose`)
+//!  evidence  one more run each, with samples of the threads: an account of the workers' time
 //!  text      the report on the terminal
 //!  page      the report as a page
 //! ```
@@ -29,13 +29,13 @@ use gristmill_counters::load::Load;
 use gristmill_diagnose::{Curve, Times, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::options::units;
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
 use command::{PLACE, Program, has_place};
 use evidence::Evidence;
+use gristmill::units;
 use page::About;
 use runs::{Effort, Series};
 
@@ -96,9 +96,9 @@ Examples:
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
 processors; with fewer, the report says what was seen and no more.";
 
-/// After this, no round begins that is not needed.
+/// The time after which no optional round begins.
 const ENOUGH: Duration = Duration::from_secs(40);
-/// What is read of --from at most.
+/// The limit on the input of --from.
 const TABLE_BYTES_MAX: u64 = 16 << 20;
 
 impl Scale {
@@ -109,7 +109,7 @@ impl Scale {
         }
     }
 
-    /// Times of somebody else.
+    /// Analyses times measured elsewhere.
     fn analyse(&self, path: &PathBuf) -> Result<(), Failure> {
         let failed = |source| Failure::Job(Error::Input { path: path.clone(), source });
         let mut bytes = Vec::new();
@@ -135,7 +135,7 @@ impl Scale {
         self.report(&curve, &about, None, |_| String::new())
     }
 
-    /// Times of a command.
+    /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
         if !has_place(&self.command) {
             return Err(Failure::Usage(format!(
@@ -146,7 +146,7 @@ impl Scale {
         let card = Card::here();
         let processors = available(card.topology.allowed.len(), card.quota);
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
-        // 1. The runs.
+        // 1. Run.
         let system = |source| Failure::Job(Error::System { what: "running the command", source });
         let program = Program::new(self.command.clone(), self.prepare.clone(), self.timeout).map_err(system)?;
         let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
@@ -183,7 +183,7 @@ impl Scale {
                 return Ok(());
             }
         };
-        // 2. What failed.
+        // 2. Collect failures.
         let mut notes: Vec<String> = failures(&all);
         let wrong = |error: gristmill_diagnose::Error| system(io::Error::other(error.to_string()));
         let times = match runs::times(&all) {
@@ -194,7 +194,7 @@ impl Scale {
             }
             Err(error) => return Err(wrong(error)),
         };
-        // 3. What was disturbed.
+        // 3. Collect disturbances.
         notes.extend(disturbances(&all));
         let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
         let mut result: Vec<String> = under_load(&all).into_iter().collect();
@@ -216,7 +216,7 @@ impl Scale {
         self.report(&curve, &About { title: words.join(" "), facts, result, notes }, evidence.as_ref(), mark)
     }
 
-    /// Prints the report, and writes the page.
+    /// Prints the report and writes the page.
     fn report(
         &self,
         curve: &Curve,
@@ -241,13 +241,13 @@ impl Scale {
     }
 }
 
-/// How many processors this process may use at once.
+/// Returns the number of processors that this process may use at once.
 fn available(allowed: usize, quota: Option<f64>) -> u64 {
     let allowed = allowed.max(1) as u64;
     quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as u64))
 }
 
-/// 1, 2, 4 and so on to twice the processors; where these are few, every number.
+/// Returns 1, 2, 4 and so on to twice the processors. With few processors, 3 and 6 are included.
 fn numbers(processors: u64) -> Vec<u64> {
     let end = processors * 2;
     if end <= 8 {
@@ -266,7 +266,7 @@ fn sorted(numbers: &[u64]) -> Vec<u64> {
     numbers
 }
 
-/// A sentence for each way in which the command failed.
+/// Returns a sentence for each way in which the command failed.
 fn failures(all: &[Series]) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for series in all {
@@ -285,7 +285,7 @@ fn failures(all: &[Series]) -> Vec<String> {
         .collect()
 }
 
-/// What others did meanwhile, and what the command left.
+/// Returns sentences about the load of other programs and about processes that the command left.
 fn disturbances(all: &[Series]) -> Vec<String> {
     let mut notes = Vec::new();
     let repeated: usize = all.iter().map(|series| series.repeated).sum();
@@ -303,7 +303,7 @@ fn disturbances(all: &[Series]) -> Vec<String> {
     notes
 }
 
-/// What must be known before anything else is read: that others used the processors.
+/// Returns the note that precedes everything else: other programs used the processors.
 fn under_load(all: &[Series]) -> Option<String> {
     let loaded: Vec<Load> = all.iter().filter_map(Series::load).filter(Load::disturbs).collect();
     let load = Load::mean(loaded.iter().copied())?;

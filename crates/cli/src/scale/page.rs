@@ -1,4 +1,4 @@
-//! The report as a page that needs nothing from elsewhere.
+//! The report as a self-contained page.
 
 use gristmill_diagnose::{Curve, Fit};
 
@@ -7,19 +7,19 @@ use super::text::{has_crowd, regions, shown};
 use crate::experiment::chart::{self, escape};
 use crate::experiment::tally::Tally;
 
-/// What a page says beside the curve.
+/// The content of a page other than the curve.
 pub struct About {
-    /// What was run.
+    /// The command that was run.
     pub title: String,
-    /// Names and values of the circumstances.
+    /// The circumstances, as names and values.
     pub facts: Vec<(String, String)>,
-    /// The sentences.
+    /// The conclusions.
     pub result: Vec<String>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// The whole page.
+/// Renders the whole page.
 pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String {
     let facts: String = about
         .facts
@@ -96,7 +96,7 @@ fn numbers(curve: &Curve) -> String {
     format!("<div class='scroll'><table><tr>{}</tr>{rows}</table></div>{crowd}", heads.concat())
 }
 
-/// Every law with its parameters.
+/// Renders every law with its parameters.
 fn laws(curve: &Curve) -> String {
     if curve.fits.is_empty() {
         return String::new();

@@ -1,10 +1,10 @@
-//! Which runs are made, in which order, and which of them count.
+//! The schedule of runs: their order, and which of them count.
 //!
-//! 1. One run for warmth, which does not count.
-//! 2. Rounds: every number of workers once, in ascending order, then in descending order, and so on (ABBA), so that a machine
-//!    that becomes slower or faster meanwhile favours none.
-//! 3. A run that other programs disturbed is repeated at once; of the two the less disturbed counts.
-//! 4. More rounds, as long as the times at some number of workers lie far apart and there is time.
+//! 1. One warm-up run, which does not count.
+//! 2. Rounds: every number of workers once, in ascending order, then in descending order, and so on (ABBA), so that a
+//!    machine that becomes slower or faster favours none.
+//! 3. A run that other programs disturbed is repeated at once; the less disturbed of the two counts.
+//! 4. More rounds, while the times at some number of workers spread widely and there is time.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use gristmill_diagnose::{Error, Times};
 use super::command::{End, Once, Program};
 use crate::experiment::tally::Tally;
 
-/// How often and how long.
+/// The number and length of rounds.
 pub struct Effort {
-    /// Rounds at least.
+    /// The minimum number of rounds.
     pub repeats: usize,
-    /// No further round begins after this, once there are `repeats`.
+    /// The time after which no further round begins, once there are `repeats`.
     pub enough: Duration,
 }
 
@@ -27,26 +27,26 @@ pub struct Effort {
 #[derive(Debug, Default)]
 pub struct Series {
     pub workers: u64,
-    /// Those that count.
+    /// The runs that count.
     pub runs: Vec<Once>,
-    /// How many were repeated because others disturbed them.
+    /// The number of runs repeated because others disturbed them.
     pub repeated: usize,
-    /// Why there are no more.
+    /// The reason why there are no more.
     pub failure: Option<String>,
 }
 
-/// Rounds at most, as a multiple of those at least.
+/// The maximum number of rounds, as a multiple of the minimum.
 const ROUNDS_MAX: usize = 3;
-/// The middle half of the times lies within this, or there is another round.
+/// The relative spread of the middle half of the times above which there is another round.
 const SPREAD_MAX: f64 = 0.05;
 
 impl Series {
-    /// What others took of the processors during the runs that count.
+    /// Returns the load of other programs during the runs that count.
     pub fn load(&self) -> Option<Load> {
         Load::mean(self.runs.iter().filter_map(|run| run.load))
     }
 
-    /// How many processors the command kept busy, on average.
+    /// Returns how many processors the command kept busy on average.
     pub fn busy(&self) -> Option<f64> {
         let seconds: f64 = self.runs.iter().map(|run| run.seconds).sum();
         let used: u64 = self.runs.iter().map(|run| run.usage.user_us + run.usage.sys_us).sum();
@@ -63,7 +63,7 @@ impl Series {
     }
 }
 
-/// The times of all series, for the curve.
+/// Returns the times of all series, for the curve.
 pub fn times(all: &[Series]) -> Result<Times, Error> {
     let mut times = Times::default();
     for series in all {
@@ -74,7 +74,8 @@ pub fn times(all: &[Series]) -> Result<Times, Error> {
     Ok(times)
 }
 
-/// Runs with all these numbers of workers. `begins` is told of each run; `Err` with a signal when this program was asked to end.
+/// Runs with all these numbers of workers. `begins` is called before each run. Returns a signal if this program was
+/// asked to end.
 pub fn make(
     program: &Program,
     workers: &[u64],
@@ -86,7 +87,7 @@ pub fn make(
         workers.iter().map(|workers| Series { workers: *workers, ..Series::default() }).collect();
     let began = Instant::now();
     begins(warm, 0);
-    // Should it fail, it will again.
+    // If it fails, it will fail again.
     if let End::Stopped(signal) = program.run(warm)? {
         return Ok(Err(signal));
     }
@@ -113,7 +114,7 @@ pub fn make(
     Ok(Ok(all))
 }
 
-/// A run, or the less disturbed of two.
+/// Runs once, or twice if disturbed, and keeps the less disturbed run.
 fn once(program: &Program, series: &mut Series) -> io::Result<End> {
     let first = program.run(series.workers)?;
     let End::Done(run) = &first else { return Ok(first) };

@@ -1,4 +1,4 @@
-//! The report on the terminal: a table, the U, and what it means.
+//! The report on the terminal: a table, the U, and its meaning.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use gristmill_diagnose::{Curve, Point, Trend};
 
 use crate::experiment::chart::milliseconds;
 
-/// A row for each number of workers.
+/// Formats a row for each number of workers.
 pub fn table(curve: &Curve, notes: impl Fn(u64) -> String) -> String {
     let mut text =
         format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", "time", "from - to", "speed-up", "efficiency");
@@ -35,12 +35,12 @@ pub fn table(curve: &Curve, notes: impl Fn(u64) -> String) -> String {
     text
 }
 
-/// True when some number of workers exceeds the processors.
+/// Returns true if some number of workers exceeds the processors.
 pub fn has_crowd(curve: &Curve) -> bool {
     curve.points.iter().any(|point| curve.is_crowded(point.workers))
 }
 
-/// Three digits of a time.
+/// Formats a time with three digits.
 pub fn shown(seconds: f64) -> String {
     milliseconds(seconds * 1e3)
 }
@@ -48,7 +48,7 @@ pub fn shown(seconds: f64) -> String {
 const ROWS: usize = 10;
 const COLUMN: usize = 7;
 
-/// The time over the workers, drawn with characters: both in logarithms, so that no loss is a straight line.
+/// Draws the time over the workers with characters, both in logarithms, so that perfect scaling is a straight line.
 pub fn drawn(curve: &Curve) -> String {
     if curve.points.len() < 2 {
         return String::new();
@@ -60,10 +60,10 @@ pub fn drawn(curve: &Curve) -> String {
         base.median() * base.workers as f64 / at_once as f64
     };
     let medians = || curve.points.iter().map(Point::median);
-    // What would be without loss is drawn as long as it leaves room for what is.
+    // The line of perfect scaling is drawn as far as it leaves room for the curve.
     let least = medians().fold(f64::INFINITY, f64::min) / 1.5;
     let most = medians().fold(0.0, f64::max);
-    // Small differences would look like large ones.
+    // Keeps small differences from looking large.
     let most = most.max(least * 3.0);
     let row = |seconds: f64| {
         let share = (most / seconds).ln() / (most / least).ln();
@@ -94,7 +94,7 @@ pub fn drawn(curve: &Curve) -> String {
     text
 }
 
-/// The regions in words: `gain 1 to 16, saturation 16 to 32`.
+/// Formats the regions: `gain 1 to 16, saturation 16 to 32`.
 pub fn regions(curve: &Curve) -> String {
     let named = |trend| match trend {
         Trend::Gain => "gain",
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_u_of_the_paper_is_a_u() {
+    fn the_curve_of_the_paper_is_drawn_as_a_u() {
         let drawn = drawn(&curve(None));
         let rows: Vec<usize> = (0..7)
             .map(|at| {

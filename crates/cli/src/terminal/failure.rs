@@ -1,4 +1,4 @@
-//! Why a command stopped, and the exit status that says so.
+//! Failures of a command, and their exit status.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use gristmill::Error;
 
-use crate::terminal::messages::{of_the_command, printable, tell};
+use crate::terminal::messages::{printable, tell};
+use crate::terminal::settings::of_the_command;
 
-/// What ends a command early.
+/// The reason why a command ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The command makes no sense.
@@ -32,18 +33,18 @@ impl From<gristmill_apps::Error> for Failure {
 }
 
 impl Failure {
-    /// `path` cannot be written.
+    /// Makes the failure of a `path` that cannot be written.
     pub fn output(path: impl Into<PathBuf>, source: io::Error) -> Failure {
         Failure::Job(Error::Output { path: path.into(), source })
     }
 
-    /// Prints the failure and returns 1 for a job that failed, 2 for a command that makes no sense; `command` is the
-    /// subcommand that was asked for.
+    /// Prints the failure. Returns 1 for a job that failed, 2 for a command that makes no sense; `command` is the
+    /// subcommand that was called.
     pub fn report(&self, command: &mut clap::Command) -> ExitCode {
         let what = of_the_command(&self.to_string(), command);
         match self {
             Failure::Usage(_) | Failure::Job(Error::Setting(_)) => {
-                // A closed standard error has nobody to tell.
+                // If standard error is closed, the message is lost.
                 let _ = command.error(clap::error::ErrorKind::ValueValidation, printable(&what)).print();
                 ExitCode::from(2)
             }

@@ -1,6 +1,7 @@
-//! What a person sees: messages, errors, progress, and standard output.
+//! The terminal: messages, errors, progress, and standard output.
 
 pub mod messages;
+pub mod settings;
 pub mod failure;
 pub mod standard_output;
 pub mod progress;

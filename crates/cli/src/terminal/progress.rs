@@ -1,6 +1,6 @@
-//! What a terminal sees while the job runs, and in one line at the end.
+//! The progress bar while the job runs, and the summary line at the end.
 //!
-//! The bar is drawn by whoever calls it, never by a thread of its own: workers are forked from this process.
+//! The calling thread draws the bar; it has no thread of its own, because workers are forked from this process.
 
 use std::cell::{Cell, OnceCell};
 use std::io::IsTerminal;
@@ -15,35 +15,35 @@ use crate::terminal::messages::{self, tell};
 /// Jobs shorter than this need no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
 const DRAWS_PER_SECOND: u8 = 10;
-/// News that are told one by one.
+/// The number of news that are printed one by one.
 const NEWS_TOLD: usize = 4;
 
-/// The terminal, as long as the job runs.
+/// The terminal during the job.
 pub struct Terminal {
-    /// `None` when nobody is looking.
+    /// `None` if standard error is not a terminal.
     bar: Option<OnceCell<ProgressBar>>,
     quiet: bool,
     began: Instant,
-    /// News so far.
+    /// The number of news so far.
     told: Cell<usize>,
-    /// The bar of a stream that is copied, before the job.
+    /// The bar for the copy of a stream, before the job.
     copying: Arc<OnceLock<ProgressBar>>,
     unit: Cell<Unit>,
     pace: Cell<Option<Pace>>,
 }
 
-/// What the work of a job is counted in.
+/// The unit in which the work of a job is counted.
 #[derive(Clone, Copy)]
 pub enum Unit {
-    /// Bytes of its input.
+    /// Bytes of the input.
     Bytes,
-    /// Nothing that a user knows: a part of the whole.
+    /// A share of the whole, for work without a familiar unit.
     Share,
-    /// Steps, and how many there are at most.
+    /// Steps, with their maximum number.
     Steps(Option<usize>),
 }
 
-/// When a step, or a round of it, was first seen, and how many bytes were done by then.
+/// The start of a step or round, and the number of bytes done by then.
 #[derive(Clone, Copy)]
 struct Pace {
     since: Instant,
@@ -71,7 +71,7 @@ impl Terminal {
         self.unit.set(unit);
     }
 
-    /// True when [`Terminal::show`] shows something.
+    /// Returns true if [`Terminal::show`] shows anything.
     pub fn is_watched(&self) -> bool {
         self.bar.is_some()
     }
@@ -97,7 +97,7 @@ impl Terminal {
         bar.set_message(message(progress, self.unit.get(), rate));
     }
 
-    /// Bytes per second since this step, or round, was first seen; `None` as long as that is a moment ago.
+    /// Returns the bytes per second since this step or round began; `None` if that was only a moment ago.
     fn rate(&self, progress: &Progress) -> Option<f64> {
         let Progress { step, round, done_bytes, .. } = *progress;
         let same = |pace: &Pace| pace.step == step && pace.round == round && pace.done_bytes <= done_bytes;
@@ -107,7 +107,7 @@ impl Terminal {
         (passed >= PATIENCE).then(|| (done_bytes - pace.done_bytes) as f64 / passed.as_secs_f64())
     }
 
-    /// Takes the bar away: rows or the summary follow.
+    /// Removes the bar before rows or the summary follow.
     pub fn clear(&self) {
         end(&self.copying);
         if let Some(bar) = self.bar.as_ref().and_then(OnceCell::get)
@@ -117,7 +117,7 @@ impl Terminal {
         }
     }
 
-    /// Tells what a user should know of the input.
+    /// Returns a function that prints news about the input.
     pub fn of_input(&self) -> impl Fn(&InputNews<'_>) + Send + Sync + use<> {
         let (quiet, is_watched, began) = (self.quiet, self.is_watched(), self.began);
         let copying = self.copying.clone();
@@ -141,7 +141,7 @@ impl Terminal {
         }
     }
 
-    /// Tells of something that has happened, while the job goes on.
+    /// Prints news while the job continues.
     pub fn tell(&self, news: &str) {
         self.told.set(self.told.get() + 1);
         if self.quiet || self.told.get() > NEWS_TOLD {
@@ -153,7 +153,7 @@ impl Terminal {
         }
     }
 
-    /// Tells how many workers were replaced, and, on a terminal, what was done in which time.
+    /// Prints how many workers were replaced and, on a terminal, the amount of work and the time.
     pub fn sum_up(&self, summary: &Summary, besides: Besides, pairs: &str, keys: &str) {
         self.clear();
         if self.quiet {
@@ -168,14 +168,14 @@ impl Terminal {
     }
 }
 
-/// Pairs and keys of a job that are no part of its answer: they count what was left out of it.
+/// Pairs and keys that do not belong to a job's answer: they count what it leaves out.
 #[derive(Clone, Copy, Default)]
 pub struct Besides {
     pub pairs: u64,
     pub keys: u64,
 }
 
-/// Parts of a whole bar.
+/// The resolution of the bar.
 const PARTS: u64 = 10_000;
 
 fn draw() -> ProgressBar {
@@ -184,7 +184,7 @@ fn draw() -> ProgressBar {
     ProgressBar::with_draw_target(Some(PARTS), target).with_style(style.expect("a template that is right"))
 }
 
-/// The bar of a copy: nobody knows how much is still to come.
+/// Draws the bar for a copy of unknown length.
 fn draw_copying(name: &str) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
     let style = ProgressStyle::with_template(
@@ -194,7 +194,7 @@ fn draw_copying(name: &str) -> ProgressBar {
     bar.with_message(name.to_owned())
 }
 
-/// Takes the bar of a copy away.
+/// Removes the bar of a copy.
 fn end(copying: &OnceLock<ProgressBar>) {
     if let Some(bar) = copying.get().filter(|bar| !bar.is_finished()) {
         bar.finish_and_clear();
@@ -205,7 +205,7 @@ fn workers(number: usize) -> String {
     if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
 }
 
-/// `95.4 MiB of 1.2 GiB, 307.7 MiB/s, 4s left, 2 workers`
+/// Formats `95.4 MiB of 1.2 GiB, 307.7 MiB/s, 4s left, 2 workers`.
 fn message(progress: Progress, unit: Unit, rate: Option<f64>) -> String {
     let Progress { done_bytes, total_bytes, .. } = progress;
     let mut message = match unit {
@@ -232,11 +232,11 @@ fn message(progress: Progress, unit: Unit, rate: Option<f64>) -> String {
     message
 }
 
-/// `16,337,462 words (1,734,022 distinct) in 95.4 MiB, 0.31 s, 307.7 MiB/s, 2 workers`
+/// Formats `16,337,462 words (1,734,022 distinct) in 95.4 MiB, 0.31 s, 307.7 MiB/s, 2 workers`.
 fn line(summary: &Summary, unit: Unit, besides: Besides, pairs: &str, keys: &str) -> String {
     let counted = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
     let seconds = summary.wall_ns as f64 / 1e9;
-    // What a dead worker had emitted is counted with what its successor emitted.
+    // Pairs of a dead worker are counted again when its successor emits them.
     let about = if summary.deaths.is_empty() { "" } else { "about " };
     let mut line = format!(
         "{about}{} {pairs} ({about}{} {keys})",
@@ -266,9 +266,10 @@ mod tests {
         Progress { done_bytes, total_bytes: 1 << 30, workers: 2, deaths: 0, step, round: 0, finishing: false }
     }
 
-    /// The first bar of a job of 1 GiB showed 906 GiB/s: it was drawn a moment before its first position was set.
+    /// The first bar of a job of 1 GiB once showed 906 GiB/s, because it was drawn a moment before its first position
+    /// was set.
     #[test]
-    fn a_rate_is_of_bytes_that_were_seen_to_pass() {
+    fn a_rate_counts_only_observed_bytes() {
         let terminal = Terminal::new(true);
         assert_eq!(terminal.rate(&progress(1 << 29, 0)), None);
         let at = |seconds: u64, step| {
@@ -281,9 +282,9 @@ mod tests {
         assert_eq!(terminal.rate(&progress(3 << 28, 1)), None, "another step begins anew");
     }
 
-    /// The bar of k-means showed bytes of a list of block numbers.
+    /// The bar of k-means once showed bytes of a list of block numbers.
     #[test]
-    fn work_is_counted_in_what_a_user_knows() {
+    fn work_is_counted_in_familiar_units() {
         let message = |unit, rate| message(progress(1 << 29, 4), unit, rate);
         assert_eq!(message(Unit::Bytes, None), "512.00 MiB of 1.00 GiB, 2 workers");
         let with_rate = message(Unit::Bytes, Some((1 << 28) as f64));
@@ -293,9 +294,9 @@ mod tests {
         assert_eq!(message(Unit::Steps(None), None), "step 5, 2 workers");
     }
 
-    /// A sum of three rows by three keys, one of them without a number, said "4 keys (4 distinct)".
+    /// A sum of three rows by three keys, one of them without a number, once reported "4 keys (4 distinct)".
     #[test]
-    fn what_counts_rows_that_were_left_out_is_no_key() {
+    fn the_count_of_skipped_rows_is_not_a_key() {
         use gristmill_apps::Sum;
         let mut rows = gristmill::Input::bytes("rows", b"fig,1\npear,\nkiwi,2\n").expect("in memory");
         let [by, sum] = [1, 2].map(gristmill_apps::Column::Number);

@@ -1,7 +1,7 @@
-//! Folders into which others may write, and files that others have put there: nothing of theirs is overwritten, and nothing of
-//! ours is given to them.
+//! Folders into which others may write, and files that others have put there: the command neither overwrites their
+//! files nor gives them the user's.
 //!
-//! To be somebody else takes root. What does not is tested for every user.
+//! Acting as another user takes root. The other tests run for every user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
@@ -9,7 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::{answer, complaint, gristmill, names, word_count};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+
+use crate::command::{answer, complaint, copy_of_program, gristmill, names, word_count};
 use crate::make_fifo;
 
 const OTHER: u32 = 65534;
@@ -22,13 +24,13 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
 }
 
-/// Owner and mode.
+/// Returns owner and mode.
 fn facts(path: &Path) -> (u32, u32) {
     let facts = fs::metadata(path).expect("there");
     (facts.uid(), facts.mode() & 0o7777)
 }
 
-/// `word-count` of two words, one of them bad, and the options that name its outputs.
+/// Returns `word-count` of two words, one of them bad, with options that name its outputs.
 fn outputs(dir: &Path, names: [&Path; 3]) -> Command {
     let text = dir.join("text");
     fs::write(&text, "apple,1\npear,x\n").expect("written");
@@ -39,9 +41,10 @@ fn outputs(dir: &Path, names: [&Path; 3]) -> Command {
     command
 }
 
-/// Root wrote a result to a user's file of mode 6777, and the user had a program of root's with bytes of his own choice.
+/// Root once wrote a result to a user's file of mode 6777, so that the user had a root-owned setuid program of chosen
+/// bytes.
 #[test]
-fn what_replaces_a_file_never_runs_as_its_owner() {
+fn a_replaced_file_never_runs_as_its_owner() {
     let dir = tempfile::tempdir().expect("a directory");
     let files = ["out.csv", "stats.json", "bad.jsonl"].map(|name| dir.path().join(name));
     for mode in [0o6777, 0o2755, 0o1640, 0o600] {
@@ -57,11 +60,38 @@ fn what_replaces_a_file_never_runs_as_its_owner() {
     }
 }
 
-/// Another user's file of mode 0600 became the caller's, who could read it no more than before, and its owner neither.
+/// Suppose that an owner has shared a file with one user by an access control list. Its replacement would be closed to that
+/// user, or open to the whole group: the group bits of such a file's mode show the mask of the list.
 #[test]
-fn a_file_of_somebody_else_stays_theirs_or_the_job_does_not_begin() {
+fn a_replaced_file_keeps_its_access_control_list() {
+    const LIST: &str = "system.posix_acl_access";
+    const NOBODY: u32 = u32::MAX;
+    let dir = tempfile::tempdir().expect("a directory");
+    let [file, text] = ["out.csv", "text"].map(|name| dir.path().join(name));
+    fs::write(&file, "old").and_then(|()| fs::write(&text, "a b a")).expect("written");
+    // Version 2; entries of tag, permissions, user: owner rw, user 1234 r, group none, mask r, others none.
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, allowed, user) in [(1u16, 6u16, NOBODY), (2, 4, 1234), (4, 0, NOBODY), (16, 4, NOBODY), (32, 0, NOBODY)] {
+        list.extend([&tag.to_le_bytes()[..], &allowed.to_le_bytes(), &user.to_le_bytes()].concat());
+    }
+    let has_lists = setxattr(&file, LIST, &list, XattrFlags::empty()).is_ok();
+    if !has_lists {
+        // This file system has no lists, so there is only the mode to keep.
+        set_mode(&file, 0o640);
+    }
+    answer(word_count(["-o"]).args([&file, &text]));
+    assert_eq!((fs::read(&file).expect("there"), facts(&file).1), (b"word,count\na,2\nb,1\n".to_vec(), 0o640));
+    let mut found = vec![0; 1024];
+    let kept = getxattr(&file, LIST, &mut found[..]).ok().map(|bytes| found[..bytes].to_vec());
+    assert_eq!(kept, has_lists.then_some(list));
+}
+
+/// Another user's file of mode 0600 once became the caller's, and neither the caller nor its owner could read it any
+/// more.
+#[test]
+fn a_file_of_another_user_keeps_its_owner_or_the_job_does_not_begin() {
     if !is_root() {
-        // The half that takes no root: a result is not put where somebody else has a file.
+        // The part that does not need root: a result does not replace another user's file.
         let why = complaint(&mut word_count(["-o", "/etc/passwd", "/dev/null"]), 1);
         return assert!(why.contains("cannot write /etc/passwd: "), "{why}");
     }
@@ -77,9 +107,9 @@ fn a_file_of_somebody_else_stays_theirs_or_the_job_does_not_begin() {
         assert_eq!(facts(file), (OTHER, 0o600), "{}", file.display());
         assert_ne!(fs::read(file).expect("there"), b"old");
     }
-    // Whoever is not root cannot give a file away.
+    // Only root can give a file away.
     let program = dir.path().join("gristmill");
-    fs::copy(env!("CARGO_BIN_EXE_gristmill"), &program).expect("copied");
+    copy_of_program(&program);
     let out = &files[0];
     fs::write(out, "old").and_then(|()| chown(out, Some(0), Some(0))).expect("taken back");
     chown(dir.path(), Some(OTHER), Some(OTHER)).expect("given away");
@@ -89,9 +119,10 @@ fn a_file_of_somebody_else_stays_theirs_or_the_job_does_not_begin() {
     assert_eq!((fs::read(out).expect("there"), facts(out).0), (b"old".to_vec(), 0));
 }
 
-/// A link that another user had put into /tmp led a result to a file of the caller's, which was overwritten.
+/// A link that another user had put into /tmp once redirected a result to a file of the caller's, which was
+/// overwritten.
 #[test]
-fn what_others_put_into_a_folder_of_all_is_refused_and_what_is_ours_is_followed() {
+fn links_of_others_in_a_shared_folder_are_refused_and_own_links_are_followed() {
     let dir = tempfile::tempdir().expect("a directory");
     set_mode(dir.path(), 0o755);
     let (shared, victims) = (dir.path().join("shared"), dir.path().join("victims"));
@@ -107,13 +138,13 @@ fn what_others_put_into_a_folder_of_all_is_refused_and_what_is_ours_is_followed(
         command.arg(output);
         command
     };
-    // Ours: as the shell has it.
+    // A link of ours is followed, as in a shell.
     fs::write(&victim, "old").expect("written");
     answer(&mut count(&link));
     assert!(link.is_symlink() && fs::read(&victim).expect("there") == b"word,count\n");
     answer(&mut count(&around.join("new.csv")));
     assert_eq!(names(&victims), ["new.csv", "victim.csv"]);
-    // Without an owner of its own: another link, the last name of which is free.
+    // Restores the files. Links, FIFO and file are then given to another user.
     fs::remove_file(victims.join("new.csv")).and_then(|()| fs::write(&victim, "old")).expect("as before");
     if !is_root() {
         return;
@@ -147,7 +178,8 @@ fn what_others_put_into_a_folder_of_all_is_refused_and_what_is_ours_is_followed(
     assert_eq!((names(&victims), fs::read(&victim).expect("there")), (vec!["victim.csv".to_owned()], b"old".to_vec()));
 }
 
-/// A folder that only a group could enter was replaced by one that everybody could; a link failed after hours of work.
+/// A folder that only a group could enter was once replaced by one open to all; a link failed only after hours of
+/// work.
 #[test]
 fn a_folder_of_parts_keeps_its_mode_and_owner_and_a_link_is_refused_at_once() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -170,9 +202,9 @@ fn a_folder_of_parts_keeps_its_mode_and_owner_and_a_link_is_refused_at_once() {
     assert_eq!(names(dir.path()), ["link", "parts", "text"]);
 }
 
-/// The name of the file that becomes the result was that of the process, which others could take before.
+/// The temporary name of the result was once derived from the process, so others could take it before.
 #[test]
-fn a_name_that_was_taken_before_does_not_matter() {
+fn temporary_names_taken_by_others_do_not_matter() {
     let dir = tempfile::tempdir().expect("a directory");
     let long = dir.path().join("x".repeat(255));
     for _ in 0..2 {
@@ -183,7 +215,7 @@ fn a_name_that_was_taken_before_does_not_matter() {
     assert!(why.contains("Is a directory"), "{why}");
 }
 
-/// A link in a folder of made texts was written through.
+/// A link in a folder of generated texts was once written through.
 #[test]
 fn generate_replaces_links_and_does_not_follow_them() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,6 @@
-//! Nothing that comes from outside - names of files, headers, fields, keys, arguments - moves the cursor of a terminal, colours it, or
-//! turns text around, when a message speaks of it. What is a result, on standard output, stays what it is.
+//! Messages never pass on control characters from outside - from names of files, headers, fields, keys or arguments -
+//! so they cannot move the cursor of a terminal, colour it, or reverse text. Results on standard output are
+//! unchanged.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,18 +9,19 @@ use std::process::Stdio;
 
 use crate::command::gristmill;
 
-/// Clears the screen, changes the title, begins a line, sets bold by one byte (C1), goes from right to left, and is not seen.
+/// Clears the screen, sets the title, begins a line, sets bold with one byte (C1), turns the direction of text, and
+/// hides characters.
 const EVIL: &str = "e\x1b[2J\x1b]0;t\x07\r\x08\u{9b}1m\u{85}\u{202e}\u{2066}\u{200b}\u{feff}l";
 
-/// True for what may stand in a message.
+/// Returns true for characters that a message may contain.
 fn is_plain(character: char) -> bool {
     let turns = matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}');
     character == '\n' || !(character.is_control() || turns)
 }
 
-/// The name of a file, a header or a key could clear the screen, and say something else than it was.
+/// The name of a file, a header or a key could once clear the screen or misrepresent itself.
 #[test]
-fn no_message_holds_what_a_terminal_would_obey() {
+fn no_message_contains_characters_that_control_a_terminal() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name).into_os_string().into_string().expect("text");
     let evil = |end: &str| path(&format!("{EVIL}{end}"));

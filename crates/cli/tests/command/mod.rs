@@ -1,11 +1,11 @@
-//! The command under test, and the ten sequential lines that say what it should answer.
+//! The command under test, and ten sequential lines that compute the expected answer.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// `gristmill` with nothing to read on standard input.
+/// Returns `gristmill` with empty standard input.
 #[allow(dead_code)]
 pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
@@ -13,7 +13,7 @@ pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Com
     command
 }
 
-/// `gristmill word-count` with nothing to read on standard input, and two workers.
+/// Returns `gristmill word-count` with empty standard input and two workers.
 #[allow(dead_code)]
 pub fn word_count<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
@@ -21,7 +21,7 @@ pub fn word_count<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Co
     command
 }
 
-/// What ten sequential lines make of `text`, as TSV.
+/// Returns the answer for `text` as TSV, from ten sequential lines.
 #[allow(dead_code)]
 pub fn oracle(text: &[u8], alpha: bool) -> Vec<u8> {
     let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub fn oracle(text: &[u8], alpha: bool) -> Vec<u8> {
         .collect()
 }
 
-/// A field as PostgreSQL's text format has it.
+/// Escapes a field as in PostgreSQL's text format.
 #[allow(dead_code)]
 pub fn escaped(field: &[u8]) -> Vec<u8> {
     let with_escape = |byte: &u8| match *byte {
@@ -58,7 +58,7 @@ pub fn escaped(field: &[u8]) -> Vec<u8> {
     field.iter().flat_map(with_escape).collect()
 }
 
-/// The standard output of a run that succeeds and has nothing to complain about.
+/// Returns the standard output of a run that succeeds without complaints.
 pub fn answer(command: &mut Command) -> Vec<u8> {
     let Output { status, stdout, stderr } = command.output().expect("the command starts");
     let complaint = String::from_utf8_lossy(&stderr);
@@ -66,7 +66,7 @@ pub fn answer(command: &mut Command) -> Vec<u8> {
     stdout
 }
 
-/// The one line of complaint of a run that fails with `status` and prints no result.
+/// Returns the one-line complaint of a run that fails with `status` and prints no result.
 #[allow(dead_code)]
 pub fn complaint(command: &mut Command, status: i32) -> String {
     let output = command.output().expect("the command starts");
@@ -76,7 +76,7 @@ pub fn complaint(command: &mut Command, status: i32) -> String {
     complaint
 }
 
-/// The names in a directory, hidden ones included.
+/// Returns the names in a directory, including hidden ones.
 #[allow(dead_code)]
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).expect("a directory");
@@ -84,4 +84,14 @@ pub fn names(directory: &Path) -> Vec<String> {
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// Copies the program to `path`, for another user or another name.
+///
+/// A separate process copies it: another test might fork this one while the copy is open for writing, and the kernel would then
+/// refuse to run the copy.
+#[allow(dead_code)]
+pub fn copy_of_program(path: impl AsRef<Path>) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_gristmill")).arg(path.as_ref()).status();
+    assert!(copied.expect("cp starts").success());
 }

@@ -1,4 +1,4 @@
-//! `gristmill batch simulate`: tables, a page and rows that say the same.
+//! `gristmill batch simulate`: tables, page and rows agree.
 
 use std::fs;
 
@@ -25,18 +25,18 @@ fn a_simulation_prints_tables_and_writes_a_page_and_rows_that_agree_with_them() 
         assert!(row.contains(&gain) && page.contains(&gain), "{method}: {gain} in {row}");
     }
     assert!(page.contains("gristmill batch simulate --seed 3 --quick --rounds 1<"), "the page says how it was made");
-    // The page needs nothing from elsewhere, and no number is missing.
+    // The page is self-contained, and no number is missing.
     assert!(!page.contains("http") && !page.contains("<script"), "it needs something");
     assert!(!page.contains("NaN") && !page.contains("inf"), "a number is none");
     for section in ["contention", "learning", "gains", "executions", "unseen", "oracle", "assumed"] {
         assert!(page.contains(&format!("<section id='{section}'>")), "{section}");
     }
-    // Whoever loses or wins, each claim is answered.
+    // Each claim has an answer, whatever the outcome.
     assert_eq!(printed.lines().filter(|line| line.starts_with("yes: ") || line.starts_with("NO: ")).count(), 8);
 }
 
 #[test]
-fn a_page_and_rows_in_the_same_file_are_a_mistake_that_is_told_at_once() {
+fn a_page_and_rows_in_the_same_file_are_an_error_at_once() {
     let mut command = gristmill(["batch", "simulate", "--output", "same", "--rows", "same"]);
     assert!(complaint(&mut command, 2).contains("--output and --rows name the same file"));
 }

@@ -1,4 +1,4 @@
-//! `gristmill machine`: the card and the ceilings, also where nothing can be kept.
+//! `gristmill machine`: the card and the ceilings, even if nothing can be stored.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::process::Command;
 
 use crate::command::gristmill;
 
-/// The command with a state folder of its own, and arrays that are measured in no time.
+/// Returns the command with a separate state folder and arrays that are measured quickly.
 fn machine(state: &Path, arguments: &[&str]) -> Command {
     let mut command = gristmill(["machine"]);
     command.args(arguments).env("XDG_STATE_HOME", state);
     command
 }
 
-/// What it printed, and what it said; it succeeds.
+/// Returns the output and the messages of a run that succeeds.
 fn run(command: &mut Command) -> (String, String) {
     let output = command.output().expect("the command starts");
     let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
@@ -35,16 +35,16 @@ fn a_machine_has_a_card_and_ceilings_for_each_number_of_threads() {
         }
     }
     assert!(["A", "B", "C"].contains(&card["counters"]["tier"].as_str().expect("a tier")), "{printed}");
-    // A size of one's own is not the ceiling of the machine.
+    // Ceilings with a custom size are not stored.
     assert!(!state.path().join("gristmill").exists());
     let (text, said) = run(&mut machine(state.path(), &["--no-measure"]));
     assert!(text.contains("Processor ") && text.contains("have not been measured yet"), "{text}");
     assert_eq!(said, "");
 }
 
-/// A home that is read-only, or a file that another program has damaged, is no reason to say nothing about the machine.
+/// A read-only home, or a file damaged by another program, must not keep the command from describing the machine.
 #[test]
-fn machine_goes_on_without_the_file_of_ceilings() {
+fn machine_continues_without_the_file_of_ceilings() {
     let state = tempfile::tempdir().expect("a directory");
     let file = state.path().join("gristmill/ceilings.json");
     fs::create_dir_all(file.parent().expect("a folder")).expect("made");

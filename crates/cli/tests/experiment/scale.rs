@@ -1,4 +1,4 @@
-//! `gristmill scale`: commands that scale, fail, never end, take no notice, or leave something behind.
+//! `gristmill scale`: commands that scale, fail, never end, ignore the number of workers, or leave processes behind.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::command::gristmill;
 
-/// Status, what it printed, what it said.
+/// Returns the status, the output and the messages.
 fn run(arguments: &[&str]) -> (i32, String, String) {
     read(gristmill(["scale"]).args(arguments).output().expect("the command starts"))
 }
@@ -21,7 +21,7 @@ fn read(output: Output) -> (i32, String, String) {
     (output.status.code().expect("no signal ended it"), printed, said)
 }
 
-/// `scale` of a shell's script, each run once.
+/// Runs `scale` with a shell script, once per number of workers.
 fn script(script: &str, options: &[&str]) -> (i32, String, String) {
     run(&[
         if options.contains(&"--repeats") { &[][..] } else { &["--repeats", "1"] },
@@ -31,7 +31,7 @@ fn script(script: &str, options: &[&str]) -> (i32, String, String) {
     .concat())
 }
 
-/// The speed-up in the row of so many workers.
+/// Returns the speed-up in the row of this number of workers.
 fn speed_up(report: &str, workers: &str) -> f64 {
     let row = report
         .lines()
@@ -42,7 +42,7 @@ fn speed_up(report: &str, workers: &str) -> f64 {
 }
 
 #[test]
-fn a_command_that_scales_is_told_how_far() {
+fn the_report_tells_how_far_a_command_scales() {
     let dir = tempfile::tempdir().expect("a directory");
     let page = dir.path().join("report.html");
     let waits = "case {workers} in 1) sleep 0.4;; 2) sleep 0.2;; *) sleep 0.3;; esac";
@@ -58,9 +58,9 @@ fn a_command_that_scales_is_told_how_far() {
     assert!(said.contains("the report is in "), "{said}");
 }
 
-/// A command took no notice of the number, and its times were taken for a program that does not scale.
+/// A command ignored the number, and its times were once taken for those of a program that does not scale.
 #[test]
-fn a_command_that_takes_no_notice_of_workers_is_asked_whether_it_does() {
+fn a_command_that_ignores_the_number_of_workers_is_reported() {
     let (status, report, _) = script(": {workers}; sleep 0.6", &["--workers", "1,2", "--repeats", "2"]);
     assert_eq!(status, 0);
     assert!(report.contains("The time does not depend on the number of workers at all."), "{report}");
@@ -69,7 +69,7 @@ fn a_command_that_takes_no_notice_of_workers_is_asked_whether_it_does() {
     assert!(said.contains("make -j{workers}"), "{said}");
 }
 
-/// One of two workers was never started, and nothing said so.
+/// One of two workers was never started, and the report once did not mention it.
 #[test]
 fn the_time_of_all_workers_is_accounted_for() {
     let (status, report, said) = script("sleep 0.{workers}", &["--workers", "4,8"]);
@@ -81,7 +81,7 @@ fn the_time_of_all_workers_is_accounted_for() {
         let [workers, all, user, system, waiting, blocked, absent] = row[..] else { panic!("{row:?}") };
         let parts = user + system + waiting + blocked + absent;
         assert!((parts / all - 1.0).abs() < 0.02 && all >= workers * 0.1 * workers, "{row:?}");
-        // One sleeps, the others are not there.
+        // One worker sleeps, the others are absent.
         assert!((0.5..=1.0 / 0.8).contains(&(blocked / (all / workers))) && absent > 0.5 * all, "{row:?}");
     }
     assert_eq!(rows.len(), 2, "{report}");
@@ -91,7 +91,7 @@ fn the_time_of_all_workers_is_accounted_for() {
 }
 
 #[test]
-fn what_fails_with_some_workers_is_said_and_the_rest_is_analysed() {
+fn failures_with_some_workers_are_reported_and_the_rest_is_analysed() {
     let (status, report, _) =
         script("test {workers} != 2 || { echo out of luck >&2; exit 3; }; sleep 0.1", &["--workers", "1,2,4"]);
     assert_eq!(status, 0);
@@ -119,14 +119,14 @@ fn what_fails_with_some_workers_is_said_and_the_rest_is_analysed() {
     assert!(status == 1 && said.contains("what prepares it failed: it ended with exit status 7"), "{said}");
 }
 
-/// True while a process with the number in this file runs.
+/// Returns true while the process whose number is in this file runs.
 fn runs(file: &Path) -> bool {
     let number = fs::read_to_string(file).expect("a number").trim().parse().expect("a number");
     test_kill_process(Pid::from_raw(number).expect("above 0")).is_ok()
 }
 
 #[test]
-fn a_run_that_never_ends_is_ended_with_all_that_it_started() {
+fn a_run_that_never_ends_is_killed_with_all_its_processes() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("number");
     let endless = format!("test {{workers}} = 1 || {{ sleep 1000 & echo $! > {}; wait; }}", file.display());
@@ -135,16 +135,16 @@ fn a_run_that_never_ends_is_ended_with_all_that_it_started() {
     let why = "With 2 workers the command failed: it had not ended after 500ms and was ended; --timeout allows more.";
     assert!(report.contains(why), "{report}");
     assert!(!runs(&file), "sleep goes on");
-    // One that ends and leaves another running.
+    // A command that ends and leaves a process running.
     let leaves = format!(": {{workers}}; sleep 1000 & echo $! > {}", file.display());
     let (_, report, _) = script(&leaves, &["--workers", "1"]);
     assert!(report.contains("The command left processes running"), "{report}");
     assert!(!runs(&file), "sleep goes on");
 }
 
-/// Who presses Ctrl-C wants his processors back.
+/// A user who presses Ctrl-C wants the processors back.
 #[test]
-fn a_measurement_that_is_stopped_ends_all_that_runs() {
+fn an_interrupted_measurement_ends_all_its_processes() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("number");
     let endless = format!(": {{workers}}; sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
@@ -166,11 +166,11 @@ fn a_measurement_that_is_stopped_ends_all_that_runs() {
     }
 }
 
-/// Times of the fourth paper, palindromic tree.
+/// Times of the fourth paper's palindromic tree.
 const TREE: &str = "workers,seconds\n1,40.6\n2,21.2\n4,11.0\n8,6.6\n16,5.2\n32,5.7\n64,6.7\n";
 
 #[test]
-fn times_of_somebody_else_are_analysed() {
+fn times_measured_elsewhere_are_analysed() {
     let dir = tempfile::tempdir().expect("a directory");
     let table = dir.path().join("times.csv");
     fs::write(&table, format!("{TREE}3,0\n")).expect("written");

@@ -1,4 +1,4 @@
-//! Figures 7 and 8: ten groups under three sources of knowledge, forty executions each.
+//! Figures 7 and 8: ten groups with several sources of knowledge, forty executions each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,42 +22,42 @@ use crate::store::Store;
 /// A source of knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// Used bandwidth and a corrected target; the user gives times and requests.
+    /// Used bandwidth and a corrected target. The user provides times and requests.
     Offline,
-    /// The paper's: earlier executions.
+    /// The paper's method: earlier executions.
     Across,
     /// Profiles of all programs.
     Exact,
-    /// Earlier executions, and all that goes beyond the paper.
+    /// Earlier executions, with all extensions beyond the paper.
     Beyond,
 }
 
-/// In the order of the paper's figure 8, and ours.
+/// The methods in the order of the paper's figure 8, then ours.
 pub const METHODS: [Method; 4] = [Method::Offline, Method::Across, Method::Exact, Method::Beyond];
 
 /// A group of programs, ready to run.
 #[derive(Clone, Debug)]
 pub struct Team {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its programs.
+    /// The programs.
     pub programs: Vec<(Key, Arc<Trace>)>,
 }
 
 impl Team {
-    /// A group of the paper's programs.
+    /// Makes a group of the paper's programs.
     pub fn new(name: &str, programs: &Programs, members: &[&'static Benchmark]) -> Team {
         Team { name: name.into(), programs: programs.group(members) }
     }
 
-    /// A group of random programs, two to four for each processor.
+    /// Makes a group of random programs, two to four per processor.
     pub fn random(name: &str, programs: &Programs, processors: usize, rng: &mut Rng) -> Team {
         let count = rng.usize(2 * processors..=4 * processors);
         let members: Vec<&Benchmark> = (0..count).map(|_| &BENCHMARKS[rng.usize(0..BENCHMARKS.len())]).collect();
         Team::new(name, programs, &members)
     }
 
-    /// The true ideal average bandwidth.
+    /// Returns the true ideal average bandwidth.
     pub fn ideal_average(&self, processors: usize) -> f64 {
         let works: Vec<Work> = self.programs.iter().map(|(_, trace)| trace.left(Cursor::default())).collect();
         ideal_average_bandwidth(&works, processors)
@@ -67,42 +67,42 @@ impl Team {
 /// One execution of a group (a point of figure 7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Execution {
-    /// From the arrival of all to the end of the last.
+    /// The time from the arrival of all to the end of the last.
     pub makespan_us: f64,
-    /// The mean time of a program from arrival to end.
+    /// The mean time of a program from its arrival to its end.
     pub turnaround_us: f64,
     /// The mean coverage of its programs afterwards, if they are learned.
     pub coverage: f64,
     /// The mean accuracy of their times alone afterwards.
     pub accuracy: f64,
-    /// The share of quanta in which the scheduler chose.
+    /// The share of quanta in which the scheduler chose the programs.
     pub chosen: f64,
 }
 
-/// All executions of a group: in the system's order, and with each method.
+/// All executions of a group, in the system's order and with each method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The group.
+    /// The name of the group.
     pub name: String,
-    /// Programs.
+    /// The number of programs.
     pub programs: usize,
     /// Its ideal average bandwidth.
     pub ideal_average: f64,
-    /// The system's order, without overhead.
+    /// Executions in the system's order, without overhead.
     pub linux: Vec<Execution>,
-    /// With each method, in the order of time: knowledge from earlier executions grows.
+    /// Executions with each method, in chronological order: knowledge from earlier executions grows.
     pub methods: BTreeMap<Method, Vec<Execution>>,
 }
 
 impl Comparison {
-    /// How much faster than the system's mean each execution was: 0.05 is 5 %.
+    /// Returns the gain of each execution over the system's mean: 0.05 is 5 % faster.
     pub fn gains(&self, method: Method) -> Vec<f64> {
         let mean = self.linux.iter().map(|one| one.makespan_us).sum::<f64>() / self.linux.len() as f64;
         self.methods.get(&method).into_iter().flatten().map(|one| mean / one.makespan_us - 1.0).collect()
     }
 }
 
-/// Runs a group `rounds` times with each method, and in the system's order. `store` is what was learned before.
+/// Runs a group `rounds` times with each method and in the system's order. `store` holds what was learned before.
 pub fn compare(
     ground: Ground,
     team: &Team,
@@ -168,11 +168,11 @@ fn execution<K: Knowledge>(outcome: &Outcome<K>) -> Execution {
     }
 }
 
-/// Targets that are tried for each group of the training, as shares of its ideal average bandwidth.
+/// Targets tried for each group of the training, as shares of its ideal average bandwidth.
 const SHARES: [f64; 9] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3];
 
-/// The training of [`Method::Offline`]: for random groups the best target is tried out, and a polynomial is fitted to it.
-/// Returns the points too: ideal averages and best targets.
+/// Trains [`Method::Offline`]: finds the best target for random groups by trial and fits a polynomial to the results.
+/// Also returns the points: ideal averages and best targets.
 pub fn train(
     ground: Ground,
     programs: &Programs,
@@ -211,9 +211,9 @@ mod tests {
     use crate::experiments::table_2;
     use crate::paper::{ALONE_US, GROUPS};
 
-    /// Small: three groups and three executions instead of ten and forty.
+    /// A small comparison: three groups and three executions instead of ten and forty.
     #[test]
-    fn exact_knowledge_gains_more_than_learned_and_learned_more_than_none() {
+    fn exact_knowledge_gains_more_than_learned_and_learned_more_than_no_knowledge() {
         let ground = Ground::paper();
         let programs = Programs::new(1, ALONE_US);
         let (_, store) = table_2(ground, &programs, 4, 30, 1);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_store_the_order_stays_the_system_s_and_only_the_overhead_is_paid() {
+    fn without_a_store_the_order_is_the_system_s_and_only_the_overhead_is_paid() {
         let ground = Ground::paper();
         let programs = Programs::new(1, ALONE_US);
         let team = Team::new(GROUPS[1].name, &programs, &GROUPS[1].members());

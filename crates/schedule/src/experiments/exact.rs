@@ -1,7 +1,8 @@
-//! Knowledge of every program's profile: what the paper calls the potential of the policy.
+//! Knowledge of every program's profile, with which the paper measures the potential of the policy.
 //!
-//! Each program ran alone before, and its demand at every place is known. The place is known by the instructions that were
-//! executed. What remains unknown is how far contention lets it come in the next quantum, and what shared caches add.
+//! Each program has run alone before, and its demand at every point is known. The executed instructions give its
+//! current point. Unknown remain the effect of contention on its progress in the next quantum, and the effect of
+//! shared caches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::knowledge::{Forecast, Knowledge, Progress};
 use crate::machine::{Arrival, Key, Limits, ProgramId, Quantum};
 use crate::simulation::{Cursor, Trace};
 
-/// Profiles, and where the executions under way are in them.
+/// The profiles, and the positions of current executions in them.
 #[derive(Clone, Debug)]
 pub struct Profiled {
     profiles: BTreeMap<Key, Arc<Trace>>,
@@ -19,7 +20,7 @@ pub struct Profiled {
 }
 
 impl Profiled {
-    /// Knows these programs.
+    /// Makes the knowledge of these programs.
     pub fn new(programs: &[(Key, Arc<Trace>)], quantum_us: f64) -> Profiled {
         Profiled { profiles: programs.iter().cloned().collect(), quantum_us, executions: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! Figure 3: how much of its speed a program keeps, by the three states of little contention.
+//! Figure 3: the share of its speed that a program keeps, by the three states of little contention.
 
 use fastrand::Rng;
 
@@ -11,17 +11,17 @@ use crate::simulation::{Bus, Ground, Simulated, Submission};
 /// One program in one quantum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The bandwidth that it used, as a share of the peak.
+    /// The bandwidth it used, as a share of the peak.
     pub own: f64,
-    /// The bandwidth that all used.
+    /// The bandwidth used by all programs.
     pub system: f64,
-    /// Its state.
+    /// The state.
     pub state: Option<Little>,
-    /// Its speed, as a share of that alone.
+    /// The speed, as a share of the speed alone.
     pub speed: f64,
 }
 
-/// Random programs on four processors of the paper's machine, as there; `count` quanta of programs, drawn at random.
+/// Runs random programs on four processors of the paper's machine, as the paper does. Returns `count` random points.
 pub fn figure_3(bus: Bus, seed: u64, count: usize) -> Vec<Point> {
     let ground = Ground { processors: 4, bus, sample_us: f64::INFINITY, ..Ground::paper() };
     let (programs, mut rng) = (Programs::new(seed, ALONE_US), Rng::with_seed(seed));
@@ -33,7 +33,7 @@ pub fn figure_3(bus: Bus, seed: u64, count: usize) -> Vec<Point> {
         });
         let mut machine = Simulated::new(ground, submissions.collect(), rng.u64(..));
         let mut begin = Vec::new();
-        // Until the first has ended: four run.
+        // Four programs run until the first ends.
         loop {
             let decision = Decision { begin, run: Run::System };
             let Ok(quantum) = machine.run(&decision, 100_000.0);
@@ -72,7 +72,7 @@ mod tests {
             assert!(kept > 0.95, "{state:?}: {kept}");
         }
         let others: Vec<&Point> = points.iter().filter(|point| point.state.is_none()).collect();
-        // A hundredth of them is slower than about 60 %.
+        // About one percent of them are slower than 60 %.
         let slow = 1.0 - share(&others, 0.6);
         assert!((0.001..0.03).contains(&slow) && share(&others, 0.5) == 1.0, "{slow}");
         assert!(share(&others, 0.65) < 0.98);

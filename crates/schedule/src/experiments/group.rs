@@ -12,25 +12,25 @@ use crate::scheduler::{Cost, Reason, Scheduler};
 use crate::settings::Settings;
 use crate::simulation::{Ground, Shape, Simulated, Submission, Trace};
 
-/// The paper's programs, made up from a seed: mean demands and numbers of phases are those of its table 2.
+/// Synthetic programs from a seed, with the mean demands and numbers of phases of the paper's table 2.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// How long each takes alone.
+    /// The time that each program takes alone.
     pub alone_us: f64,
     traces: BTreeMap<&'static str, Arc<Trace>>,
 }
 
-/// How widely the demands of a program's phases spread.
+/// The spread of demands over a program's phases.
 const SPREAD: f64 = 0.4;
 
 impl Programs {
-    /// All of [`BENCHMARKS`], each so long.
+    /// Makes all of [`BENCHMARKS`], each with this time alone.
     pub fn new(seed: u64, alone_us: f64) -> Programs {
         let mut rng = Rng::with_seed(seed);
         let traces = BENCHMARKS.iter().map(|benchmark| {
             let shape = Shape {
                 bandwidth: benchmark.bandwidth,
-                // A quantum in which the code changes is often found to be a phase of its own.
+                // A quantum in which the code changes is often found to be a separate phase.
                 phases: benchmark.phases.div_ceil(2),
                 alone_us,
                 spread: SPREAD,
@@ -43,36 +43,36 @@ impl Programs {
         Programs { alone_us, traces: traces.collect() }
     }
 
-    /// A program, ready to be submitted.
+    /// Returns a program, ready to be submitted.
     pub fn of(&self, benchmark: &Benchmark) -> (Key, Arc<Trace>) {
         (Programs::key(benchmark), self.traces[benchmark.name].clone())
     }
 
-    /// All programs of a group.
+    /// Returns all programs of a group.
     pub fn group(&self, members: &[&'static Benchmark]) -> Vec<(Key, Arc<Trace>)> {
         members.iter().map(|benchmark| self.of(benchmark)).collect()
     }
 
-    /// The name of a benchmark's profile.
+    /// Returns the key of a benchmark's profile.
     pub fn key(benchmark: &Benchmark) -> Key {
         Key { build: benchmark.name.into(), input: "reference".into() }
     }
 }
 
-/// What came out.
+/// The result of an execution.
 #[derive(Debug)]
 pub struct Outcome<K> {
-    /// From the arrival of all to the end of the last.
+    /// The time from the arrival of all to the end of the last.
     pub makespan_us: f64,
     /// The mean time from arrival to end.
     pub turnaround_us: f64,
-    /// What is known at the end.
+    /// The knowledge at the end.
     pub knowledge: K,
-    /// Quanta, by the reason of their decision.
+    /// The number of quanta by the reason of their decision.
     pub reasons: BTreeMap<Reason, u64>,
-    /// What decisions cost.
+    /// The cost of decisions.
     pub cost: Cost,
-    /// All requests.
+    /// The number of all requests.
     pub requests: f64,
 }
 
@@ -113,7 +113,7 @@ pub fn run_group<K: Knowledge>(
     }
 }
 
-/// Knowledge of nothing: the order is the system's.
+/// No knowledge at all, so the order is the system's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

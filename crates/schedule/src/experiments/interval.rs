@@ -1,17 +1,17 @@
-//! How sure a mean is: the bootstrap.
+//! Confidence intervals of means, by bootstrap.
 
 use fastrand::Rng;
 
-/// A mean, and where it lies with 95 %.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The smallest value.
     pub least: f64,
-    /// The lower end of the interval of the mean.
+    /// The lower end of the mean's interval.
     pub low: f64,
     /// The mean.
     pub mean: f64,
-    /// The upper end.
+    /// The upper end of the mean's interval.
     pub high: f64,
     /// The greatest value.
     pub greatest: f64,
@@ -20,7 +20,7 @@ pub struct Interval {
 const RESAMPLES: usize = 2000;
 
 impl Interval {
-    /// Of these values, by means of as many values that are drawn from them at random. All zero without a value.
+    /// Computes the interval of these values by resampling. All zero if there are no values.
     pub fn of(values: &[f64]) -> Interval {
         if values.is_empty() {
             return Interval { least: 0.0, low: 0.0, mean: 0.0, high: 0.0, greatest: 0.0 };

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!  repetition  runs all of them
-//!   figure_3     how much programs lose, by the three states: what the simulation is calibrated to
-//!   table_2      how many executions it takes until a program is covered
-//!   comparison   figures 7 and 8: groups of programs under several sources of knowledge
+//!   figure_3     loss of speed by the three states; the simulation is calibrated to it
+//!   table_2      executions needed until a program is covered
+//!   comparison   figures 7 and 8: groups of programs with several sources of knowledge
 //!    group         runs a group once
 //!    offline       knowledge of the paper's rival: used bandwidth, and a target corrected by a polynomial
 //!    exact         knowledge of every program's profile
-//!   oracle       the best that any order could do, for small groups
+//!   oracle       the best possible order, for small groups
 //!   scale        ten thousand programs
-//!  interval    how sure a mean is
+//!  interval    confidence intervals of means
 //! ```
 
 mod interval;

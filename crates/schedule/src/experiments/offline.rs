@@ -1,6 +1,6 @@
-//! Knowledge of the paper's rival (its section 5.4, method 1): demands are the bandwidths that were used, which contention
-//! makes too small, and to match them the target is made smaller too, by a polynomial that was fitted to groups for training.
-//! The user gives each program's time and requests.
+//! Knowledge of the paper's rival (its section 5.4, method 1). Demands are the bandwidths used, which contention
+//! makes too small. To match them, a polynomial fitted to training groups reduces the target too. The user provides
+//! each program's time and requests.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::ideal::Work;
 use crate::knowledge::{Forecast, Knowledge, Progress};
 use crate::machine::{Arrival, Key, Limits, ProgramId, Quantum};
 
-/// What the user gave, and what was used last.
+/// The works that the user provided, and the last used bandwidths.
 #[derive(Clone, Debug)]
 pub struct Measured {
     given: BTreeMap<Key, Work>,
@@ -17,7 +17,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// With works that the user gave, and a correction of targets.
+    /// Makes the knowledge from the works that the user provided and a correction of targets.
     pub fn new(given: BTreeMap<Key, Work>, correction: Polynomial) -> Measured {
         Measured { given, correction, executions: BTreeMap::new() }
     }
@@ -44,7 +44,7 @@ impl Knowledge for Measured {
 
     fn forecast(&self, id: ProgramId) -> Option<Forecast> {
         let (work, used) = self.executions.get(&id)?;
-        // How far it came in time alone is not known here, so what is left is taken to be all.
+        // The progress in time alone is not known here, so the whole work counts as left.
         Some(Forecast { demand: *used, whole: *work, left: *work })
     }
 
@@ -62,17 +62,18 @@ impl Knowledge for Measured {
 pub struct Polynomial(pub [f64; 3]);
 
 impl Polynomial {
-    /// Leaves everything as it is.
+    /// The polynomial that changes nothing.
     pub const IDENTITY: Polynomial = Polynomial([0.0, 1.0, 0.0]);
 
-    /// The value at a place.
+    /// Returns the value at `x`.
     pub fn at(&self, x: f64) -> f64 {
         self.0[0] + x * (self.0[1] + x * self.0[2])
     }
 
-    /// The one whose squared distances to these points are least. `None` if there are fewer than three different places.
+    /// Fits a polynomial to these points by least squares. Returns `None` if there are fewer than three distinct
+    /// places.
     pub fn fitted(points: &[(f64, f64)]) -> Option<Polynomial> {
-        // Places are brought near to 1, so that the powers are of one size.
+        // Places are scaled to about 1, so that their powers are of similar size.
         let scale = points.iter().map(|(x, _)| x.abs()).fold(0.0, f64::max);
         let mut rows = vec![vec![0.0; 4]; 3];
         for (x, y) in points {
@@ -89,7 +90,8 @@ impl Polynomial {
     }
 }
 
-/// Solves equations, each a row of coefficients and the right side. `None` if they have no single solution.
+/// Solves linear equations, each a row of coefficients and the right side. Returns `None` if the solution is not
+/// unique.
 pub(super) fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let count = rows.len();
     for at in 0..count {

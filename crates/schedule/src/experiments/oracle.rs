@@ -1,9 +1,9 @@
-//! The best that any order could do, for small groups of programs whose demands stay the same.
+//! The best possible order, for small groups of programs with constant demands.
 //!
-//! An order is a division of the time among sets of programs that run together. Let `x_S` be the time of set `S`; then every
-//! program must get its work done: `sum of x_S * speed_i(S) = T_i`, and the sum of all `x_S` is the time to make least. Sets
-//! with fewer programs than processors are among them, so nobody need do more than its work. Such a problem has a best
-//! solution with as many sets as programs. All of these are tried, so nothing can be better.
+//! An order divides the time among sets of programs that run together. Let `x_S` be the time of set `S`. Every
+//! program must get its work done, `sum of x_S * speed_i(S) = T_i`, and the sum of all `x_S` is to be minimised. Sets
+//! with fewer programs than processors are included, so no program has to do more than its work. Such a linear
+//! program has an optimal solution with as many sets as programs. All of these are tried, so the result is optimal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::machine::Key;
 use crate::settings::Settings;
 use crate::simulation::{Bus, Ground, Trace};
 
-/// The least time in which all programs of a group end. `works` holds demands and times alone.
+/// Returns the least time in which all programs of a group end. `works` holds demands and times alone.
 pub fn least_time_us(bus: &Bus, processors: usize, works: &[(f64, f64)]) -> f64 {
     let sets: Vec<(u32, Vec<f64>)> = (1..1_u32 << works.len())
         .filter(|set| set.count_ones() as usize <= processors)
@@ -38,7 +38,7 @@ pub fn least_time_us(bus: &Bus, processors: usize, works: &[(f64, f64)]) -> f64 
                 least_us = least_us.min(times.iter().sum());
             }
         }
-        // The next choice of as many sets.
+        // The next choice of the same number of sets.
         let count = chosen.len();
         let Some(at) = (0..count).rev().find(|at| chosen[*at] < sets.len() - (count - at)) else { return least_us };
         chosen[at] += 1;
@@ -48,7 +48,7 @@ pub fn least_time_us(bus: &Bus, processors: usize, works: &[(f64, f64)]) -> f64 
     }
 }
 
-/// What the orders reach with a small group.
+/// The times of a small group in several orders.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Small {
     /// The demands of its programs.
@@ -57,13 +57,14 @@ pub struct Small {
     pub linux_us: f64,
     /// The mean time with exact knowledge, and without overhead.
     pub exact_us: f64,
-    /// The same with the target of the rest.
+    /// The mean time with exact knowledge and the target of the remaining work.
     pub rest_us: f64,
     /// The least possible time.
     pub least_us: f64,
 }
 
-/// Small groups on two processors whose memory gives 60 requests per microsecond: one that asks for much is nearly enough.
+/// Runs small groups on two processors whose memory gives 60 requests per microsecond, which one demanding program
+/// nearly uses up.
 pub fn small_groups(rounds: u64) -> Vec<Small> {
     let groups: [&[f64]; 5] = [
         &[50.0, 50.0, 5.0, 5.0],
@@ -114,12 +115,12 @@ mod tests {
     fn programs_that_do_not_disturb_each_other_need_their_share_of_the_processors() {
         let least = least_time_us(&BUS, 2, &[(1.0, 4.0), (1.0, 4.0), (1.0, 4.0)]);
         assert!((least - 6.0).abs() < 0.01, "{least}");
-        // One that is longer than all others together ends last.
+        // A program longer than all others together ends last.
         assert!((least_time_us(&BUS, 2, &[(1.0, 9.0), (1.0, 4.0)]) - 9.0).abs() < 0.01);
     }
 
     #[test]
-    fn the_best_order_runs_heavy_programs_beside_light_ones() {
+    fn the_best_order_pairs_heavy_programs_with_light_ones() {
         let least = least_time_us(&BUS, 2, &[(50.0, 1.0), (50.0, 1.0), (5.0, 1.0), (5.0, 1.0)]);
         let mixed = 1.0 / BUS.speeds(&[50.0, 5.0])[0];
         assert!(least < 2.0 * mixed + 1e-6 && least > 1.9 * mixed, "{least} {mixed}");

@@ -1,4 +1,4 @@
-//! All experiments, one after the other.
+//! Runs all experiments, one after another.
 
 use fastrand::Rng;
 
@@ -13,27 +13,27 @@ use super::table_2::{Covered, LOADS, table_2};
 use crate::paper::{ALONE_US, GROUPS};
 use crate::simulation::Ground;
 
-/// How much to simulate.
+/// The extent of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Everything random follows from it.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Executions of each group with each method.
+    /// The number of executions of each group with each method.
     pub rounds: usize,
-    /// Executions of each program at most, on average, until it is covered.
+    /// The maximum number of executions of each program, on average, until it is covered.
     pub executions_max: u64,
-    /// Random groups from which the offline method's polynomial is fitted.
+    /// The number of random groups to which the offline method's polynomial is fitted.
     pub training: usize,
-    /// Executions of each of these with each target that is tried.
+    /// The number of executions of each of these with each candidate target.
     pub training_rounds: usize,
-    /// Random groups on which nothing was tuned.
+    /// The number of random groups that were not used for tuning.
     pub unseen: usize,
-    /// Programs and processors of the large machine.
+    /// The numbers of programs and processors of the large machine.
     pub scale: (usize, usize),
 }
 
 impl Plan {
-    /// The paper's: ten groups, forty executions.
+    /// The paper's extent: ten groups, forty executions.
     pub fn new(seed: u64) -> Plan {
         Plan {
             seed,
@@ -46,7 +46,7 @@ impl Plan {
         }
     }
 
-    /// A first look.
+    /// A quick first look.
     pub fn quick(seed: u64) -> Plan {
         Plan {
             rounds: 3,
@@ -63,21 +63,21 @@ impl Plan {
 /// All results.
 #[derive(Clone, Debug)]
 pub struct Repetition {
-    /// What was simulated.
+    /// The extent of the simulation.
     pub plan: Plan,
-    /// What the simulation is calibrated to.
+    /// The points to which the simulation is calibrated.
     pub figure_3: Vec<Point>,
-    /// By load.
+    /// Coverage by load.
     pub table_2: Vec<(&'static str, usize, Vec<Covered>)>,
-    /// The training of the offline method: ideal averages and best targets, and the polynomial through them.
+    /// The training of the offline method: ideal averages and best targets.
     pub training: Vec<(f64, f64)>,
-    /// It.
+    /// The polynomial through them.
     pub correction: Polynomial,
     /// The paper's groups.
     pub groups: Vec<Comparison>,
-    /// Random groups. Nothing was tuned on them.
+    /// Random groups that were not used for tuning.
     pub unseen: Vec<Comparison>,
-    /// Small groups and the best that can be done.
+    /// Small groups and their least possible times.
     pub small: Vec<Small>,
     /// The large machine.
     pub scale: Scale,
@@ -90,12 +90,12 @@ const SEED_TRAINING: u64 = 0x7261_696e;
 const SEED_UNSEEN: u64 = 0x0066_7265_7368;
 
 impl Repetition {
-    /// Runs everything; `tell` is told what comes next.
+    /// Runs everything. `tell` is called with the name of each experiment before it starts.
     pub fn run(plan: Plan, mut tell: impl FnMut(&str)) -> Repetition {
         let ground = Ground::paper();
         tell("figure 3: speed by the three states");
         let points = figure_3(ground.bus, plan.seed, 1000);
-        // 1. Programs are executed until they are covered.
+        // 1. Execute programs until they are covered.
         let programs = Programs::new(plan.seed, ALONE_US);
         let (mut covered, mut store) = (Vec::new(), Default::default());
         for (load, count) in LOADS {
@@ -106,11 +106,11 @@ impl Repetition {
                 store = learned;
             }
         }
-        // 2. The rival is trained.
+        // 2. Train the rival.
         tell("figure 8: training of the offline method");
         let (correction, training) =
             train(ground, &programs, plan.training, plan.training_rounds, plan.seed ^ SEED_TRAINING);
-        // 3. Groups are compared.
+        // 3. Compare groups.
         let mut rng = Rng::with_seed(plan.seed ^ SEED_UNSEEN);
         let paper = GROUPS.iter().map(|group| Team::new(group.name, &programs, &group.members()));
         let unseen = (1..=plan.unseen)
@@ -123,7 +123,7 @@ impl Repetition {
             teams.iter().map(of).collect()
         };
         let (groups, unseen) = (compared(paper.collect()), compared(unseen.collect()));
-        // 4. What is possible, and what it costs.
+        // 4. Find the optimum of small groups, and the cost at scale.
         tell("the oracle of small groups");
         let small = small_groups(plan.rounds.min(10) as u64);
         tell(&format!("{} programs on {} processors", plan.scale.0, plan.scale.1));
@@ -131,7 +131,7 @@ impl Repetition {
         Repetition { plan, figure_3: points, table_2: covered, training, correction, groups, unseen, small, scale }
     }
 
-    /// The gain of a method over all groups: the mean of the groups' means, and its interval over groups.
+    /// Returns the gain of a method over all groups: the mean of the groups' means, and its interval over groups.
     pub fn gain(groups: &[Comparison], method: Method) -> Interval {
         let means: Vec<f64> = groups.iter().map(|group| Interval::of(&group.gains(method)).mean).collect();
         Interval::of(&means)

@@ -1,4 +1,4 @@
-//! Many programs on many processors: what a decision costs.
+//! Many programs on many processors: measures the cost of a decision.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::scheduler::Cost;
 use crate::settings::Settings;
 use crate::simulation::{Bus, Ground, Trace};
 
-/// What came out.
+/// The result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// N.
     pub programs: usize,
     /// C.
     pub processors: usize,
-    /// From the start to the end of the last.
+    /// The time from the start to the end of the last program.
     pub makespan_us: f64,
-    /// What decisions cost.
+    /// The cost of decisions.
     pub cost: Cost,
 }
 
 impl Scale {
-    /// The most expensive decision, as a share of N times C.
+    /// Returns the most expensive decision, as a share of N times C.
     pub fn looks_share(&self) -> f64 {
         self.cost.looks_max as f64 / (self.programs as f64 * self.processors as f64)
     }
@@ -35,12 +35,12 @@ impl Scale {
 
 const COVERAGE_MIN: f64 = 0.95;
 
-/// Runs random programs of two seconds on a machine whose memory grows with its processors. What is known of the programs
-/// was learned on the paper's machine.
+/// Runs random programs of two seconds on a machine whose memory scales with its processors. The programs were
+/// learned on the paper's machine.
 pub fn scale(programs: usize, processors: usize, seed: u64) -> Scale {
     let made = Programs::new(seed, 2e6);
     let (_, store) = table_2(Ground::paper(), &made, 4, 100, seed);
-    // One program that meets too many new phases would return the choice to the system.
+    // A single program with too many new phases would return the choice to the system.
     let is_known = |key: &Key| store.coverage(&key.build) >= COVERAGE_MIN && store.work(key, 1).is_some();
     let known: Vec<(Key, Arc<Trace>)> =
         BENCHMARKS.iter().map(|benchmark| made.of(benchmark)).filter(|(key, _)| is_known(key)).collect();

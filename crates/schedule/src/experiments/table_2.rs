@@ -1,4 +1,4 @@
-//! Table 2: how many executions it takes until 80 % of a program's quanta are covered, and how exact its time is then.
+//! Table 2: the executions needed until 80 % of a program's quanta are covered, and the accuracy of its time then.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::settings::Settings;
 use crate::simulation::{Ground, Simulated, Submission};
 use crate::store::Store;
 
-/// How many programs run at the same time, of eight processors. The paper calls its loads low, medium and high; the
-/// numbers behind these words are not legible in our copy.
+/// The number of programs that run at the same time on eight processors. The paper calls its loads low, medium and
+/// high; the numbers are not legible in our copy.
 pub const LOADS: [(&str, usize); 3] = [("low", 2), ("medium", 4), ("high", 8)];
 
 /// A program under a load.
@@ -25,18 +25,18 @@ pub struct Covered {
     pub name: &'static str,
     /// Whole executions until it was covered; `None` if it never was.
     pub executions: Option<u64>,
-    /// Whole executions that there were.
+    /// The number of whole executions.
     pub executed: u64,
-    /// Estimated time alone and true one, the smaller by the larger, when it was covered, or else at the end.
+    /// The ratio of estimated and true time alone, at most 1, when the program was covered, otherwise at the end.
     pub accuracy: f64,
-    /// Phases found.
+    /// The number of phases found.
     pub phases: usize,
-    /// Its quanta by state (figure 6).
+    /// The number of its quanta by state (figure 6).
     pub states: BTreeMap<Option<Little>, u64>,
 }
 
-/// Submits random programs so that always as many run as the load says, until each is covered, or has been executed
-/// `executions_max` times on average. Returns a row for each program, and what was learned.
+/// Submits random programs so that the number given by the load always runs, until each is covered or has been
+/// executed `executions_max` times on average. Returns a row for each program, and the store.
 pub fn table_2(
     ground: Ground,
     programs: &Programs,
@@ -93,7 +93,7 @@ pub fn table_2(
     (rows, knowledge.into_store())
 }
 
-/// Whole executions, and how exact the estimated time is.
+/// Returns the number of whole executions and the accuracy of the estimated time.
 fn known(store: &Store, name: &str, alone_us: f64) -> (u64, f64) {
     let runs =
         store.programs.get(name).and_then(|program| program.inputs.values().next()).map_or(0, |input| input.runs);
@@ -101,7 +101,7 @@ fn known(store: &Store, name: &str, alone_us: f64) -> (u64, f64) {
     (runs, store.work(&key, 1).map_or(0.0, |work| accuracy(work.alone_us, alone_us)))
 }
 
-/// An estimate of a program's time alone and the true one, the smaller by the larger.
+/// Returns the ratio of the estimated and the true time alone, at most 1.
 pub fn accuracy(estimate_us: f64, alone_us: f64) -> f64 {
     (estimate_us / alone_us).min(alone_us / estimate_us)
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_ask_for_more_need_more_executions_and_so_do_higher_loads() {
+    fn larger_demands_and_higher_loads_need_more_executions() {
         let (ground, programs) = (Ground::paper(), Programs::new(1, crate::paper::ALONE_US));
         let executions = |rows: &[Covered]| -> f64 {
             let of = |row: &Covered| row.executions.unwrap_or(row.executed + 1) as f64;
@@ -121,7 +121,7 @@ mod tests {
         let (heavy, light) = (executions(&high[..8]), executions(&high[16..]));
         assert!(heavy > 3.0 * light, "{heavy} {light}");
         assert!(executions(&high) > 1.5 * executions(&low));
-        // Below wrf the first execution is enough under any load; others of the same program may end at the same time.
+        // Programs below wrf need one execution under any load; others of the same program may end at the same time.
         assert!(high[16..].iter().all(|row| row.executions.is_some_and(|count| count <= 3)), "{:?}", &high[16..]);
         assert!(low.iter().all(|row| row.accuracy > 0.9), "{low:?}");
     }

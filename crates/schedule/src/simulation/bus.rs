@@ -1,42 +1,42 @@
-//! How much programs that run at the same time slow each other down.
+//! The memory bus: how much programs that run at the same time slow each other down.
 //!
-//! Of a program's time alone a part `s = demand / core_peak` passes waiting for memory. Others make each wait longer by
-//! `λw`, where `w` is their share of all traffic (alone, nothing gets longer), so
+//! Of a program's time alone, a part `s = demand / core_peak` is spent waiting for memory. Others lengthen each wait by
+//! `λw`, where `w` is their share of all traffic (for a program alone, `w` is 0), so
 //!
 //! ```text
 //!  speed = 1 / (1 + s w λ)        λ = gain * U^power / (1 - U)        U = sum of demand * speed / peak
 //! ```
 //!
-//! `λ` grows faster than the utilisation `U` that causes it, and without bound as `U` comes near to 1: so the memory
-//! never gives more than its peak. A larger `λ` slows programs down and makes `U` smaller, so there is exactly one
-//! solution. The three numbers are calibrated to the paper's figure 3 ([`crate::experiments::figure_3`]).
+//! `λ` grows faster than the utilisation `U` that causes it, and without bound as `U` approaches 1, so the memory never
+//! exceeds its peak. A larger `λ` slows programs down and lowers `U`, so there is exactly one solution. The three
+//! numbers are calibrated to the paper's figure 3 ([`crate::experiments::figure_3`]).
 
 /// The memory of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bus {
-    /// The most that it moves, in requests per microsecond.
+    /// The most it moves, in requests per microsecond.
     pub peak: f64,
-    /// The most that one processor asks for when it does nothing else.
+    /// The most that one processor demands when it does nothing else.
     pub core_peak: f64,
-    /// How strong contention is.
+    /// The strength of contention.
     pub gain: f64,
-    /// How much faster than its cause contention grows.
+    /// The power by which contention grows faster than its cause.
     pub power: f64,
 }
 
 impl Bus {
-    /// The paper's machine.
+    /// The bus of the paper's machine.
     pub fn paper() -> Bus {
         Bus { peak: crate::paper::PEAK, core_peak: 62.0, gain: 0.05, power: 6.0 }
     }
 
-    /// The share of their speed alone that programs with these demands keep together.
+    /// Returns the share of its speed alone that each of these demands keeps when all run together.
     pub fn speeds(&self, demands: &[f64]) -> Vec<f64> {
         let all: f64 = demands.iter().sum();
         if all <= 0.0 {
             return vec![1.0; demands.len()];
         }
-        // What λ does to each: s w.
+        // The effect of λ on each program: s w.
         let weights: Vec<f64> =
             demands.iter().map(|demand| (demand / self.core_peak).min(1.0) * (all - demand).max(0.0) / all).collect();
         let used = |delay: f64| -> f64 {
@@ -44,7 +44,7 @@ impl Bus {
             each.sum::<f64>() / self.peak
         };
         let caused = |used: f64| self.gain * used.powf(self.power) / (1.0 - used);
-        // 1. A delay that is too large: it makes more room than causes it.
+        // 1. Find a delay that is too large: one that frees more bandwidth than causes it.
         let is_enough = |delay: f64| {
             let used = used(delay);
             used < 1.0 && caused(used) <= delay
@@ -53,7 +53,7 @@ impl Bus {
         while !is_enough(high) && high < 1e6 {
             (low, high) = (high, high * 2.0);
         }
-        // 2. Between the two, by halves.
+        // 2. Bisect.
         for _ in 0..40 {
             let middle = (low + high) / 2.0;
             if is_enough(middle) {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn even_demand_gives_more_than_the_same_demand_in_turns() {
-        // Four programs in two quanta: heavy beside light, or both heavy ones together and then both light ones.
+        // Four programs in two quanta: each heavy one with a light one, or both heavy ones and then both light ones.
         let (even, uneven) = (2.0 * used(&[60.0, 5.0, 55.0, 5.0]), used(&[60.0, 60.0, 55.0, 55.0]) + used(&[5.0; 4]));
         assert!(even > 1.05 * uneven, "{even} {uneven}");
     }

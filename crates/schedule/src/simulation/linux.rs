@@ -6,19 +6,19 @@ use fastrand::Rng;
 
 use crate::machine::ProgramId;
 
-/// The queues of all processors. A program stands in them once for each of its threads.
+/// The queues of all processors. A program is in them once per thread.
 #[derive(Clone, Debug)]
 pub struct Linux {
     queues: Vec<VecDeque<ProgramId>>,
 }
 
 impl Linux {
-    /// Empty queues.
+    /// Makes empty queues.
     pub fn new(processors: usize) -> Linux {
         Linux { queues: vec![VecDeque::new(); processors.max(1)] }
     }
 
-    /// A program with so many threads begins: each goes to a queue that is as short as any.
+    /// Adds a program: each of its threads goes to one of the shortest queues.
     pub fn begin(&mut self, id: ProgramId, threads: usize, rng: &mut Rng) {
         for _ in 0..threads {
             let shortest = self.queues.iter().map(VecDeque::len).min().unwrap_or(0);
@@ -27,13 +27,13 @@ impl Linux {
         }
     }
 
-    /// Programs have ended.
+    /// Removes programs that have ended.
     pub fn end(&mut self, has_ended: impl Fn(ProgramId) -> bool) {
         self.queues.iter_mut().for_each(|queue| queue.retain(|id| !has_ended(*id)));
     }
 
-    /// A slice is over: who ran goes to the end of its queue. Queues that are longer by two or more give to shorter
-    /// ones, and one exchange of two programs stands for all that makes a real system's order irregular.
+    /// Ends a slice: the programs that ran go to the end of their queues. Queues longer by two or more give to
+    /// shorter ones. One exchange of two programs models all that makes a real system's order irregular.
     pub fn turn(&mut self, rng: &mut Rng) {
         self.queues.iter_mut().filter(|queue| queue.len() > 1).for_each(|queue| queue.rotate_left(1));
         loop {
@@ -58,7 +58,7 @@ impl Linux {
         }
     }
 
-    /// One program for each processor: the first of its queue that can run, or one that waits in another queue.
+    /// Returns one program per processor: the first of its queue that can run, or a waiting one of another queue.
     pub fn running(&mut self, can_run: impl Fn(ProgramId) -> bool) -> Vec<ProgramId> {
         let mut idle = Vec::new();
         let mut running = Vec::with_capacity(self.queues.len());
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_gets_the_same_time_in_the_long_run() {
+    fn all_programs_get_the_same_time_in_the_long_run() {
         let (mut linux, mut rng) = queues(28, 8);
         let mut turns = [0; 28];
         for _ in 0..7000 {
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(linux.running(|_| true).len(), 4.min(9 - ended as usize));
             linux.turn(&mut rng);
         }
-        // Most of those that are left wait.
+        // Most of the remaining programs wait.
         assert_eq!(linux.running(|id| id.0 == 7), [ProgramId(7)]);
     }
 }

@@ -11,29 +11,29 @@ use super::linux::Linux;
 use super::trace::{Cursor, Trace, normal};
 use crate::machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
 
-/// What a machine is made of.
+/// The properties of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ground {
-    /// Processors.
+    /// The number of processors.
     pub processors: usize,
-    /// Memory of programs.
+    /// The memory for programs.
     pub memory_bytes: u64,
-    /// The processors' memory.
+    /// The memory bus.
     pub bus: Bus,
     /// The time that scheduling costs, as a share of the time that programs run.
     pub overhead: f64,
-    /// A program that computes is sampled once in so long a time.
+    /// The time between two samples of a program that computes.
     pub sample_us: f64,
-    /// How many more requests a program needs when all other processors run too: caches are shared.
+    /// The additional requests of a program when all other processors run too, because caches are shared.
     pub sharing: f64,
-    /// How much demands differ from execution to execution: the standard deviation of their logarithms.
+    /// The variation of demands between executions: the standard deviation of their logarithms.
     pub noise: f64,
-    /// The machine counts instructions and requests.
+    /// True if the machine counts instructions and requests.
     pub counts: bool,
 }
 
 impl Ground {
-    /// The paper's machine, on which nobody schedules.
+    /// The paper's machine, without a scheduler.
     pub fn paper() -> Ground {
         Ground {
             processors: crate::paper::PROCESSORS,
@@ -51,50 +51,50 @@ impl Ground {
 /// A program that will arrive.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// When.
+    /// The time of its arrival.
     pub at_us: f64,
-    /// The name of its profile.
+    /// The key of its profile.
     pub key: Key,
-    /// What it does.
+    /// Its trace.
     pub trace: Arc<Trace>,
-    /// Memory that it needs.
+    /// The memory it needs.
     pub memory_bytes: u64,
 }
 
 /// A program that has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finished {
-    /// Which one: submissions are numbered in their order.
+    /// The program. Submissions are numbered in order.
     pub id: ProgramId,
-    /// When it arrived.
+    /// The time of its arrival.
     pub arrived_us: f64,
-    /// When it ended.
+    /// The time of its end.
     pub ended_us: f64,
 }
 
-/// How fast a program really was, which no scheduler is told.
+/// The true speed of a program, which is hidden from the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Truth {
-    /// Which one.
+    /// The program.
     pub id: ProgramId,
-    /// How long it ran in the last quantum.
+    /// The time it ran in the last quantum.
     pub ran_us: f64,
-    /// How long it would have taken alone.
+    /// The time the same work takes alone.
     pub alone_us: f64,
-    /// The bandwidth that it used in the last quantum.
+    /// The bandwidth it used in the last quantum.
     pub used: f64,
 }
 
-/// The machine.
+/// The simulated machine.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     ground: Ground,
     rng: Rng,
     now_us: f64,
     submitted: u32,
-    /// By time of arrival.
+    /// Programs to come, by time of arrival.
     coming: VecDeque<(Arrival, Submission)>,
-    /// Arrived, not begun.
+    /// Programs that have arrived but not begun.
     arrived: BTreeMap<ProgramId, Submission>,
     begun: BTreeMap<ProgramId, Execution>,
     linux: Linux,
@@ -108,11 +108,11 @@ struct Execution {
     trace: Arc<Trace>,
     cursor: Cursor,
     arrived_us: f64,
-    /// Of this execution's demands.
+    /// The factor of this execution's demands.
     factor: f64,
-    /// The part of a sample's time that has passed.
+    /// The elapsed part of a sample's time.
     sample: f64,
-    /// What it did in this quantum.
+    /// Its work in this quantum.
     done: Done,
 }
 
@@ -124,11 +124,11 @@ struct Done {
     addresses: Vec<u64>,
 }
 
-/// A quantum is computed in so many steps; in each the speeds stay the same.
+/// The number of steps in which a quantum is computed. Speeds are constant within a step.
 const STEPS: usize = 4;
 
 impl Simulated {
-    /// A machine at time 0. All that is random follows from the seed.
+    /// Makes a machine at time 0. Everything random follows from the seed.
     pub fn new(ground: Ground, mut submissions: Vec<Submission>, seed: u64) -> Simulated {
         let mut machine = Simulated {
             ground,
@@ -150,7 +150,7 @@ impl Simulated {
         machine
     }
 
-    /// A program that will arrive, not before those that were submitted earlier.
+    /// Submits a program. It does not arrive before those submitted earlier.
     pub fn submit(&mut self, submission: Submission) -> ProgramId {
         let arrival = Arrival {
             id: ProgramId(self.submitted),
@@ -164,7 +164,7 @@ impl Simulated {
         id
     }
 
-    /// The time.
+    /// The current time.
     pub fn now_us(&self) -> f64 {
         self.now_us
     }
@@ -174,22 +174,22 @@ impl Simulated {
         &self.finished
     }
 
-    /// How fast programs really were in the last quantum.
+    /// The true speeds of programs in the last quantum.
     pub fn truth(&self) -> &[Truth] {
         &self.last
     }
 
-    /// Processor time that programs used.
+    /// The processor time that programs used.
     pub fn busy_us(&self) -> f64 {
         self.busy_us
     }
 
-    /// Where a program is.
+    /// Returns the trace of a program and its position in it.
     pub fn place(&self, id: ProgramId) -> Option<(&Arc<Trace>, Cursor)> {
         self.begun.get(&id).map(|execution| (&execution.trace, execution.cursor))
     }
 
-    /// Who has a processor in a step, and for how many of its threads.
+    /// Returns the programs that have a processor in a step, with the number of their running threads.
     fn occupants(&mut self, run: &Run, step: usize) -> Vec<(ProgramId, usize)> {
         let begun = &self.begun;
         let can_run = |id: ProgramId| begun.get(&id).is_some_and(|one| one.runs());
@@ -200,7 +200,7 @@ impl Simulated {
                 running.chunk_by(|a, b| a == b).map(|same| (same[0], same.len())).collect()
             }
             Run::Only(ids) => {
-                // Where more run than there are processors, they take turns.
+                // If more programs run than there are processors, they take turns.
                 let (mut free, count) = (self.ground.processors, ids.len());
                 let turns = (0..count).map(|at| ids[(at + step) % count]).filter(|id| can_run(*id));
                 let mut occupants = Vec::with_capacity(count);
@@ -222,7 +222,7 @@ impl Simulated {
         let others = (busy.saturating_sub(1)) as f64 / (self.ground.processors.max(2) - 1) as f64;
         let shared = 1.0 + self.ground.sharing * others;
         self.busy_us += busy as f64 * step_us;
-        // 1. What all ask for, and what they get.
+        // 1. What all demand, and the resulting speeds.
         let demands: Vec<f64> = occupants
             .iter()
             .map(|(id, threads)| {
@@ -232,14 +232,14 @@ impl Simulated {
             })
             .collect();
         let speeds = self.ground.bus.speeds(&demands);
-        // 2. How far they come.
+        // 2. Their progress.
         for ((id, threads), speed) in occupants.iter().zip(speeds) {
             let Some(one) = self.begun.get_mut(id) else { continue };
             let part = *threads as f64 / one.trace.threads as f64;
             let pace = speed * part / (1.0 + self.ground.overhead);
             one.advance(step_us, pace, part, shared, &self.ground, &mut self.rng);
         }
-        // 3. Those that wait, wait, whether they may run or not.
+        // 3. Waits pass whether the program may run or not.
         let mut ended_waiting = Vec::new();
         let ran = |id: &ProgramId| occupants.iter().any(|(other, _)| other == id);
         for (id, one) in self.begun.iter_mut().filter(|(_, one)| one.trace.is_waiting(one.cursor)) {
@@ -333,7 +333,7 @@ impl Machine for Simulated {
             None if self.arrived.is_empty() => return Ok(None),
             None => {}
         }
-        // 3. What was counted.
+        // 3. The counts.
         self.last.clear();
         for (id, one) in &mut self.begun {
             let done = std::mem::take(&mut one.done);
@@ -355,7 +355,7 @@ impl Machine for Simulated {
             self.begun.retain(|_, one| !one.trace.is_over(one.cursor));
             self.linux.end(|id| !self.begun.contains_key(&id));
         }
-        // 4. Who has come meanwhile.
+        // 4. The arrivals.
         while self.coming.front().is_some_and(|(_, next)| next.at_us <= self.now_us) {
             if let Some((arrival, submission)) = self.coming.pop_front() {
                 self.arrived.insert(arrival.id, submission);
@@ -382,7 +382,7 @@ mod tests {
         submission(0.0, Trace::steady(bandwidth, alone_us))
     }
 
-    /// Runs to the end; `choose` says who runs among those that have begun.
+    /// Runs to the end; `choose` picks the programs that run among those that have begun.
     fn run(machine: &mut Simulated, choose: impl Fn(&[ProgramId]) -> Run) -> Vec<Quantum> {
         let (mut quanta, mut begun, mut begin) = (Vec::new(), Vec::new(), Vec::new());
         loop {
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_of_the_work_however_often_it_was_interrupted() {
+    fn counts_do_not_depend_on_interruptions() {
         let shape =
             Shape { bandwidth: 30.0, phases: 9, alone_us: 3e6, spread: 0.5, threads: 1, waits: 0.0, core_peak: 62.0 };
         let trace = Trace::new(&shape, &mut Rng::with_seed(1));

@@ -1,10 +1,10 @@
-//! A machine that exists only in memory, with a clock that jumps: the second implementor of [`crate::Machine`].
+//! A machine in memory whose clock jumps: the second implementor of [`crate::Machine`].
 //!
 //! ```text
-//!  trace     what a program does when it is alone: segments of code, each with a demand
-//!  bus       how much programs slow each other down
+//!  trace     the behaviour of a program alone: segments of code, each with a demand
+//!  bus       the slowdown of programs by each other
 //!  linux     the system's order: a round robin on each processor, with balancing
-//!  machine   runs them, quantum by quantum, and reports what a real machine would count
+//!  machine   runs them quantum by quantum, and reports what a real machine would count
 //! ```
 //!
 //! The same seed gives the same history.

@@ -1,25 +1,25 @@
-//! What a program does when it is alone: a sequence of segments, the same in each execution with the same input.
+//! The behaviour of a program alone: a sequence of segments, the same in each execution with the same input.
 
 use fastrand::Rng;
 
 use crate::ideal::Work;
 
-/// What a made-up program looks like.
+/// The shape of a synthetic program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// The mean bandwidth alone, in requests per microsecond.
     pub bandwidth: f64,
-    /// Different pieces of code, each with a demand of its own.
+    /// The number of different pieces of code, each with its own demand.
     pub phases: usize,
-    /// Time alone.
+    /// The time alone.
     pub alone_us: f64,
-    /// How widely demands of phases spread: the standard deviation of their logarithms.
+    /// The spread of the phases' demands: the standard deviation of their logarithms.
     pub spread: f64,
-    /// Threads that compute at the same time.
+    /// The number of threads that compute at the same time.
     pub threads: usize,
-    /// The share of the time that it waits for input and output, in pieces.
+    /// The share of the time that the program waits for input and output, in pieces.
     pub waits: f64,
-    /// The most that one processor asks for.
+    /// The most that one processor demands.
     pub core_peak: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Shape {
 pub struct Trace {
     codes: Vec<Code>,
     segments: Vec<Segment>,
-    /// Threads that compute at the same time.
+    /// The number of threads that compute at the same time.
     pub threads: usize,
 }
 
@@ -37,34 +37,35 @@ pub struct Trace {
 struct Code {
     /// Instructions per microsecond, alone.
     rate: f64,
-    /// Where samples fall: addresses, and the sums of their shares so far.
+    /// The addresses at which samples fall, with the cumulative sums of their shares.
     blocks: Vec<(u64, f64)>,
 }
 
-/// A stretch of time in one piece of code, or waiting.
+/// A stretch of time in one piece of code or in a wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Segment {
     alone_us: f64,
-    /// `None`: it waits for input or output.
+    /// The code; `None` for a wait for input or output.
     code: Option<usize>,
     demand: f64,
 }
 
-/// Samples of one piece of code fall into so many blocks, and into so many that all code of the program uses.
+/// The number of blocks in which samples of one piece of code fall, and of blocks that all code of the program
+/// shares.
 const BLOCKS: usize = 8;
 const BLOCKS_SHARED: usize = 2;
-/// Demands of visits to the same code differ by this much: data are not code.
+/// The spread of demands between visits to the same code, which depend on the data.
 const VISITS_SPREAD: f64 = 0.1;
-/// Of ten segments, eight are followed by the successor of their code.
+/// The share of segments that are followed by the successor of their code.
 const HABIT: f64 = 0.8;
-/// How long a wait is.
+/// The length of a wait.
 const WAIT_US: f64 = 60_000.0;
 
 impl Trace {
-    /// Makes a program up.
+    /// Makes a synthetic program.
     pub fn new(shape: &Shape, rng: &mut Rng) -> Trace {
         let count = shape.phases.max(1);
-        // 1. Codes, each with a demand and a successor.
+        // 1. Pieces of code, each with a demand and a successor.
         let demands: Vec<f64> = (0..count).map(|_| (shape.spread * normal(rng)).exp()).collect();
         let codes: Vec<Code> = (0..count)
             .map(|at| {
@@ -80,7 +81,7 @@ impl Trace {
             })
             .collect();
         let successors: Vec<usize> = (0..count).map(|_| rng.usize(0..count)).collect();
-        // 2. Segments, until the time is full.
+        // 2. Segments, until the time is filled.
         let mean_us = (shape.alone_us / (2.0 * count as f64)).clamp(50_000.0, 800_000.0);
         let (mut segments, mut left_us, mut code) = (Vec::new(), shape.alone_us, 0);
         while left_us > 0.0 {
@@ -90,7 +91,7 @@ impl Trace {
             segments.push(Segment { alone_us, code: Some(code), demand });
             code = if rng.f64() < HABIT { successors[code] } else { rng.usize(0..count) };
         }
-        // 3. The mean is the one that was asked for; nobody asks for more than a processor can.
+        // 3. Scale to the requested mean. No segment demands more than a processor can.
         let limit = shape.core_peak * shape.threads as f64 * 0.95;
         for _ in 0..8 {
             let sum: f64 = segments.iter().map(|segment| segment.demand * segment.alone_us).sum();
@@ -104,24 +105,24 @@ impl Trace {
         Trace { codes, segments, threads: shape.threads.max(1) }
     }
 
-    /// A program that asks for the same all the time.
+    /// Makes a program with a constant demand.
     pub fn steady(bandwidth: f64, alone_us: f64) -> Trace {
         let code = Code { rate: 1000.0, blocks: vec![(bandwidth.to_bits() >> 32, 1.0)] };
         let segments = vec![Segment { alone_us, code: Some(0), demand: bandwidth }];
         Trace { codes: vec![code], segments, threads: 1 }
     }
 
-    /// Time alone.
+    /// The time alone.
     pub fn alone_us(&self) -> f64 {
         self.segments.iter().map(|segment| segment.alone_us).sum()
     }
 
-    /// Requests alone.
+    /// The number of requests alone.
     pub fn requests(&self) -> f64 {
         self.segments.iter().map(|segment| segment.alone_us * segment.demand).sum()
     }
 
-    /// Goes on by so many instructions.
+    /// Advances by this many instructions.
     pub fn go_on(&self, cursor: &mut Cursor, instructions: f64) {
         let mut left = instructions;
         while left > 1e-6 {
@@ -141,7 +142,7 @@ impl Trace {
         }
     }
 
-    /// The work that is left after a place.
+    /// Returns the remaining work at a place.
     pub fn left(&self, from: Cursor) -> Work {
         let (mut cursor, mut alone_us, mut requests) = (from, 0.0, 0.0);
         while let Some(piece) = self.piece(&mut cursor, f64::INFINITY) {
@@ -151,7 +152,7 @@ impl Trace {
         Work { alone_us, requests, threads: self.threads }
     }
 
-    /// The mean demand of the next `alone_us` after a place.
+    /// Returns the mean demand of the next `alone_us` after a place.
     pub fn demand(&self, from: Cursor, alone_us: f64) -> f64 {
         let (mut cursor, mut left_us, mut requests) = (from, alone_us, 0.0);
         while let Some(piece) = self.piece(&mut cursor, left_us) {
@@ -164,22 +165,22 @@ impl Trace {
         requests / (alone_us - left_us).max(f64::MIN_POSITIVE)
     }
 
-    /// The demand at a place; `None` at the end and in a wait.
+    /// Returns the demand at a place; `None` at the end and in a wait.
     pub fn demand_now(&self, at: Cursor) -> Option<f64> {
         self.segments.get(at.segment).filter(|segment| segment.code.is_some()).map(|segment| segment.demand)
     }
 
-    /// The place is in a wait.
+    /// Returns true if the place is in a wait.
     pub fn is_waiting(&self, at: Cursor) -> bool {
         self.segments.get(at.segment).is_some_and(|segment| segment.code.is_none())
     }
 
-    /// The place is the end.
+    /// Returns true if the place is the end.
     pub fn is_over(&self, at: Cursor) -> bool {
         at.segment >= self.segments.len()
     }
 
-    /// Goes on by one piece that lies within a segment and is no longer than `alone_us`. `None` at the end.
+    /// Advances by one piece within a segment, no longer than `alone_us`. Returns `None` at the end.
     pub(super) fn piece(&self, cursor: &mut Cursor, alone_us: f64) -> Option<Piece> {
         let segment = self.segments.get(cursor.segment)?;
         let rest_us = segment.alone_us - cursor.offset_us;
@@ -193,12 +194,12 @@ impl Trace {
         Some(Piece { alone_us: taken_us, demand: segment.demand, code: segment.code })
     }
 
-    /// Instructions per microsecond alone.
+    /// Returns the instructions per microsecond alone.
     pub(super) fn rate(&self, code: usize) -> f64 {
         self.codes[code].rate
     }
 
-    /// An address at which a sample of this code falls.
+    /// Returns the address of a sample of this code.
     pub(super) fn sample(&self, code: usize, rng: &mut Rng) -> u64 {
         let (blocks, drawn) = (&self.codes[code].blocks, rng.f64());
         blocks[blocks.partition_point(|(_, sum)| *sum < drawn).min(blocks.len() - 1)].0
@@ -219,7 +220,7 @@ pub(super) struct Piece {
     pub code: Option<usize>,
 }
 
-/// The same work, with a wait after each piece, such that waits take this share of the time.
+/// Returns the same work with a wait after each piece, such that waits take this share of the time.
 fn with_waits(segments: &[Segment], share: f64) -> Vec<Segment> {
     let work_us = WAIT_US * (1.0 - share) / share;
     let mut mixed = Vec::new();
@@ -235,7 +236,7 @@ fn with_waits(segments: &[Segment], share: f64) -> Vec<Segment> {
     mixed
 }
 
-/// A number from the standard normal distribution.
+/// Returns a number from the standard normal distribution.
 pub(super) fn normal(rng: &mut Rng) -> f64 {
     let (radius, angle) = ((-2.0 * (1.0 - rng.f64()).ln()).sqrt(), std::f64::consts::TAU * rng.f64());
     radius * angle.cos()
@@ -249,7 +250,7 @@ mod tests {
         Shape { bandwidth: 40.0, phases: 30, alone_us: 10e6, spread: 0.6, threads: 1, waits: 0.0, core_peak: 80.0 };
 
     #[test]
-    fn a_trace_has_the_time_and_the_mean_demand_that_were_asked_for() {
+    fn a_trace_has_the_requested_time_and_mean_demand() {
         for (seed, bandwidth) in [(1, 0.5), (2, 20.0), (3, 52.1)] {
             let trace = Trace::new(&Shape { bandwidth, ..SHAPE }, &mut Rng::with_seed(seed));
             assert!((trace.alone_us() - 10e6).abs() < 1.0);
@@ -264,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn the_demand_ahead_is_the_mean_of_what_comes() {
+    fn the_demand_ahead_is_the_mean_of_the_next_segments() {
         let trace = Trace::new(&SHAPE, &mut Rng::with_seed(3));
         assert!((trace.demand(Cursor::default(), 20e6) - trace.requests() / trace.alone_us()).abs() < 1e-6);
         assert_eq!(trace.demand(Cursor::default(), 1.0), trace.demand_now(Cursor::default()).expect("it has begun"));
     }
 
     #[test]
-    fn waits_take_the_share_that_was_asked_for() {
+    fn waits_take_the_requested_share() {
         let trace = Trace::new(&Shape { waits: 0.75, ..SHAPE }, &mut Rng::with_seed(3));
         assert!((trace.alone_us() / 40e6 - 1.0).abs() < 0.01, "{}", trace.alone_us());
     }

@@ -1,4 +1,4 @@
-//! What every subcommand understands: which input, where the result goes, how the job runs.
+//! The options of every subcommand: input, destination, and job.
 
 use clap::Args;
 
@@ -8,7 +8,7 @@ use crate::output::destination::Destination;
 
 /// The options that all subcommands share.
 #[derive(Args)]
-pub struct Common {
+pub struct CommonOptions {
     #[command(flatten)]
     pub inputs: Inputs,
 

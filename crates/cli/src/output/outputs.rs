@@ -1,7 +1,7 @@
-//! The files that one command writes: no two are one file, and none is a file that the command reads.
+//! Checks the output files of a command: they must be distinct, and none may be an input.
 //!
-//! Files are compared by what they are, not by their names: links and hard links lead to one file. What is not there yet
-//! is compared by its folder and its name.
+//! Files are compared by identity, not by name, so links and hard links are seen through. A file that does not exist
+//! yet is compared by its folder and name.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -19,21 +19,21 @@ use crate::terminal::standard_output::standard_output;
 #[derive(Default)]
 pub struct Outputs {
     files: Vec<Output>,
-    /// Folders that the command makes or removes, and the options that name them.
+    /// The folders that the command makes or removes, and the options that name them.
     folders: Vec<(&'static str, PathBuf)>,
-    /// The result may take the place of the file that it is made of.
+    /// True if the result may replace the input file.
     in_place: bool,
 }
 
 struct Output {
-    /// What messages call it.
+    /// The option in messages.
     option: &'static str,
     name: PathBuf,
-    /// `None` for a device, which takes what many write.
+    /// `None` for a device, which may be written several times.
     identity: Option<Identity>,
 }
 
-/// What a file is, whatever it is called.
+/// The identity of a file, independent of its name.
 #[derive(PartialEq, Eq)]
 enum Identity {
     There { device: u64, inode: u64 },
@@ -43,7 +43,7 @@ enum Identity {
 const RESULT: &str = "--output";
 
 impl Outputs {
-    /// None so far but the result, which goes to this file, or to standard output.
+    /// Starts with the result, which goes to this file or to standard output.
     pub fn begin(result: Option<&Path>) -> Outputs {
         let mut outputs = Outputs::default();
         match result {
@@ -57,28 +57,28 @@ impl Outputs {
         outputs
     }
 
-    /// The same where the result may take the place of the file that it is made of, as that of `sort -o FILE FILE`.
+    /// Allows the result to replace its input, as in `sort -o FILE FILE`.
     pub fn in_place(self) -> Outputs {
         Outputs { in_place: true, ..self }
     }
 
-    /// One file more.
+    /// Adds a file.
     pub fn file(&mut self, option: &'static str, path: &Path) {
         self.files.push(Output { option, name: path.to_owned(), identity: Identity::of(path) });
     }
 
-    /// A folder that the command makes, or removes.
+    /// Adds a folder that the command makes or removes.
     pub fn folder(&mut self, option: &'static str, path: &Path) {
         self.file(option, path);
         self.folders.push((option, path.to_owned()));
     }
 
-    /// A folder for files without a name, of which many may be one.
+    /// Adds a folder for unnamed files, which several outputs may share.
     pub fn scratch(&mut self, option: &'static str, path: &Path) {
         self.files.push(Output { option, name: path.to_owned(), identity: None });
     }
 
-    /// An error if two are one file, or one lies in a folder of the command's.
+    /// Fails if two outputs are the same file, or if one lies in a folder of the command's.
     pub fn check(&self) -> Result<(), Failure> {
         for (number, one) in self.files.iter().enumerate() {
             for other in &self.files[..number] {
@@ -106,7 +106,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// An error if one is among the files and folders that the command is to read.
+    /// Fails if an output is among the files and folders that the command names as input.
     pub fn check_named<'p>(&self, inputs: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
         for input in inputs {
             self.check_read(input, input)?;
@@ -123,7 +123,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// An error if one is among the files that the command reads.
+    /// Fails if an output is among the files that the command reads.
     pub fn check_sources(&self, sources: &[Source]) -> Result<(), Failure> {
         sources.iter().try_for_each(|source| self.check_read(&source.path, &source.name))
     }
@@ -169,7 +169,7 @@ impl Identity {
     }
 }
 
-/// Where a path leads, or will lead.
+/// Returns the canonical path, also of a file that does not exist yet.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let there = path.canonicalize();
     there
@@ -184,7 +184,7 @@ fn is_in(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// Whether a folder lies in another, and nothing hides it there.
+/// Returns true if a folder lies in another and is not hidden there.
 fn is_seen_in(folder: &Path, around: &Path) -> bool {
     let (Some(folder), Some(around)) = (resolved(folder), resolved(around)) else { return false };
     let is_hidden = |part: &std::ffi::OsStr| part.as_encoded_bytes().starts_with(b".");

@@ -1,9 +1,9 @@
-//! The jobs of a subcommand, with the options, progress and statistics that all subcommands share.
+//! Runs the jobs of a subcommand, with the shared options, progress and statistics.
 
 use std::cell;
 use std::fmt::Display;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill::{
@@ -15,45 +15,48 @@ use crate::options::inputs::Inputs;
 use crate::options::job_options::JobOptions;
 use crate::output::column::Field;
 use crate::output::destination::{Destination, Output, Ranking};
-use crate::output::names::Outputs;
+use crate::output::outputs::Outputs;
 use crate::report::bad_records::BadRecords;
 use crate::report::stats::Stats;
-use crate::run::common::Common;
+use crate::run::checkpoint_folder::CheckpointFolder;
+use crate::run::common_options::CommonOptions;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::line;
 use crate::terminal::progress::{Besides, Terminal, Unit};
 
-/// Runs the jobs of one subcommand, and tells what the last one took.
-pub struct Runs<'o> {
+/// A runner of one subcommand's jobs, which also reports on the last one.
+pub struct JobRunner<'o> {
     options: &'o JobOptions,
-    /// Where there is input from outside.
+    /// The input options, if the subcommand reads files.
     inputs: Option<&'o Inputs>,
     record_bytes_max: usize,
-    /// More workers would not find the memory for such a record.
+    /// The number of workers for which there is memory, given the longest record.
     workers_max: Option<usize>,
     outputs: Outputs,
     terminal: Terminal,
     stats: Option<Stats>,
-    /// If records or files may be set aside.
+    /// The list of bad records, if any may be set aside.
     bad_records: Option<BadRecords>,
-    /// Files that were set aside.
+    /// The files that were set aside.
     bad_files: Arc<Mutex<Vec<BadFile>>>,
-    /// Jobs so far.
+    /// The checkpoint folder, from the first job on.
+    checkpoint: cell::OnceCell<CheckpointFolder>,
+    /// The number of jobs so far.
     jobs: cell::Cell<u32>,
-    /// The plan has been told: jobs that follow have a similar one.
+    /// True once a plan has been printed: later jobs have a similar one.
     explained: cell::Cell<bool>,
     besides: cell::Cell<Besides>,
 }
 
-impl<'o> Runs<'o> {
-    /// Opens the statistics file, so that what cannot be written fails before the first job begins.
-    pub fn new(options: &'o Common) -> Result<Runs<'o>, Failure> {
-        Runs::with_outputs(options, Outputs::begin(options.destination.path()))
+impl<'o> JobRunner<'o> {
+    /// Opens the statistics file, so that a failure to write shows before the first job begins.
+    pub fn new(options: &'o CommonOptions) -> Result<JobRunner<'o>, Failure> {
+        JobRunner::with_outputs(options, Outputs::begin(options.destination.path()))
     }
 
-    /// The same with outputs of the subcommand's own.
-    pub fn with_outputs(options: &'o Common, mut outputs: Outputs) -> Result<Runs<'o>, Failure> {
-        let sets_aside = options.job.skip_bad_records > 0 || options.inputs.skip_bad_files > 0;
+    /// Makes a runner with additional outputs of the subcommand.
+    pub fn with_outputs(options: &'o CommonOptions, mut outputs: Outputs) -> Result<JobRunner<'o>, Failure> {
+        let sets_aside = options.job.engine().skip_bad_records() > 0 || options.inputs.skip_bad_files > 0;
         let bad_records = match (&options.job.bad_records, options.destination.path()) {
             (Some(_), _) if !sets_aside => {
                 return Err(Failure::Usage(
@@ -72,16 +75,20 @@ impl<'o> Runs<'o> {
         if let Some(path) = &bad_records {
             outputs.file("--bad-records", path);
         }
-        let runs = Runs::begin(&options.job, outputs, Some(&options.inputs))?;
-        Ok(Runs { bad_records: bad_records.as_deref().map(BadRecords::open).transpose()?, ..runs })
+        let runs = JobRunner::begin(&options.job, outputs, Some(&options.inputs))?;
+        Ok(JobRunner { bad_records: bad_records.as_deref().map(BadRecords::open).transpose()?, ..runs })
     }
 
-    /// The same for a subcommand that reads nothing.
-    pub fn without_input(options: &'o JobOptions, destination: &Destination) -> Result<Runs<'o>, Failure> {
-        Runs::begin(options, Outputs::begin(destination.path()), None)
+    /// Makes a runner for a subcommand that reads nothing.
+    pub fn without_input(options: &'o JobOptions, destination: &Destination) -> Result<JobRunner<'o>, Failure> {
+        JobRunner::begin(options, Outputs::begin(destination.path()), None)
     }
 
-    fn begin(options: &'o JobOptions, mut outputs: Outputs, inputs: Option<&'o Inputs>) -> Result<Runs<'o>, Failure> {
+    fn begin(
+        options: &'o JobOptions,
+        mut outputs: Outputs,
+        inputs: Option<&'o Inputs>,
+    ) -> Result<JobRunner<'o>, Failure> {
         if let Some(path) = &options.stats {
             outputs.file("--stats", path);
         }
@@ -90,46 +97,50 @@ impl<'o> Runs<'o> {
         }
         outputs.check()?;
         outputs.check_named(inputs.into_iter().flat_map(Inputs::named))?;
+        let engine = options.engine();
         let (record_bytes_max, workers) = match inputs {
-            Some(inputs) => inputs.record_bytes_max(options.memory, options.workers())?,
+            Some(inputs) => inputs.record_bytes_max(engine.memory(), engine.workers())?,
             None => (usize::MAX, None),
         };
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
-        Ok(Runs {
+        Ok(JobRunner {
             options,
             inputs,
             record_bytes_max,
-            workers_max: workers.filter(|_| options.workers().is_none()),
+            workers_max: workers.filter(|_| engine.workers().is_none()),
             outputs,
             terminal: Terminal::new(options.quiet),
             stats,
             bad_records: None,
             bad_files: Arc::default(),
+            checkpoint: cell::OnceCell::new(),
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
             besides: cell::Cell::default(),
         })
     }
 
-    /// So much of a job is no part of its answer.
+    /// Excludes pairs and keys that do not belong to the answer from the summary.
     pub fn leave_out(&self, besides: Besides) {
         self.besides.set(besides);
     }
 
-    /// Shows the work of the jobs in another unit than bytes of the input.
-    pub fn counted_in(self, unit: Unit) -> Runs<'o> {
+    /// Shows the progress of the jobs in another unit than bytes of the input.
+    pub fn counted_in(self, unit: Unit) -> JobRunner<'o> {
         self.terminal.count_in(unit);
         self
     }
 
-    /// The input of the job, once it is known that nothing of it is written. What a user should know of it is told.
+    /// Returns the input of the job, after checking that no output is part of it. Prints what a user should know
+    /// about it.
     pub fn input(&self) -> Result<Input, Failure> {
         let inputs = self.inputs.expect("a subcommand that reads files");
-        let input = inputs.input(self.options.memory)?;
-        let input = match self.options.spool_dir() {
+        let input = inputs.input(self.options.engine().memory())?;
+        let input = match self.options.engine().spill_dirs().next() {
             Some(dir) => input.spool_dir(dir),
             None => input,
         };
+        let input = self.options.engine().keep_free().into_iter().fold(input, Input::keep_free);
         let (found, tell) = (self.bad_files.clone(), self.terminal.of_input());
         let mut input = input.on_news(move |news| match news {
             InputNews::SetAside(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((*file).clone()),
@@ -139,13 +150,13 @@ impl<'o> Runs<'o> {
         Ok(input)
     }
 
-    /// A file that the subcommand reads beside its input, within the memory of the job.
+    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job.
     pub fn reads(&self, path: &Path) -> Result<Input, Failure> {
         self.outputs.check_named([path].into_iter())?;
-        Ok(self.options.memory.into_iter().fold(Input::paths([path]), Input::memory))
+        Ok(self.options.engine().memory().into_iter().fold(Input::paths([path]), Input::memory))
     }
 
-    /// Runs one job and gathers its result, for a subcommand that makes an answer of it.
+    /// Runs one job and returns its whole result, for a subcommand that computes an answer from it.
     pub fn run<J: MapReduce>(&self, job: Job<'_, J>) -> Result<Outcome<J>, Failure> {
         let outcome = self.prepared(job).run()?;
         self.note(&outcome.1);
@@ -162,7 +173,7 @@ impl<'o> Runs<'o> {
         Ok(self.prepared(job).iterate(state, control)?)
     }
 
-    /// Runs one job and visits its result, for a subcommand that writes it in its own way.
+    /// Runs one job and visits its result, for a subcommand with its own output.
     pub fn run_while<J: MapReduce>(
         &self,
         job: Job<'_, J>,
@@ -194,7 +205,7 @@ impl<'o> Runs<'o> {
         Ok((parts, summary))
     }
 
-    /// Runs one job and writes every pair of its result as a row, those and in the order that `ranking` says.
+    /// Runs one job and writes the pairs of its result as rows, selected and ordered by `ranking`.
     pub fn write<J: MapReduce>(
         &self,
         job: Job<'_, J>,
@@ -219,7 +230,8 @@ impl<'o> Runs<'o> {
         Ok(summary)
     }
 
-    /// The same, where `field` makes the second field of each row: `None` is no row. It fails where no field can hold the value.
+    /// Does the same with a function for the second field of each row: `None` means no row, an error that no field
+    /// can hold the value.
     pub fn write_fields<J: MapReduce>(
         &self,
         job: Job<'_, J>,
@@ -250,8 +262,8 @@ impl<'o> Runs<'o> {
         Ok(summary)
     }
 
-    /// Runs one job and visits the pairs of its result, those and in the order that `ranking` says. One pair may be no row, if it
-    /// is greater than all others: `is_row` tells. It is visited whatever the ranking is.
+    /// Runs one job and visits the pairs of its result, selected and ordered by `ranking`. One pair may not be a row
+    /// if it is greater than all others: `is_row` tells. That pair is visited whatever the ranking.
     pub fn visit<J: MapReduce>(
         &self,
         job: Job<'_, J>,
@@ -272,7 +284,7 @@ impl<'o> Runs<'o> {
             let mut pairs: Vec<_> = greatest.iter().filter(|(_, value)| is_wanted(*value)).collect();
             pairs.sort_by(|a, b| J::Key::compare(a.0, b.0));
             self.terminal.clear();
-            // Whoever breaks has a reason of his own.
+            // A visitor that breaks has recorded its reason.
             let _ = pairs.into_iter().try_for_each(|(key, value)| visit(key, value));
             summary
         } else {
@@ -285,7 +297,8 @@ impl<'o> Runs<'o> {
         Ok(summary)
     }
 
-    /// Writes the statistics of the job that `summary` is of, and sums it up: what map emits, and what keys are.
+    /// Writes the statistics of the job of `summary`, and prints a summary. `pairs` and `keys` name what the job
+    /// counts.
     pub fn finish(self, summary: &Summary, pairs: &str, keys: &str) -> Result<(), Failure> {
         if let Some(stats) = self.stats {
             let bad_files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).len();
@@ -294,16 +307,14 @@ impl<'o> Runs<'o> {
         self.terminal.sum_up(summary, self.besides.get(), pairs, keys);
         let files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner);
         self.bad_records.map_or(Ok(()), |bad| bad.finish(&files, self.options.quiet))?;
-        // The result is where it belongs.
-        let Some(dir) = &self.options.checkpoint else { return Ok(()) };
-        let removed = (1..=self.jobs.get()).try_for_each(|job| gristmill::remove_checkpoint(&folder(dir, job)));
-        removed.map_err(|source| Failure::Job(Error::Checkpoint { path: dir.clone(), source }))?;
-        // Unless something else is in it.
-        let _ = std::fs::remove_dir(dir);
-        Ok(())
+        // The result is complete.
+        let Some(checkpoint) = self.checkpoint.get() else { return Ok(()) };
+        (1..=self.jobs.get()).map(|job| checkpoint.of_job(job)).try_for_each(|path| {
+            gristmill::remove_checkpoint(&path).map_err(|source| Failure::Job(Error::Checkpoint { path, source }))
+        })
     }
 
-    /// Remembers what a job has set aside.
+    /// Records what a job has set aside.
     fn note(&self, summary: &Summary) {
         if let Some(bad) = &self.bad_records {
             bad.take(&summary.bad_records);
@@ -311,7 +322,7 @@ impl<'o> Runs<'o> {
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
-        let mut job = self.options.apply(job).on_news(|news| self.terminal.tell(news));
+        let mut job = job.options(self.options.engine()).on_news(|news| self.terminal.tell(news));
         if self.inputs.is_some() {
             job = job.record_bytes_max(self.record_bytes_max);
             job = self.workers_max.into_iter().fold(job, Job::workers);
@@ -321,17 +332,13 @@ impl<'o> Runs<'o> {
         }
         if let Some(dir) = &self.options.checkpoint {
             self.jobs.set(self.jobs.get() + 1);
-            // Whatever a map function depends on was said there.
+            // The command determines everything that a map function depends on.
             let command: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-            job = job.checkpoint(folder(dir, self.jobs.get()), &command.join(" "), self.options.checkpoint_every);
+            let folder = self.checkpoint.get_or_init(|| CheckpointFolder::begin(dir)).of_job(self.jobs.get());
+            job = job.checkpoint(folder, &command.join(" "), self.options.checkpoint_every);
         }
         if self.terminal.is_watched() { job.on_progress(|progress| self.terminal.show(progress)) } else { job }
     }
-}
-
-/// Where the checkpoint of one of several jobs lies.
-fn folder(dir: &Path, job: u32) -> PathBuf {
-    dir.join(format!("job-{job}"))
 }
 
 /// Prints a plan: a line for each choice, with its reason.
@@ -341,7 +348,7 @@ fn explain(choices: &[Choice]) {
     }
 }
 
-/// The error of a number that no field can hold; `of` says what it is of.
+/// Returns the error for a number that no field can hold; `of` names it.
 pub fn too_large(of: impl Display, why: Overflow) -> Failure {
     gristmill_apps::Error::Question(format!("{of}: {why}")).into()
 }

@@ -1,0 +1,111 @@
+//! File formats, told by a file's name or its first bytes.
+
+use std::io::Read;
+use std::path::Path;
+
+use gristmill::{Compression, Source};
+
+use crate::error::{Error, Result, open_to_look};
+
+/// The number of bytes that are examined.
+const START_BYTES: u64 = 8 << 10;
+
+/// The format of a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// The file is empty.
+    Empty,
+    /// Text with rows of fields.
+    Csv,
+    /// Text with one object per line.
+    JsonLines,
+    /// Text that is one JSON array, which cannot be read line by line.
+    JsonArray,
+    /// Text in UTF-16, which must be converted first.
+    Utf16,
+    /// Not text.
+    Binary,
+}
+
+/// The format that was found, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The format.
+    pub kind: FileFormat,
+    /// True if the file's name gave the format.
+    pub by_name: bool,
+}
+
+impl FileFormat {
+    /// Determines the format from the name and the first bytes of the content. Content that is not text is `Binary`
+    /// even if its name says otherwise.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of(source: &Source) -> Result<Found> {
+        let failed = |error| Error::read(&source.name, error);
+        let mut start = Vec::new();
+        open_to_look(source)?.take(START_BYTES).read_to_end(&mut start).map_err(failed)?;
+        let extension = extension(&source.name);
+        let named = match extension.as_deref() {
+            Some("csv" | "tsv" | "tab") => Some(FileFormat::Csv),
+            Some("jsonl" | "ndjson") => Some(FileFormat::JsonLines),
+            _ => None,
+        };
+        let seen = of_bytes(&start);
+        Ok(match (seen, named) {
+            (FileFormat::Empty | FileFormat::Csv | FileFormat::JsonLines | FileFormat::JsonArray, Some(kind)) => {
+                Found { kind, by_name: true }
+            }
+            // Only a file named `.json` is taken for an array: a CSV row may begin with a bracket too.
+            (FileFormat::JsonArray, None) if extension.as_deref() != Some("json") => {
+                Found { kind: FileFormat::Csv, by_name: false }
+            }
+            (kind, _) => Found { kind, by_name: false },
+        })
+    }
+}
+
+fn of_bytes(start: &[u8]) -> FileFormat {
+    if matches!(start, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return FileFormat::Utf16;
+    }
+    // Text has no control characters except white space and escape.
+    if start.iter().any(|byte| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127)) {
+        return FileFormat::Binary;
+    }
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    match text.trim_ascii_start().first() {
+        None if start.is_empty() => FileFormat::Empty,
+        Some(b'{') => FileFormat::JsonLines,
+        Some(b'[') => FileFormat::JsonArray,
+        _ => FileFormat::Csv,
+    }
+}
+
+/// Returns the extension of a file's name in lower case, without a suffix for compression.
+pub(crate) fn extension(name: &Path) -> Option<String> {
+    let name = if Compression::of_name(name).is_some() { name.with_extension("") } else { name.to_owned() };
+    name.extension().map(|extension| extension.to_ascii_lowercase().to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_found_from_the_first_bytes() {
+        for (start, expected) in [
+            (&b""[..], FileFormat::Empty),
+            (b"\n\n", FileFormat::Csv),
+            (b"a,b\r\n1,2\n", FileFormat::Csv),
+            (b"caf\xe9,1\n", FileFormat::Csv),
+            (b"\xef\xbb\xbf\n {\"k\":1}\n", FileFormat::JsonLines),
+            (b"[{\"k\":1}]", FileFormat::JsonArray),
+            (b"\xff\xfea\0,\0", FileFormat::Utf16),
+            (b"\x07\0\0\0\x01\0\0\0", FileFormat::Binary),
+        ] {
+            assert_eq!(of_bytes(start), expected, "{start:?}");
+        }
+    }
+}
