@@ -1,14 +1,14 @@
-# make demo    word count of real text, on every processor
-# make test    every test
-# make lint    formatting, clippy and rustdoc without a warning, dependencies as deny.toml allows them, links that lead somewhere
-# make spark-jar    the plugin for the Spark that is installed, without its tests
+# make demo       word count of real text, on every processor
+# make test       all tests
+# make lint       formatting, clippy and rustdoc without warnings, dependencies that deny.toml allows, valid links
+# make spark-jar  the plugin for the installed Spark, without its tests
 #
-# What is missing is installed where this folder can install it; Rust itself it cannot.
+# Missing tools are installed if this folder can install them; Rust itself must be there.
 
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GRISTMILL = $(TARGET)/release/gristmill
-# Text that every build leaves behind: the sources of the crates that cargo has fetched.
+# Text that exists after every build: the sources of the crates that cargo has fetched.
 DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 
 .PHONY: demo test test-rust test-questions test-bench test-spark spark-jar lint clean
@@ -19,26 +19,26 @@ demo: $(GRISTMILL)
 	@$(GRISTMILL) word-count --tokens alpha --top 20 --stats $(TARGET)/demo.json '$(DEMO_INPUT)'
 	@echo 'What every worker did, and for how long: $(TARGET)/demo.json (docs/statistics.md explains it)'
 
-# Cargo knows what is out of date.
+# Cargo decides what must be rebuilt.
 .PHONY: $(GRISTMILL)
 $(GRISTMILL): need-cargo
 	$(CARGO) build --release --locked --package gristmill-cli
 
 test: test-rust test-questions test-bench test-spark
 
-# What can be built in or left out is built in.
+# All optional features.
 FEATURES = --features gristmill-cli/columnar
 
 test-rust: need-cargo
 	$(CARGO) test --workspace --locked $(FEATURES)
 
-# Every question beyond `cargo test` is a script in ci/ that can be called alone: add it to this list.
+# Every check beyond `cargo test` is a script in ci/ that can be run alone. Add new ones to this list.
 QUESTIONS = loom.sh options.sh
 
 test-questions:
 	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done
 
-# The folders in other languages bring a script once they have tests.
+# Folders in other languages have a script in ci/ if they have tests.
 test-bench test-spark: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
 
@@ -49,6 +49,7 @@ lint: need-cargo
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
 	$(CARGO) clippy --package gristmill-cli --locked -- -D warnings
+	RUSTFLAGS='--cfg fuzzing' $(CARGO) check --package gristmill --package gristmill-apps --all-features --locked --target-dir $(TARGET)/fuzzing
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	python3 -B ci/rooms.py

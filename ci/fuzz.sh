@@ -1,23 +1,23 @@
 #!/bin/sh
-# Is there a file whose reading panics, takes more memory than it may, or gives other records than it has?
+# Can a file make a parser panic, exceed its memory, or return wrong records?
 #
-# 1. Each parser of files gets COUNT (a million) inputs that are nearly right, made from the numbers 0 to COUNT - 1, and its
-#    result is compared with another's. `make test` runs 2000 of each.
-# 2. Each program in fuzz/ (one for each parser) gets COUNT inputs of libFuzzer, which looks for bytes that lead to code that
-#    was not run before. It begins with fuzz/corpus; what it finds stays in fuzz/found. A panic, 10 seconds, or more
-#    than 512 MiB are a failure, and the input is written to a file whose name it says.
+# 1. Each parser of files gets COUNT (a million) almost valid inputs, made from the numbers 0 to COUNT - 1. Its result is
+#    compared with that of another parser. `make test` runs 2000 of each.
+# 2. Each program in fuzz/ (one per parser) gets COUNT inputs of libFuzzer, which searches for bytes that reach new code.
+#    It starts from fuzz/corpus and stores its findings in fuzz/found. A panic, 10 seconds, or more than 512 MiB are a
+#    failure; the input is then written to a file, whose name is printed.
 #
-# ci/fuzz.sh COUNT NAME ... runs these programs only.
+# ci/fuzz.sh COUNT NAME ... runs only the named programs.
 set -eu
 cd "$(dirname "$0")/.."
 count=${1:-1000000}
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || GRISTMILL_FUZZ=$count cargo test --release --package gristmill --package gristmill-apps --lib fuzz
 
-# What cargo-fuzz passes, without a sanitizer: that needs a nightly compiler.
+# The flags of cargo-fuzz without a sanitizer, which would need a nightly compiler.
 coverage='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-trace-compares
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table'
-# With a target named, build scripts are built without these flags.
+# Naming the target keeps these flags from build scripts.
 target=$(rustc --version --verbose | sed -n 's/^host: //p')
 RUSTFLAGS="$coverage --cfg fuzzing" cargo build --manifest-path fuzz/Cargo.toml --release --locked --target "$target"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that every relative link in the Markdown files of this repository leads somewhere, and to a heading that exists.
+"""Checks that the files and headings of all relative links in this repository's Markdown files exist.
 
-    ci/links.py            fails with one line for each link that is broken
+    ci/links.py            fails with one line for each broken link
 """
 
 import re
@@ -14,12 +14,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def prose(text):
-    """The text without blocks and spans of code, in which brackets are no links."""
+    """Returns the text without code blocks and spans, where brackets are not links."""
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
 
 
 def anchors(file):
-    """The anchors that GitHub makes of the headings of a file."""
+    """Returns the anchors that GitHub makes from the headings of a file."""
     headings = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```", "", file.read_text(), flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

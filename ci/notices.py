@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes THIRD-PARTY.md: the crates that end up in the command, and the licences under which they are used.
+"""Writes THIRD-PARTY.md: the crates linked into the command, and the licences under which they are used.
 
     ci/notices.py           writes the file
-    ci/notices.py --check   says whether it is as it would be written; status 1 if not
+    ci/notices.py --check   checks whether it is up to date; status 1 if not
 
-Of a crate with a choice of licences Apache-2.0 is taken, which is that of this repository, and otherwise MIT. The texts are those
-in the crates as cargo has fetched them.
+If a crate offers a choice of licences, Apache-2.0 is taken, which is this repository's licence, and otherwise MIT. The texts
+come from the crates as fetched by cargo.
 """
 
 import collections
@@ -28,7 +28,7 @@ def cargo(*words):
 
 
 def crates():
-    """The crates that are linked, with what cargo knows of them."""
+    """Returns the linked crates with cargo's metadata."""
     tree = ["tree", "--workspace", *FEATURES, "--locked", "--edges", "normal", "--target", TARGET, "--prefix", "none", "--format", "{p}"]
     linked = {tuple(line.split()[:2]) for line in cargo(*tree).splitlines() if "(proc-macro)" not in line}
     facts = json.loads(cargo("metadata", "--format-version", "1", "--locked", "--filter-platform", TARGET, *FEATURES))
@@ -38,13 +38,13 @@ def crates():
 
 
 def licence(expression):
-    """The licence that is taken of an expression of SPDX."""
+    """Chooses the licence from an SPDX expression."""
     choices = [choice.strip(" ()") for choice in re.split(r" OR |/", expression)]
     return next((one for one in PREFERRED if one in choices), expression if len(choices) == 1 else choices[0])
 
 
 def texts(package):
-    """The texts to pass on: of the licence that is taken, notices, and licences of other sources within the crate."""
+    """Returns the texts to pass on: the chosen licence, notices, and licences of other sources within the crate."""
     folder = pathlib.Path(package["manifest_path"]).parent
     named = sorted(path for path in folder.iterdir() if path.is_file() and re.match("(?i)(un)?licen[cs]e|copying|notice", path.name))
     taken = licence(package["license"] or "")
@@ -62,7 +62,7 @@ def document():
         names[name] = licence(package["license"] or "unknown")
         found = texts(package)
         for text in found:
-            # The same words in other lines are the same text.
+            # Texts that differ only in line breaks are the same.
             users[re.sub(r"\s+", " ", text)].append((name, text))
         if not found:
             without.append(name)

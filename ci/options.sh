@@ -1,12 +1,12 @@
 #!/bin/sh
-# Every subcommand with random options on random input, compared with a few lines of Python.
+# Does every subcommand give the right answer with random options on random input? Compares it with a few lines of Python.
 #
 #     ci/options.sh [runs of each subcommand] [more options of ci/options/run.py]
 set -eu
 cd "$(dirname "$0")/.."
-# The build of `make test`, which has the command, too.
+# The build of `make test` includes the command.
 cargo test --no-run --quiet --workspace --locked --features gristmill-cli/columnar --test answers
-# Without arguments the same runs each time, so that a change and not luck decides.
+# Without arguments the runs are the same each time, so that a failure comes from a change and not from chance.
 [ $# -gt 0 ] || set -- 4 --seed 1
 runs=$1
 shift

@@ -4,8 +4,8 @@
     ci/rooms.py            fails with one line for each import that climbs
     ci/rooms.py --list     prints the rooms in their order, each with the first line of its documentation
 
-The list in lib.rs, main.rs or mod.rs is the only place where the order stands. A file that has modules below it comes after
-them: it may use what they offer, and they may not use what it defines. Tests are not looked at.
+The list in lib.rs, main.rs or mod.rs alone defines the order. A file with modules below it comes after them: it may use them,
+but they may not use its definitions. Tests are not checked.
 """
 
 import re
@@ -20,7 +20,7 @@ class Module:
         self.name, self.file, self.parent = name, file, parent
         self.text = stripped(file.read_text())
         self.modules = {}
-        self.reexports = {}  # name -> path of modules, from this one
+        self.reexports = {}  # name -> path of modules, relative to this one
         folder = file.parent if file.stem in ("lib", "main", "mod") else file.with_suffix("")
         for attributes, child in re.findall(r"^((?:#\[[^\n]*\]\s*)*)(?:pub(?:\([^)]*\))? )?mod (\w+);", self.text, re.M):
             if "path" in attributes or "cfg(test)" in attributes or "cfg(all(test" in attributes:
@@ -40,13 +40,13 @@ class Module:
 
 
 def stripped(text):
-    """The text without comments, strings, and modules of tests."""
+    """Returns the text without comments and test modules."""
     text = re.sub(r"//[^\n]*", "", text)
     return re.sub(r"#\[cfg\((?:all\()?test.*?\]\s*mod \w+ \{.*", "", text, flags=re.S)
 
 
 def paths(text, before=r"\b(?=(?:crate|super|self)::)"):
-    """Every path in `text` as the list of its modules and the name at its end."""
+    """Yields every path in `text` as the list of its modules and its last name."""
     for start in re.finditer(before, text):
         found = re.match(r"[\w:]+(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})?", text[start.end() :])
         if found:
@@ -74,7 +74,7 @@ def spread(prefix, tree):
 
 
 def target(module, names, item):
-    """The module in which a path ends that is written in `module`."""
+    """Returns the module where a path that is written in `module` ends."""
     at = module
     for name in [*names, item]:
         if name == "crate":
@@ -93,7 +93,7 @@ def target(module, names, item):
 
 
 def climbs(module):
-    """Imports of `module` and of those below it that go to a module which comes later."""
+    """Yields the imports of `module` and of its submodules that refer to a later module."""
     for child in module.modules.values():
         yield from climbs(child)
     for names, item in set((tuple(names), item) for names, item in paths(module.text)):
@@ -108,7 +108,7 @@ def climbs(module):
             continue
         if common == len(theirs):
             if to.parent is None and item != "Result":
-                continue  # A name that lib.rs makes public stands for the place where it is defined.
+                continue  # A name that lib.rs re-exports stands for its definition.
             yield module, to, item
             continue
         siblings = list(module.top().modules)

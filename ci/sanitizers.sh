@@ -1,12 +1,12 @@
 #!/bin/sh
-# Do the crates with unsafe code touch memory wrongly, or race? Runs their tests under the address
-# sanitizer and under the thread sanitizer.
+# Do the crates with unsafe code have memory errors or data races? Runs their tests with the address
+# sanitizer and the thread sanitizer.
 #
 #   ci/sanitizers.sh             both
 #   ci/sanitizers.sh address     one of them
 #
-# The thread sanitizer knows one process only: it sees the races of threads, not those between
-# processes. It needs the standard library rebuilt (-Zbuild-std), hence the component rust-src.
+# The thread sanitizer sees races between threads of one process, not between processes. It needs a rebuilt
+# standard library (-Zbuild-std), hence the component rust-src.
 set -eu
 cd "$(dirname "$0")/.."
 host=$(rustc +nightly -vV | sed -n 's/^host: //p') || {
@@ -19,14 +19,14 @@ run() {
     echo "== $1 sanitizer"
     sanitizer=$1
     shift
-    # The target is named so that build scripts are built without the sanitizer.
+    # Naming the target keeps the sanitizer from build scripts.
     RUSTFLAGS="-Zsanitizer=$sanitizer" CARGO_TARGET_DIR="$target/$sanitizer-sanitizer" \
         cargo +nightly test --target "$host" "$@"
 }
 
 address() {
-    # Leaks are not looked for: a worker ends without running the destructors of its parent's values.
-    # A segmentation fault is a case of one test, so it is left to the kernel.
+    # Leaks are not checked, because a worker ends without running the destructors of its parent's values.
+    # Segmentation faults are left to the kernel, because one test provokes them.
     ASAN_OPTIONS=detect_leaks=0:handle_segv=0 \
         run address --package gristmill-ring --package gristmill-os --package gristmill-page --tests
 }
@@ -35,7 +35,7 @@ thread() {
     sources=$(rustc +nightly --print sysroot)/lib/rustlib/src
     [ -d "$sources" ] || rustup component add rust-src --toolchain nightly
     run thread -Zbuild-std --package gristmill-ring --package gristmill-page --tests
-    # Not the test `process`: the sanitizer runs a thread of its own, which forbids every fork.
+    # The test `process` is left out: the sanitizer's own thread forbids every fork.
     run thread -Zbuild-std --package gristmill-os --lib --test region
 }
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Does the answer stay right when things break? The fault tests of the Spark plugin, many seeds:
+# Does the answer stay right under faults? Runs the fault tests of the Spark plugin with many seeds:
 #   ci/spark-faults.sh [RUNS] [SEED] [Recompute|Resend|Replicate|Attempt]
-# Among them is the matrix of maps that do not write the same again (rowsOfMapsThatDrawAnew...): random and salted keys, round robin, samples,
-# time, by Kryo and by Java's serialiser, an executor killed in maps, in maps of a second shuffle, in reducers, or before the next job; and
-# the same in SQL, with a UDF that is not deterministic and each setting of Spark's checksums of rows (rowsOfSql...);
-# GRISTMILL_TEST=rowsOf* runs only this.
-# RUNS (200) seeds of each fault, from SEED (1) on, for one way to recover, for those that cost no home, or for all. About 15 seconds
-# a seed and way on two cores.
+# Runs RUNS (200) seeds of each fault, starting with SEED (1), for one way to recover, for the faults that cost no home, or
+# for all. Takes about 15 seconds per seed and way on two cores.
+# The tests include a matrix of maps whose output differs when they run again (rowsOfMapsThatDrawAnew...): random and salted
+# keys, round robin, samples, time, maps that are sometimes empty or sometimes fail; with Kryo and with Java's serialiser;
+# with an executor killed in maps, in maps of a second shuffle, in reducers, or before the next job. The same is tested in SQL,
+# with a UDF that is not deterministic and with each setting of Spark's row checksums (rowsOfSql...).
+# GRISTMILL_TEST=rowsOf* runs only this matrix.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 mvn -B -q test -Dtest="${3:-*}FaultsTest${GRISTMILL_TEST:+#$GRISTMILL_TEST}" -Dgristmill.fault.runs="${1:-200}" -Dgristmill.fault.seed="${2:-1}"

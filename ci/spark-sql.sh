@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Do Spark's own SQL suites pass with our shuffle? ci/spark-sql.sh [joins aggregates adaptiveExecution exchanges]
-# One by one, unchanged, from Spark's published test jars; the names are methods of SqlSuitesTest. All by default.
+# Runs them unchanged, one by one, from Spark's published test jars. The names are methods of SqlSuitesTest; the default is
+# all of them.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 for suite in "${@:-joins aggregates adaptiveExecution exchanges}"; do

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Does the plugin work with other versions of Spark? For each, of those that pip installs, builds the jar as spark/jar.sh does, and runs the
-# quick tests with it:  ci/spark-versions.sh [4.0.5 4.1.4 ...]
-# ci/spark.sh tests the version that the build names. Needs a JDK, Maven (for JUnit), and Python with venv.
+# Does the plugin work with other versions of Spark?  ci/spark-versions.sh [4.0.5 4.1.4 ...]
+# For each version, which pip installs, builds the jar like spark/jar.sh and runs the quick tests with it. ci/spark.sh tests
+# the version that the build names. Needs a JDK, Maven (for JUnit), and Python with venv.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests='AnswersTest CodecsTest FallbackTest MetricsTest RecomputeFaultsTest WaitsTest'
 
-# JUnit and Mockito, as the build has them; Spark comes from pip.
+# JUnit and Mockito come from the build, Spark from pip.
 mvn -B -q dependency:copy-dependencies -DincludeScope=test -DoutputDirectory="$work/junit" \
     -DincludeGroupIds=org.junit.jupiter,org.mockito,net.bytebuddy,org.objenesis
 mvn -B -q dependency:copy -Dartifact=org.junit.platform:junit-platform-console-standalone:1.11.4 -DoutputDirectory="$work/junit"
@@ -22,11 +22,11 @@ for version in "${@:-4.0.5 4.1.4 4.2.1 4.3.0}"; do
     home=$("$work/venv/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
     ./jar.sh "$home"
     cp target/gristmill-spark-0.1.0.jar "$work/gristmill.jar"
-    # Suites of Spark's own are in test jars, which pip does not have.
+    # Spark's own suites are in test jars, which pip does not provide.
     find src/test/java -name '*.java' ! -name '*Suite*.java' >"$work/sources"
     rm -rf "$work/classes" && cp -r src/test/resources "$work/classes"
     javac -nowarn -cp "$work/gristmill.jar:$home/jars/*:$work/junit/*" -d "$work/classes" "@$work/sources"
-    # Executors find the plugin and the tests where the environment says; only there, so that their own Spark is the one of pip.
+    # Executors find the plugin and the tests only through the environment, so that they run pip's Spark.
     JDK_JAVA_OPTIONS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' SPARK_HOME=$home SPARK_SCALA_VERSION=2.13 SPARK_LOCAL_IP=127.0.0.1 \
         SPARK_DIST_CLASSPATH="$work/gristmill.jar:$work/classes" \
         java -Xmx1500m $opens -cp "$work/gristmill.jar:$work/classes:$home/jars/*:$work/junit/*" \

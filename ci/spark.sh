@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does the Spark plugin give the sequential answer, also when executors die, and is all that it is built from released and licensed? Runs
-# everything in spark/ that takes minutes; ci/spark-faults.sh and ci/spark-sql.sh take longer.
+# Does the Spark plugin give the sequential answer, even if executors die, and are all its dependencies released and
+# licensed? Runs everything in spark/ that takes minutes; ci/spark-faults.sh and ci/spark-sql.sh take longer.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
@@ -14,8 +14,8 @@ if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
 fi
 mvn -q --batch-mode verify
 
-# The jar holds our own classes only, so there are no notices of others to ship with it. (What it is built and tested with has its
-# licences checked by the build; the list is target/licences/THIRD-PARTY.txt.)
+# The jar must contain only our own classes, so that it needs no third-party notices. (The build checks the licences of its
+# build and test dependencies; the list is target/licences/THIRD-PARTY.txt.)
 others=$(jar tf target/gristmill-spark-*.jar | grep -vE '/$|^META-INF/(MANIFEST\.MF|maven/org\.gristmill/)|^org/(gristmill|apache/spark/shuffle/gristmill)/' || true)
 if [ -n "$others" ]; then
     printf 'ci/spark.sh: the jar bundles what is not ours:\n%s\n' "$others" >&2

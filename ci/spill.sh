@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does a job stay within its memory? Sorts GIB gibibytes (4) of TeraSort records, and counts their words, within a tenth of
-# that, under a limit of the kernel where a memory cgroup can be made, checks the answers, and says how much memory was used.
-# Needs four times GIB of disk in TMPDIR.
+# Does a job stay within its memory? Sorts GIB (4) gibibytes of TeraSort records and counts their words, within a tenth of
+# that memory, which the kernel enforces if a memory cgroup can be made. Checks the answers and prints the memory used.
+# Needs four times GIB of disk space in TMPDIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 gib=${1:-4}
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 group=
 trap 'rm -rf "$work"; [ -z "$group" ] || rmdir "$group" 2>/dev/null || :' EXIT
 
-# Pages of the region are charged to the group as well; page cache is dropped before the limit is felt.
+# The group is charged for pages of the region too; the kernel drops page cache before the limit matters.
 for parent in /sys/fs/cgroup/memory /sys/fs/cgroup; do
     [ -z "$group" ] && mkdir "$parent/gristmill-spill-$$" 2>/dev/null && group=$parent/gristmill-spill-$$ || :
 done
@@ -39,8 +39,8 @@ sorted=$("$gristmill" terasort validate "$work/sorted")
 echo "$sorted, in order"
 rm "$work/sorted"
 
-# Each record has a number of its own, of 32 digits: counted, each is there once, in the order in which they were made. All
-# other words are right in their sum.
+# Each record has a unique number of 32 digits. The count must have each of them once, in the order of generation. For all
+# other words only the total is checked.
 limited "$gristmill" word-count --tokens space --sort key "${budget[@]}" "$work/made" >"$work/counted"
 cmp <(cut -c13-44 "$work/made") <(grep -aE $'^[0-9A-F]{32}\t1$' "$work/counted" | cut -f1)
 words=$(awk -F'\t' '{words += $NF} END {printf "%d", words}' "$work/counted")

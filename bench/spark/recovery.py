@@ -54,7 +54,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.folder, self.context, self.fault = folder, context, fault
         self.processor, self.resident = {}, 0
-        self.bytes = {".store": 0, ".kept": 0}
+        self.bytes = {".store": 0, ".sent": 0}
         self.killed = self.map_stage = None
         self.over = False
 
@@ -129,7 +129,7 @@ def one(plugin, way, fault, rows, maps):
         watch.over = True
         watch.join()
         result = {"way": way, "fault": fault, "seconds": round(seconds, 2), "processor_seconds": round(sum(watch.processor.values()), 2),
-                  "store_bytes": watch.bytes[".store"], "kept_bytes": watch.bytes[".kept"], "resident_bytes": watch.resident,
+                  "store_bytes": watch.bytes[".store"], "kept_bytes": watch.bytes[".sent"], "resident_bytes": watch.resident,
                   "killed": watch.killed is not None, "rows": rows, "maps": maps, "answer": answer,
                   "load": float(open("/proc/loadavg").read().split()[0]), "spark": spark.version}
         spark.stop()

@@ -1,4 +1,4 @@
-"""Random input, the files that hold it, and random options about both."""
+"""Random input, the files that hold it, and random options for both."""
 
 import bz2
 import dataclasses
@@ -16,21 +16,21 @@ class Case:
     """A command and its expected answer."""
 
     arguments: list
-    # Rows, the bytes of the answer, or a dictionary of some rows by their first field.
+    # Rows, the bytes of the answer, or a dictionary of selected rows by their first field.
     expected: object
     ordered: bool = True
     standard: bytes | None = None
-    # Files and records that the command sets aside.
+    # The files and records that the command sets aside.
     aside: int = 0
-    # The command has to refuse the input.
+    # True if the command must refuse the input.
     is_bad: bool = False
-    # It can write its result as a folder.
+    # True if the command can write its result as a folder.
     has_parts: bool = False
 
 
 @dataclasses.dataclass
 class Files:
-    """Arguments that name the input."""
+    """The arguments that name the input."""
 
     arguments: list
     standard: bytes | None = None
@@ -38,13 +38,13 @@ class Files:
     is_bad: bool = False
 
     def case(self, arguments, expected, ordered=True, **more):
-        """The case of a subcommand that reads these files."""
+        """Makes the case of a subcommand that reads these files."""
         aside, is_bad = more.pop("aside", 0), more.pop("is_bad", False)
         return Case([*arguments, *self.arguments], expected, ordered, self.standard, self.aside + aside, self.is_bad or is_bad, **more)
 
 
 def some_text(rng):
-    """Text with few or many different words, and with the bytes that are most often handled wrongly."""
+    """Returns text with few or many distinct words, and with bytes that are easily mishandled."""
     words = [bytes(rng.choices(b"abcXYZ'", k=rng.randint(1, 6))) for _ in range(rng.choice([1, 5, 200]))]
     words += rng.sample([b"\xff\xfe", b"a\\b", b"\x08", b"a\x0bb", b"\\N", b'say "x"', b"a,b", b"gr\xc3\xbcn", b"\0"], 4)
     text = b""
@@ -59,13 +59,13 @@ def texts(rng):
 
 
 def packed(rng, content):
-    """The content, compressed or not, and the extension of its name."""
+    """Returns the content, compressed or not, and the extension of its name."""
     pack, end = rng.choice([(bytes, "")] * 3 + [(gzip.compress, ".gz"), (bz2.compress, ".bz2"), (lzma.compress, ".xz")])
     return pack(content), end
 
 
 def add_others(rng, below, outside, extension):
-    """Adds what a command leaves out below a directory; returns options. Nothing of it may count."""
+    """Adds files that a command skips below a directory, and returns options. None of them may count."""
     kinds = rng.sample(["loop", "link", "fifo", "socket", "hidden", "outside", "hard"], rng.randint(1, 3))
     first = sorted(below.glob("0*"))[0]
     if "loop" in kinds:
@@ -78,7 +78,7 @@ def add_others(rng, below, outside, extension):
         os.mkfifo(below / f"fifo{extension}")
     if "socket" in kinds:
         with socket.socket(socket.AF_UNIX) as end:
-            # The path of a socket is short.
+            # The path of a socket must be short.
             here = os.getcwd()
             os.chdir(below)
             try:
@@ -96,7 +96,7 @@ def add_others(rng, below, outside, extension):
 
 
 def add_bad(rng, below):
-    """Adds files that cannot be read; returns how many."""
+    """Adds unreadable files and returns their number."""
     bad = {
         "empty.gz": b"",
         "misnamed.xz": b"no archive\n",
@@ -136,7 +136,7 @@ def files(rng, folder, contents, extension):
 
 @dataclasses.dataclass
 class Table:
-    """How the rows of a CSV file are written, and the options that say so."""
+    """A CSV dialect, and the options that select it."""
 
     delimiter: str
     # None: no field is quoted.
@@ -146,7 +146,7 @@ class Table:
     end: str
 
     def rows(self, rows):
-        """Text of rows of texts."""
+        """Formats rows of strings."""
         return "".join(self.delimiter.join(map(self.field, row)) + self.end for row in rows).encode()
 
     def field(self, text):
@@ -157,7 +157,7 @@ class Table:
 
 
 def table(rng):
-    """A way to write tables. Without a header the options say so: numbers alone do not tell."""
+    """Chooses a dialect for tables. Without a header an option says so, because numbers alone do not tell."""
     delimiter, quote, options = ",", '"', []
     if rng.random() < 0.3:
         delimiter = rng.choice([";", "|", "\t", ":", " "])
@@ -172,7 +172,7 @@ def table(rng):
 
 
 def job_options(rng):
-    """How the job runs. A combination may make no sense: then it is refused."""
+    """Chooses options for the job. A combination that makes no sense is refused."""
     options = []
 
     def maybe(share, *words):

@@ -1,4 +1,4 @@
-"""Subcommands, each with random input and options: the command, and the answer that a few lines of Python give."""
+"""Subcommands with random input and options: the command, and the expected answer from a few lines of Python."""
 
 import collections
 import fractions
@@ -10,7 +10,7 @@ from inputs import SPACE, Files, files, packed, some_text, table, texts
 
 
 def rank(rng, counts):
-    """Options for the order of rows, the rows (key, number) in that order, and whether the order is certain."""
+    """Returns options for the order of rows, the rows (key, number) in that order, and whether the order is defined."""
     by_key = sorted(counts.items())
     by_count = sorted(by_key, key=lambda row: -row[1])
     way = rng.randrange(6)
@@ -45,7 +45,7 @@ def group_by(rng, folder):
     style = table(rng)
     is_json, sums = rng.random() < 0.4, rng.random() < 0.6
     keys = sorted(keys_for(rng, style, is_json))
-    # 1. Rows: of each key its numbers; a row with a bad one is set aside, an empty one is left out.
+    # 1. Rows: the numbers of each key. A row with a bad number is set aside; one with an empty number is left out.
     has_fractions, empty, bad = (rng.random() < share and sums for share in (0.4, 0.2, 0.2))
     totals, counts, bad_rows, empty_rows, contents = {}, collections.Counter(), 0, 0, []
     for _ in range(rng.choice([1, 2, 5])):
@@ -62,7 +62,7 @@ def group_by(rng, folder):
             counts[key.encode()] += 1
             rows.append((key, value))
         contents.append(rows)
-    # 2. How they are written: columns found by name may stand in another order in each file.
+    # 2. Their format: if columns are found by name, each file may have them in a different order.
     by_name = is_json or (style.has_header and rng.random() < 0.6)
     places = [1, 2, 0]
     written = []
@@ -77,7 +77,7 @@ def group_by(rng, folder):
     options = [] if is_json else list(style.options)
     if inputs.standard is not None and is_json:
         options += ["--input-format", "jsonl"]
-    # 3. What may be wrong with them.
+    # 3. Their errors.
     refused = bad_rows
     if sums and rng.random() < 0.2:
         options += ["--strict"]
@@ -106,7 +106,7 @@ def keys_for(rng, style, is_json):
     keys += ["a,b", 'a"b', "a\nb", "0", "a\tb", "it's"]
     if is_json:
         return set(keys)
-    # Fields that begin with white space, or with a character that only looks like a quote, are not tested here.
+    # Fields that begin with white space, or with a character that merely resembles a quote, are not tested here.
     separators = set('"\'`\r\n\t ,;|:') if style.quote is None else set("\"'`\r") - {style.quote}
     return {"".join(letter for letter in key if letter not in separators) or "k" for key in keys}
 
@@ -118,7 +118,7 @@ def number(rng, has_fractions):
 
 
 def total(values):
-    """The sum of numbers as they were written: exact, and rounded once if one of them is a fraction."""
+    """Returns the sum of numbers as written: exact, and rounded once if any of them is a fraction."""
     if not values:
         return b""
     if any(re.search("[.eE]", value) for value in values):
@@ -138,7 +138,7 @@ def as_json(rng, rows):
 
 
 def as_table(style, rows, places):
-    """Rows of three columns, of which the first is of no interest."""
+    """Returns rows of three columns; the first one is not used."""
     lines = [("other", "key", "v")] if style.has_header else []
     lines += [("x", key, value) for key, value in rows]
     return style.rows([[line[place] for place in places] for line in lines])
@@ -228,7 +228,7 @@ def matrix(rng, rows, columns):
 
 
 def numbers(style, rows):
-    """A table of numbers; a header is one letter for each column."""
+    """Returns a table of numbers. Its header has one letter per column."""
     header = [["abcdefghij"[at % 10] + str(at) for at in range(len(rows[0]))]] if style.has_header else []
     return style.rows(header + [[str(value) for value in row] for row in rows])
 

@@ -1,4 +1,4 @@
-"""Subcommands that make data instead of reading it: generate, terasort, experiment."""
+"""Subcommands that produce data instead of reading it: generate, terasort, experiment."""
 
 import collections
 import json
@@ -14,11 +14,11 @@ HANGS_AFTER_S = 300
 
 
 class Wrong(Exception):
-    """A run did something that it must not do."""
+    """The error of a run that misbehaved."""
 
 
 def call(program, folder, *arguments, status=0, **more):
-    """Runs a command that has to end with this status; returns its output."""
+    """Runs a command that must end with this status, and returns its output."""
     line = [program, *map(str, arguments)]
     more = more or {"stdin": subprocess.DEVNULL}
     try:
@@ -32,7 +32,7 @@ def call(program, folder, *arguments, status=0, **more):
 
 
 def generate(program, rng, folder):
-    """The same files for the same seed, others for another, and each as its kind says."""
+    """Checks that equal seeds give equal files, different seeds different ones, and that each file fits its kind."""
     kind, seed = rng.choice(["kmeans", "pca", "matrix-multiply", "small-files", "word-count"]), rng.randrange(2**64)
 
     def made(below, seed, *more):
@@ -66,7 +66,7 @@ def generate(program, rng, folder):
 
 
 def terasort(program, rng, folder):
-    """Records that are made, sorted with random options, and validated; a fault put in on purpose is found."""
+    """Makes records, sorts them with random options, and validates them. A deliberate fault must be found."""
     count, seed = rng.choice([0, 1, 2, 1000, 30_000]), rng.randrange(2**64)
     made = call(program, folder, "terasort", "generate", count, "--seed", seed)
     call(program, folder, "terasort", "generate", count, "--seed", seed, "--output", "tera")
@@ -85,7 +85,7 @@ def terasort(program, rng, folder):
     records.sort()
     if (folder / "sorted").read_bytes() != b"".join(records):
         raise Wrong(f"{shlex.join(line)}\nthe records are not sorted")
-    # The promise of validate: how many, the sum of their CRC-32, and equal keys.
+    # The findings of validate: the number of records, the sum of their CRC-32, and equal keys.
     checksum = sum(map(zlib.crc32, records)) % 2**64
     duplicates = sum(a[:10] == b[:10] for a, b in zip(records, records[1:]))
     wanted = f"{count} records, checksum {checksum:016x}, {duplicates} duplicate keys\n".encode()
@@ -108,7 +108,7 @@ def terasort(program, rng, folder):
 
 
 def experiment(program, rng, folder):
-    """A row for each run, and nothing that failed."""
+    """Checks that each run has a row, and that none failed."""
     topic = rng.choice(["isolation", "topology", "exchange", "pages", "workers", "buffer", "combiner"])
     applications = rng.sample(["kmeans", "pca", "matrix-multiply", "tile-search"], rng.randint(1, 2))
     rounds = rng.randint(1, 2)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs every subcommand with random options on random input, and compares its answer with that of a few lines of Python.
+"""Runs every subcommand with random options on random input, and compares its answers with those of a few lines of Python.
 
     ci/options/run.py [--runs N] [--seed S] [--only SUBCOMMAND] [--first N] [--refusals] [--program PATH]
 
-A run is right if it gives the expected answer, or refuses its options with one clean message and status 2; status 1 is for
-input that is bad, or needs more than `--memory`. A panic, a signal, a hang, another answer, a file left behind are failures:
+A run is right if it gives the expected answer, or refuses its options with one clear message and status 2. Status 1 is for
+input that is bad or needs more than `--memory`. A panic, a signal, a hang, a wrong answer and a file left behind are failures:
 the seed and the command are printed, and the status is 1. The same seed makes the same runs.
 
     inputs      random input, and the files that hold it
-    oracles     the subcommands, and the lines of Python that know the answer
-    programs    subcommands that make data instead of reading it
+    oracles     the subcommands, and the lines of Python that compute the answer
+    programs    subcommands that produce data instead of reading it
 """
 
 import argparse
@@ -36,7 +36,7 @@ from oracles import SUBCOMMANDS
 from programs import PROGRAMS, Wrong
 
 HANGS_AFTER_S = 300
-# How often a command refused its options or input, by message.
+# The number of times that a command refused its options or input, by message.
 REFUSALS = collections.Counter()
 ESCAPES = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f", b"\\": b"\\"}
 
@@ -48,7 +48,7 @@ def fields_of_tsv(line):
 
 
 def rows_of(data, form):
-    """The rows of a result as lists of bytes; the header left out."""
+    """Returns the rows of a result as lists of bytes, without the header."""
     if form == "tsv":
         return [fields_of_tsv(line) for line in data.split(b"\n")[:-1]]
     if form == "csv":
@@ -64,7 +64,7 @@ def rows_of(data, form):
 
 
 def is_same(found, expected):
-    """Texts to the byte, whole numbers exactly, other numbers nearly."""
+    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately."""
     if isinstance(expected, bytes):
         return found == expected
     if isinstance(expected, int):
@@ -86,7 +86,7 @@ def compare(rows, expected, ordered):
 # One run.
 
 class Output:
-    """Where a command writes its answer, and how it is read back."""
+    """The destination of a command's answer, and the way to read it back."""
 
     def __init__(self, rng, folder, case):
         self.raw = isinstance(case.expected, bytes)
@@ -120,7 +120,7 @@ class Output:
         return [path for path in (self.target, self.parts, self.stats) if path]
 
     def answer(self, stdout):
-        """The bytes of the answer."""
+        """Returns the bytes of the answer."""
         if not self.parts:
             return self.unpack(self.target.read_bytes()) if self.target else stdout
         manifest = json.loads((self.parts / "manifest.json").read_bytes())
@@ -148,12 +148,12 @@ def start(arguments, case, folder, from_file):
 
 
 def options_of_job(rng, case):
-    """How the job of this case runs. An option that the case needs is not given twice."""
+    """Chooses options for the job of this case. An option that the case needs is not given twice."""
     return [option for option in job_options(rng) if option != "--deterministic" or option not in case.arguments]
 
 
 def run(program, make, rng, folder):
-    """Runs a command and checks it; returns whether it did as expected and did not merely refuse the options."""
+    """Runs a command and checks it. Returns whether it gave the expected answer instead of refusing the options."""
     case = make(rng, folder)
     output = Output(rng, folder, case)
     options, more = options_of_job(rng, case), []
@@ -166,7 +166,7 @@ def run(program, make, rng, folder):
     answer = checked(arguments, case, folder, from_file, output, before, checkpoint)
     if answer is None:
         return case.is_bad
-    # Other options, one more time: the same bytes. A result in parts needs a folder that is free.
+    # Run again with other options: the bytes must be the same. A result in parts needs a new folder.
     if case.ordered and not output.parts and rng.random() < 0.3:
         arguments = [program, *case.arguments, *output.arguments, *options_of_job(rng, case)]
         before |= {path.name for path in folder.iterdir()}
@@ -177,7 +177,7 @@ def run(program, make, rng, folder):
 
 
 def checked(arguments, case, folder, from_file, output, before, checkpoint):
-    """Runs a command and checks it; returns the bytes of its answer, or nothing if it was refused."""
+    """Runs a command and checks it. Returns the bytes of its answer, or None if it was refused."""
     done = start(arguments, case, folder, from_file)
     said = done.stderr.decode(errors="replace")
     try:
@@ -193,10 +193,10 @@ def check(done, said, case, folder, output, before, checkpoint):
     if done.returncode != 0:
         if not said.startswith(("gristmill: ", "error: ", "plan: ")) or done.stdout:
             raise Wrong("it failed without a clean message, or with a result")
-        # A small --memory may be too little for what the input needs, and the message says so.
+        # A small --memory may be too little for the input; the message must say so.
         if done.returncode == 1 and not case.is_bad and "raise --memory" not in said.lower():
             raise Wrong("it refused input that is good")
-        # The work of a job that failed is kept, and so is the list of things set aside.
+        # A failed job keeps its checkpoint and its list of bad records.
         if left := names - before - ({checkpoint.name} if checkpoint else set()):
             raise Wrong(f"it failed and left {left}")
         message = next(line for line in said.splitlines()[::-1] if line.startswith(("gristmill: ", "error: ")))
@@ -248,7 +248,7 @@ def main():
             continue
         answers, failures_before = 0, failures
         for number in range(options.first, options.first + options.runs):
-            # Each run has a seed of its own, so that one can be repeated alone.
+            # Each run has its own seed, so that it can be repeated alone.
             rng = random.Random(f"{seed} {name} {number}")
             with tempfile.TemporaryDirectory(prefix="gristmill-options-") as folder:
                 folder = pathlib.Path(folder)

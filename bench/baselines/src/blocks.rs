@@ -1,4 +1,4 @@
-//! Threads that claim blocks of a file from a shared counter and read each into a buffer of their own, used again.
+//! Threads that claim blocks of a file from a shared counter and read them into a reused buffer each.
 
 use std::fs::File;
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Runs `work` over the blocks of the bytes from `skip` to the end, and returns each thread's state. All blocks but the last
-/// have `block_bytes`.
+/// Runs `work` over the blocks of the bytes from `skip` to the end, and returns each thread's state. All blocks
+/// except the last have `block_bytes`.
 pub fn each<S: Send>(
     path: impl AsRef<Path>,
     skip: usize,
@@ -29,7 +29,8 @@ pub fn each<S: Send>(
     })
 }
 
-/// The same for lines: each belongs to the block in which it starts. The text given to `work` ends with a line end.
+/// Does the same for lines: each belongs to the block in which it starts. The text passed to `work` ends with a line
+/// end.
 pub fn each_of_lines<S: Send>(
     path: impl AsRef<Path>,
     block_bytes: usize,
@@ -43,7 +44,7 @@ pub fn each_of_lines<S: Send>(
     run(threads, |next| {
         let (mut state, mut buffer) = (new(), Vec::new());
         while let Some(block) = claim(next, 0..size, block_bytes) {
-            // One byte before tells whether a line starts with the block; as many behind as the last line needs.
+            // The byte before tells whether a line starts with the block; bytes after complete the last line.
             let from = block.start.saturating_sub(1);
             let (mut have, mut want) = (0, (block.end - from + MORE).min(size - from));
             let end = loop {

@@ -1,11 +1,11 @@
-//! What the hand-written programs share: arguments, the claiming and reading of blocks, matrices on disk, output. The work
-//! itself is in each program.
+//! Code shared by the hand-written programs: arguments, claiming and reading of blocks, matrices on disk, output.
+//! Each program contains its own algorithm.
 
 pub mod blocks;
 pub mod matrix;
 pub mod words;
 
-/// The positional arguments, and the value of `--NAME` options (given as `("--threads", "2")`: name and default).
+/// Parses the positional arguments and the `--NAME` options (given as `("--threads", "2")`: name and default).
 pub fn arguments<const N: usize, const M: usize>(
     usage: &str,
     options: [(&str, &str); M],
@@ -27,13 +27,13 @@ pub fn arguments<const N: usize, const M: usize>(
     (found, values)
 }
 
-/// Ends the program with an error that says what failed.
+/// Ends the program with an error message.
 pub fn fail(what: impl std::fmt::Display) -> ! {
     eprintln!("{what}");
     std::process::exit(1)
 }
 
-/// Defines `$name`, which runs the inlined `$body` compiled for AVX-512 or AVX2 where the processor has it.
+/// Defines `$name`, which runs the inlined `$body` compiled for AVX-512 or AVX2 if the processor has it.
 #[macro_export]
 macro_rules! with_simd {
     (fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? { $body:ident }) => {
@@ -49,11 +49,11 @@ macro_rules! with_simd {
                     $body($($arg),*)
                 }
                 if std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512vl") {
-                    // SAFETY: processors with AVX-512BW and VL have the others.
+                    // SAFETY: processors with AVX-512BW and VL have the other features.
                     return unsafe { avx512($($arg),*) };
                 }
                 if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi2") {
-                    // SAFETY: processors with AVX2 and BMI2 have the others.
+                    // SAFETY: processors with AVX2 and BMI2 have the other features.
                     return unsafe { avx2($($arg),*) };
                 }
             }

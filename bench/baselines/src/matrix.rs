@@ -1,11 +1,11 @@
-//! Matrices of float64 in numpy's format, version 1, row after row.
+//! Matrices of float64 in numpy's format, version 1, row by row.
 
 use std::fs::File;
 use std::io::Read;
 
 use crate::{arguments, fail};
 
-/// Row-major numbers.
+/// A row-major matrix.
 pub struct Matrix {
     pub rows: usize,
     pub columns: usize,
@@ -36,7 +36,7 @@ impl Matrix {
             return Err(format!("needs two dimensions, and has shape ({shape})"));
         };
         let mut values = vec![0.0f64; rows * columns];
-        // SAFETY: floats may be written as bytes, and any bytes are floats.
+        // SAFETY: floats may be written as bytes, and any bytes are valid floats.
         let bytes = unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), 8 * values.len()) };
         file.read_exact(bytes).map_err(|error| error.to_string())?;
         if cfg!(target_endian = "big") {
@@ -46,7 +46,7 @@ impl Matrix {
     }
 }
 
-/// The two factors that the command line names, which have a product, and the number behind `option`.
+/// Reads the two factors that the command line names, checks that they conform, and parses the number after `option`.
 pub fn factors(usage: &str, option: &str) -> (Matrix, Matrix, usize) {
     let ([a, b], [number]) = arguments(usage, [(option, "2")]);
     let number = number.parse().unwrap_or_else(|_| fail(format!("{option} needs a number")));
@@ -57,7 +57,7 @@ pub fn factors(usage: &str, option: &str) -> (Matrix, Matrix, usize) {
     (a, b, number)
 }
 
-/// Prints the trace, the sum and the last number of a product with so many columns.
+/// Prints the trace, the sum and the last number of a product with this many columns.
 pub fn print_product(product: &[f64], columns: usize) {
     let trace: f64 = product.iter().step_by(columns + 1).sum();
     println!("trace\t{trace:.3}");

@@ -3,16 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What a word is.
+/// The definition of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tokens {
-    /// Phoenix's rule: starts with a letter, goes on with letters and apostrophes, upper-cased.
+    /// Phoenix's rule: a letter followed by letters and apostrophes, in upper case.
     Alpha,
     /// Bytes between ASCII white space.
     Space,
 }
 
-/// `PROGRAM FILE [--tokens alpha|space] [--threads N] [--top K]`
+/// The arguments: `PROGRAM FILE [--tokens alpha|space] [--threads N] [--top K]`.
 pub struct Args {
     pub path: PathBuf,
     pub tokens: Tokens,
@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads the command line, or says how it should look and exits with 2.
+    /// Parses the command line; on an error, prints the usage and exits with 2.
     pub fn parse() -> Self {
         match Self::from_words(std::env::args().skip(1)) {
             Ok(args) => args,
@@ -56,12 +56,12 @@ impl Args {
     }
 }
 
-/// More frequent words first, then by their bytes.
+/// Orders words by descending count, then by their bytes.
 fn by_count(a: &(&[u8], u64), b: &(&[u8], u64)) -> std::cmp::Ordering {
     b.1.cmp(&a.1).then(a.0.cmp(b.0))
 }
 
-/// Prints the most frequent of the words as `word\tcount`; to stderr how many words there are.
+/// Prints the most frequent words as `word\tcount`, and the number of words to stderr.
 pub fn print_top<'a>(
     distinct: usize,
     total: u64,

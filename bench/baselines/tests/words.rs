@@ -1,5 +1,5 @@
-//! The word-count programs against ten sequential lines, on text made to hurt: rows of apostrophes, NUL bytes, tokens longer than
-//! a slot, a block or a chunk, and every length around the borders.
+//! Compares the word-count programs with ten sequential lines, on difficult text: runs of apostrophes, NUL bytes,
+//! tokens longer than a slot, a block or a chunk, and all lengths around these limits.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -22,7 +22,7 @@ fn sequential(text: &[u8], alpha: bool) -> BTreeMap<Vec<u8>, u64> {
     counts
 }
 
-/// The answers of all programs must be what ten lines say; `most` words are compared.
+/// Checks that all programs agree with the ten lines on the `most` most frequent words.
 fn agrees(name: &str, text: &[u8]) {
     let path = std::env::temp_dir().join(format!("gristmill-baselines-{}-{name}.txt", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -49,7 +49,7 @@ fn agrees(name: &str, text: &[u8]) {
     std::fs::remove_file(path).unwrap();
 }
 
-/// A small generator of random numbers, so that a failure repeats.
+/// A small random number generator, so that failures are reproducible.
 fn random(seed: &mut u64) -> usize {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;

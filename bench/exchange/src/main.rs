@@ -1,15 +1,15 @@
-//! Ways to hand a page from one worker to another, side by side (papers/dmr-1.0, section 3.3.1).
+//! Compares ways to hand a page from one worker to another (papers/dmr-1.0, section 3.3.1).
 //!
-//! A producer fills pages of 64 KiB; a consumer adds up all their words (`"read": "all"`) or looks at the first one
-//! (`"read": "first"`: what the way itself costs, since reading what another core wrote costs the same on every way).
-//! Only the way between them differs:
+//! A producer fills pages of 64 KiB. A consumer adds up all their words (`"read": "all"`) or reads only the first one
+//! (`"read": "first"`: the cost of the way itself, because reading what another core wrote costs the same with all
+//! ways). Only the way between them differs:
 //!
-//! - `pages-processes`, `pages-threads`: Gristmill's channel, the page handed over in place;
-//! - `remap-processes`, `remap-threads`: DMR's way, the page's memory mapped out of one buffer and into another;
+//! - `pages-processes`, `pages-threads`: Gristmill's channel, with the page handed over in place;
+//! - `remap-processes`, `remap-threads`: DMR's way, with the page's memory mapped out of one buffer and into another;
 //! - `socket`, `pipe`: between two processes, copied by the kernel.
 //!
 //! `exchange [MEBIBYTES] [ROUNDS]` runs all of them in turn, ROUNDS times, and prints one line of JSON for each run:
-//! GB/s, and for the consumer, minor faults and voluntary context switches per page.
+//! GB/s and, for the consumer, minor faults and voluntary context switches per page.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,7 +25,7 @@ use gristmill_os::usage::Usage;
 use gristmill_page::{PageMut, Pages, Receiver, Sender, Shape};
 
 const PAGE: usize = 64 << 10;
-/// 8 MiB of pages: they stay in the last-level cache.
+/// 8 MiB of pages, which stay in the last-level cache.
 const POOL: usize = 128;
 
 fn main() {
@@ -36,7 +36,7 @@ fn main() {
         READ_ALL.store(all, Relaxed);
         let read = if all { "all" } else { "first" };
         for way in ["pages-processes", "pages-threads", "remap-processes", "remap-threads", "socket", "pipe"] {
-            // Each run in a process of its own: threads of one must not forbid the forks of the next.
+            // Each run has its own process, because threads of one run would forbid the forks of the next.
             let run = fork_worker(|| {
                 let line = run(way, count);
                 println!(
@@ -60,7 +60,8 @@ fn run(way: &str, count: usize) -> String {
             apart(way, || send_pages(&pages, sender, count), || receive_pages(&pages, receiver, count))
         }
         "remap-processes" | "remap-threads" => {
-            // The numbers of the remapped pages travel in small pages of our own channel: only the remapping differs.
+            // The numbers of remapped pages travel in small pages of our own channel, so that only the remapping
+            // differs.
             let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: 4096, ..Shape::default() });
             let pages = pages.expect("mapped");
             let (sender, _) = pages.claim(0);
@@ -80,7 +81,7 @@ fn run(way: &str, count: usize) -> String {
     }
 }
 
-/// Runs the producer in another process or thread and the consumer here; returns what to report.
+/// Runs the producer in another process or thread and the consumer here. Returns the line to report.
 fn apart(way: &str, produce: impl FnOnce() + Send, consume: impl FnOnce() -> Tally) -> String {
     let tally = if way.ends_with("threads") {
         std::thread::scope(|scope| {
@@ -107,7 +108,7 @@ fn apart(way: &str, produce: impl FnOnce() + Send, consume: impl FnOnce() -> Tal
     )
 }
 
-/// What the consumer saw, once the first POOL pages had warmed everything up.
+/// The consumer's measurements, after the first POOL pages as a warm-up.
 struct Tally {
     ns: u64,
     pages: usize,
@@ -116,7 +117,7 @@ struct Tally {
     sum: u64,
 }
 
-/// Calls `next` for each page and measures all but the first POOL.
+/// Calls `next` for each page, and measures all except the first POOL.
 fn consume(count: usize, mut next: impl FnMut() -> u64) -> Tally {
     let mut sum = 0;
     for _ in 0..POOL {
@@ -140,7 +141,7 @@ fn fill(page: &mut [u8], number: usize) {
     page.fill(number as u8 | 1);
 }
 
-/// Whether the consumer reads whole pages; set before the fork.
+/// True if the consumer reads whole pages; set before the fork.
 static READ_ALL: AtomicBool = AtomicBool::new(true);
 
 fn add_up(page: &[u8]) -> u64 {
@@ -172,7 +173,7 @@ fn receive_pages(pages: &Pages, mut receiver: Receiver<'_>, count: usize) -> Tal
     consume(count, || next(pages, &mut receiver, add_up))
 }
 
-/// Waits for a page, looks at it and gives it back.
+/// Waits for a page, reads it and gives it back.
 fn next(pages: &Pages, receiver: &mut Receiver<'_>, look: impl FnOnce(&[u8]) -> u64) -> u64 {
     loop {
         if let Some(page) = receiver.recv(0) {
@@ -205,14 +206,14 @@ fn copy_in(mut from: impl Read, count: usize) -> Tally {
     })
 }
 
-/// A pool of pages in a memory file, of which each side maps one at a time.
+/// A pool of pages in a memory file. Each side maps one page at a time.
 struct Remapped {
     file: OwnedFd,
 }
 
 impl Remapped {
     fn new() -> Remapped {
-        // SAFETY: plain system calls; the descriptor is new and ours.
+        // SAFETY: plain system calls on a new descriptor of ours.
         let file = unsafe {
             let fd = libc::memfd_create(c"remapped".as_ptr(), 0);
             assert!(fd >= 0 && libc::ftruncate(fd, (POOL * PAGE) as i64) == 0, "a memory file");
@@ -221,7 +222,7 @@ impl Remapped {
         Remapped { file }
     }
 
-    /// A buffer's worth of address space.
+    /// Reserves address space for a buffer.
     fn buffer(&self) -> *mut u8 {
         // SAFETY: a new private mapping aliases nothing.
         let at =
@@ -230,11 +231,11 @@ impl Remapped {
         at.cast()
     }
 
-    /// Maps page `number` of the pool where the buffer is.
+    /// Maps page `number` of the pool at the buffer.
     fn map(&self, buffer: *mut u8, number: u32) -> &mut [u8] {
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        // SAFETY: replaces the buffer's own mapping; the page numbers that go to and fro name the page to one side
-        // at a time, and the slice is not used after the next call.
+        // SAFETY: this replaces the buffer's own mapping. The page numbers passed back and forth give the page to one
+        // side at a time, and the slice is not used after the next call.
         unsafe {
             let at = libc::mmap(
                 buffer.cast(),
@@ -252,7 +253,7 @@ impl Remapped {
     fn send(&self, pages: &Pages, mut sender: Sender<'_>, count: usize) {
         let buffer = self.buffer();
         for number in 0..count {
-            // As many names as there are pages, and a name is free when its page is.
+            // There are as many numbers as pages, and a number is free when its page is.
             let mut name = take(pages, &mut sender);
             let page = number as u32 % POOL as u32;
             fill(self.map(buffer, page), number);

@@ -1,13 +1,15 @@
-//! Ways to read a large file, side by side: two processes count the line ends of half of it each.
+//! Compares ways to read a large file: two processes count the line ends of half of it each.
 //!
-//! - `pread`: into one buffer of 256 KiB that is used again, as Gristmill reads;
-//! - `pread-sequential`, `pread-willneed`: the same, and the kernel is told (posix_fadvise) that reading is sequential, or to fetch the
-//!   8 MiB that come next;
-//! - `mmap`, `mmap-sequential`, `mmap-populate`: a map of the half; told so (madvise); its page table filled 8 MiB at a time.
+//! - `pread`: into one reused buffer of 256 KiB, as Gristmill reads;
+//! - `pread-sequential`, `pread-willneed`: the same, with advice to the kernel (posix_fadvise) that reading is
+//!   sequential, or to fetch the next 8 MiB;
+//! - `mmap`, `mmap-sequential`, `mmap-populate`: a map of the half; with advice (madvise); with its page table filled
+//!   8 MiB at a time.
 //!
-//! `reads ROUNDS FILE...` runs all of them in turn on each file, ROUNDS times, with the file in the page cache (`"cold": false`) and
-//! after the kernel was told to forget it (tmpfs has its pages nowhere else, so it does not). Each run is one line of JSON: GB/s by
-//! the clock, processor time of both processes in milliseconds, faults, and the resident set of the larger process in KiB.
+//! `reads ROUNDS FILE...` runs all of them in turn on each file, ROUNDS times, with the file in the page cache
+//! (`"cold": false`) and after the kernel was told to drop it (tmpfs cannot). Each run is one line of JSON: GB/s of
+//! elapsed time, processor time of both processes in milliseconds, faults, and the resident set of the larger process
+//! in KiB.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,7 +22,7 @@ use std::time::Instant;
 use memmap2::{Advice, Mmap, MmapOptions};
 
 const BUFFER: usize = 256 << 10;
-/// How far the kernel is asked to look ahead.
+/// The distance that the kernel is asked to read ahead.
 const AHEAD: usize = 8 << 20;
 const WAYS: [&str; 6] = ["pread", "pread-sequential", "pread-willneed", "mmap", "mmap-sequential", "mmap-populate"];
 
@@ -42,13 +44,13 @@ fn main() {
     }
 }
 
-/// Reads the file once, and prints what that took.
+/// Reads the file once, and prints the measurements.
 fn run(way: &str, path: &str, cold: bool, round: u32) {
     let file = File::open(path).expect("there");
     let bytes = file.metadata().expect("known").len();
     if cold {
         file.sync_all().expect("written");
-        // SAFETY: it takes a descriptor that is open, and numbers.
+        // SAFETY: the descriptor is open, and the other arguments are numbers.
         assert_eq!(unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) }, 0);
     }
     let (before, began) = (usage(), Instant::now());
@@ -81,12 +83,12 @@ fn start(way: &str, path: &str, from: u64, to: u64) -> Child {
     command.spawn().expect("started")
 }
 
-/// Line ends between two places of a file.
+/// Counts the line ends between two offsets of a file.
 fn count(way: &str, path: &Path, from: u64, to: u64) -> usize {
     let file = File::open(path).expect("there");
     let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
     if way.starts_with("pread") {
-        // SAFETY: it takes a descriptor that is open, and numbers.
+        // SAFETY: the descriptor is open, and the other arguments are numbers.
         let advise = |at: u64, bytes: usize, what| unsafe {
             libc::posix_fadvise(file.as_raw_fd(), at as i64, bytes as i64, what);
         };
@@ -105,7 +107,7 @@ fn count(way: &str, path: &Path, from: u64, to: u64) -> usize {
         }
         return found;
     }
-    // SAFETY: nobody writes to a file that is measured.
+    // SAFETY: no process writes to the file during the measurement.
     let map: Mmap = unsafe { MmapOptions::new().offset(from).len((to - from) as usize).map(&file) }.expect("mapped");
     if way == "mmap-sequential" {
         map.advise(Advice::Sequential).expect("told");
@@ -124,9 +126,9 @@ fn count(way: &str, path: &Path, from: u64, to: u64) -> usize {
         .sum()
 }
 
-/// User and system time in microseconds, minor and major faults, of all children so far.
+/// Returns user and system time in microseconds, and minor and major faults, of all children so far.
 fn usage() -> [i64; 4] {
-    // SAFETY: all zeros is a value of this type, and the kernel writes into it.
+    // SAFETY: zeros are a valid value of this type, and the kernel writes to it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage), 0);
@@ -136,7 +138,7 @@ fn usage() -> [i64; 4] {
     [user, system, usage.ru_minflt, usage.ru_majflt]
 }
 
-/// The largest resident set of this process so far.
+/// Returns the largest resident set of this process so far.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("there");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel says so");

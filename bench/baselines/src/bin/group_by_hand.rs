@@ -1,14 +1,14 @@
-//! Group-by-sum of pairs of 32-bit numbers by hand: pairs are divided by their hash into parts whose tables fit the cache
-//! (radix partitioning), then each part is summed up. Prints the ten keys with the largest sums.
+//! Group-by-sum of pairs of 32-bit numbers by hand. Pairs are divided by hash into parts whose tables fit the cache
+//! (radix partitioning), then each part is summed. Prints the ten keys with the largest sums.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use baselines::{arguments, blocks, fail};
 
-/// Pairs that a thread gathers for a part before it writes them out together: two cache lines.
+/// The number of pairs that a thread collects for a part before it writes them out together: two cache lines.
 const STAGED: usize = 16;
 
-/// The pairs of one thread, divided. A pair is the value in the high half of a word and the key in the low one.
+/// The partitioned pairs of one thread. A pair is one word: the value in the high half, the key in the low half.
 struct Parts {
     staged: Vec<[u64; STAGED]>,
     filled: Vec<u8>,
@@ -32,7 +32,7 @@ fn hash(key: u32) -> u32 {
     key.wrapping_mul(0x9e37_79b1)
 }
 
-/// Sums by key: open addressing; a key is stored one higher, so that 0 is an empty slot.
+/// Sums by key, with open addressing. Keys are stored plus one, so that 0 is an empty slot.
 struct Table {
     slots: Vec<(u64, u64)>,
     keys: usize,
@@ -81,7 +81,7 @@ impl Table {
         self.keys = 0;
     }
 
-    /// Keeps the ten best of its sums and of those in `best`.
+    /// Merges its sums into `best` and keeps the ten largest.
     fn rank(&self, best: &mut Vec<(u64, u32)>) {
         let least = best.get(9).map_or(0, |row| row.0);
         best.extend(
@@ -99,7 +99,7 @@ fn main() -> std::io::Result<()> {
     let bits: u32 = bits.parse().unwrap_or_else(|_| fail("--bits needs a number"));
     let mut best = Vec::new();
     if bits == 0 {
-        // So few keys that each thread sums them all up.
+        // Few enough keys that each thread sums all of them.
         let tables = blocks::each(&path, 0, 256 << 10, threads, Table::new, |table, block| {
             for pair in block.as_chunks::<8>().0 {
                 let pair = u64::from_le_bytes(*pair);

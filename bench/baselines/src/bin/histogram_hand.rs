@@ -1,12 +1,12 @@
-//! Histogram of a 24-bit BMP by hand: how often each value occurs per channel. Prints `channel\tvalue\tcount`.
+//! Histogram of a 24-bit BMP by hand: counts each value per channel. Prints `channel\tvalue\tcount`.
 
 use baselines::{arguments, blocks, fail};
 use std::io::Write;
 
-/// Eight tables per channel in turn, so that equal neighbours do not wait for each other's store.
+/// Eight tables per channel, used in turn, so that equal neighbours do not wait for each other's store.
 type Tables = [[u32; 256]; 3 * LANES];
 const LANES: usize = 8;
-/// Whole turns, and few enough that 32 bits do not overflow before `add` empties the tables.
+/// Whole turns, and few enough that 32 bits cannot overflow before `add` empties the tables.
 const BLOCK: usize = 3 * LANES * (16 << 10);
 
 struct Counts {
@@ -29,7 +29,7 @@ impl Counts {
 fn count(counts: &mut Counts, block: &[u8]) {
     let (turns, rest) = block.as_chunks::<{ 3 * LANES }>();
     for turn in turns {
-        // Three words of eight bytes each cost fewer loads than 24 bytes.
+        // Loading three words of eight bytes is cheaper than loading 24 bytes.
         for word in 0..3 {
             let mut bytes = u64::from_le_bytes(turn[8 * word..][..8].try_into().expect("eight bytes"));
             for byte in 0..8 {

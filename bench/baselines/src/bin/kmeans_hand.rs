@@ -1,11 +1,11 @@
-//! K-means by hand: Lloyd's iteration over points in a CSV file, from the first k points as centres, until no point changes
-//! its centre. Prints the centres, one `x\ty\t...` per line; to stderr the number of iterations.
+//! K-means by hand: Lloyd's iteration over points in a CSV file, with the first k points as initial centres, until no
+//! point changes its centre. Prints the centres, one `x\ty\t...` per line, and the number of iterations to stderr.
 
 use baselines::{arguments, fail, with_simd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex, RwLock};
 
-/// Points per step: eight lanes of float64, twice.
+/// The number of points per step: eight lanes of float64, twice.
 const LANES: usize = 16;
 
 /// Coordinates in groups of LANES points: all x, all y, ... of a group, then the next group.
@@ -53,7 +53,7 @@ impl Points {
     }
 }
 
-/// One thread's share: which groups, the nearest centre of each point, and what those add up to.
+/// One thread's share: its groups, the nearest centre of each point, and their sums.
 struct Share {
     groups: std::ops::Range<usize>,
     nearest: Vec<[u32; LANES]>,
@@ -168,7 +168,7 @@ fn main() {
             let shares: Vec<_> = shares.iter().map(|share| share.lock().expect("no panics")).collect();
             let mut centres = centres.write().expect("no panics");
             for centre in 0..k {
-                // A centre that lost all its points stays where it is.
+                // A centre without points stays.
                 let count: u64 = shares.iter().map(|share| share.counts[centre]).sum();
                 for at in (centre * dimensions..(centre + 1) * dimensions).filter(|_| count > 0) {
                     centres[at] = shares.iter().map(|share| share.sums[at]).sum::<f64>() / count as f64;

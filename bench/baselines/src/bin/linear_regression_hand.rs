@@ -20,8 +20,8 @@ with_simd!(
 
 #[inline(always)]
 fn add_inlined(sums: &mut Sums, block: &[u8]) {
-    // 2048 pairs at most add 2048 x 255 x 255 < 2^27 to a 32-bit sum; the compiler turns the loop into multiply-and-add
-    // of 16-bit lanes.
+    // At most 2048 pairs add 2048 x 255 x 255 < 2^27 to a 32-bit sum. The compiler turns the loop into
+    // multiply-and-add of 16-bit lanes.
     for stretch in block.chunks(4096) {
         let (mut x, mut y, mut xx, mut yy, mut xy) = (0i32, 0i32, 0i32, 0i32, 0i32);
         for pair in stretch.as_chunks::<2>().0 {

@@ -1,6 +1,6 @@
-//! Matrix product by worker processes that write straight into shared memory: no framework, no isolation of what they write,
-//! and nothing that would notice a death. The same kernel and the same blocks as Gristmill's, to see what twin and diff
-//! costs. Prints `trace`, `sum` and `corner` (last row, last column).
+//! Matrix product by worker processes that write directly to shared memory, without a framework, isolation of writes,
+//! or detection of deaths. It uses the same kernel and blocks as Gristmill, to measure the cost of twin and diff.
+//! Prints `trace`, `sum` and `corner` (last row, last column).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +11,8 @@ fn main() {
     let (a, b, workers) = factors("matrix_multiply_direct A.npy B.npy [--workers N]", "--workers");
     let (inner, columns) = (b.rows, b.columns);
     let numbers = a.rows * columns;
-    // One OS page for the counter of blocks, then the product.
-    // SAFETY: a new mapping; all zero is a valid counter and valid numbers.
+    // One OS page for the block counter, then the product.
+    // SAFETY: the mapping is new, and zeros are a valid counter and valid numbers.
     let (next, product) = unsafe {
         let memory = libc::mmap(
             std::ptr::null_mut(),
@@ -34,11 +34,11 @@ fn main() {
             loop {
                 let first = next.fetch_add(block, Ordering::Relaxed);
                 if first >= a.rows {
-                    // SAFETY: it does not return.
+                    // SAFETY: `_exit` does not return.
                     unsafe { libc::_exit(0) };
                 }
                 let rows = block.min(a.rows - first);
-                // SAFETY: the matrices have these sizes, and the rows of a block are this process's alone.
+                // SAFETY: the matrices have these sizes, and only this process writes the rows of this block.
                 unsafe {
                     matrixmultiply::dgemm(
                         rows,
@@ -62,12 +62,12 @@ fn main() {
     }
     for _ in 0..workers {
         let mut status = 0;
-        // SAFETY: a valid pointer; there are as many children.
+        // SAFETY: the pointer is valid, and there are this many children.
         if unsafe { libc::wait(&mut status) } < 0 || status != 0 {
             fail(format!("a worker ended with status {status}"));
         }
     }
-    // SAFETY: so many numbers, which nobody writes any more.
+    // SAFETY: the memory holds this many numbers, and all writers have ended.
     let product = unsafe { std::slice::from_raw_parts(product, numbers) };
     print_product(product, columns);
 }

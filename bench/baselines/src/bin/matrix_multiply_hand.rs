@@ -11,7 +11,8 @@ fn main() {
             let b = &b;
             scope.spawn(move || {
                 let (m, k, n) = (rows.len() / b.rows, b.rows, b.columns);
-                // SAFETY: the three matrices have these sizes, rows follow each other, and `out` is this thread's alone.
+                // SAFETY: the three matrices have these sizes, their rows are contiguous, and only this thread writes
+                // `out`.
                 unsafe {
                     gemm::gemm(
                         m,

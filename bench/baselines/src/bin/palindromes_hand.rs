@@ -1,12 +1,12 @@
-//! Palindromes by hand: how many substrings of the lines of a file read the same backwards (Manacher's algorithm). Prints
-//! `total\tcount`.
+//! Palindromes by hand: counts the substrings of a file's lines that read the same backwards (Manacher's algorithm).
+//! Prints `total\tcount`.
 
 use baselines::{arguments, blocks, fail};
 
 #[derive(Default)]
 struct Counter {
     total: u64,
-    /// For each place of a line, palindromes around it.
+    /// The number of palindromes around each place of a line.
     around: Vec<usize>,
 }
 
@@ -18,11 +18,11 @@ impl Counter {
         }
     }
 
-    /// Palindromes of odd length (`ODD` is 1), whose centre is a byte, or of even length, whose centre lies before one.
+    /// Counts palindromes of odd length (`ODD` is 1), centred on a byte, or of even length, centred before one.
     fn around<const ODD: usize>(&mut self, line: &[u8]) -> usize {
         let around = &mut self.around;
         around.clear();
-        // What the palindrome that ends last has on one side of its centre it has on the other side, too.
+        // Within the palindrome that ends last, both sides of its centre mirror each other.
         let (mut start, mut end, mut total) = (0, 0, 0);
         for at in 0..line.len() {
             let mut count = if at < end { around[start + end - at - ODD].min(end - at) } else { ODD };

@@ -1,11 +1,11 @@
-//! Means and covariances by hand: rows are observations, columns variables. Prints `name\tvalue` for the sum of the means, and of
-//! the covariance matrix its trace, sum, and last off-diagonal value.
+//! Means and covariances by hand; rows are observations, columns variables. Prints `name\tvalue` for the sum of the
+//! means, and for the trace, the sum and the last off-diagonal value of the covariance matrix.
 
 use baselines::matrix::Matrix;
 use baselines::{arguments, fail, with_simd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Columns per block of the covariance matrix.
+/// The number of columns in a block of the covariance matrix.
 const BLOCK: usize = 128;
 
 with_simd!(
@@ -36,12 +36,12 @@ fn main() {
         row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
     }
 
-    // The matrix is symmetric: threads claim the blocks on and above the diagonal.
+    // The matrix is symmetric, so threads claim only the blocks on and above the diagonal.
     let side = columns.div_ceil(BLOCK);
     let pairs: Vec<(usize, usize)> = (0..side).flat_map(|i| (i..side).map(move |j| (i, j))).collect();
     let next = AtomicUsize::new(0);
     struct Shared(*mut f64);
-    // SAFETY: threads write different blocks only.
+    // SAFETY: threads write disjoint blocks.
     unsafe impl Sync for Shared {}
     let mut covariance = vec![0.0; columns * columns];
     let shared = Shared(covariance.as_mut_ptr());
@@ -53,8 +53,8 @@ fn main() {
                     let (i, j) = (i * BLOCK, j * BLOCK);
                     let (m, k) = (BLOCK.min(columns - i), BLOCK.min(columns - j));
                     let values = data.values.as_ptr();
-                    // SAFETY: block (i, j) of the result is this thread's alone; its factors are columns i.. (read as rows) and
-                    // columns j.. of the data.
+                    // SAFETY: only this thread writes block (i, j) of the result; its factors are columns i.. (read
+                    // as rows) and columns j.. of the data.
                     unsafe {
                         gemm::gemm(
                             m,

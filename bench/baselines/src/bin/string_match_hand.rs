@@ -1,9 +1,9 @@
-//! String match by hand: how many lines of a words file equal each line of a keys file. Prints `key\tcount`.
+//! String match by hand: counts the lines of a words file that equal each line of a keys file. Prints `key\tcount`.
 
 use baselines::{arguments, blocks, fail, with_simd};
 use hashbrown::HashMap;
 
-/// Most words fail one bit test on their first eight bytes and their length; the rest are looked up.
+/// The keys. A one-bit test on the first eight bytes and the length rejects most words; the rest are looked up.
 struct Keys {
     sieve: Box<[u64; SIEVE_BITS / 64]>,
     places: HashMap<Vec<u8>, usize>,
@@ -11,7 +11,7 @@ struct Keys {
 
 const SIEVE_BITS: usize = 1 << 16;
 
-/// Where a word's bit is: `start` has its first eight bytes at least.
+/// Returns the bit of a word. `start` holds at least its first eight bytes.
 #[inline(always)]
 fn sieve_bit(start: [u8; 8], len: usize) -> usize {
     let mask = if len >= 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
@@ -50,11 +50,11 @@ fn search_inlined(found: &mut Found<'_>, text: &[u8]) {
     }
 }
 
-/// One bit per line end.
+/// Returns one bit per line end.
 #[inline(always)]
 fn line_ends(block: &[u8; 64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE2 is part of x86-64; four loads of 16 bytes inside the 64.
+    // SAFETY: SSE2 is part of x86-64, and the four loads of 16 bytes lie within the 64.
     unsafe {
         use std::arch::x86_64::*;
         let row = |at: usize| {
@@ -98,7 +98,7 @@ fn main() -> std::io::Result<()> {
     for key in lines() {
         let place = keys.places.len();
         keys.places.entry_ref(key).or_insert(place);
-        // A line may end with a carriage return, which makes it one longer.
+        // A line may end with a carriage return, which makes it one byte longer.
         for end in [&b""[..], b"\r"] {
             let line = [key, end].concat();
             let bit = sieve_bit(padded(&line), line.len());

@@ -1,16 +1,16 @@
-//! The 15-puzzle by hand, breadth first: states that are sorted, each depth without those of the depth before the last one.
-//! Prints `depth\tstates`.
+//! The 15-puzzle by hand, breadth first, on sorted states; each new depth drops the states of the depth before the
+//! last. Prints `depth\tstates`.
 
 use baselines::{arguments, fail};
 use rayon::prelude::*;
 
-/// Sixteen tiles of four bits, the first square in the lowest ones; 0 is the blank.
+/// Sixteen tiles of four bits, the first square in the lowest bits; 0 is the blank.
 type State = u64;
 
 /// The tiles in order, the blank last.
 const START: State = 0x0fed_cba9_8765_4321;
 
-/// The states that one move leads to.
+/// Returns the states that one move leads to.
 fn moves(state: State) -> impl Iterator<Item = State> {
     let nibbles = state | state >> 1 | state >> 2 | state >> 3;
     let blank = (!nibbles & 0x1111_1111_1111_1111).trailing_zeros() / 4;
@@ -46,7 +46,7 @@ fn main() {
                 to
             })
             .collect();
-        // A move changes the colour of the blank's square, so no state of the last depth comes again.
+        // A move changes the colour of the blank's square, so no state of the last depth can reappear.
         let next: Vec<Vec<State>> = (0..parts)
             .into_par_iter()
             .map(|part| {

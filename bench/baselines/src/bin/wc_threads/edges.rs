@@ -1,16 +1,16 @@
-//! Where tokens start and end: 64 bytes at a time become bit masks, and the masks' edges become offsets.
+//! Finds where tokens start and end: 64 bytes at a time become bit masks, whose edges become offsets.
 
-/// The text is looked at in whole blocks; the buffer must be readable, and white, up to the end of the last one.
+/// The block size. The buffer must be readable, and white, up to the end of the last whole block.
 pub const BLOCK: usize = 64;
 
-/// What reaches from one block into the next.
+/// The state carried from one block to the next.
 #[derive(Default)]
 pub struct Carry {
     inside: u64,
 }
 
-/// Appends the offsets where tokens start and end, in turn; the last token may end in a later call.
-/// `edges` needs room for `BLOCK` more entries per block than it has.
+/// Appends the offsets where tokens start and end, alternately; the last token may end in a later call. `edges` needs
+/// spare room for `BLOCK` entries per block.
 #[inline(always)]
 pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges: &mut Vec<u32>) {
     debug_assert!(text.len().is_multiple_of(BLOCK));
@@ -20,8 +20,8 @@ pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges:
     for (index, block) in text.as_chunks::<BLOCK>().0.iter().enumerate() {
         let token = if ALPHA {
             let (letters, apostrophes) = alpha_masks(block);
-            // A token starts with a letter: apostrophes at the start of a run are no part of it. Adding the first bit of
-            // such a row of apostrophes to the row makes a carry run through it and clears it.
+            // A token starts with a letter, so apostrophes at the start of a run are dropped. Adding the first bit of
+            // such a run to the run makes a carry that clears it.
             let class = letters | apostrophes;
             let leading = apostrophes & class & !(class << 1 | carry.inside);
             class & !(apostrophes & !apostrophes.wrapping_add(leading))
@@ -32,7 +32,7 @@ pub fn find<const ALPHA: bool>(text: &[u8], at: usize, carry: &mut Carry, edges:
         carry.inside = token >> 63;
         let base = (at + index * BLOCK) as u32;
         let ones = edge.count_ones() as usize;
-        // Eight at a time without asking whether there are so many: the surplus is overwritten by the next block.
+        // Writes eight at a time without a check; the next block overwrites the surplus.
         let mut written = 0;
         while written < ones {
             for step in 0..8 {
@@ -54,7 +54,7 @@ mod masks {
 
     #[inline(always)]
     fn rows(block: &[u8; 64]) -> [__m128i; 4] {
-        // SAFETY: four unaligned loads of 16 bytes inside the 64.
+        // SAFETY: the four unaligned loads of 16 bytes lie within the 64.
         unsafe { std::array::from_fn(|row| _mm_loadu_si128(block.as_ptr().add(16 * row).cast())) }
     }
 
@@ -70,7 +70,7 @@ mod masks {
         let rows = rows(block);
         // SAFETY: SSE2 is part of x86-64.
         unsafe {
-            // letters: (byte | 0x20) - 'a' < 26, as a signed comparison after moving 0 to -128
+            // Letters: (byte | 0x20) - 'a' < 26, as a signed comparison after moving 0 to -128.
             let letters = rows.map(|row| {
                 let lower = _mm_or_si128(row, _mm_set1_epi8(0x20));
                 _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((0x80u8 - b'a') as i8)), _mm_set1_epi8(-128 + 26))

@@ -1,12 +1,13 @@
-//! Word count by hand: the threads program without any framework that Gristmill is measured against.
+//! Word count by hand: the program with threads and without a framework that Gristmill is compared with.
 //!
-//! 1. Threads claim chunks of the file from a shared counter, each aligned to white space, and read them into one buffer
-//!    per thread that is used again.
-//! 2. Token boundaries come from bit masks (edges.rs). Tokens are hashed in batches, their slots prefetched, then counted
-//!    in a table that fits the core's own cache (table.rs).
-//! 3. A table that has filled up is emptied into 256 partitions by the highest hash bits, so it never outgrows the cache,
-//!    however many distinct words there are.
-//! 4. Threads claim partitions and add them up, again in tables that fit the cache; each keeps its most frequent words.
+//! 1. Threads claim chunks of the file from a shared counter, each aligned to white space, and read them into one
+//!    reused buffer per thread.
+//! 2. Token boundaries come from bit masks (edges.rs). Tokens are hashed in batches, their slots prefetched, then
+//!    counted in a table that fits the core's own cache (table.rs).
+//! 3. A full table is emptied into 256 partitions by the highest hash bits, so it never outgrows the cache, whatever
+//!    the number of distinct words.
+//! 4. Threads claim partitions and add them up, again in tables that fit the cache. Each keeps its most frequent
+//!    words.
 
 mod edges;
 mod memory;
@@ -23,10 +24,10 @@ use partition::{PARTITION_BITS, PARTITIONS, Partitions};
 use table::{SHORT, Table};
 
 const CHUNK: usize = 256 << 10;
-/// Edges are found this many bytes at a time, so that their list stays in the first-level cache.
+/// The amount of text whose edges are listed at a time, so that the list stays in the first-level cache.
 const STRETCH: usize = 8 << 10;
 const BATCH: usize = 64;
-/// 2^16 slots of 32 bytes: the second-level cache, measured best of 2^14 to 2^17.
+/// 2^16 slots of 32 bytes, the size of the second-level cache; measured best of 2^14 to 2^17.
 const TABLE_BITS: u32 = 16;
 
 fn main() -> std::io::Result<()> {
@@ -68,7 +69,7 @@ fn main() -> std::io::Result<()> {
     print_top(distinct, total, words, args.top)
 }
 
-/// Steps 1 to 3 of one thread.
+/// Steps 1 to 3 in one thread.
 fn count(file: &File, size: usize, tokens: Tokens, next_chunk: &AtomicUsize) -> std::io::Result<Partitions> {
     let mut counter = Counter::new();
     let mut buffer = Vec::new();
@@ -85,8 +86,9 @@ fn count(file: &File, size: usize, tokens: Tokens, next_chunk: &AtomicUsize) -> 
     }
 }
 
-/// Reads the chunk that starts at `start` and returns where in the buffer its runs of non-white bytes are: a run belongs to
-/// the chunk in which it starts. White space follows the text in the buffer up to the next whole block and 16 bytes more.
+/// Reads the chunk that starts at `start` and returns the range of its text in the buffer. A run of non-white bytes
+/// belongs to the chunk in which it starts. White space follows the text up to the next whole block, and 16 bytes
+/// more.
 fn read_chunk(file: &File, start: usize, size: usize, buffer: &mut Vec<u8>) -> std::io::Result<std::ops::Range<usize>> {
     const MORE: usize = 512;
     const PADDING: usize = edges::BLOCK + SHORT;
@@ -106,7 +108,7 @@ fn read_chunk(file: &File, start: usize, size: usize, buffer: &mut Vec<u8>) -> s
                 n => have += n,
             }
         }
-        // The byte before `end` belongs to this chunk; if it is not white its run goes on into the next.
+        // The byte before `end` belongs to this chunk. If it is not white, its run continues into the next chunk.
         match buffer[end - 1..have].iter().position(u8::is_ascii_whitespace) {
             Some(white) => break end - 1 + white,
             None if from + have == size => break have,
@@ -121,7 +123,7 @@ fn read_chunk(file: &File, start: usize, size: usize, buffer: &mut Vec<u8>) -> s
     Ok(first..stop)
 }
 
-/// One thread's table and what it was emptied into.
+/// One thread's table, and the partitions into which it is emptied.
 struct Counter {
     table: Table,
     long_keys: LongKeys,
@@ -129,7 +131,7 @@ struct Counter {
     edges: Vec<u32>,
 }
 
-/// A token whose slot is on its way into the cache.
+/// A token whose slot is being prefetched.
 #[derive(Clone, Copy, Default)]
 struct Pending {
     key: [u64; 2],
@@ -147,7 +149,7 @@ impl Counter {
         }
     }
 
-    /// The same code, compiled for the instructions that this processor has.
+    /// Runs the same code compiled for the processor's instructions.
     fn count_with_cpu<const ALPHA: bool>(&mut self, buffer: &mut [u8], text: std::ops::Range<usize>) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -156,7 +158,7 @@ impl Counter {
                 counter.count_text::<ALPHA>(buffer, text);
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-                // SAFETY: the processor has these instructions (BMI2 came with or after the others).
+                // SAFETY: the processor has these instructions (BMI2 came with the others or later).
                 return unsafe { modern::<ALPHA>(self, buffer, text) };
             }
         }
@@ -180,13 +182,13 @@ impl Counter {
                 }
                 self.count_batch::<ALPHA>(buffer, batch);
             }
-            // A token that reaches into the next stretch keeps its start in the list.
+            // A token that crosses into the next stretch keeps its start in the list.
             let start = unfinished.first().copied();
             found.clear();
             found.extend(start);
             self.edges = found;
         }
-        // A token can end exactly with the last block; the padding behind it is white.
+        // A token can end exactly at the last block, because the padding after it is white.
         if let Some(&start) = self.edges.first() {
             if !self.table.has_room(1) {
                 self.empty_table();
@@ -243,7 +245,7 @@ impl Counter {
     }
 }
 
-/// The bytes of the keys that do not fit a slot; they stay where they are until the table is emptied.
+/// The bytes of keys that do not fit in a slot. They stay in place until the table is emptied.
 #[derive(Default)]
 struct LongKeys {
     blocks: Vec<Vec<u8>>,
@@ -274,7 +276,7 @@ impl LongKeys {
     }
 }
 
-/// What one thread found in the partitions it added up.
+/// One thread's results from the partitions it added up.
 #[derive(Default)]
 struct Summary {
     distinct: usize,
@@ -282,7 +284,7 @@ struct Summary {
     best: Vec<(Vec<u8>, u64)>,
 }
 
-/// Step 4 of one thread.
+/// Step 4 in one thread.
 fn merge(filled: &[std::sync::OnceLock<Partitions>], next: &AtomicUsize, top: usize) -> Summary {
     let mut summary = Summary::default();
     let mut least = 0;
@@ -311,7 +313,7 @@ fn merge(filled: &[std::sync::OnceLock<Partitions>], next: &AtomicUsize, top: us
     }
 }
 
-/// The first `len` bytes of 16.
+/// Masks for the first `len` bytes of 16.
 const MASKS: [[u64; 2]; SHORT + 1] = {
     let mut masks = [[0; 2]; SHORT + 1];
     let mut len = 0;
@@ -323,7 +325,7 @@ const MASKS: [[u64; 2]; SHORT + 1] = {
     masks
 };
 
-/// Upper case of letters and apostrophes: letters have bit 0x40, and lower-case ones 0x20 as well.
+/// Converts letters and apostrophes to upper case: letters have bit 0x40, and lower-case ones also 0x20.
 #[inline(always)]
 fn upper(bytes: u64) -> u64 {
     bytes & !((bytes & 0x4040_4040_4040_4040) >> 1)
@@ -344,7 +346,7 @@ fn hash_short(key: [u64; 2]) -> u64 {
 
 #[inline(always)]
 fn hash_long(bytes: &[u8]) -> u64 {
-    // The last 16 bytes overlap the ones before, so that no rest needs care; there are more than 16.
+    // The last 16 bytes overlap the previous ones, so that there is no remainder; there are more than 16.
     let (blocks, _) = bytes.as_chunks::<16>();
     let last = bytes.last_chunk::<16>().expect("longer than 16");
     let mut hash = bytes.len() as u64;

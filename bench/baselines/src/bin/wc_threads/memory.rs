@@ -1,4 +1,4 @@
-//! Zeroed memory straight from the kernel, in huge pages where it is large enough: fewer faults, fewer TLB misses.
+//! Zeroed memory directly from the kernel, in huge pages if large enough: fewer faults and TLB misses.
 
 /// Anonymous memory, unmapped when dropped.
 pub struct Zeroed {
@@ -8,17 +8,17 @@ pub struct Zeroed {
 
 // SAFETY: plain memory without thread affinity.
 unsafe impl Send for Zeroed {}
-// SAFETY: it hands out addresses only; who uses them answers for that.
+// SAFETY: it only hands out addresses; their users are responsible for accesses.
 unsafe impl Sync for Zeroed {}
 
 const HUGE: usize = 2 << 20;
 
 impl Zeroed {
-    /// `bytes` is a multiple of the OS page.
+    /// Maps `bytes`, which must be a multiple of the OS page.
     pub fn new(bytes: usize) -> Self {
-        // Huge pages need their own alignment: take as much more and give the ends back.
+        // Huge pages need alignment: map more, and unmap both ends.
         let spare = if bytes >= HUGE { HUGE } else { 0 };
-        // SAFETY: a new private mapping aliases nothing; the ends given back are parts of it that nobody has seen.
+        // SAFETY: a new private mapping aliases nothing, and no pointer into the unmapped ends exists.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let mapped =

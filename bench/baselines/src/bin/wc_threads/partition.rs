@@ -1,5 +1,5 @@
-//! Where a full table is emptied to: per partition, chunks of records of one thread, read later by whichever thread adds
-//! the partition up.
+//! The destination of a full table: chunks of records per partition and thread, read later by the thread that adds up
+//! the partition.
 
 use crate::memory::Zeroed;
 use crate::table::{SHORT, Slot, Table};
@@ -32,12 +32,13 @@ struct Chunk {
 
 pub struct Partitions {
     chunks: Vec<Vec<Chunk>>,
-    /// Chunks are cut from these, front to back.
+    /// The blocks from which chunks are cut, front to back.
     blocks: Vec<Zeroed>,
     block_used: usize,
 }
 
-// SAFETY: the chunks lie in `blocks`; a thread writes them before it hands the whole over, afterwards all only read.
+// SAFETY: the chunks lie in `blocks`. One thread writes them before it hands them all over; afterwards they are only
+// read.
 unsafe impl Send for Partitions {}
 // SAFETY: as above.
 unsafe impl Sync for Partitions {}
@@ -53,7 +54,7 @@ impl Partitions {
         let len = slot.len as usize;
         let bytes = HEADER + len.next_multiple_of(8);
         let partition = (slot.hash >> (32 - PARTITION_BITS)) as usize;
-        // A short key is written as 16 bytes whatever its length: what is too much is overwritten by the next record.
+        // A short key is written as 16 bytes, whatever its length; the next record overwrites the surplus.
         let needed = bytes.max(HEADER + SHORT);
         if self.chunks[partition].last().is_none_or(|chunk| chunk.room - chunk.used < needed) {
             let chunk = self.cut(needed.max(CHUNK));
@@ -79,7 +80,7 @@ impl Partitions {
         if bytes > BLOCK {
             let own = Zeroed::new(bytes);
             let start = own.start();
-            // Before the block that is in use, which must stay the last.
+            // Inserted before the block in use, which must stay last.
             self.blocks.insert(0, own);
             return Chunk { start, used: 0, room: bytes };
         }
@@ -88,13 +89,13 @@ impl Partitions {
             self.block_used = 0;
         }
         let block = self.blocks.last().expect("pushed above if the last was full");
-        // SAFETY: inside the block, as just checked.
+        // SAFETY: the range is inside the block, as checked above.
         let start = unsafe { block.start().add(self.block_used) };
         self.block_used += bytes;
         Chunk { start, used: 0, room: bytes }
     }
 
-    /// Adds the records of one partition to a table. Long keys stay here: the table points to them.
+    /// Adds the records of one partition to a table. The table points to long keys, which stay here.
     pub fn add_to(&self, partition: usize, table: &mut Table) {
         for chunk in &self.chunks[partition] {
             let mut at = 0;

@@ -1,9 +1,9 @@
-//! An open-addressing table from words to counts. Keys of up to 16 bytes live in the slot; longer ones live in bytes that
-//! the caller keeps, and the slot has their place.
+//! An open-addressing table from words to counts. Keys of up to 16 bytes are stored in the slot. Longer ones are
+//! stored by the caller, and the slot has their address.
 
 use crate::memory::Zeroed;
 
-/// Keys up to this length are stored and compared as two words.
+/// The maximum length of keys that are stored and compared as two words.
 pub const SHORT: usize = 16;
 
 /// ```text
@@ -25,7 +25,8 @@ impl Slot {
     /// The key's bytes.
     pub fn bytes(&self) -> &[u8] {
         let start = if self.len as usize <= SHORT { self.key.as_ptr().cast() } else { self.key[0] as *const u8 };
-        // SAFETY: short keys lie in the slot; of long ones `key[0]` is the address of `len` bytes that outlive the table.
+        // SAFETY: short keys are in the slot; for long ones `key[0]` is the address of `len` bytes that outlive the
+        // table.
         unsafe { std::slice::from_raw_parts(start, self.len as usize) }
     }
 }
@@ -34,24 +35,24 @@ pub struct Table {
     slots: *mut Slot,
     _memory: Zeroed,
     bits: u32,
-    /// Hash bits above the index: all keys of one table share them.
+    /// The hash bits above the index, which all keys of a table share.
     skip: u32,
     used: usize,
 }
 
 impl Table {
-    /// A table of 2^bits slots, indexed by the hash bits below the `skip` highest.
+    /// Makes a table of 2^bits slots, indexed by the hash bits below the highest `skip`.
     pub fn new(bits: u32, skip: u32) -> Self {
         let memory = Zeroed::new(size_of::<Slot>() << bits);
         Self { slots: memory.start().cast(), _memory: memory, bits, skip, used: 0 }
     }
 
-    /// How many keys are in it.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether `more` keys still fit below the load (5/8) at which probing gets long.
+    /// Returns true if `more` keys fit below the load (5/8) at which probe sequences become long.
     #[inline(always)]
     pub fn has_room(&self, more: usize) -> bool {
         self.used + more <= (5 << self.bits) / 8
@@ -62,11 +63,11 @@ impl Table {
         ((hash << self.skip) >> (32 - self.bits)) as usize
     }
 
-    /// Brings the key's slot on its way into the cache.
+    /// Prefetches the key's slot.
     #[inline(always)]
     pub fn prefetch(&self, hash: u32) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch reads nothing; the address is inside the table anyway.
+        // SAFETY: a prefetch reads nothing, and the address is inside the table anyway.
         unsafe {
             use std::arch::x86_64::*;
             _mm_prefetch::<_MM_HINT_T0>(self.slots.add(self.home(hash)).cast());
@@ -81,7 +82,7 @@ impl Table {
         let mask = (1usize << self.bits) - 1;
         let mut index = self.home(hash);
         loop {
-            // SAFETY: masked to the table; nobody else has it.
+            // SAFETY: the index is masked to the table, and no other reference exists.
             let slot = unsafe { &mut *self.slots.add(index) };
             if (slot.key[0] ^ key[0]) | (slot.key[1] ^ key[1]) | u64::from(slot.len ^ len) == 0 {
                 slot.count += count;
@@ -96,7 +97,7 @@ impl Table {
         }
     }
 
-    /// Adds to the count of a longer key; `keep` moves the bytes of a new one to where they stay.
+    /// Adds to the count of a longer key. `keep` moves the bytes of a new key to stable memory.
     #[inline(always)]
     pub fn add_long(
         &mut self,
@@ -110,7 +111,7 @@ impl Table {
         let len = bytes.len() as u32;
         let mut index = self.home(hash);
         loop {
-            // SAFETY: masked to the table; nobody else has it.
+            // SAFETY: the index is masked to the table, and no other reference exists.
             let slot = unsafe { &mut *self.slots.add(index) };
             if slot.len == len && slot.key[1] == whole_hash && slot.bytes() == bytes {
                 slot.count += count;
@@ -125,26 +126,26 @@ impl Table {
         }
     }
 
-    /// The keys, in the order of their hashes' highest bits (but for those that probing moved on).
+    /// Returns the keys in the order of their highest hash bits (except those displaced by probing).
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
         // SAFETY: the slots were zeroed when mapped, and zero is a valid slot.
         unsafe { std::slice::from_raw_parts(self.slots, 1 << self.bits) }.iter().filter(|slot| slot.len != 0)
     }
 
-    /// Empties it.
+    /// Empties the table.
     pub fn clear(&mut self) {
-        // SAFETY: the whole table, and nothing else.
+        // SAFETY: this is exactly the whole table.
         unsafe { self.slots.write_bytes(0, 1 << self.bits) };
         self.used = 0;
     }
 
-    /// Doubles the slots.
+    /// Doubles the number of slots.
     pub fn grow(&mut self) {
         let mut larger = Self::new(self.bits + 1, self.skip);
         let mask = (1usize << larger.bits) - 1;
         for slot in self.iter() {
             let mut index = larger.home(slot.hash);
-            // SAFETY: masked to the new table, which has room for all keys of the old one.
+            // SAFETY: the index is masked to the new table, which has room for all keys of the old one.
             unsafe {
                 while (*larger.slots.add(index)).len != 0 {
                     index = (index + 1) & mask;
