@@ -364,9 +364,16 @@ fn all_killed() {
     assert!(died > 22, "only {died} died");
 }
 
+/// A reducer that dies with pairs makes every task map, and write, once more.
 fn rounds() {
     for nth in 1..4 {
-        let summary = square_up(&[(3, Moment::Drained, nth), (4, Moment::Latched, 2)], Team::Split);
+        let mut squares = output("squares", 7000);
+        let program = Both(&squares);
+        let job = Team::Split.set(numbers(&program, 7000, 500).writes(&squares));
+        let job = job.die_at(3, Moment::Drained, nth).die_at(4, Moment::Latched, 2);
+        let (counts, summary) = job.run().unwrap_or_else(|error| panic!("{nth}: {error}"));
+        assert!((0..10).all(|digit| counts.get(digit) == Some(700)), "{nth}");
+        assert!((0..).zip(squares.values()).all(|(number, square)| *square == number * number), "{nth}");
         if nth == 1 {
             assert!(summary.rounds > 1, "the reducer died with its state: {:?}", summary.deaths);
         }
