@@ -183,7 +183,7 @@ def palindromes(rng, folder):
 
     contents = [bytes(rng.choices(b"aab\r\n", k=rng.choice([0, 5, 200]))) for _ in range(rng.randint(1, 3))]
     total = sum(of_line(line.removesuffix(b"\r")) for text in contents for line in text.split(b"\n"))
-    arguments = ["palindromes", "--print", "total", "--algorithm", rng.choice(["tree", "brute"])]
+    arguments = ["palindromes", "--print", "total", "--algorithm", rng.choice(["auto", "brute", "manacher", "tree"])]
     return files(rng, folder, contents, ".txt").case(arguments, [(b"total", total)])
 
 

@@ -33,7 +33,8 @@ def call(program, folder, *arguments, status=0, **more):
 
 def generate(program, rng, folder):
     """Checks that equal seeds give equal files, different seeds different ones, and that each file fits its kind."""
-    kind, seed = rng.choice(["kmeans", "pca", "matrix-multiply", "small-files", "word-count"]), rng.randrange(2**64)
+    kinds = ["kmeans", "pca", "matrix-multiply", "palindromes", "small-files", "word-count"]
+    kind, seed = rng.choice(kinds), rng.randrange(2**64)
 
     def made(below, seed, *more):
         names = call(program, folder, "generate", kind, "--seed", seed, "--output", below, *more).decode().splitlines()
@@ -45,13 +46,15 @@ def generate(program, rng, folder):
     if content != [path.read_bytes() for path in made("b", seed)]:
         raise Wrong(f"generate {kind} --seed {seed} made other bytes the second time")
     call(program, folder, "generate", kind, "--seed", seed, "--output", "a", status=2)
-    if kind != "small-files" and content == [path.read_bytes() for path in made("a", seed ^ 1, "--force")]:
+    if kind not in ("palindromes", "small-files") and content == [path.read_bytes() for path in made("a", seed ^ 1, "--force")]:
         raise Wrong(f"generate {kind} made the same bytes for the seeds {seed} and {seed ^ 1}")
     if kind == "kmeans":
         rows = [list(map(int, line.split(b","))) for line in content[0].splitlines()]
         is_right = len(rows) == 10_000 and all(len(row) == 3 and 0 <= min(row) and max(row) < 1000 for row in rows)
     elif kind == "word-count":
         is_right = 8_000_000 <= len(content[0]) < 8_001_000 and re.fullmatch(rb"[a-z, \n]+", content[0])
+    elif kind == "palindromes":
+        is_right = content == [b"a" * 1000] * 1000
     elif kind == "small-files":
         is_right = len(content) == 1000 and all(1024 <= len(text) < 2048 for text in content)
     else:

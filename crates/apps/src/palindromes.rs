@@ -13,21 +13,30 @@ use crate::sum::{self, whole};
 /// The algorithm that finds palindromes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// A palindromic tree: time proportional to the length of the line. The tree may take a hundred times the memory
-    /// of the line. If there is not enough, the longest palindromes around all centres are found instead, which takes
-    /// four times the memory of the line.
+    /// Chosen for each line: [`Brute`](Algorithm::Brute), unless it finds more than one palindrome per byte; then
+    /// [`Manacher`](Algorithm::Manacher) counts the line from its start.
     #[default]
-    Tree,
+    Auto,
     /// Outwards from every centre: time proportional to the number of palindromes, up to the square of the length.
     Brute,
+    /// Outwards from every centre, without comparing a byte twice (Manacher, 1975): time proportional to the length of
+    /// the line, and four times its memory.
+    Manacher,
+    /// A palindromic tree: time proportional to the length of the line. The tree may take a hundred times the memory
+    /// of the line. If there is not enough, Manacher's algorithm is used.
+    Tree,
 }
+
+/// The palindromes longer than one byte, per byte of the line, up to which [`Algorithm::Auto`] counts them one by one.
+/// Prose has one in 25 bytes, and a line of one letter has half as many per byte as it has bytes.
+const FEW: u64 = 1;
 
 /// Counts palindromes by file.
 ///
 /// ```
 /// use gristmill_apps::{Algorithm, Palindromes};
 ///
-/// assert_eq!(Palindromes::new(Algorithm::Tree).in_line(b"abba"), 6);
+/// assert_eq!(Palindromes::new(Algorithm::Auto).in_line(b"abba"), 6);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Palindromes {
@@ -64,23 +73,22 @@ impl Palindromes {
         mut lines: impl Iterator<Item = &'l [u8]>,
         memory: Memory,
     ) -> Result<u64, (&'l [u8], TooLarge)> {
-        match self.algorithm {
-            Algorithm::Tree => {
-                let mut tree = Tree::default();
-                lines.try_fold(0, |sum, line| {
-                    let count = match memory.allow(Tree::bytes_max(line)) {
-                        Ok(()) => tree.count(line),
-                        Err(_) => {
-                            tree = Tree::default();
-                            memory.allow(4 * line.len() as u64).map_err(|why| (line, why))?;
-                            around_centres(line)
-                        }
-                    };
-                    Ok(sum + count)
-                })
-            }
-            Algorithm::Brute => Ok(lines.map(from_centres).sum()),
-        }
+        let mut tree = Tree::default();
+        lines.try_fold(0, |sum, line| {
+            let count = match self.algorithm {
+                Algorithm::Auto => from_centres(line, FEW * line.len() as u64),
+                Algorithm::Brute => from_centres(line, u64::MAX),
+                Algorithm::Manacher => None,
+                Algorithm::Tree if memory.allow(Tree::bytes_max(line)).is_ok() => Some(tree.count(line)),
+                Algorithm::Tree => {
+                    tree = Tree::default();
+                    None
+                }
+            };
+            let manacher = || memory.allow(RADIUS_BYTES * line.len() as u64).map(|()| around_centres(line));
+            let count = count.map_or_else(manacher, Ok).map_err(|why| (line, why))?;
+            Ok(sum + count)
+        })
     }
 }
 
@@ -102,6 +110,9 @@ impl MapReduce for Palindromes {
         out.emit(name.as_os_str().as_encoded_bytes(), count);
     }
 }
+
+/// The memory that [`around_centres`] takes for each byte of a line.
+const RADIUS_BYTES: u64 = size_of::<u32>() as u64;
 
 /// Extends palindromes outwards from each centre, but compares no byte inside a palindrome found before: within it,
 /// the text around a centre equals the text around the centre's mirror image (Manacher, 1975).
@@ -132,14 +143,18 @@ fn around_centres(line: &[u8]) -> u64 {
     count_all(0) + count_all(1)
 }
 
-fn from_centres(line: &[u8]) -> u64 {
-    // A centre lies on a byte or between two; both ends of a palindrome are equally far from it.
-    let count = |centre: usize| -> u64 {
+/// Counts outwards from each centre, unless more than `most` palindromes are longer than one byte.
+fn from_centres(line: &[u8], most: u64) -> Option<u64> {
+    let mut longer = 0;
+    // Centres lie on a byte or between two; both ends of a palindrome are equally far from its centre.
+    for centre in 0..(2 * line.len()).saturating_sub(1) {
         let (before, after) = (line[..centre.div_ceil(2)].iter().rev(), &line[centre / 2 + 1..]);
-        let around = before.zip(after).take_while(|(a, b)| a == b).count() as u64;
-        around + u64::from(centre.is_multiple_of(2))
-    };
-    (0..(2 * line.len()).saturating_sub(1)).map(count).sum()
+        longer += before.zip(after).take_while(|(a, b)| a == b).count() as u64;
+        if longer > most {
+            return None;
+        }
+    }
+    Some(longer + line.len() as u64)
 }
 
 /// The distinct palindromes of a line (Rubinchik and Shur, 2015). A node is a palindrome. Its link is its longest
@@ -253,6 +268,8 @@ mod tests {
 
     use super::*;
 
+    const ALL: [Algorithm; 4] = [Algorithm::Auto, Algorithm::Brute, Algorithm::Manacher, Algorithm::Tree];
+
     /// Counts by reading every substring both ways.
     fn oracle(line: &[u8]) -> u64 {
         let substrings = (0..line.len()).flat_map(|start| (start + 1..=line.len()).map(move |end| &line[start..end]));
@@ -262,18 +279,25 @@ mod tests {
     #[test]
     fn lines_that_can_be_counted_by_hand() {
         for (line, expected) in [("", 0), ("a", 1), ("abc", 3), ("aaa", 6), ("abba", 6), ("abacaba", 12), ("aab", 4)] {
-            for algorithm in [Algorithm::Tree, Algorithm::Brute] {
+            for algorithm in ALL {
                 assert_eq!(Palindromes::new(algorithm).in_line(line.as_bytes()), expected, "{line} {algorithm:?}");
             }
-            assert_eq!(around_centres(line.as_bytes()), expected, "{line}");
         }
         let long = vec![b'a'; 10_000];
-        assert_eq!(Palindromes::new(Algorithm::Tree).in_line(&long), 10_000 * 10_001 / 2);
+        for algorithm in ALL {
+            assert_eq!(Palindromes::new(algorithm).in_line(&long), 10_000 * 10_001 / 2, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_many_palindromes_is_not_counted_one_by_one() {
+        assert_eq!(from_centres(b"aaaa", 6), Some(10));
+        assert_eq!(from_centres(b"aaaa", 5), None);
     }
 
     proptest! {
         #[test]
-        fn both_algorithms_agree_with_every_substring_read_both_ways(
+        fn all_algorithms_agree_with_every_substring_read_both_ways(
             line in prop_oneof![
                 proptest::collection::vec(0u8..2, 0..60),
                 proptest::collection::vec(0u8..4, 0..60),
@@ -281,9 +305,9 @@ mod tests {
             ],
         ) {
             let expected = oracle(&line);
-            prop_assert_eq!(Palindromes::new(Algorithm::Tree).in_line(&line), expected);
-            prop_assert_eq!(Palindromes::new(Algorithm::Brute).in_line(&line), expected);
-            prop_assert_eq!(around_centres(&line), expected);
+            for algorithm in ALL {
+                prop_assert_eq!(Palindromes::new(algorithm).in_line(&line), expected, "{:?}", algorithm);
+            }
         }
     }
 }

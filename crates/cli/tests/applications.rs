@@ -185,7 +185,7 @@ fn one_carriage_return_ends_a_line_and_others_are_part_of_it() {
 fn palindromes_are_counted_by_file() {
     let dir = files(&[("a", b"abba\r\naaa"), ("b", b"abc\n\nx\n"), ("empty", b"")]);
     let [a, b] = ["a", "b"].map(|name| dir.path().join(name).to_str().expect("text").to_owned());
-    for algorithm in ["tree", "brute"] {
+    for algorithm in ["auto", "brute", "manacher", "tree"] {
         let options = ["palindromes", "--chunk-bytes", "3", "--split-bytes", "3", "--algorithm", algorithm];
         assert_eq!(rows(&options, &[dir.path()]), [format!("{a}\t12"), format!("{b}\t4")]);
         assert_eq!(rows(&[&options[..], &["--print", "total"]].concat(), &[dir.path()]), ["total\t16"]);

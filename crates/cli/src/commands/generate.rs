@@ -70,6 +70,8 @@ pub enum Dataset {
     Sort,
     /// A directory of small texts, 1 KiB each: 1,000, 10,000, 50,000
     SmallFiles,
+    /// A directory of lines of the letter a, one in each file: 1,000 of 1 kB, 10,000 of 100 kB, 50,000 of 500 kB (25 GB)
+    Palindromes,
 }
 
 /// How much of it.
@@ -127,7 +129,7 @@ impl Generator<'_> {
             Dataset::KMeans => &[".csv"],
             Dataset::Pca => &[".npy"],
             Dataset::MatrixMultiply => &["-left.npy", "-right.npy"],
-            Dataset::Sort | Dataset::SmallFiles => &[""],
+            Dataset::Sort | Dataset::SmallFiles | Dataset::Palindromes => &[""],
         };
         if self.present == Present::Refuse
             && let Some(there) = ends.iter().map(|end| path(end)).find(|path| path.symlink_metadata().is_ok())
@@ -168,18 +170,16 @@ impl Generator<'_> {
                 vec![self.file(path(""), |to| tera_generate(self.seed, 0..records, to))?]
             }
             Dataset::SmallFiles => {
-                let path = path("");
-                let failed = |source| Failure::output(&path, source);
-                let folder = Folder::make(&path).map_err(failed)?;
-                for number in 0..of_size([1_000, 10_000, 50_000]) {
-                    // Written directly, because a thousand files are not worth a sync each.
-                    let name = format!("{number:05}.txt");
+                let text = || {
                     let mut bytes = Vec::with_capacity(2048);
-                    text(&mut bytes, rng, 1024).map_err(failed)?;
-                    let made = folder.remove(&name).and_then(|()| Ok(folder.make_file(&name, 0o666)?));
-                    made.and_then(|mut file| file.write_all(&bytes[..1024])).map_err(failed)?;
-                }
-                vec![path]
+                    text(&mut bytes, rng, 1024).map(|()| bytes[..1024].to_vec())
+                };
+                vec![directory(path(""), of_size([1_000, 10_000, 50_000]), text)?]
+            }
+            // The sizes of papers/thread-bottlenecks.
+            Dataset::Palindromes => {
+                let line = vec![b'a'; of_size([1_000, 100_000, 500_000]) as usize];
+                vec![directory(path(""), of_size([1_000, 10_000, 50_000]), || Ok(line.as_slice()))?]
             }
         })
     }
@@ -202,6 +202,27 @@ impl Generator<'_> {
         };
         written().map_err(|source| Failure::output(&path, source))?;
         Ok(path)
+    }
+}
+
+/// Makes a directory of files with the contents that `content` returns.
+fn directory<C: AsRef<[u8]>>(
+    path: PathBuf,
+    files: u64,
+    mut content: impl FnMut() -> io::Result<C>,
+) -> Result<PathBuf, Failure> {
+    let mut make = || {
+        let folder = Folder::make(&path)?;
+        (0..files).try_for_each(|number| {
+            // Written directly, because a thousand files are not worth a sync each.
+            let name = format!("{number:05}.txt");
+            folder.remove(&name)?;
+            folder.make_file(&name, 0o666)?.write_all(content()?.as_ref())
+        })
+    };
+    match make() {
+        Ok(()) => Ok(path),
+        Err(source) => Err(Failure::output(&path, source)),
     }
 }
 

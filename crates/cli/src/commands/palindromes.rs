@@ -34,11 +34,15 @@ pub struct Palindromes {
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Algorithm {
-    /// A palindromic tree: time in proportion to the length of a line
+    /// Brute force on lines with few palindromes, such as prose, and Manacher's algorithm on others
     #[default]
-    Tree,
+    Auto,
     /// From every centre outwards: up to the square of the length
     Brute,
+    /// From every centre outwards, each byte once: time in proportion to the length of a line
+    Manacher,
+    /// A palindromic tree: time in proportion to the length of a line, and much more memory
+    Tree,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -69,8 +73,10 @@ impl Application for Palindromes {
     fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
         let program = gristmill_apps::Palindromes::new(match self.algorithm {
-            Algorithm::Tree => gristmill_apps::Algorithm::Tree,
+            Algorithm::Auto => gristmill_apps::Algorithm::Auto,
             Algorithm::Brute => gristmill_apps::Algorithm::Brute,
+            Algorithm::Manacher => gristmill_apps::Algorithm::Manacher,
+            Algorithm::Tree => gristmill_apps::Algorithm::Tree,
         });
         let job = program.job(runs.input()?);
         let summary = match self.print {
