@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gristmill_os::file_size::limit_bytes;
 use gristmill_os::room::TemporaryFolder;
@@ -373,6 +374,16 @@ pub enum Error {
         again: u64,
         /// The number of times that the job had started over for this reason.
         anew: u32,
+    },
+    /// Somebody cancelled the job: through its [`CancelToken`](crate::CancelToken), or because
+    /// [`Job::on_progress`](crate::Job::on_progress) returned `Break`.
+    #[error("the job was cancelled")]
+    Cancelled,
+    /// The job took longer than [`Job::deadline`](crate::Job::deadline) allows.
+    #[error("the job did not end within its deadline of {limit:?} (Job::deadline)")]
+    Deadline {
+        /// The time that it was given.
+        limit: Duration,
     },
     /// The operating system refused a request of the engine.
     #[error("{what}: {}", says(source))]

@@ -4,6 +4,8 @@
 #[path = "death/callers.rs"]
 mod callers;
 mod common;
+#[path = "death/interrupts.rs"]
+mod interrupts;
 #[path = "death/redo.rs"]
 mod redo;
 #[path = "death/stops.rs"]
@@ -53,6 +55,12 @@ fn main() {
             ("a_reduce_function_that_only_sleeps_is_ended_by_the_task_timeout", stops::sleepy_reduce),
             ("a_suspended_job_continues_without_deaths", stops::suspended),
             ("a_panic_in_the_caller_ends_the_job_and_reaches_the_caller", callers::panics),
+            ("a_cancelled_job_ends_soon", interrupts::tokens),
+            ("a_job_is_cancelled_from_another_thread", interrupts::tokens_of_threads),
+            ("a_progress_callback_stops_its_job", interrupts::progress),
+            ("a_job_ends_at_its_deadline", interrupts::deadlines),
+            ("a_slow_receiver_is_interrupted_between_two_pairs", interrupts::receivers),
+            ("a_job_that_waits_for_a_pipe_ends_at_its_deadline", interrupts::pipes),
             ("a_stray_pointer_into_foreign_pages_kills_only_its_worker", wild::stays_at_home),
             ("random_keys_lose_and_double_no_record", redo::random_keys),
             ("random_keys_lose_and_double_no_record_in_threads", redo::random_keys_in_threads),

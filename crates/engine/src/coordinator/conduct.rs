@@ -40,9 +40,16 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         };
         let visited = Cell::new(false);
         let mut idle_ended = false;
+        let interrupt = self.kept.interrupt.clone();
+        let mut interrupted = Ok(());
         let visit = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
             visited.set(true);
-            visit(key, value)
+            // While pages arrive faster than their pairs are visited, the coordinator does not watch.
+            interrupted = interrupt.check();
+            match interrupted {
+                Ok(()) => visit(key, value),
+                Err(_) => ControlFlow::Break(()),
+            }
         };
         let pairs = results.visit(arrangement, plan.limit, visit, |results| {
             self.kept.delivered |= visited.get();
@@ -60,7 +67,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             }
             Ok(())
         })?;
-        Ok((pairs, started_ns))
+        interrupted.map(|()| (pairs, started_ns))
     }
 
     /// Goes on with a job that has a checkpoint: what its log says is done.

@@ -1,6 +1,7 @@
 //! A job as its caller has described it, before anything is looked at.
 
 use crate::control::progress::Progress;
+use crate::interrupt::CancelToken;
 use crate::plan::explain::Choice;
 use crate::plan::settings::Settings;
 use crate::program::map_reduce::{MapReduce, Reduce};
@@ -11,15 +12,26 @@ pub(crate) struct Request<'j, J: MapReduce> {
     pub program: &'j J,
     pub settings: Settings,
     pub reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
-    pub progress: Option<Box<dyn FnMut(Progress) + 'j>>,
+    /// Returns whether the job shall stop.
+    pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'j>>,
     pub on_news: Option<Box<dyn FnMut(&str) + 'j>>,
     pub on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
+    pub cancel: Option<CancelToken>,
     /// Shared outputs that map functions write.
     pub outputs: Vec<&'j Scope>,
 }
 
 impl<'j, J: MapReduce> Request<'j, J> {
     pub fn new(program: &'j J, settings: Settings) -> Request<'j, J> {
-        Request { program, settings, reduce: None, progress: None, on_news: None, on_plan: None, outputs: Vec::new() }
+        Request {
+            program,
+            settings,
+            reduce: None,
+            progress: None,
+            on_news: None,
+            on_plan: None,
+            cancel: None,
+            outputs: Vec::new(),
+        }
     }
 }

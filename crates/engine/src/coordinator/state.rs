@@ -15,6 +15,7 @@ use crate::control::words::Shared;
 use crate::coordinator::clock::Clock;
 use crate::coordinator::stages::Stages;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
+use crate::interrupt::Interrupt;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
 
@@ -62,8 +63,9 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
 
 /// What a job keeps when it begins anew.
 pub(super) struct AcrossAttempts<'p> {
-    pub progress: Option<Box<dyn FnMut(Progress) + 'p>>,
+    pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'p>>,
     pub on_news: Option<Box<dyn FnMut(&str) + 'p>>,
+    pub interrupt: Interrupt,
     pub deaths: Vec<String>,
     /// Where the job goes on, if it keeps that.
     pub checkpoint: Option<(Checkpoint, Facts)>,

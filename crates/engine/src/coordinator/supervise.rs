@@ -32,6 +32,7 @@ use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
 use crate::data::datum::Datum;
 use crate::error::{Asked, Error, Result, gave};
 use crate::input::paths::Opened;
+use crate::interrupt::Interrupt;
 use crate::output::outcome::{Summary, Worker};
 use crate::output::parts::{OpenTarget, Part, WriteRequest};
 use crate::plan::mode::Mode;
@@ -46,7 +47,7 @@ const ANEW_MAX: u32 = 3;
 /// Runs a job and visits its result; `open` finds the input, and is called when it is known that the job can run.
 pub(crate) fn run<J: MapReduce>(
     job: Request<'_, J>,
-    open: impl FnOnce() -> Result<Arc<Opened>>,
+    open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
     supervise(job, open, None, None, |coordinator| coordinator.conduct(&mut visit))
@@ -55,7 +56,7 @@ pub(crate) fn run<J: MapReduce>(
 /// Runs a job whose reducers write the result.
 pub(crate) fn write<J: MapReduce>(
     job: Request<'_, J>,
-    open: impl FnOnce() -> Result<Arc<Opened>>,
+    open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     writing: WriteRequest<'_, J>,
 ) -> Result<(Vec<Part>, Summary)> {
     let mut parts = Vec::new();
@@ -70,7 +71,7 @@ pub(crate) fn write<J: MapReduce>(
 /// Runs a job in steps, of which the first sees `state`.
 pub(crate) fn iterate<J: MapReduce>(
     job: Request<'_, J>,
-    open: impl FnOnce() -> Result<Arc<Opened>>,
+    open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     state: &[u8],
     mut control: impl FnMut(&mut Step<'_, J>) -> Next,
 ) -> Result<Summary> {
@@ -84,18 +85,19 @@ pub(crate) fn iterate<J: MapReduce>(
 /// the result it begins anew, with new workers, and behind the last stage that its checkpoint has.
 fn supervise<J: MapReduce>(
     job: Request<'_, J>,
-    open: impl FnOnce() -> Result<Arc<Opened>>,
+    open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     state: Option<&[u8]>,
     writing: Option<WriteRequest<'_, J>>,
     mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let _guard = LimitIsAnError::new();
-    let Request { program, mut settings, reduce, progress, on_news, outputs, on_plan } = job;
+    let Request { program, mut settings, reduce, progress, on_news, outputs, on_plan, cancel } = job;
     settings.check()?;
+    let interrupt = Interrupt::new(cancel, settings.deadline);
     let described = settings.clone();
     let mode = Mode::new(&described, state, !outputs.is_empty(), writing.is_some())?;
-    let mut prepared = Prepared::new(program, open, &mut settings, mode, reduce.is_some(), on_plan)?;
+    let mut prepared = Prepared::new(program, || open(&interrupt), &mut settings, mode, reduce.is_some(), on_plan)?;
     let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
     let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
     let Prepared { plan, tasks, ranges, .. } = &prepared;
@@ -108,8 +110,16 @@ fn supervise<J: MapReduce>(
         _ => None,
     };
     let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
-    let mut kept =
-        AcrossAttempts { progress, on_news, deaths: Vec::new(), checkpoint, sampler, delivered: false, anew: 0 };
+    let mut kept = AcrossAttempts {
+        progress,
+        on_news,
+        interrupt,
+        deaths: Vec::new(),
+        checkpoint,
+        sampler,
+        delivered: false,
+        anew: 0,
+    };
     let mut attempt = |kept: &mut AcrossAttempts<'_>| {
         let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
         pages.region().ask_for_huge_pages();

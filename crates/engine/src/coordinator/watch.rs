@@ -14,13 +14,14 @@ use crate::coordinator::clock::TICK;
 use crate::coordinator::deaths::look;
 use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, End};
-use crate::error::{Asked, Result};
+use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
 use crate::plan::settings::Isolation;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
 
 /// Numbers of what the coordinator waits for beside the processes of workers: those are numbered from 0.
+const CANCEL: u64 = u64::MAX - 2;
 const SAMPLER: u64 = u64::MAX - 1;
 const BELL: u64 = u64::MAX;
 
@@ -32,6 +33,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     /// there for.
     pub(super) fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, plan, .. } = *self.work;
+        self.kept.interrupt.check()?;
         // 1. Bad records, errors and deaths; and workers that are wanted now.
         self.hear()?;
         let (ended, failure) = look(self, Self::ended, Self::failure)?;
@@ -54,7 +56,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         // 4. Progress.
         if now_ns >= self.next_tick_ns {
             self.next_tick_ns = now_ns + TICK.as_nanos() as u64;
-            self.report(shared.round());
+            if self.report(shared.round()) {
+                return Err(Error::Cancelled);
+            }
         }
         Ok(())
     }
@@ -65,9 +69,11 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let bell = self.waits.add(&shared.bell.0, BELL);
         let told = shared.telling().into_iter().map(|telling| self.waits.add(&telling, BELL));
         let sampler = self.kept.sampler.as_ref().map(|sampler| self.waits.add(&sampler.pidfd(), SAMPLER));
+        let token = self.kept.interrupt.token.as_ref().map(|token| self.waits.add(token, CANCEL));
         std::iter::once(bell)
             .chain(told)
             .chain(sampler)
+            .chain(token)
             .collect::<std::io::Result<()>>()
             .asked("waiting for the workers")
     }
@@ -85,7 +91,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                     self.waits.remove(&sampler.pidfd()).asked("waiting for the workers")?;
                     drop(sampler.try_wait());
                 }
-                ready.into_iter().filter(|number| *number < SAMPLER).map(|number| number as usize).collect()
+                ready.into_iter().filter(|number| *number < CANCEL).map(|number| number as usize).collect()
             }
         };
         let mut ended = Vec::new();
@@ -101,7 +107,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| shared.failure(hand.role.slot))).flatten()
     }
 
-    pub(super) fn report(&mut self, round: u32) {
+    /// Reports progress; returns whether the caller wants the job to stop.
+    pub(super) fn report(&mut self, round: u32) -> bool {
         let shared = self.work.shared;
         if let Some(progress) = &mut self.kept.progress {
             let Work { tasks, .. } = *self.work;
@@ -129,14 +136,18 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 step: shared.step(),
                 round: round - self.first_round,
                 finishing: shared.may_finish(round),
-            });
+            })
+        } else {
+            false
         }
     }
 
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
     pub(super) fn sleep(&self, announced: u64, mut has_arrived: impl FnMut() -> bool) {
         let shared = self.work.shared;
-        let wants_ticks = self.kept.progress.is_some() || self.work.plan.faults.task_timeout.is_some();
+        let wants_ticks = self.kept.progress.is_some()
+            || self.kept.interrupt.has_deadline()
+            || self.work.plan.faults.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, REASONS, Tallies, Tally};
+use crate::interrupt::Interrupt;
 use crate::memory::Memory;
 
 /// A path of the input, by its origin.
@@ -33,6 +34,7 @@ pub(crate) struct Look {
     pub keep_free_bytes: Option<u64>,
     pub read_once: bool,
     pub news: News,
+    pub interrupt: Interrupt,
 }
 
 /// The receiver of the news, if any.

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use gristmill_os::room::TemporaryFolder;
@@ -18,7 +19,7 @@ const PIECE_BYTES: usize = 256 << 10;
 const UNCHECKED_BYTES: u64 = 8 << 20;
 
 /// Copies all of `stream`; returns the copy and its size.
-pub(crate) fn copy(stream: &mut impl Read, name: &Path, look: &Look) -> Result<(File, u64)> {
+pub(crate) fn copy(stream: &mut File, name: &Path, look: &Look) -> Result<(File, u64)> {
     let folder = look.spool_dir.clone().unwrap_or_else(std::env::temp_dir);
     let place = TemporaryFolder::new(&folder, look.keep_free_bytes);
     let (mut bytes, mut checked_at) = (0, 0);
@@ -27,6 +28,7 @@ pub(crate) fn copy(stream: &mut impl Read, name: &Path, look: &Look) -> Result<(
     let mut file = tempfile::tempfile_in(&folder).map_err(|source| failed(0, source))?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
+        look.interrupt.wait_for(stream.as_fd())?;
         let read = match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(read) => read,

@@ -113,7 +113,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
         let summary = coordinator::run(
             Request::new(self, settings),
-            || input.find(),
+            |_| input.find(),
             |key, what| {
                 let place = if key % 2 == 0 { &mut found.bad } else { &mut found.too_large };
                 place.insert((key / 2) as u32, String::from_utf8_lossy(what).into_owned());

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -11,8 +12,9 @@ use crate::coordinator::{self, Request};
 use crate::data::datum::Datum;
 use crate::data::order::Order;
 use crate::error::Result;
-use crate::input::paths::Input;
+use crate::input::paths::{Input, Opened};
 use crate::input::records::Records;
+use crate::interrupt::{CancelToken, Interrupt, MayStop};
 use crate::output::outcome::{Outcome, Output, Summary};
 use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::plan::explain::Choice;
@@ -433,9 +435,24 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Calls `progress` about ten times a second while the job runs.
-    pub fn on_progress(mut self, progress: impl FnMut(Progress) + 'j) -> Self {
-        self.request.progress = Some(Box::new(progress));
+    /// Calls `progress` about ten times a second while the job runs. If it returns [`ControlFlow::Break`], the job ends
+    /// with [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + 'j) -> Self {
+        self.request.progress = Some(Box::new(move |now| progress(now).stops()));
+        self
+    }
+
+    /// Lets `token` cancel this job.
+    pub fn cancel_by(mut self, token: &CancelToken) -> Self {
+        self.request.cancel = Some(token.clone());
+        self
+    }
+
+    /// Ends the job with [`Error::Deadline`](crate::Error::Deadline) if it takes longer than `limit`, from the call that
+    /// runs it to its last pair. The copying of pipes counts, unless
+    /// [`Input::sources`] or [`Input::sift`] did that before, and so does the time that the receiver of the result takes.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.request.settings.deadline = Some(limit);
         self
     }
 
@@ -529,7 +546,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self,
         visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary> {
-        coordinator::run(self.request, || self.input.open(), visit)
+        coordinator::run(self.request, opener(self.input), visit)
     }
 
     /// Runs the job and lets its reducers write the result in parallel, in key order. Each reducer has ranges of the
@@ -581,7 +598,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
         target: Target<'t>,
         row: &'t dyn Row<J::Key, J::Value>,
     ) -> Result<(Vec<Part>, Summary)> {
-        coordinator::write(self.request, || self.input.open(), WriteRequest { path, target, row })
+        coordinator::write(self.request, opener(self.input), WriteRequest { path, target, row })
     }
 
     /// Runs the job in steps, with the same workers. The pairs that a step reduces stay in the region, partition by
@@ -632,6 +649,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// As [`Job::run`]; when the pairs of two consecutive steps exceed [`Job::keep_bytes`]; and when the pairs of one
     /// step, while they are gathered, exceed the memory of its reducers.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
-        coordinator::iterate(self.request, || self.input.open(), state, control)
+        coordinator::iterate(self.request, opener(self.input), state, control)
+    }
+}
+
+/// Returns what opens the input of a job, given what may interrupt the job.
+fn opener(mut input: Input) -> impl FnOnce(&Interrupt) -> Result<Arc<Opened>> {
+    move |interrupt| {
+        input.look.interrupt = interrupt.clone();
+        input.open()
     }
 }

@@ -208,7 +208,7 @@ impl Options {
 }
 
 /// All options, in the order in which they are listed.
-pub static OPTIONS: [JobOption; 23] = [
+pub static OPTIONS: [JobOption; 24] = [
     JobOption {
         name: "workers",
         method: "workers",
@@ -282,6 +282,15 @@ pub static OPTIONS: [JobOption; 23] = [
         default: "no limit",
         excluded_by: None,
         set: Set::Duration(|settings, timeout| settings.task_timeout = Some(timeout)),
+    },
+    JobOption {
+        name: "deadline",
+        method: "deadline",
+        group: WORKERS,
+        help: "End the job with an error if it takes longer than this in all, e.g. 10m",
+        default: "no limit",
+        excluded_by: None,
+        set: Set::Duration(|settings, limit| settings.deadline = Some(limit)),
     },
     JobOption {
         name: "max-failures",

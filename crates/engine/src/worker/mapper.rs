@@ -193,6 +193,9 @@ fn map_task<J: MapReduce>(
         // Only a file that cannot be cut is a part for so long that somebody wants to see how far it is.
         let is_whole = part.range.start == 0;
         reader.for_each_chunk(work.tasks, part, |split| {
+            if work.shared.is_over() {
+                std::panic::resume_unwind(Box::new(JobIsOver));
+            }
             if is_whole {
                 work.shared.set_reached(search.slot, before_bytes + split.reached.min(part.stored_bytes));
             }

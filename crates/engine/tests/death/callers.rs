@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Next, Split};
+use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Next, Progress, Split};
 
 use crate::common::{Count, Places, Random, Walk, input_of, random_text};
 
@@ -19,7 +19,7 @@ pub fn panics() {
         let steps = || Job::new(&walk, Input::paths([&input])).isolation(isolation).workers(2).split_bytes(2000);
         let jobs: [(&str, &dyn Fn()); 7] = [
             ("visit", &|| drop(job().run_each(|_, _| panic!("visit")))),
-            ("on_progress", &|| drop(job().on_progress(|_| panic!("on_progress")).run())),
+            ("on_progress", &|| drop(job().on_progress(failing_progress).run())),
             ("on_plan", &|| drop(job().on_plan(|_| panic!("on_plan")).run())),
             ("control", &|| drop(steps().iterate(&[0], |_| panic!("control")))),
             // In the second step, while threads wait for the next one.
@@ -49,6 +49,10 @@ pub fn panics() {
             Job::new(&places, Input::paths([&input])).isolation(isolation).workers(2).run().expect("it runs");
         assert!(!all.is_empty(), "another job runs after all that");
     }
+}
+
+fn failing_progress(_: Progress) {
+    panic!("on_progress")
 }
 
 struct Panics;

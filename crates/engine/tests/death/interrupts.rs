@@ -1,0 +1,122 @@
+//! Jobs that their caller ends: by a token, by a deadline, by the return value of a callback.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gristmill::{CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, Next, Records, Split};
+
+/// Counts numbers; each call of the map function takes a millisecond.
+struct Slow;
+
+impl MapReduce for Slow {
+    type Key = u64;
+    type Value = u64;
+    const COMBINE: Option<gristmill::Combine<u64>> = Some(|a, b| a + b);
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        std::thread::sleep(Duration::from_millis(1));
+        out.emit(split.offset(), 1);
+    }
+}
+
+/// A job that takes a minute if nothing ends it.
+fn long(isolation: Isolation) -> Job<'static, Slow> {
+    let input = Input::bytes("numbers", &[0; 8 * 120_000]).expect("in memory");
+    let job = Job::new(&Slow, input).records(Records::Fixed(8)).chunk_bytes(8).split_bytes(8 * 60_000).sample(false);
+    job.workers(2).isolation(isolation)
+}
+
+/// Waits as long as a job may take that should end at once. The limit is for a hang, not for a speed.
+fn ends_soon<T>(what: &str, job: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let outcome = job();
+    assert!(began.elapsed() < Duration::from_secs(20), "{what} took {:?}", began.elapsed());
+    outcome
+}
+
+pub fn tokens() {
+    // Workers are processes, and this process has one thread: the progress callback cancels.
+    for isolation in [Isolation::Process, Isolation::Thread] {
+        let token = CancelToken::new().expect("made");
+        let canceller = token.clone();
+        let job = long(isolation).cancel_by(&token).on_progress(move |_| canceller.cancel());
+        let error = ends_soon("a cancelled job", || job.run()).map(drop).expect_err("cancelled");
+        assert!(matches!(error, Error::Cancelled), "{error}");
+        // A token that was cancelled before is seen before anything is read.
+        let error = ends_soon("a job that never began", || long(isolation).cancel_by(&token).run());
+        assert!(matches!(error, Err(Error::Cancelled)));
+    }
+}
+
+pub fn tokens_of_threads() {
+    let token = CancelToken::new().expect("made");
+    let canceller = token.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+    });
+    // No progress and no deadline: only the token wakes the coordinator.
+    let outcome = ends_soon("a job cancelled by a thread", || long(Isolation::Thread).cancel_by(&token).run());
+    assert!(matches!(outcome, Err(Error::Cancelled)));
+    thread.join().expect("it did not panic");
+}
+
+pub fn progress() {
+    for isolation in [Isolation::Process, Isolation::Thread] {
+        let job = long(isolation).on_progress(|now| match now.done_bytes {
+            0 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        });
+        let outcome = ends_soon("a job that its progress stopped", || job.run());
+        assert!(matches!(outcome, Err(Error::Cancelled)));
+    }
+}
+
+pub fn deadlines() {
+    let limit = Duration::from_millis(100);
+    for isolation in [Isolation::Process, Isolation::Thread] {
+        let error = ends_soon("a job with a deadline", || long(isolation).deadline(limit).run());
+        let error = error.map(drop).expect_err("it is late").to_string();
+        assert_eq!(error, "the job did not end within its deadline of 100ms (Job::deadline)");
+        let steps = long(isolation).split_bytes(8 * 100).deadline(limit).iterate(&[], |_| Next::Input);
+        assert!(matches!(steps, Err(Error::Deadline { .. })));
+    }
+    // In time.
+    let job = Job::new(&Slow, Input::bytes("numbers", &[0; 80]).expect("in memory")).records(Records::Fixed(8));
+    let (counts, _) = job.workers(2).deadline(Duration::from_secs(60)).run().expect("in time");
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 1);
+}
+
+/// A receiver that takes its time is interrupted between two pairs.
+pub fn receivers() {
+    let input = Input::bytes("numbers", &[0; 8 * 500]).expect("in memory");
+    let job = Job::new(&Slow, input).records(Records::Fixed(8)).chunk_bytes(8).workers(2).map_at_once(2).sample(false);
+    let mut visited = 0;
+    let outcome = job.deadline(Duration::from_secs(1)).run_each(|_, _| {
+        visited += 1;
+        std::thread::sleep(Duration::from_millis(10));
+    });
+    assert!(matches!(outcome, Err(Error::Deadline { .. })), "{visited} pairs: {outcome:?}");
+    assert!(visited < 500, "{visited}");
+}
+
+/// A job that reads a pipe that nobody writes to, or closes, once waited for ever.
+pub fn pipes() {
+    let mut silent = Command::new("sleep").arg("60").stdout(Stdio::piped()).spawn().expect("started");
+    let pipe = silent.stdout.take().expect("piped");
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe));
+    let job = Job::new(&Slow, Input::paths([&path])).deadline(Duration::from_millis(100));
+    let outcome = ends_soon("a job that reads a silent pipe", || job.run());
+    assert!(matches!(outcome, Err(Error::Deadline { .. })));
+    silent.kill().and_then(|()| silent.wait()).expect("ended");
+    // A pipe that has something and then ends is read as before.
+    let mut talks = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+    talks.stdin.take().expect("piped").write_all(b"one\ntwo\n").expect("written");
+    let pipe = talks.stdout.take().expect("piped");
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe));
+    let (_, summary) = Job::new(&Slow, Input::paths([&path])).deadline(Duration::from_secs(60)).run().expect("it ends");
+    assert_eq!(summary.input_bytes, 8);
+    talks.wait().expect("ended");
+}
