@@ -1,21 +1,21 @@
-//! The clock of a job with a task timeout: time in which the coordinator looked, and for how long a worker has stood still.
+//! The clock of a job with a task timeout. It measures how long a worker has made no progress.
 //!
-//! *The coordinator may be late itself*: suspended with its workers (Ctrl-Z), or held up by whoever takes the result. Time in which
-//! it did not look counts for nobody.
+//! The coordinator itself may be late, because it was suspended with its workers (Ctrl-Z), or because the receiver of
+//! the result is slow. Time in which it did not look counts against no worker.
 
 use std::time::Duration;
 
-/// How long the coordinator sleeps at most when progress or a timeout is wanted.
+/// The longest sleep of the coordinator if somebody waits for progress, a timeout or a deadline.
 pub(super) const TICK: Duration = Duration::from_millis(100);
-/// The coordinator looks every tick. Longer than this, and it was kept from it.
+/// The coordinator looks at least once per tick. A longer gap means that something kept it from looking.
 const LATE_NS: u64 = 2 * TICK.as_nanos() as u64;
 
-/// Time, without that in which the coordinator could not look.
+/// Time, minus the gaps in which the coordinator could not look.
 pub(super) struct Clock {
     looked_ns: u64,
-    /// When rests were judged last.
+    /// The time at which idle workers were last judged.
     pub judged_ns: u64,
-    /// Stretches in which nobody looked: where each ends, and how long it was.
+    /// The gaps: the end of each, and its length.
     late: Vec<(u64, u64)>,
 }
 
@@ -24,7 +24,7 @@ impl Clock {
         Clock { looked_ns: now_ns, judged_ns: now_ns, late: Vec::new() }
     }
 
-    /// The coordinator looks now; nobody will ask for times before `oldest_ns`.
+    /// Notes that the coordinator looks now. Nobody will ask for times before `oldest_ns`.
     pub fn look(&mut self, now_ns: u64, oldest_ns: impl FnOnce() -> u64) {
         let gap_ns = now_ns.saturating_sub(self.looked_ns);
         self.looked_ns = now_ns;
@@ -35,24 +35,24 @@ impl Clock {
         }
     }
 
-    /// How long ago `since_ns` was.
+    /// Returns the time that has passed since `since_ns`, without the gaps.
     pub fn passed_ns(&self, since_ns: u64) -> u64 {
         let late = self.late.iter().map(|(end_ns, late_ns)| end_ns.saturating_sub(since_ns).min(*late_ns));
         self.looked_ns.saturating_sub(since_ns).saturating_sub(late.sum())
     }
 }
 
-/// How long a worker has stood still.
+/// How long a worker has made no progress.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rest {
-    /// Processor time that it had used when it was last seen to move.
+    /// The processor time that it had used when it last made progress.
     pub cpu_ns: u64,
-    /// Since when it has not moved, or was rung.
+    /// The time of its last progress, or of the ring that followed.
     pub since_ns: u64,
     pub was_rung: bool,
 }
 
-/// What is to be done about a worker.
+/// What to do about a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Nothing,
@@ -61,7 +61,7 @@ pub(super) enum Verdict {
 }
 
 impl Rest {
-    /// Judges a worker that has used `cpu_ns` by now.
+    /// Judges a worker that has used `cpu_ns` so far.
     pub fn judge(&mut self, clock: &Clock, limit_ns: u64, cpu_ns: u64, is_busy: bool) -> Verdict {
         if is_busy || cpu_ns != self.cpu_ns {
             *self = Rest { cpu_ns, since_ns: clock.looked_ns, was_rung: false };
@@ -78,19 +78,19 @@ impl Rest {
     }
 }
 
-/// Why a worker was ended.
+/// Why the coordinator ended a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// Its task, or its record, took too long.
+    /// Its task or its record took too long.
     Task,
-    /// Somebody had stopped it.
+    /// It was stopped by a signal or a debugger.
     Stopped,
     /// It did nothing, and was not stopped.
     Still,
 }
 
 impl Overdue {
-    /// As a cause of death.
+    /// Returns the cause of death as a message shows it.
     pub fn sentence(self, limit: Duration) -> String {
         match self {
             Overdue::Task => format!("it ran longer than the task timeout of {limit:?}"),
@@ -108,7 +108,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// A clock that has looked every tick but for this stretch.
+    /// Makes a clock that has looked every tick except in this gap.
     fn clock_at(end_ns: u64, suspended: std::ops::Range<u64>) -> Clock {
         let mut clock = Clock::new(0);
         let looks = (0..=end_ns).step_by(TICK.as_nanos() as usize);
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn time_in_which_nobody_looked_counts_for_nobody() {
-        // A job was suspended for an hour (Ctrl-Z); when it went on, every task had taken too long.
+        // A job was suspended for an hour (Ctrl-Z). When it continued, every task had exceeded its timeout.
         let clock = clock_at(3605 * SECOND, 2 * SECOND..3602 * SECOND);
         for (since, passed) in [(0, 5), (1, 4), (2, 3), (3602, 3), (3604, 1)] {
             let off = clock.passed_ns(since * SECOND).abs_diff(passed * SECOND);
             assert!(off <= LATE_NS, "{passed} s had passed since {since} s, give or take {off} ns");
         }
-        // In the middle of the stretch, as a worker that was suspended later or woke earlier than the coordinator.
+        // In the middle of the gap, for a worker that was suspended after the coordinator or continued before it.
         assert!(clock.passed_ns(1800 * SECOND) <= 3 * SECOND + LATE_NS);
     }
 
@@ -146,7 +146,7 @@ mod tests {
         }
         assert_eq!(verdicts.iter().position(|verdict| *verdict == Verdict::Ring), Some(5));
         assert_eq!(verdicts.iter().position(|verdict| *verdict == Verdict::End), Some(10));
-        // It answers the ring, or waits for a disk.
+        // It uses processor time after the ring, or waits for a disk.
         for (cpu_ns, is_busy) in [(6, false), (6, true)] {
             assert_eq!(rest.judge(&clock, SECOND, cpu_ns, is_busy), Verdict::Nothing);
             assert!(!rest.was_rung);

@@ -1,4 +1,4 @@
-//! A whole job without steps: from the first worker to the last pair of the result.
+//! Runs a job without steps, from its first worker to the last pair of its result.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::program::ranges::Ranges;
 use crate::worker::work::Work;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// The whole job; returns the number of pairs and when all workers had been started.
+    /// Runs the whole job. Returns the number of pairs, and the time at which all workers had been started.
     pub(super) fn conduct(
         &mut self,
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
@@ -28,12 +28,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let started_ns = self.start_all()?;
         self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
-        // The result, in order; whoever waits for the next page of it watches over the job meanwhile.
+        // The result arrives in order. While the coordinator waits for its next page, it watches over the job.
         let mut results = Results::<J>::new(shared, receiver, plan);
         let arrangement = match (self.work.ranges, plan.order) {
             (Some(_), _) => Arrangement::Ranges(plan.partitions),
             (None, Order::Unordered) => Arrangement::Unordered,
-            // Whatever the sums, there is one for each key.
+            // Rounding changes no order here, because each key has one pair.
             (None, Order::ByKey) if reduce.is_none() => Arrangement::Merge(Order::ByKey),
             (None, order) if plan.combining.rounds_as_it_comes => Arrangement::MergeHeldBack(order),
             (None, order) => Arrangement::Merge(order),
@@ -53,7 +53,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         };
         let pairs = results.visit(arrangement, plan.limit, visit, |results| {
             self.kept.delivered |= visited.get();
-            // Counted before the look, so that what is announced during it is not slept through.
+            // Read the count before the look, so that an announcement during the look ends the sleep.
             let announced = shared.announced();
             self.watch(|reducer| results.has_ended(reducer))?;
             self.note_results()?;
@@ -70,7 +70,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         interrupted.map(|()| (pairs, started_ns))
     }
 
-    /// Goes on with a job that has a checkpoint: what its log says is done.
+    /// Continues a job that has a checkpoint from what its log says is done.
     pub(super) fn go_on(&mut self) -> Result<()> {
         let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
         self.set_aside(facts.bad.clone())?;
@@ -86,7 +86,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(())
     }
 
-    /// Keeps the checkpoint for a job that begins anew. If its log cannot be read any more, the job does not.
+    /// Keeps the checkpoint for a job that starts over. If its log cannot be read again, the job must not start over.
     pub(super) fn keep_checkpoint(&mut self) {
         if let Some(stages) = self.stages.take() {
             let log = stages.into_log();
@@ -97,9 +97,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
     }
 
-    /// The same for a job whose reducers write the result; returns its parts, too.
+    /// As [`Coordinator::conduct`], for a job whose reducers write the result. Also returns the parts.
     pub(super) fn conduct_writing(&mut self) -> Result<(Vec<Part>, (u64, u64))> {
-        // Of each part that has any, the first key and the last.
+        // The first and the last key of each part that has pairs.
         let mut keys = Vec::new();
         let (_, started_ns) = self.conduct(|key, _| {
             let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! Jobs with a checkpoint: the input is mapped in stages, and each stage is on the disk before the next one begins.
+//! Jobs with a checkpoint. The input is mapped in stages, and each stage is on disk before the next one starts.
 //!
 //! ```text
 //!  stage: some tasks, a round of their own --all reducers drained, and saved--> taint? --no--> noted in the log --> next stage
@@ -7,8 +7,9 @@
 //!                                                                a stage without tasks, in which the reducers finish
 //! ```
 //!
-//! A stage is the next tasks in their order, so what is done is a number. A short one would be all sync, a long one loses
-//! much: after a short first one, each is chosen to take as long as the job may lose.
+//! The tasks of a stage are consecutive, so one number says what is done. A short stage is mostly syncing, and a long
+//! one loses much in a crash. The first stage is short; the length of each later one is chosen so that it takes as long
+//! as the job may lose.
 
 use gristmill_os::clock::monotonic_ns;
 
@@ -17,11 +18,11 @@ use crate::error::Result;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
 
-/// A stage has at most so many times the tasks of the one before.
+/// A stage has at most this many times the tasks of the previous one.
 const GROWTH_MAX: u64 = 4;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// How many tasks the first stage has, or the job, if it has no stages.
+    /// Returns the number of tasks in the first stage, or in the whole job if it has no stages.
     pub(super) fn tasks_to_begin_with(&mut self) -> usize {
         let Work { plan, shared, tasks, .. } = *self.work;
         let Some(stages) = &mut self.stages else { return tasks.len() };
@@ -31,12 +32,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         left.min(2 * plan.map_at_once)
     }
 
-    /// All stages, up to the one in which the reducers finish; the first one is open.
+    /// Runs all stages, up to the one in which the reducers finish. The first one is open already.
     pub(super) fn conduct_stages(&mut self) -> Result<()> {
         let Work { shared, tasks, .. } = *self.work;
         let mut began_ns = monotonic_ns();
         while self.stages.as_ref().is_some_and(|stages| !stages.is_last) {
-            // 1. What the stage makes. No worker has done all that it is there for before the last one.
+            // 1. Run the stage. No worker is finished before the last stage.
             while !self.step_is_complete() {
                 let announced = shared.announced();
                 self.watch(|_| false)?;
@@ -44,14 +45,14 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                     self.sleep(announced, || false);
                 }
             }
-            // 2. It counts.
+            // 2. Record the stage in the log.
             let count = self.attempts.len();
             let saved = |slot: &usize| shared.saved(*slot).expect("who has drained a stage has saved it");
             let bytes: Vec<u64> = self.reducers.iter().map(saved).collect();
             let stages = self.stages.as_mut().expect("there are stages");
             stages.log.note_stage(count, &bytes)?;
             stages.done += count;
-            // 3. The next one, with a round of its own for all partitions.
+            // 3. Open the next stage, with a round of its own for all partitions.
             let now_ns = monotonic_ns();
             let fair = (count as u64).saturating_mul(stages.every_ns) / (now_ns - began_ns).max(1);
             let next = fair.clamp(1, count.max(1) as u64 * GROWTH_MAX).min((tasks.len() - stages.done) as u64) as usize;
@@ -66,7 +67,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(())
     }
 
-    /// Notes which reducers have made their results.
+    /// Records which reducers have made their results.
     pub(super) fn note_results(&mut self) -> Result<()> {
         let Some(stages) = &mut self.stages else { return Ok(()) };
         for (reducer, slot) in self.reducers.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! After a death: tasks are tried again, partitions are made again (in the next round, see `rounds`), records are set aside.
+//! What follows the death of a worker: its tasks are retried, its partitions are remade in the next round (see
+//! `rounds`), or a record is set aside.
 //!
 //! ```text
 //!  died in map, of a task        the task is tried again, 1 + retries times in all; then the error names the record,
@@ -19,8 +20,8 @@ use crate::failure::Failure;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::{Role, Work};
 
-/// Looks at workers: which ended, and what one failed of. The ends are looked at first, because a worker that fails ends soon after:
-/// once the end is seen, the failure is there to be read, and not the worker is to blame.
+/// Looks for workers that have ended, and for a failure. The ends come first: a worker that fails ends soon after. Once
+/// its end has been seen, its failure can be read, and the worker is not blamed.
 pub(super) fn look<W, E>(
     workers: &mut W,
     ended: impl FnOnce(&mut W) -> Result<E>,
@@ -31,10 +32,10 @@ pub(super) fn look<W, E>(
 }
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// Takes note of a death and makes good for it.
+    /// Records a death and repairs what it broke.
     pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
         let Work { plan, shared, .. } = *self.work;
-        // What it has told counts.
+        // What it has reported still counts.
         self.hear()?;
         let WorkerHandle { role, reducer, overdue, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
@@ -67,7 +68,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             (None, None) if in_reduce => "in reduce".to_owned(),
             (None, None) => "in map, between two tasks".to_owned(),
         };
-        // 1. Nobody sends to it any more, and senders take back what it held.
+        // 1. Senders stop sending to it, and take back the pages that it held.
         shared.pages.declare_dead(role.slot, &end.proof);
         self.work.outputs.let_out(role.slot, &end.proof);
         if let Some(stream) = self.work.tasks.sources.iter().find(|source| source.is_stream())
@@ -75,7 +76,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         {
             return Err(Error::ReadOnce { path: stream.name.clone(), last: format!("{who} died {place}: {cause}") });
         }
-        // 2. How often that may happen. Before the task can be claimed again it is known how.
+        // 2. Decide whether its task may be retried, and how, before another worker can claim the task.
         let last = format!("{who} died {place}: {cause}");
         let mut attempt = String::new();
         let mut again = "Its work is done again".to_owned();
@@ -108,10 +109,10 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         if let Some(limit) = plan.faults.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });
         }
-        // 3. Its open epoch never was.
+        // 3. Discard its open epoch.
         shared.put_back(role.slot);
         shared.give_permit(role.slot);
-        // 4. Somebody takes its place, unless it had done all that it was there for.
+        // 4. Replace it, unless its work was complete.
         if reducer.is_some_and(has_ended) {
             shared.ring_all_after_death();
             return Ok(());
@@ -124,7 +125,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         if let Some(reducer) = reducer {
             self.reducers[reducer] = slot;
             for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
-                // What it has left on the shelf outlives it.
+                // What it has put on the shelf stays valid.
                 let kept = self.work.mode.iterates() && shared.is_kept(partition, shared.step());
                 shared.assign(partition, slot, if kept { shared.since(partition) } else { since });
             }
@@ -137,8 +138,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(())
     }
 
-    /// The task that a worker died of: the one it worked on, unless it was combining what had arrived meanwhile; or the only
-    /// one of its open epoch, if its own code failed when that was to be committed.
+    /// Returns the task that killed a worker. That is the task it was mapping, unless it was combining arrived pairs at
+    /// that moment; or the only task of its open epoch, if user code failed during the commit.
     fn task_to_blame(&self, role: Role, from_outside: bool) -> Option<usize> {
         let shared = self.work.shared;
         if shared.is_reducing(role.slot) {
@@ -148,15 +149,15 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         shared.task(role.slot).map(|(task, _)| task).or_else(|| open.next().filter(|_| open.next().is_none()))
     }
 
-    /// The number of a line is found by reading all lines before it: of a compressed file, which must be decoded for that, only
-    /// for the error that ends the job.
+    /// Finding a line number means reading all lines before it. For a compressed file, which must be decoded for that,
+    /// this is done only for the error that ends the job.
     fn is_worth_a_line(&self, task: usize, place: Place) -> bool {
         let Work { tasks, plan, .. } = *self.work;
         let ends = self.attempts[task] >= plan.faults.retries && plan.faults.skip_bad_records == 0;
         tasks.sources[place.source].compression().is_none() || ends
     }
 
-    /// Decides how a task is tried again, or that it is not. `at` is the chunk, or the record, that was mapped.
+    /// Decides whether and how to retry a task. `at` is the chunk or the record that was being mapped.
     fn try_again(
         &mut self,
         task: usize,
@@ -171,7 +172,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let before = at.and_then(|(place, _)| self.suspects.insert(task, place));
         match at {
             Some((place, true)) if plan.faults.skip_bad_records > 0 => {
-                // Twice at the same record is no accident; and after a death in its chunk only somebody else could be to blame.
+                // Two deaths at the same record are no accident. Neither is the worker's own failure at a record in a
+                // chunk that was fatal before.
                 let again = before.is_some_and(|before| before == place || !from_outside && before.meets(place));
                 if is_over || again {
                     self.set_aside(vec![(place, cause.to_owned())])?;
@@ -191,7 +193,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(())
     }
 
-    /// Where the input of a task lies, as a message says it.
+    /// Returns the place of a task's input, for messages.
     pub(super) fn place(&self, task: usize) -> String {
         let Work { shared, tasks, .. } = *self.work;
         match shared.piece(task) {
@@ -207,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_fails_and_ends_while_it_is_looked_at_has_failed() {
-        // One of 18,286 jobs said that a worker had died, and not which line of the input was wrong.
+        // One of 18,286 jobs reported a dead worker instead of the line of the input that was wrong.
         let fails_now = |failed: &mut bool| {
             *failed = true;
             Ok("exit status 0")

@@ -1,4 +1,4 @@
-//! Errors that workers leave in their words, as the caller of the job reads them.
+//! Turns the failures that workers leave in their shared words into errors for the caller.
 
 use crate::coordinator::state::Coordinator;
 use crate::error::{Error, explain_spill, little_room};
@@ -10,7 +10,7 @@ use crate::program::map_reduce::MapReduce;
 use crate::steps::shelf_writer::pair_bytes_max;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// What a worker has left, with the names of files and folders.
+    /// Returns the error for a failure, with the names of files and folders.
     pub(super) fn explain(&self, failure: Failure) -> Error {
         let step = self.work.shared.step();
         let source = |source: usize| &self.work.tasks.sources[source];
@@ -66,14 +66,14 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
     }
 
-    /// The same for the files of a checkpoint.
+    /// As above, for the files of a checkpoint.
     fn explain_checkpoint(&self, doing: Doing, errno: i32) -> Error {
         let Mode::Stages(CheckpointSettings { dir: path, .. }) = self.work.mode else {
             unreachable!("only a job in stages has a checkpoint")
         };
         let path = path.clone();
         match (doing, errno) {
-            // What is shorter than the log says was not written as it says.
+            // A file that is shorter than the log says was damaged or replaced.
             (Doing::Check, _) | (Doing::Read, 0) | (Doing::Open, 0) => Error::CheckpointDamaged { path },
             (Doing::KeepFree, _) => {
                 Error::Checkpoint { path, source: little_room(self.work.plan.checkpoint_kept_free_bytes) }

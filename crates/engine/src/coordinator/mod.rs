@@ -1,7 +1,7 @@
-//! The coordinator starts the workers, watches over the job, and takes in the result.
+//! Starts the workers, watches over the job, and receives the result.
 //!
-//! In: a [`Request`]. Out: the result, pair by pair, or one error. The room `job` calls it. It maps nothing and reduces nothing; where
-//! a death is made good is [`deaths`], and where rounds move on is [`rounds`].
+//! In: a [`Request`]. Out: the result pair by pair, or one error. The room `job` calls it. It neither maps nor reduces.
+//! [`deaths`] handles dead workers, and [`rounds`] decides when a round ends.
 
 mod request;
 mod prepare;

@@ -1,4 +1,4 @@
-//! When a worker has taken too long, in a job with a task timeout.
+//! Decides when a worker has taken too long, in a job with a task timeout.
 //!
 //! ```text
 //!  a task whose clock runs    the timeout is that of the task
@@ -6,9 +6,9 @@
 //!                             it is rung, and waits for no disk
 //! ```
 //!
-//! The second rule needs no help from the worker, so it holds wherever a worker may be stopped: asleep, between two tasks, while it
-//! waits for a page, combines, spills or delivers. What works uses processor time; what sleeps is rung after half of the timeout, and
-//! uses some to look and sleep again.
+//! The second rule needs no help from the worker, so it holds wherever a worker is stopped: asleep, between two tasks,
+//! or while it waits for a page, combines, spills or delivers. A worker that works uses processor time. A worker that
+//! sleeps is rung after half of the timeout, and uses some time to look and sleep again.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// Ends workers that have taken longer than `limit`.
+    /// Ends the workers that have taken longer than `limit`.
     pub(super) fn keep_time(&mut self, now_ns: u64, limit: Duration) -> Result<()> {
         let Work { shared, .. } = *self.work;
         let Coordinator { clock, hands, .. } = self;
@@ -45,8 +45,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 hand.rest = Rest { since_ns: now_ns, ..Rest::default() };
                 (clock.passed_ns(since_ns) > limit_ns).then_some(Overdue::Task)
             } else {
-                // 2. Anything else.
-                // Who cannot be asked has ended; the next look finds that.
+                // 2. Anything else. A worker that cannot be asked has ended, which the next look finds.
                 let Ok(cpu_ns) = child.cpu_ns() else { continue };
                 let activity = if cpu_ns == hand.rest.cpu_ns { child.activity() } else { Activity::Runs };
                 let is_busy = matches!(activity, Activity::Runs | Activity::WaitsForDevice);

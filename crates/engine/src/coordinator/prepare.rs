@@ -1,4 +1,5 @@
-//! What is decided before the first worker starts: whether the job can run, how its input is cut, and what room it takes.
+//! Everything that is decided before the first worker starts: whether the job can run, how its input is cut, and how
+//! much shared memory it needs.
 
 use std::sync::Arc;
 
@@ -32,24 +33,24 @@ use crate::survey::sampler::take_sample;
 pub(super) struct Prepared<J: MapReduce> {
     pub plan: Plan,
     pub tasks: Tasks,
-    /// What the partitions are, if they are ranges of pairs.
+    /// The bounds of the partitions, if they are ranges of pairs.
     pub ranges: Option<Ranges<J::Key, J::Value>>,
-    /// Where the job goes on, if it keeps that.
+    /// The checkpoint and what it says is done, if the job has one.
     pub checkpoint: Option<(Checkpoint, Facts)>,
     pub input_bytes: u64,
-    /// What all hashes begin with.
+    /// The seed of all hashes.
     pub seed: Seed,
     shelf: ShelfShape,
-    /// The words that workers and coordinator share.
+    /// The numbers of words that workers and coordinator share.
     pub room: WordCounts,
-    /// Keeps what was copied from streams.
+    /// Keeps the copies of streams open.
     _opened: Arc<Opened>,
-    /// Who has looked at the input ends while the workers start.
+    /// The process that sampled the input. It ends while the workers start.
     pub sampler: Option<Child>,
 }
 
 impl<J: MapReduce> Prepared<J> {
-    /// Prepares a job; one that continues takes `settings` from its beginning.
+    /// Prepares a job. A job that continues from a checkpoint takes over the `settings` that it started with.
     pub fn new(
         program: &J,
         open: impl FnOnce() -> Result<Arc<Opened>>,
@@ -58,7 +59,7 @@ impl<J: MapReduce> Prepared<J> {
         reduces: bool,
         on_plan: Option<Box<dyn FnMut(&[Choice]) + '_>>,
     ) -> Result<Prepared<J>> {
-        // 1. Whether it can run.
+        // 1. Check that the job can run.
         if settings.deterministic && settings.order == Order::Unordered {
             settings.order = Order::ByKey;
         }
@@ -71,7 +72,7 @@ impl<J: MapReduce> Prepared<J> {
         if let Some(dir) = settings.spill_folders().iter().find(|dir| !dir.is_dir()) {
             return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
         }
-        // 2. What there is to read, and what of it is done.
+        // 2. Find the input, and what of it is done.
         let opened = open()?;
         let reads_again = match mode {
             Mode::Steps { .. } => Some("a job in steps"),
@@ -91,12 +92,12 @@ impl<J: MapReduce> Prepared<J> {
         let settings: &Settings = settings;
         let seed = match checkpoint.as_ref().and_then(|(_, facts)| facts.seed()) {
             Some(number) => Seed::of(number),
-            // The tasks of later steps are partitions, and within a task values are summed before they are sent: sums that are
-            // rounded are the same each time only if the partitions are.
+            // The tasks of later steps are partitions, and values are summed within a task before they are sent. So
+            // rounded sums are reproducible only if the partitions are.
             None if settings.deterministic && rounds::<J>() && mode.iterates() => Seed::of(0),
             None => Seed::random(),
         };
-        // 3. The plan. A look at the input must leave no trace in an output.
+        // 3. Make the plan. Sampling the input must not write to a shared output.
         let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes =
             gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
@@ -140,7 +141,7 @@ impl<J: MapReduce> Prepared<J> {
         {
             log.begin(of_log)?;
         }
-        // 4. Tasks, and the room that they take.
+        // 4. Cut the tasks, and count the words that they need.
         let Budget { decoder_bytes, unpack_bytes, .. } = plan.budget;
         let sources = match decoder_bytes + unpack_bytes {
             0 => opened.sources.clone(),
@@ -164,7 +165,7 @@ impl<J: MapReduce> Prepared<J> {
             return Err(log.misfit(what));
         }
         let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers);
-        // A partition has a piece, and one more for each extent that it begins anew in.
+        // A partition has one piece, and one more for each extent that it starts.
         let pieces = mode.state().map_or(0, |_| plan.partitions + shelf.extents);
         let room = WordCounts {
             slots: plan.slots(),
@@ -175,12 +176,12 @@ impl<J: MapReduce> Prepared<J> {
             bad_records: settings.skip_bad_records as usize,
         };
         let _opened = opened;
-        // What a stream was taken to have is not known.
+        // The size of a stream is unknown.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
         Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, room, _opened, sampler })
     }
 
-    /// The shape of the region.
+    /// Returns the shape of the region.
     pub fn shape(&self) -> Shape {
         Shape {
             slots: self.room.slots,
@@ -193,7 +194,7 @@ impl<J: MapReduce> Prepared<J> {
     }
 }
 
-/// The checkpoint of a job that has one, and what it says is done.
+/// Opens the checkpoint of a job that has one, and reads what it says is done.
 fn open_checkpoint<J: MapReduce>(
     mode: Mode<'_>,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! A job as its caller has described it, before anything is looked at.
+//! A job as its caller has described it.
 
 use crate::control::progress::Progress;
 use crate::interrupt::CancelToken;
@@ -7,12 +7,12 @@ use crate::plan::settings::Settings;
 use crate::program::map_reduce::{MapReduce, Reduce};
 use crate::shared_output::array::Scope;
 
-/// What [`run`](crate::coordinator::run) is asked to do.
+/// The arguments of [`run`](crate::coordinator::run).
 pub(crate) struct Request<'j, J: MapReduce> {
     pub program: &'j J,
     pub settings: Settings,
     pub reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
-    /// Returns whether the job shall stop.
+    /// Returns whether the job must stop.
     pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'j>>,
     pub on_news: Option<Box<dyn FnMut(&str) + 'j>>,
     pub on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,

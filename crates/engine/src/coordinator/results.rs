@@ -1,8 +1,9 @@
-//! The result as it comes in: one sorted stream of pages per reducer, merged into one.
+//! The result as it arrives: one sorted stream of pages from each reducer, merged into one.
 //!
-//! A reducer that dies while it delivers is replaced by one that makes the same stream again; what had
-//! been taken from the old one is skipped in the new. A stream that would not be the same, because it has no order or because its
-//! sums are rounded otherwise, is held back until it is complete: on disk, when it is large, with the checksums that a run has.
+//! A reducer that dies while it delivers is replaced by one that makes the same stream again. The pairs that were
+//! already taken from the old stream are skipped in the new one. If the new stream may differ, because the result has
+//! no order or its sums are rounded, a stream is held back until it is complete. A large one is held back on disk, with
+//! checksums as in a run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -24,16 +25,16 @@ use crate::program::map_reduce::MapReduce;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
 
-/// How the streams of the reducers make up the result.
+/// How the streams of the reducers form the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement {
     /// One stream after the other.
     Unordered,
-    /// So many partitions are ranges of it: one after the other, from the streams in turns.
+    /// This number of partitions, each a range of the result. They follow each other, and the streams take turns.
     Ranges(usize),
     /// Each stream is in this order.
     Merge(Order),
-    /// The same, and a replacement's stream may be another.
+    /// Each stream is in this order, but that of a replacement may differ.
     MergeHeldBack(Order),
 }
 
@@ -41,46 +42,46 @@ pub(crate) enum Arrangement {
 pub(crate) struct Results<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
-    /// Pages that arrived before their stream asked for them, by the slot that sent them.
+    /// Pages that arrived before their stream needed them, by the slot that sent them.
     arrived: BTreeMap<usize, VecDeque<PageRef<'r>>>,
     streams: Vec<ReducerStream<'r, J::Key, J::Value>>,
-    /// The stream whose next page is waited for.
+    /// The stream whose next page is awaited.
     awaited: usize,
-    /// Bytes that are held back in memory.
+    /// The number of bytes held back in memory.
     held_bytes_max: usize,
     spill_dirs: &'r [TemporaryFolder],
     spill: Rc<Spill>,
     block_bytes: usize,
 }
 
-/// The stream of one reducer, through all its lives.
+/// The stream of one reducer and of those that replaced it.
 struct ReducerStream<'r, K: Key, V: Datum> {
-    /// The slot it comes from now, and how many it came from before.
+    /// The slot that it comes from now, and the number of slots before.
     slot: usize,
     lives: usize,
     page: Source<'r>,
-    /// Where in the page the next pair begins, where the pairs end, and how many there are between.
+    /// The offsets in the page of the next pair and of the end, and the number of pairs between them.
     at: usize,
     end: usize,
     left: u64,
     ended: bool,
-    /// The partition that the pairs at hand are of.
+    /// The partition of the current pairs.
     partition: usize,
-    /// Pairs taken, and pairs still to be skipped because they were taken from a predecessor.
+    /// The number of pairs taken, and of pairs to skip because they were taken from a predecessor.
     taken: u64,
     skip: u64,
     pieces: Vec<u8>,
-    /// All of it, if it was held back.
+    /// The whole stream, if it was held back.
     held: Option<HeldBack<K, V>>,
 }
 
-/// What the next pairs are read from.
+/// The memory that the next pairs are read from.
 #[derive(Default)]
 enum Source<'r> {
     #[default]
     None,
     Page(PageRef<'r>),
-    /// One pair that was larger than a page, or what was held back.
+    /// One pair that was larger than a page, or a held-back piece.
     Copy(Vec<u8>),
 }
 
@@ -101,23 +102,24 @@ impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
     }
 }
 
-/// A stream until it is whole: in memory, and on disk, as a run, what is too much for that.
+/// Holds a stream back until it is complete: in memory, and what does not fit there as a run on disk.
 struct HeldBack<K: Key, V: Datum> {
-    /// Whole pairs, in the order in which they came: how many, and their bytes. The last piece comes first once all are there.
+    /// Pieces of whole pairs in the order of arrival: the number of pairs, and their bytes. Reversed once all have
+    /// arrived.
     pieces: Vec<(u64, Vec<u8>)>,
     bytes: usize,
     bytes_max: usize,
-    /// What came before `pieces`.
+    /// The pairs that came before `pieces`.
     run: Option<RunReader<K, V>>,
 }
 
 impl<K: Key, V: Datum> HeldBack<K, V> {
-    /// Holds nothing back yet, and this much in memory at most.
+    /// Holds nothing yet, and at most this many bytes in memory.
     fn new(bytes_max: usize) -> Self {
         HeldBack { pieces: Vec::new(), bytes: 0, bytes_max, run: None }
     }
 
-    /// Holds back so many whole pairs. `writer` takes what is too much.
+    /// Holds back a piece of whole pairs. If memory is full, writes all pieces to `writer`, which `begin` makes.
     fn push<'s>(
         &mut self,
         pairs: u64,
@@ -138,14 +140,14 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
         })
     }
 
-    /// Nothing more comes.
+    /// Notes that the stream is complete.
     fn end(&mut self, spill: &Rc<Spill>, writer: Option<RunWriter<'_>>) -> std::result::Result<(), Failure> {
         self.pieces.reverse();
         self.run = writer.map(|writer| RunReader::new(spill.clone(), writer.finish()?)).transpose()?;
         Ok(())
     }
 
-    /// What was pushed next: how many pairs, and their bytes.
+    /// Returns the next piece: the number of pairs, and their bytes.
     fn next(&mut self) -> std::result::Result<Option<(u64, Vec<u8>)>, Failure> {
         if let Some(run) = &mut self.run {
             if let Some(block) = run.take_block()? {
@@ -175,7 +177,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
         }
     }
 
-    /// Reads a stream to its end, so that no other life of it begins, and holds it back in so much memory.
+    /// Reads a stream to its end before any of it is used, and holds it back in at most this many bytes of memory.
     fn hold_back(
         &mut self,
         number: usize,
@@ -202,46 +204,46 @@ impl<'r, J: MapReduce> Results<'r, J> {
         Ok(())
     }
 
-    /// Says in which slot each reducer is now.
+    /// Updates the slot of each reducer.
     pub fn follow(&mut self, reducers: &[usize]) {
         for (stream, slot) in self.streams.iter_mut().zip(reducers) {
             if stream.slot != *slot && !stream.ended {
-                // Nobody is there to have them back.
+                // Their sender is dead, so nobody takes them back.
                 self.arrived.remove(&stream.slot);
                 stream.slot = *slot;
                 stream.lives += 1;
-                // The page at hand outlives its sender: what is left of it counts as taken.
+                // The current page outlives its sender. The pairs left in it count as taken.
                 stream.skip = stream.taken + stream.left;
                 stream.pieces.clear();
             }
         }
     }
 
-    /// Says that `reducer` has nothing to deliver.
+    /// Notes that `reducer` has nothing to deliver.
     pub fn end(&mut self, reducer: usize) {
         self.streams[reducer].ended = true;
     }
 
-    /// True when all that `reducer` had to deliver has been taken in.
+    /// Returns whether everything from `reducer` has been received.
     pub fn has_ended(&self, reducer: usize) -> bool {
         self.streams[reducer].ended
     }
 
-    /// True when the page that is waited for has arrived, or will not come.
+    /// Returns whether the awaited page has arrived, or will never arrive.
     pub fn has_arrived(&mut self) -> bool {
         self.take_in();
         let ReducerStream { slot, ended, .. } = &self.streams[self.awaited];
         *ended || self.arrived.contains_key(slot)
     }
 
-    /// Sorts what has arrived by its sender.
+    /// Sorts arrived pages by their sender.
     fn take_in(&mut self) {
         while let Some(page) = self.receiver.recv() {
             self.arrived.entry(page.producer()).or_default().push_back(page);
         }
     }
 
-    /// The next page of the reducer in `slot`.
+    /// Returns the next page of the reducer in `slot`.
     fn recv(&mut self, slot: usize) -> Option<PageRef<'r>> {
         self.take_in();
         let pages = self.arrived.get_mut(&slot)?;
@@ -252,8 +254,8 @@ impl<'r, J: MapReduce> Results<'r, J> {
         page
     }
 
-    /// Visits the pairs of all streams, at most `limit` and until `visit` breaks, and returns how many; calls
-    /// `wait` whenever the next page has not arrived.
+    /// Visits the pairs of all streams, at most `limit` of them and until `visit` breaks, and returns their number.
+    /// Calls `wait` whenever the next page has not arrived.
     pub fn visit(
         &mut self,
         arrangement: Arrangement,
@@ -269,7 +271,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
             visited += 1;
             visit(key, value)
         };
-        // Who breaks has no wish for the rest.
+        // A caller that breaks does not want the rest.
         let _ = match arrangement {
             Arrangement::Unordered => self.visit_one_by_one(counted, &mut wait)?,
             Arrangement::Ranges(partitions) => self.visit_ranges(partitions, counted, &mut wait)?,
@@ -302,7 +304,8 @@ impl<'r, J: MapReduce> Results<'r, J> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Partition by partition: a stream has its own in ascending order, and they were given to the streams in turns.
+    /// Visits partition by partition. Each stream has its own partitions in ascending order; they were assigned to the
+    /// streams in turn.
     fn visit_ranges(
         &mut self,
         partitions: usize,
@@ -327,7 +330,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
         wait: &mut impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<ControlFlow<()>> {
-        // Streams that have a next pair, the smallest last.
+        // The streams that have a next pair, with the smallest pair last.
         let mut heads = Vec::with_capacity(self.streams.len());
         for number in 0..self.streams.len() {
             if self.fill(number, wait)? {
@@ -346,7 +349,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Visits the next pair of a stream, and goes on behind it.
+    /// Visits the next pair of a stream and advances.
     fn take(
         &mut self,
         number: usize,
@@ -361,7 +364,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
         flow
     }
 
-    /// Makes sure that the stream has a next pair; false when it has ended.
+    /// Makes sure that the stream has a next pair. Returns false if it has ended.
     fn fill(&mut self, number: usize, wait: &mut impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
         loop {
             let stream = &mut self.streams[number];
@@ -378,7 +381,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
                     stream.page = Source::Copy(bytes);
                     return Ok(true);
                 }
-                // Its memory is the next stream's.
+                // The next stream may use its memory.
                 stream.held = None;
             }
             if stream.ended {
@@ -443,7 +446,7 @@ mod tests {
 
     type Held = HeldBack<Bytes, u64>;
 
-    /// Holds back so many words in pieces of ten, most of them on disk.
+    /// Holds back this many words in pieces of ten, most of them on disk.
     fn held_back(spill: &Rc<Spill>, words: u64) -> Held {
         let (mut held, mut writer) = (Held::new(1000), None);
         for first in (0..words).step_by(10) {
@@ -457,7 +460,7 @@ mod tests {
         held
     }
 
-    /// What comes back.
+    /// Reads everything back.
     fn read(mut held: Held) -> std::result::Result<Vec<u64>, Failure> {
         let mut values = Vec::new();
         while let Some((pairs, bytes)) = held.next()? {
@@ -470,7 +473,7 @@ mod tests {
 
     #[test]
     fn what_was_held_back_comes_back_and_a_flipped_bit_of_it_is_noticed() {
-        // One bit that the disk had flipped in a result that was held back gave a wrong value, and status 0.
+        // One flipped bit on the disk in a held-back result gave a wrong value and status 0.
         let dir = tempfile::tempdir().expect("a folder");
         let spill = || Rc::new(Spill::new(&[TemporaryFolder::new(dir.path(), Some(0))]));
         let whole = spill();
@@ -480,14 +483,14 @@ mod tests {
         for bit in (0..bytes * 8).step_by(61) {
             let spill = spill();
             let held = held_back(&spill, 300);
-            // What is packed, and so how much there is, depends on the speed of the disk.
+            // Whether blocks are compressed depends on the speed of the disk, and so does their size.
             if bit / 8 >= spill.tally().written_bytes {
                 break;
             }
             let mut byte = [0];
             spill.read(0, bit / 8, &mut byte).expect("read");
             spill.overwrite(bit / 8, byte[0] ^ 1 << (bit % 8));
-            // The first block was read when the stream was whole.
+            // The first block was read when the stream was complete.
             match read(held) {
                 Err(Failure::Spill { doing: Doing::Check, .. }) => {}
                 Ok(values) => {

@@ -1,5 +1,5 @@
-//! Rounds: when one is mapped, when it is drained, and what follows. After a death of a reducer the next round maps the same tasks
-//! again, for the tainted partitions only.
+//! Rounds: when a round is mapped, when it is drained, and what follows. After the death of a reducer the next round
+//! maps the same tasks again, only for the tainted partitions.
 
 use crate::control::result_parts::PartSize;
 use crate::coordinator::state::{Coordinator, Taint};
@@ -8,7 +8,8 @@ use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// Fixes where each part of a result begins that reducers write. What was fixed before a death stays.
+    /// Decides where each part of a result starts that the reducers write. A place that was decided before a death
+    /// stays.
     pub(super) fn place_parts(&mut self) {
         let Work { shared, plan, target: Some(target), .. } = *self.work else { return };
         let sizes: Vec<PartSize> = (0..plan.partitions).map(|partition| shared.part_size(partition)).collect();
@@ -35,16 +36,16 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         self.work.shared.open_round(round, tasks);
     }
 
-    /// Moves the round on by one step if it is time; false when it is not.
+    /// Advances the round by one step if possible. Returns whether it did.
     pub(super) fn advance(&mut self) -> Result<bool> {
         let shared = self.work.shared;
         let round = shared.round();
         if !shared.is_mapped(round) {
-            // Done tasks stay done until the next round.
+            // A task that is done stays done until the next round.
             self.done += (self.done..self.attempts.len()).take_while(|task| shared.is_done(*task)).count();
             let mapped = self.done == self.attempts.len();
             if mapped {
-                // What the tasks have found was told before they were done.
+                // Bad records of the tasks were reported before the tasks were done.
                 self.hear()?;
                 shared.set_mapped(round);
             }
@@ -65,22 +66,22 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         })
     }
 
-    /// True when reducers may finish once the running round is drained: unless there are more steps, or stages.
+    /// Returns whether reducers may finish once this round is drained: they may, unless more steps or stages follow.
     pub(super) fn is_last_step(&self) -> bool {
         !self.work.mode.iterates() && self.stages.as_ref().is_none_or(|stages| stages.is_last)
     }
 
-    /// Whether partitions are tainted when the round has been drained; `None` as long as it has not.
+    /// Returns whether partitions are tainted once the round is drained, and `None` before that.
     pub(super) fn drained(&self) -> Option<Taint> {
         let Work { plan, shared, .. } = *self.work;
         let round = shared.round();
-        // Only who receives pages of this round need say that it has them all. The others may be waiting for
-        // the coordinator to take their result, and the coordinator for the result of this round.
+        // Only the reducers that receive pages of this round must report that they have all of them. Others may be
+        // waiting for the coordinator to take their result while the coordinator waits for this round.
         let is_drained = |partition: &usize| {
             let owner = shared.owner(*partition);
             shared.since(*partition) != round || shared.is_drained(owner, round) || self.is_idle(owner)
         };
-        // 1. Drained partitions stay drained until the next round, or are tainted and not made in this one.
+        // 1. A drained partition stays drained until the next round, unless it is tainted.
         let (of, below) = self.drained.get();
         let below = if of == round { below } else { 0 };
         let below = below + (below..plan.partitions).take_while(is_drained).count();

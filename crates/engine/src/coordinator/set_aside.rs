@@ -1,4 +1,4 @@
-//! Records that are set aside: how many may be, and their list.
+//! Records that are set aside: their limit and their list.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -10,23 +10,23 @@ use crate::memory::Memory;
 use crate::output::outcome::BadRecord;
 use crate::program::map_reduce::MapReduce;
 
-/// The list has the beginning of a record that is longer.
+/// The list contains only the beginning of a longer record.
 const LISTED_BYTES_MAX: u64 = 64 << 10;
-/// What a record takes in the list beside its bytes and its cause.
+/// The memory that a record takes in the list, besides its bytes and its cause.
 const LISTED_BYTES: u64 = 256;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// Sets aside what workers have told of.
+    /// Sets aside the records that workers have reported.
     pub(super) fn hear(&mut self) -> Result<()> {
         let shared = self.work.shared;
         shared.hear(|records| self.set_aside(records))
     }
 
-    /// Sets records aside, unless that would be one too many.
+    /// Sets records aside, or fails if they exceed the limit.
     pub(super) fn set_aside(&mut self, records: Vec<(Place, String)>) -> Result<()> {
         let limit = self.work.plan.faults.skip_bad_records;
         let mut left = (limit as usize).saturating_sub(self.bad_records.len());
-        // Another round may have met them before.
+        // An earlier round may have met the same records.
         let mut new = Vec::with_capacity(records.len());
         for (place, cause) in records {
             if self.places_aside.insert((place.source, place.offset)) {
@@ -53,7 +53,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(())
     }
 
-    /// The list of them, in the order of the input. Each source is read once, up to the last of its records.
+    /// Returns the list in the order of the input. Each source is read once, up to its last record in the list.
     pub(super) fn list_bad_records(&mut self) -> Result<Vec<BadRecord>> {
         let mut bad_records = std::mem::take(&mut self.bad_records);
         bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
@@ -76,7 +76,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(list)
     }
 
-    /// A record, as a message names it.
+    /// Returns a record as messages show it.
     pub(super) fn name_of(&self, place: Place) -> String {
         let tasks = self.work.tasks;
         match tasks.line(place.source, place.offset) {
@@ -85,7 +85,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
     }
 
-    /// Some bytes of the input, as a message names them.
+    /// Returns a range of the input as messages show it.
     pub(super) fn bytes_of(&self, place: Place) -> String {
         self.place_in(place, "")
     }
@@ -98,7 +98,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     }
 }
 
-/// A source that is read from its beginning, for records in ascending order.
+/// Reads a source from its beginning to find records in ascending order.
 struct Pass {
     content: BufReader<Box<dyn Read>>,
     at: u64,
@@ -124,12 +124,12 @@ impl Pass {
         Ok(Pass { content: BufReader::with_capacity(1 << 16, source.open()?), at: 0, lines: Lines(1) })
     }
 
-    /// The line in which a record begins, from 1, and its bytes.
+    /// Returns the line number of a record, from 1, and its bytes.
     fn record(&mut self, Place { offset, bytes, .. }: Place) -> io::Result<(u64, Vec<u8>)> {
         let before = offset - self.at;
         let mut record = Vec::new();
         let skipped = io::copy(&mut (&mut self.content).take(before), &mut self.lines)?;
-        // How long it is was told: memory is taken for what is there.
+        // The length was reported by a worker, so allocate only for bytes that are read.
         (&mut self.content).take(bytes).read_to_end(&mut record)?;
         if skipped != before || record.len() as u64 != bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());

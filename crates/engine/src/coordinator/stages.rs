@@ -2,20 +2,20 @@
 
 use crate::checkpoint::log::{Checkpoint, Facts};
 
-/// Where a job with a checkpoint stands.
+/// The progress of a job with a checkpoint.
 pub(super) struct Stages {
     pub log: Checkpoint,
-    /// Tasks of the input that are done.
+    /// The number of input tasks that are done.
     pub done: usize,
-    /// Nothing is left to be mapped.
+    /// Whether everything is mapped.
     pub is_last: bool,
-    /// For each reducer, whether its result is noted.
+    /// For each reducer, whether its result is recorded.
     pub results: Vec<bool>,
     pub every_ns: u64,
 }
 
 impl Stages {
-    /// Goes on where `facts` end.
+    /// Continues where `facts` end.
     pub fn new(log: Checkpoint, facts: &Facts, reducers: usize, every_ns: u64) -> Stages {
         let results = (0..reducers).map(|reducer| facts.result(reducer).is_some()).collect();
         Stages { log, done: facts.tasks, is_last: false, results, every_ns }
@@ -25,7 +25,7 @@ impl Stages {
         &mut self.log
     }
 
-    /// The log, for a job that begins anew.
+    /// Returns the log, for a job that starts over.
     pub fn into_log(self) -> Checkpoint {
         self.log
     }

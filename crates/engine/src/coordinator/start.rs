@@ -1,9 +1,10 @@
-//! Starts workers: at the beginning, when somebody sends them a page, and in place of those that died.
+//! Starts workers: at the beginning, when they are sent a page, and in place of dead ones.
 //!
-//! A worker costs a fork, and a job with little to do has many that never get anything: a word is counted by one mapper and one
-//! reducer, however many workers are asked for. So the job begins with the workers that may map at once. Of the others each is
-//! started when a page was sent to it ([`Shared::want`](crate::control::words::Shared::want)), and one that was sent nothing has
-//! nothing to drain and nothing to deliver. A job in steps or stages starts all, because each keeps or saves its own part.
+//! A worker costs a fork, and in a small job most workers never receive anything: one mapper and one reducer count a
+//! word, however many workers are requested. So a job starts with the workers that may map at once. Each of the others
+//! is started when it is sent its first page ([`Shared::want`](crate::control::words::Shared::want)). A worker that was
+//! sent nothing has nothing to drain and nothing to deliver. Jobs in steps or stages start all workers, because each
+//! one keeps or saves its own part.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +25,10 @@ use crate::worker::main_loop::work;
 use crate::worker::work::{Role, Work};
 
 impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
-    /// Starts all workers, and returns when that was done.
+    /// Starts the first workers, and returns the time at which that was done.
     pub(super) fn start_all(&mut self) -> Result<u64> {
         let Work { plan, shared, .. } = *self.work;
-        // 1. Words that the first worker may read.
+        // 1. Set the words that the first worker may read.
         let workers = plan.workers();
         self.reducers = (1..=workers).rev().take(plan.reduce_workers).collect();
         self.reducers.reverse();
@@ -38,7 +39,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         self.open_step(0, first);
         shared.set_slots_born(1 + workers);
         shared.set_permits(plan.map_at_once);
-        // 2. Workers.
+        // 2. Start the workers.
         for slot in 1..=workers {
             let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
             let maps = plan.fused || reducer.is_none();
@@ -54,7 +55,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         }
         let first = match self.stages.is_some() || self.work.mode.iterates() {
             true => workers,
-            // A task more than one may take long, so that the next worker is worth its start before there is a page for it.
+            // If there is a second task, it may take long, so a second worker is worth its start.
             false => plan.map_workers.min(plan.map_at_once).min(first.max(2)),
         };
         let kills = OomKills::until_now();
@@ -62,7 +63,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         Ok(monotonic_ns())
     }
 
-    /// Starts the workers to which somebody has sent a page meanwhile.
+    /// Starts the workers that have been sent a page.
     pub(super) fn start_wanted(&mut self) -> Result<()> {
         let wanted = |hand: &WorkerHandle<'_>| {
             matches!(hand.body, Body::NotStarted) && self.work.shared.is_wanted(hand.role.slot)
@@ -75,9 +76,9 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
         wanted.into_iter().try_for_each(|at| self.start(at, kills))
     }
 
-    /// True when the reducer in `slot` was never started and has been sent nothing.
+    /// Returns whether the reducer in `slot` was never started and has been sent nothing.
     pub(super) fn is_idle(&self, slot: usize) -> bool {
-        // In this order: nobody starts it but this process.
+        // In this order, because only this process starts it.
         matches!(self.hands[slot - 1].body, Body::NotStarted) && !self.work.shared.is_wanted(slot)
     }
 
@@ -100,8 +101,8 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
                 Body::Process(child)
             }
             Isolation::Thread => {
-                // Said by the worker itself and before the announcement: a thread that announces is not finished yet, and
-                // the coordinator that looks then and goes to sleep is not called again.
+                // The worker sets this itself, before it announces its end. A thread that announces has not finished
+                // yet, and if the coordinator looked at that moment and went to sleep, nobody would wake it.
                 let ended = Arc::new(AtomicBool::new(false));
                 let has_ended = ended.clone();
                 let thread = WorkerThread::spawn(self.scope, format!("gristmill {}", role.slot), move || {
@@ -117,7 +118,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
     }
 }
 
-/// The body of a worker: its panic is a death with words. Returns the exit status.
+/// Runs a worker. A panic is a death with a message. Returns the exit status.
 fn run_worker<J: MapReduce>(job: &Work<'_, J>, role: Role) -> i32 {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(job, role)));
     match outcome {

@@ -1,4 +1,5 @@
-//! The state of the coordinator while a job runs. The other files of this room change it, each for one event.
+//! The state of the coordinator while a job runs. Each of the other files of this room changes it for one kind of
+//! event.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -22,58 +23,59 @@ use crate::worker::work::Work;
 pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
     pub work: &'env Work<'w, J>,
     pub scope: &'scope Scope<'scope, 'env>,
-    /// One per slot that has, had or may have a worker; `hands[i]` is in slot `i + 1`.
+    /// One for each slot that has, had or may have a worker; `hands[i]` is in slot `i + 1`.
     pub hands: Vec<WorkerHandle<'scope>>,
-    /// What the coordinator waits for: the bell, what workers tell, and the ends of processes by their index in `hands`.
+    /// What the coordinator waits for: the bell, reports of workers, and the ends of processes by their index in
+    /// `hands`.
     pub waits: Watch,
-    /// For each reducer, the slot it is in now.
+    /// For each reducer, its current slot.
     pub reducers: Vec<usize>,
-    /// For each task of the running step, how often a worker died of it.
+    /// For each task of the current step, the number of workers that it killed.
     pub attempts: Vec<u32>,
-    /// For each reducer, how often it died of itself, with those that it replaced.
+    /// For each reducer, the number of deaths that it caused itself, including its predecessors.
     pub reduce_attempts: Vec<u32>,
-    /// For a task, the chunk or record at which a worker died of it last.
+    /// For a task, the chunk or record that last killed a worker.
     pub suspects: HashMap<usize, Place>,
-    /// Records that were set aside, each with its cause.
+    /// The records that were set aside, each with its cause.
     pub bad_records: Vec<(Place, String)>,
     /// Their sources and offsets.
     pub places_aside: HashSet<(usize, u64)>,
-    /// What their list takes, about.
+    /// The approximate memory of their list.
     pub aside_bytes: u64,
     /// All tasks below this one are done in this round.
     pub done: usize,
     /// In this round, all partitions below this one are drained.
     pub drained: Cell<(u32, usize)>,
-    /// Whether a partition was tainted in this round, after so many deaths.
+    /// Whether a partition was tainted in this round, and the number of deaths at that time.
     pub taint: Cell<Option<(u32, u32, Taint)>>,
-    /// The round that progress was told of last, and how many bytes of it were done.
+    /// The round and the number of done bytes in the last progress report.
     pub told: (u32, u64),
-    /// Tasks of all steps so far.
+    /// The number of tasks of all steps so far.
     pub tasks: usize,
-    /// The first round of the running step.
+    /// The first round of the current step.
     pub first_round: u32,
-    /// The size of each partition when its place in the result was fixed.
+    /// The size of each partition when its place in the result was decided.
     pub placed: Option<Vec<PartSize>>,
     pub kept: &'env mut AcrossAttempts<'p>,
     pub next_tick_ns: u64,
     pub clock: Clock,
-    /// Of a job with a checkpoint.
+    /// For a job with a checkpoint.
     pub stages: Option<Stages>,
 }
 
-/// What a job keeps when it begins anew.
+/// What a job keeps when it starts over.
 pub(super) struct AcrossAttempts<'p> {
     pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'p>>,
     pub on_news: Option<Box<dyn FnMut(&str) + 'p>>,
     pub interrupt: Interrupt,
     pub deaths: Vec<String>,
-    /// Where the job goes on, if it keeps that.
+    /// The checkpoint and what it says is done, if the job has one.
     pub checkpoint: Option<(Checkpoint, Facts)>,
-    /// Who has looked at the input, until it has ended.
+    /// The process that samples the input, until it has ended.
     pub sampler: Option<Child>,
-    /// The caller has seen something of the result, or it is being written.
+    /// Whether the caller has seen some of the result, or some of it was written.
     pub delivered: bool,
-    /// How often the job has begun anew.
+    /// The number of times that the job has started over.
     pub anew: u32,
 }
 
@@ -85,8 +87,8 @@ impl AcrossAttempts<'_> {
     }
 }
 
-/// Ends the job when it is dropped, also by a panic: threads see the word and end, and the scope that waits for them with them.
-/// Processes are killed when the coordinator is dropped.
+/// Ends the job when it is dropped, also during a panic. Threads see the word and end, and then the scope that waits
+/// for them. Processes are killed when the coordinator is dropped.
 pub(super) struct Over<'s, 'p>(pub &'s Shared<'p>);
 
 impl Drop for Over<'_, '_> {
@@ -97,7 +99,7 @@ impl Drop for Over<'_, '_> {
 }
 
 impl<J: MapReduce> Drop for Coordinator<'_, '_, '_, '_, J> {
-    /// After a panic there may be processes left, perhaps in the middle of a write to a shared output.
+    /// After a panic some processes may be left, perhaps in the middle of a write to a shared output.
     fn drop(&mut self) {
         for hand in &mut self.hands {
             if let Body::Process(child) = std::mem::replace(&mut hand.body, Body::Gone) {
@@ -107,7 +109,7 @@ impl<J: MapReduce> Drop for Coordinator<'_, '_, '_, '_, J> {
     }
 }
 
-/// Whether partitions must be made again.
+/// Whether partitions must be remade.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taint {
     None,

@@ -1,7 +1,7 @@
 //! Jobs in steps.
 //!
-//! Reducers leave what they have drained on the shelf; when everything is drained and nothing is tainted, the step is
-//! complete. The next one begins with a round of its own, for all partitions:
+//! Reducers put what they have drained on the shelf. When everything is drained and nothing is tainted, the step is
+//! complete. The next step starts with a round of its own, for all partitions:
 //!
 //! ```text
 //!  round k open --all tasks committed--> mapped --all reducers drained, and kept--> taint? --no--> control: what next?
@@ -10,8 +10,8 @@
 //!       +------------------- round k + 1: the next step, for all partitions -------------------------+
 //! ```
 //!
-//! *What lies on the shelf.* While step n runs, its input (if it maps the pairs of step n - 1) and what its reducers have
-//! left so far. The input goes when step n is complete, not before: any of its partitions may have to be made again.
+//! While step n runs, the shelf holds its input (if it maps the pairs of step n - 1) and what its reducers have put
+//! there so far. The input stays until step n is complete, because any of its partitions may have to be remade.
 
 use gristmill_page::Piece;
 
@@ -25,15 +25,16 @@ use crate::steps::step::{Next, Step};
 use crate::worker::work::Work;
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// The whole of an iterated job; returns the number of pairs of its last step, and when all workers had been started.
+    /// Runs a job in steps. Returns the number of pairs of its last step, and the time at which all workers had been
+    /// started.
     pub(super) fn conduct_steps(&mut self, mut control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<(u64, u64)> {
         let Work { shared, tasks, outputs, seed, .. } = *self.work;
         let started_ns = self.start_all()?;
-        // It reads what lies on the shelf.
+        // The coordinator reads from the shelf.
         let _ends = shared.pages.claim(COORDINATOR);
         let shelf = shared.pages.shelf();
         for number in 0.. {
-            // 1. What the step makes. No worker has done all that it is there for before the last step is complete.
+            // 1. Run the step. No worker is finished before the last step is complete.
             while !self.step_is_complete() {
                 let announced = shared.announced();
                 self.watch(|_| false)?;
@@ -41,13 +42,14 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                     self.sleep(announced, || false);
                 }
             }
-            // All its tasks are committed, so nobody is in one.
+            // All tasks are committed, so no worker is inside one.
             let settled = outputs.settle()?;
             let reader = shelf.reader(COORDINATOR);
             let mut step = Step::new(shared, &reader, &settled, seed, number);
             let pairs = step.pairs();
             self.kept.delivered = true;
-            // 2. What the next one maps, on the shelf in the generation after its number. Nothing older is needed.
+            // 2. Ask what the next step maps. It goes to the shelf as the generation after its number. Nothing older is
+            // needed.
             let next = control(&mut step);
             let pieces: Option<Vec<Piece>> = match next {
                 Next::Stop => return Ok((pairs, started_ns)),
@@ -59,9 +61,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             };
             drop((reader, settled));
             shelf.clear(if pieces.is_some() { number + 1 } else { number + 2 });
-            // 3. A round of its own for all partitions.
+            // 3. Open a round for all partitions.
             let round = shared.round() + 1;
-            // Each death takes a slot, and a round at most.
+            // Each death takes a slot, and at most one round.
             if round + shared.slots() as u32 >= ROUNDS_MAX {
                 return Err(Error::TooManyRounds { limit: ROUNDS_MAX });
             }
@@ -73,7 +75,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         unreachable!("a job runs out of rounds before it runs out of numbers")
     }
 
-    /// True when every partition of the running step lies on the shelf (of a stage: in the checkpoint).
+    /// Returns whether every partition of the current step is on the shelf, or in the checkpoint for a stage.
     pub(super) fn step_is_complete(&self) -> bool {
         let shared = self.work.shared;
         shared.is_mapped(shared.round()) && self.drained() == Some(Taint::None)

@@ -1,7 +1,7 @@
 //! The entry points of a job (run, write, iterate), and how its rounds follow each other.
 //!
-//! The coordinator touches no data until results arrive. It sleeps until a worker announces something, a
-//! worker dies, or a tick passes; then it looks at the shared words and moves the job on:
+//! The coordinator touches no data until results arrive. It sleeps until a worker announces something, a worker dies,
+//! or a tick passes. Then it looks at the shared words and moves the job on:
 //!
 //! ```text
 //!  round k open --all tasks committed--> mapped --all reducers drained--> taint? --no--> finish --> over
@@ -9,10 +9,10 @@
 //!       +------------------------- round k + 1: map again, for tainted partitions only ----+
 //! ```
 //!
-//! A dead worker's tasks of its open epoch go back to the queue; if it reduced, its partitions are tainted
-//! and given to the worker that replaces it (`coordinator/deaths.rs`).
+//! The tasks of a dead worker's open epoch return to the queue. If it was a reducer, its partitions are tainted and
+//! assigned to the worker that replaces it (`coordinator/deaths.rs`).
 //!
-//! An iterated job has no finish, but steps (`coordinator/steps.rs`).
+//! A job in steps repeats this for each step (`coordinator/steps.rs`).
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -41,10 +41,10 @@ use crate::shared_output::array::Scopes;
 use crate::steps::step::{Next, Step};
 use crate::worker::work::Work;
 
-/// How often a job begins anew because a task gave other pairs the second time.
+/// The number of times that a job starts over because a task emitted other pairs the second time.
 const ANEW_MAX: u32 = 3;
 
-/// Runs a job and visits its result; `open` finds the input, and is called when it is known that the job can run.
+/// Runs a job and visits its result. `open` finds the input; it is called when the settings have been checked.
 pub(crate) fn run<J: MapReduce>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
@@ -68,7 +68,7 @@ pub(crate) fn write<J: MapReduce>(
     Ok((parts, summary))
 }
 
-/// Runs a job in steps, of which the first sees `state`.
+/// Runs a job in steps. The first step sees `state`.
 pub(crate) fn iterate<J: MapReduce>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
@@ -78,11 +78,11 @@ pub(crate) fn iterate<J: MapReduce>(
     supervise(job, open, Some(state), None, |coordinator| coordinator.conduct_steps(&mut control))
 }
 
-/// Makes everything that workers share, lets `conduct` run the job, and ends the workers. Iterated jobs have a state, and
-/// some jobs have something to write.
+/// Makes everything that workers share, lets `conduct` run the job, and ends the workers. `state` is that of a job in
+/// steps, and `writing` that of a job whose reducers write the result.
 ///
-/// A job whose map function gives other pairs when it runs again cannot keep what it has. As long as nobody has seen anything of
-/// the result it begins anew, with new workers, and behind the last stage that its checkpoint has.
+/// If a map function emits other pairs when it runs again, what was made of the first ones is useless. As long as
+/// nobody has seen any of the result, the job starts over with new workers, after the last stage of its checkpoint.
 fn supervise<J: MapReduce>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,

@@ -1,5 +1,5 @@
-//! Watches over a running job: looks at everything once, reports progress, sleeps until there is something to look at, and sends the
-//! workers home.
+//! Watches over a running job: looks at everything once, reports progress, sleeps until there is something to look at,
+//! and ends the workers.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -20,21 +20,20 @@ use crate::plan::settings::Isolation;
 use crate::program::map_reduce::MapReduce;
 use crate::worker::work::Work;
 
-/// Numbers of what the coordinator waits for beside the processes of workers: those are numbered from 0.
+/// Numbers of what the coordinator waits for, other than worker processes, which are numbered from 0.
 const CANCEL: u64 = u64::MAX - 2;
 const SAMPLER: u64 = u64::MAX - 1;
 const BELL: u64 = u64::MAX;
 
-/// How long workers have to end by themselves when the job is done.
+/// The time that workers have to end by themselves when the job is done.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
-    /// Looks at everything once and moves the job on; `has_ended` says of a reducer that it has done all that it was
-    /// there for.
+    /// Looks at everything once and moves the job on. `has_ended` returns whether a reducer has finished its work.
     pub(super) fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, plan, .. } = *self.work;
         self.kept.interrupt.check()?;
-        // 1. Bad records, errors and deaths; and workers that are wanted now.
+        // 1. Bad records, failures, deaths, and workers that are needed now.
         self.hear()?;
         let (ended, failure) = look(self, Self::ended, Self::failure)?;
         if let Some(failure) = failure {
@@ -63,7 +62,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(())
     }
 
-    /// Begins to wait for the bell, for what workers tell, and for the end of the sampler.
+    /// Starts to wait for the bell, for reports of workers, for the end of the sampler, and for the cancel token.
     pub(super) fn listen(&mut self) -> Result<()> {
         let shared = self.work.shared;
         let bell = self.waits.add(&shared.bell.0, BELL);
@@ -78,11 +77,11 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             .asked("waiting for the workers")
     }
 
-    /// The workers that have ended, by their index in `hands`.
+    /// Returns the workers that have ended, by their index in `hands`.
     fn ended(&mut self) -> Result<Vec<(usize, End)>> {
         let candidates: Vec<usize> = match self.work.plan.isolation {
             Isolation::Thread => (0..self.hands.len()).collect(),
-            // The kernel tells which; who is not told of now is told of the next time.
+            // The kernel lists at most some of them; the next call lists others.
             Isolation::Process => {
                 let ready = self.waits.wait(Some(0)).asked("waiting for the workers")?;
                 if ready.contains(&SAMPLER)
@@ -101,7 +100,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         Ok(ended)
     }
 
-    /// What a worker has failed of, if one has.
+    /// Returns the failure of a worker, if there is one.
     fn failure(&self) -> Option<Failure> {
         let shared = self.work.shared;
         shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| shared.failure(hand.role.slot))).flatten()
@@ -119,7 +118,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 let is_running = !matches!(hand.body, Body::Gone) && !shared.is_done(task);
                 is_running.then(|| shared.reached(hand.role.slot).min(self.work.task_bytes(task)))
             });
-            // What was read once and is mapped again is not told twice.
+            // Bytes that are mapped again count once.
             let (of, most_bytes) = self.told;
             let done_bytes = (done_bytes + reached.sum::<u64>()).max(if of == round { most_bytes } else { 0 });
             self.told = (round, done_bytes);
@@ -142,7 +141,8 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         }
     }
 
-    /// Sleeps until something is announced, a page of the result arrives, a worker dies, or a tick passes.
+    /// Sleeps until something is announced, a page of the result arrives, a worker dies, the job is cancelled, or a
+    /// tick passes.
     pub(super) fn sleep(&self, announced: u64, mut has_arrived: impl FnMut() -> bool) {
         let shared = self.work.shared;
         let wants_ticks = self.kept.progress.is_some()
@@ -156,9 +156,9 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         });
     }
 
-    /// Waits until every worker has ended. Processes have a moment to end by themselves and leave their counters
-    /// if the job went well; then, or at once, they are killed: one may still map for a round that nobody needs
-    /// any more, or be stopped.
+    /// Waits until every worker has ended. After a successful job, processes have a moment to end by themselves and
+    /// leave their counters. Then, or at once, they are killed: one may be stopped, or be mapping for a round that is
+    /// no longer needed.
     pub(super) fn dismiss(&mut self, orderly: bool) {
         let deadline_ns = monotonic_ns() + if orderly { FAREWELL.as_nanos() as u64 } else { 0 };
         for hand in &mut self.hands {
@@ -166,7 +166,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
                 Body::Process(child) => {
                     let left_ms = deadline_ns.saturating_sub(monotonic_ns()).div_ceil(1_000_000) as u32;
                     if left_ms > 0 {
-                        // If the wait fails the worker is killed a little earlier.
+                        // If the wait fails, the worker is killed a little earlier.
                         drop(poll(&[child.pidfd()], Some(left_ms)));
                     }
                     self.work.outputs.let_out(hand.role.slot, &child.end());
@@ -178,7 +178,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
     }
 }
 
-/// What the coordinator waits for: the bell and the end of any worker.
+/// What the coordinator waits for: the bell, and the end of any worker.
 struct Waiting<'c, 'scope, 'env, 'w, 'p, J: MapReduce> {
     coordinator: &'c Coordinator<'scope, 'env, 'w, 'p, J>,
     timeout_ms: Option<u32>,
@@ -186,7 +186,7 @@ struct Waiting<'c, 'scope, 'env, 'w, 'p, J: MapReduce> {
 
 impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
     fn wait(&self, _: &AtomicU32, _: u32) {
-        // A wait that fails has found nothing; the next look at the workers will say why.
+        // A wait that fails has found nothing. The next look at the workers reports the cause.
         drop(self.coordinator.waits.wait(self.timeout_ms));
         self.coordinator.work.shared.bell.0.drain();
     }

@@ -13,19 +13,20 @@ use crate::worker::work::Role;
 /// How a worker ended.
 pub(super) struct End {
     pub cause: String,
-    /// By a signal that neither it nor this process sent, and not for lack of memory: it may be nobody's fault.
+    /// By a signal that neither it nor this process sent, and not for lack of memory. Perhaps no part of the job is to
+    /// blame.
     pub from_outside: bool,
-    /// There was not enough memory for it, which is no fault of a record.
+    /// For lack of memory, which is not the fault of a record.
     pub for_memory: bool,
-    /// That it did.
+    /// Shows that it has ended.
     pub proof: Ended,
 }
 
-/// A worker, seen from here.
+/// A worker, as the coordinator sees it.
 pub(super) struct WorkerHandle<'scope> {
     pub role: Role,
     pub body: Body<'scope>,
-    /// Its place among the reducers, kept by whoever replaces it.
+    /// Its index among the reducers, which its replacement keeps.
     pub reducer: Option<usize>,
     pub rest: Rest,
     /// Why it was ended, if it took too long.
@@ -35,13 +36,13 @@ pub(super) struct WorkerHandle<'scope> {
 pub(super) enum Body<'scope> {
     Process(Child),
     Thread(Option<(WorkerThread<'scope>, Arc<AtomicBool>)>),
-    /// It is started when somebody sends it a page.
+    /// It is started when it is sent its first page.
     NotStarted,
     Gone,
 }
 
 impl WorkerHandle<'_> {
-    /// How the worker ended, if it has: before the job is over every end is a death.
+    /// Returns how the worker ended, if it has. Before the job is over every end is a death.
     pub fn ended(&mut self) -> Result<Option<End>> {
         match &mut self.body {
             Body::Process(child) => {
