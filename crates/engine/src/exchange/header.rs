@@ -1,13 +1,13 @@
-//! What stands in front of the pairs of a page.
+//! The header of a page, in front of its pairs.
 //!
 //! ```text
 //!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 4 | 0, 4 | pairs ... |
 //! ```
 
-/// Bytes in front of the pairs of a page.
+/// The length of the header in bytes.
 pub(crate) const HEADER_BYTES: usize = 32;
 
-/// What the bytes of a page are.
+/// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum PageKind {
@@ -21,7 +21,7 @@ pub(crate) enum PageKind {
     End = 4,
 }
 
-/// What stands in front of the pairs of a page.
+/// The header of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub epoch: u64,
@@ -40,7 +40,7 @@ impl Header {
         }
     }
 
-    /// Of a page that was received.
+    /// Reads the header of a received page.
     pub fn read(page: &[u8]) -> Header {
         let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"));
         Header {

@@ -1,5 +1,5 @@
-//! The receiving side: takes in pages of every producer, knows which of them count, and lets the reducer make room, or combine early
-//! (`--combine-after`).
+//! The receiving side. It takes pages from every producer, knows which of them count, and lets the reducer make room or
+//! combine early (`--combine-after`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -23,19 +23,19 @@ use crate::testing::kill_points::{KillPoint, Moment};
 /// What to do with a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Its epoch is open, or a barrier stands before it.
+    /// Hold it back: its epoch is open, or the exchange has a barrier.
     Hold,
-    /// It counts.
+    /// Consume it.
     Consume,
-    /// It never will: its epoch died open, or its partition is made of another round.
+    /// Drop it: its producer died with the epoch open, or its partition is made from another round.
     Drop,
 }
 
-/// A page that waits for its epoch to be committed.
+/// A page that is held back until its epoch is committed.
 enum Held<'r> {
     Page(PageRef<'r>),
     Copy(Vec<u8>),
-    /// Too many were copied already. The checksum is that of the whole.
+    /// On disk, because too many are copied already. The checksum covers the whole page.
     Spilled {
         header: Header,
         extent: FileRange,
@@ -53,33 +53,33 @@ impl Held<'_> {
     }
 }
 
-/// Pages of one producer whose epoch is open (or, behind a barrier, all its pages), the oldest first.
+/// The pages of one producer that are held back, oldest first: those of open epochs, or all pages before a barrier.
 #[derive(Default)]
 struct Waiting<'r> {
     held: VecDeque<Held<'r>>,
-    /// How many of them are still pages of the region.
+    /// The number of them that are still pages of the region.
     pages: usize,
 }
 
-/// The way in: pages of every producer, in the order they were sent, and the partitions they make up.
+/// The pages of every producer in the order they were sent, and the partitions that they make up.
 pub(crate) struct Inbox<'r, J: MapReduce> {
     shared: &'r Shared<'r>,
     slot: usize,
     receiver: Receiver<'r>,
-    /// Of each producer that has any, the pages that wait.
+    /// The held-back pages of each producer that has any.
     waiting: BTreeMap<usize, Waiting<'r>>,
-    /// Pages of the region that wait at most, for each producer.
+    /// The most pages of the region that are held back, for each producer.
     held_pages_max: usize,
-    /// Bytes of copies, of all producers.
+    /// The total size of copies in bytes.
     copied_bytes: usize,
     copied_bytes_max: usize,
     pub spill: Rc<Spill>,
-    /// Of each producer that is sending a pair larger than a page, the pieces so far.
+    /// For each producer that is sending a pair larger than a page, the pieces so far.
     pieces: BTreeMap<usize, Vec<u8>>,
-    /// Reduce nothing before everything is mapped.
+    /// Consume nothing before everything is mapped.
     barrier: bool,
     pub reduction: Reduction<J>,
-    /// The size of each partition that has any pairs; bytes are counted if this worker will write its rows.
+    /// The size of each partition that has pairs. Bytes are counted only if this worker will write its rows.
     pub part_sizes: BTreeMap<usize, PartSize>,
     target: Option<&'r OpenTarget<'r, J>>,
 }
@@ -111,7 +111,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         }
     }
 
-    /// True when a page has arrived, or one that waited may be consumed.
+    /// Returns whether a page has arrived, or a held-back page may be consumed.
     pub fn has_work(&self) -> bool {
         !self.receiver.is_empty()
             || self.waiting.iter().any(|(producer, waiting)| {
@@ -126,7 +126,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         if self.barrier && !self.shared.is_mapped(header.round) {
             return Verdict::Hold;
         }
-        // Death is asked for before the commit word: what a dead worker has not committed by then it never will.
+        // Check for death before reading the commit word: a worker that is dead by then will never commit more.
         let dead = self.shared.pages.is_dead(producer);
         match header.epoch <= self.shared.commit(producer).committed() {
             true => Verdict::Consume,
@@ -135,10 +135,10 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         }
     }
 
-    /// Consumes what has arrived; returns the number of pages taken or consumed.
+    /// Consumes what has arrived. Returns the number of pages that were received or consumed.
     pub fn drain(&mut self, meter: &mut Meter, kill_point: &KillPoint) -> usize {
         let mut work = 0;
-        // 1. Pages that waited, oldest first.
+        // 1. Held-back pages, oldest first.
         for producer in self.waiting.keys().copied().collect::<Vec<_>>() {
             work += self.drain_waiting(producer, meter, kill_point);
         }
@@ -161,7 +161,8 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         work
     }
 
-    /// Consumes or drops pages of `producer` that waited, up to the first one that must go on waiting; returns how many.
+    /// Consumes or drops held-back pages of `producer`, up to the first one that must be held back longer. Returns
+    /// their number.
     fn drain_waiting(&mut self, producer: usize, meter: &mut Meter, kill_point: &KillPoint) -> usize {
         let mut work = 0;
         while let Some(waiting) = self.waiting.get_mut(&producer)
@@ -203,7 +204,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         give_back(self.shared, &mut self.receiver, page);
     }
 
-    /// Consumes or drops the oldest page of `producer` that waited.
+    /// Consumes or drops the oldest held-back page of `producer`.
     fn let_go(&mut self, producer: usize, consume: bool, meter: &mut Meter, kill_point: &KillPoint) {
         let waiting = self.waiting.get_mut(&producer).expect("a page of it waits");
         let held = waiting.held.pop_front().expect("a page of it waits");
@@ -239,7 +240,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         }
     }
 
-    /// Ends the worker, and with it the job.
+    /// Ends this worker, and with it the job.
     fn stop(&self, failure: &Failure) -> ! {
         self.shared.fail(self.slot, failure);
         std::panic::resume_unwind(Box::new(JobIsOver));
@@ -270,8 +271,9 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         meter.enter(before);
     }
 
-    /// True when this worker, which has nothing else to do, should spill now and not later: somebody else does. Who spills takes no
-    /// pages, so the others soon wait for theirs; and as pairs go to all reducers alike, these have nearly as much to spill.
+    /// Returns whether this worker, which has nothing else to do, should spill now rather than later, because another
+    /// worker spills. A worker that spills receives no pages, so the others soon wait for theirs. Pairs go evenly to
+    /// all reducers, so the others have nearly as much to spill.
     pub fn should_spill(&self) -> bool {
         self.reduction.is_nearly_full() && self.shared.somebody_spills()
     }
@@ -283,7 +285,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         self.reduction.take(header.partition as usize, header.pairs, pairs);
     }
 
-    /// Combines what waits, and spills if that is not room enough.
+    /// Combines waiting pairs, and spills if that does not free enough memory.
     #[cold]
     pub fn make_room(&mut self, meter: &mut Meter, kill_point: &KillPoint) {
         let before = meter.enter(Phase::Spill);
@@ -301,7 +303,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         meter.enter(before);
     }
 
-    /// Combines what was kept until now, and what arrives from now on.
+    /// Combines the pairs kept so far, and from now on those that arrive.
     #[cold]
     fn combine_early(&mut self, meter: &mut Meter) {
         meter.add(Count::SkewsFound, 1);
@@ -311,7 +313,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
     }
 }
 
-/// Returns a page to its producer, and tells it.
+/// Returns a page to its producer and wakes it.
 pub(crate) fn give_back<'r>(shared: &Shared<'_>, receiver: &mut Receiver<'r>, page: PageRef<'r>) {
     let producer = page.producer();
     receiver.give_back(page);

@@ -1,9 +1,9 @@
 //! One worker's side of the exchange: pages going out, pages coming in.
 //!
-//! [`Outbox`] fills one open page per partition and sends full ones to the partition's owner. [`Inbox`]
-//! receives pages, holds back those of epochs that are still open, and feeds the rest to a [`Reduction`](crate::reduce::reduction::Reduction).
-//! [`Lane`] is both, because whoever waits for an empty page must keep draining its own mailbox: that
-//! is why nobody waits for ever (ring/README).
+//! [`Outbox`] fills one open page per partition and sends full ones to the partition's owner. [`Inbox`] receives pages,
+//! holds back those of open epochs, and feeds the others to a [`Reduction`](crate::reduce::reduction::Reduction).
+//! [`Lane`] has both, because a worker that waits for an empty page must keep draining its own mailbox. That is why no
+//! worker waits for ever (ring/README).
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
@@ -22,7 +22,7 @@ use crate::exchange::inbox::Inbox;
 use crate::exchange::outbox::{Open, Outbox};
 use crate::program::map_reduce::MapReduce;
 
-/// Both ways, and the counters.
+/// Both directions, and the counters.
 pub(crate) struct Lane<'r, J: MapReduce> {
     pub shared: &'r Shared<'r>,
     pub slot: usize,
@@ -30,9 +30,9 @@ pub(crate) struct Lane<'r, J: MapReduce> {
     /// `None` in a worker that only maps.
     pub inbox: Option<Inbox<'r, J>>,
     pub meter: Meter,
-    /// Looks at the pairs that the map function emits.
+    /// Checks the types of emitted pairs.
     pub contract: Contract,
-    /// What all hashes begin with.
+    /// The seed of all hashes.
     pub seed: &'r Seed,
 }
 
@@ -47,8 +47,8 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         self.append_slow::<K, V>(partition, hash, key, value, bytes);
     }
 
-    /// The same for a pair whose key is short and of variable width: the key is written as 16 bytes, and what
-    /// is too much is overwritten by the value and by the next pair.
+    /// As [`Lane::push`], for a pair with a short key of variable width. It writes 16 bytes for the key; the value and
+    /// the next pair overwrite the excess.
     #[inline(always)]
     pub fn append_short<K: Key, V: Datum>(&mut self, partition: usize, hash: u32, key: Short, value: V::Ref<'_>) {
         if let (None, Some(value_bytes)) = (K::WIDTH, V::WIDTH) {
@@ -79,7 +79,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         self.append_anew::<K, V>(partition, hash, key, value, bytes, |outbox| outbox.owner(partition));
     }
 
-    /// Writes a pair into a new page, or sends it in pieces to `consumer` when it is larger than a page.
+    /// Writes a pair to a new page, or sends it to `consumer` in pieces if it is larger than a page.
     fn append_anew<K: Key, V: Datum>(
         &mut self,
         partition: usize,
@@ -117,7 +117,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         self.outbox.send_all(&mut self.meter);
     }
 
-    /// Consumes what has arrived; true when there was something.
+    /// Consumes what has arrived. Returns whether there was anything.
     pub fn drain(&mut self) -> bool {
         match &mut self.inbox {
             Some(inbox) => inbox.drain(&mut self.meter, &self.outbox.kill_point) > 0,
@@ -136,7 +136,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
             return page;
         }
         let before = self.meter.enter(Phase::SendWait);
-        // Others are slow, not this task: its time does not run meanwhile.
+        // Other workers are slow, not this task, so its clock is stopped.
         let start_ns = self.shared.stop_clock(self.slot);
         let waits_since_ns = monotonic_ns();
         let page = loop {
@@ -163,7 +163,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         page
     }
 
-    /// Sends one pair of the result to the coordinator, in order; the page says of which partition.
+    /// Sends one pair of the result to the coordinator, in order. The page names its partition.
     pub fn append_result<K: Key, V: Datum>(&mut self, partition: usize, key: K::Ref<'_>, value: V::Ref<'_>) {
         let bytes = entry::width::<K, V>(key, value);
         if let Some(room) = self.outbox.room(partition, bytes) {
@@ -178,7 +178,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         self.outbox.send_result(partition, &mut self.meter);
     }
 
-    /// Ends the result, whose last pairs are of `partition`.
+    /// Ends the result, whose last pairs belong to `partition`.
     pub fn end_result(&mut self, partition: usize) {
         self.send_result(partition);
         let empty = Open::with(self.wait_for_page(), &[], 0);
@@ -186,6 +186,5 @@ impl<'r, J: MapReduce> Lane<'r, J> {
     }
 }
 
-/// Results use the open page of a partition, which is idle once everything is mapped: this one, where partitions are
-/// not ranges of the result.
+/// The partition whose open page carries results that are not ranges. The page is idle once everything is mapped.
 pub(crate) const RESULT: usize = 0;

@@ -1,7 +1,8 @@
-//! Pages on their way between workers: out of the map side, into the reduce side.
+//! The way of pages between workers, from the map side to the reduce side.
 //!
-//! In: pairs from buffers. Out: pages of committed epochs, given to `reduce`. Buffers and workers call it. Here a page
-//! is handed over ([`outbox`]) and taken in ([`inbox`]; results: `coordinator::results`); a worker that waits for a page drains its own inbox meanwhile ([`lane`]).
+//! In: pairs from buffers. Out: pages of committed epochs, given to `reduce`. Buffers and workers call it. Pages are
+//! handed over in [`outbox`] and received in [`inbox`] (results: in `coordinator::results`). A worker that waits for a
+//! page drains its own inbox meanwhile ([`lane`]).
 
 pub(crate) mod header;
 pub(crate) mod outbox;

@@ -1,4 +1,4 @@
-//! The way out: one open page per partition.
+//! The sending side: one open page for each partition.
 
 use gristmill_page::{PageMut, Sender, prefetch_to_write};
 
@@ -7,10 +7,10 @@ use crate::control::words::{COORDINATOR, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::testing::kill_points::{KillPoint, Moment};
 
-/// How far ahead of what is written a page's lines are asked for: two lines.
+/// The distance ahead of the writer at which cache lines of a page are prefetched: two lines.
 const WRITE_AHEAD_BYTES: usize = 128;
 
-/// A page being filled.
+/// A page that is being filled.
 pub(crate) struct Open<'r> {
     page: PageMut<'r>,
     used: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Open<'r> {
 }
 
 impl<'r> Open<'r> {
-    /// A page with these bytes, in which so many pairs end.
+    /// Makes a page with these bytes, in which `pairs` pairs end.
     pub fn with(mut page: PageMut<'r>, bytes: &[u8], pairs: u32) -> Self {
         let used = HEADER_BYTES + bytes.len();
         page.bytes_mut()[HEADER_BYTES..used].copy_from_slice(bytes);
@@ -26,25 +26,25 @@ impl<'r> Open<'r> {
     }
 }
 
-/// The way out: one open page per partition.
+/// The sending side: one open page for each partition.
 pub(crate) struct Outbox<'r> {
     shared: &'r Shared<'r>,
     sender: Sender<'r>,
-    /// For each partition, its open page; empty until there was one.
+    /// The open page of each partition. Empty before the first page.
     open: Vec<Option<Open<'r>>>,
     page_bytes: usize,
-    /// The epoch that pages now belong to.
+    /// The epoch of new pages.
     pub epoch: u64,
-    /// The round that pages now belong to.
+    /// The round of new pages.
     pub round: u32,
-    /// Consumers that were sent pages since they were last rung: they cannot use them before the commit, so
-    /// they are not woken for each.
+    /// Consumers that have been sent pages since they were last rung. They cannot use the pages before the commit, so
+    /// they are not woken for each one.
     unrung: Vec<usize>,
-    /// The same, for each slot.
+    /// For each slot, whether it is in `unrung`.
     is_unrung: Vec<bool>,
     /// Dead consumers whose pages have been taken back.
     reclaimed: Vec<usize>,
-    /// How many had died when that was done last.
+    /// The number of deaths when pages were last taken back.
     deaths_seen: u32,
     /// For tests.
     pub kill_point: KillPoint,
@@ -58,18 +58,18 @@ impl<'r> Outbox<'r> {
         Outbox { shared, sender, open, page_bytes, epoch, round, unrung, is_unrung, reclaimed, deaths_seen, kill_point }
     }
 
-    /// How many pages were taken whose memory had to be faulted in, and how many whose memory was there.
+    /// Returns the number of pages used whose memory was new, and of those whose memory had been used before.
     pub fn page_uses(&self) -> (u64, u64) {
         self.sender.uses()
     }
 
-    /// Room for a pair of `bytes` in the open page of `partition`, if there is an open page with room.
+    /// Returns room for a pair of `bytes` in the open page of `partition`, if that page exists and has room.
     #[inline(always)]
     pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {
         self.room_and_more(partition, bytes, 0)
     }
 
-    /// Room for a pair of `bytes`, with `more` bytes behind it that may be scribbled on.
+    /// Returns room for a pair of `bytes`, followed by `more` bytes that the caller may overwrite.
     #[inline(always)]
     pub fn room_and_more(&mut self, partition: usize, bytes: usize, more: usize) -> Option<&mut [u8]> {
         let open = self.open.get_mut(partition)?.as_mut()?;
@@ -80,24 +80,24 @@ impl<'r> Outbox<'r> {
         open.used = start + bytes;
         open.pairs += 1;
         let page = open.page.bytes_mut();
-        // A page comes back from another processor's cache; its lines are asked for before they are reached.
+        // The page comes from another processor's cache, so its lines are prefetched.
         if let Some(ahead) = page.get_mut(end + WRITE_AHEAD_BYTES) {
             prefetch_to_write(ahead);
         }
         Some(&mut page[start..end])
     }
 
-    /// An empty page, if one has come back.
+    /// Returns an empty page, if one has come back.
     pub fn take_page(&mut self) -> Option<PageMut<'r>> {
         self.sender.take()
     }
 
-    /// Bytes of pairs that an empty page has room for.
+    /// Returns the room for pairs in an empty page, in bytes.
     pub fn page_room(&self) -> usize {
         self.page_bytes - HEADER_BYTES
     }
 
-    /// Opens an empty page for `partition`.
+    /// Makes `page` the open page of `partition`.
     pub fn open_page(&mut self, partition: usize, page: PageMut<'r>) {
         if self.open.is_empty() {
             self.open.resize_with(self.shared.partitions(), || None);
@@ -119,10 +119,10 @@ impl<'r> Outbox<'r> {
         }
     }
 
-    /// Who reduces what this round makes of `partition`: nobody when an earlier round made it already, or
-    /// when it is tainted and the next round will make it again.
+    /// Returns the worker that reduces this round's pairs of `partition`. `None` if an earlier round has made the
+    /// partition, or if it is tainted and the next round will make it.
     pub fn owner(&self, partition: usize) -> Option<usize> {
-        // In this order: a new owner comes with its round.
+        // In this order: a new owner is stored before its round.
         let owner = self.shared.owner(partition);
         (self.shared.since(partition) == self.round).then_some(owner)
     }
@@ -172,8 +172,8 @@ impl<'r> Outbox<'r> {
         self.kill_point.passes(Moment::Sent);
     }
 
-    /// Wakes the reducers that have been sent pages: those of a committed epoch to consume them, those of an
-    /// open one to copy them out.
+    /// Wakes the reducers that have been sent pages. They consume pages of a committed epoch, and copy pages of an open
+    /// one.
     pub fn ring_receivers(&mut self) {
         for consumer in self.unrung.drain(..) {
             self.is_unrung[consumer] = false;
@@ -181,14 +181,15 @@ impl<'r> Outbox<'r> {
         }
     }
 
-    /// True when a page has come back, or may be taken back from the dead.
+    /// Returns whether a page has come back, or may be taken back from a dead worker.
     pub fn has_pages(&mut self) -> bool {
         self.sender.collect() > 0 || self.shared.pages.deaths() != self.deaths_seen
     }
 
-    /// Takes back what newly dead consumers held; true when there was something.
+    /// Takes back the pages held by workers that have died since the last call. Returns whether there were any such
+    /// workers.
     pub fn reclaim(&mut self) -> bool {
-        // Counted before the look: a death that is declared meanwhile is found now or the next time.
+        // Read before the look: a death declared meanwhile is found now or next time.
         let deaths = self.shared.pages.deaths();
         if deaths == self.deaths_seen {
             return false;

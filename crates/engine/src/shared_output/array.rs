@@ -1,4 +1,4 @@
-//! Arrays that map functions write into: twin and diff (papers/dmr-1.0, section 5.1).
+//! Arrays that map functions write to: twin and diff (papers/dmr-1.0, section 5.1).
 //!
 //! ```text
 //!   original    the array as it was when the job, or this step of a job in steps, began: nobody changes it while there
@@ -11,17 +11,17 @@
 //!   master      the array as committed tasks have made it; the caller reads it after the job, and between two steps
 //! ```
 //!
-//! A task is merged when its map function has returned, before its epoch is committed. So
+//! A task is merged after its map function has returned and before its epoch is committed. Therefore:
 //!
-//! - a task that fails before leaves no trace;
-//! - a worker that dies in the middle of the merge, or before the commit, leaves a part of the task's changes, and the task
-//!   is done again: map is deterministic, so it makes the same changes, and what is there already is no conflict;
-//! - what a map function sees is the original and what it wrote itself, whatever else runs or has run on its worker;
-//! - two tasks that change one element to different values are found out wherever and whenever they run.
+//! - A task that fails before the merge leaves no trace.
+//! - A worker that dies during the merge, or before the commit, leaves a part of the task's changes. The task runs
+//!   again and makes the same changes, and a change that is already there is no conflict.
+//! - A map function sees the original and its own writes, whatever else runs or has run on its worker.
+//! - Two tasks that change one element to different values are detected, wherever and whenever they run.
 //!
-//! When a step is complete nobody is in a task, and the coordinator brings the original up to date: it copies what the step has
-//! changed. The views are of the same file, so they show it, and no worker has to do anything. For that the original of a
-//! job in steps is there from the beginning and is not sealed, as those of other jobs are.
+//! When a step is complete, no worker is in a task, and the coordinator updates the original: it copies what the step
+//! has changed. The views map the same file, so they show the changes, and workers need not do anything. For this the
+//! original of a job in steps exists from the beginning, and is not sealed as those of other jobs are.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -43,10 +43,10 @@ use crate::data::short::Short;
 use crate::error::{Asked, Error, Result};
 use crate::shared_output::diff::{Clash, merge};
 
-/// OS pages of the master that are faulted in together.
+/// The number of OS pages of the master that are faulted in together.
 const PREFAULT_OS_PAGES: usize = 64;
 
-/// A number that a [`SharedOutput`] may hold: `f64`, `f32`, `u64`, `i64`, `u32`, `i32` or `u8`.
+/// A number type of a [`SharedOutput`]: `f64`, `f32`, `u64`, `i64`, `u32`, `i32` or `u8`.
 pub trait Plain: bytemuck::Pod + Display + Send + Sync + sealed::Sealed {}
 
 mod sealed {
@@ -59,19 +59,19 @@ macro_rules! plain {
 
 plain!(f64, f32, u64, i64, u32, i32, u8);
 
-/// An array that the map function of a job writes into.
+/// An array that the map function of a job writes to.
 ///
-/// Every worker has a view of its own. A map function sees the array as it was when the job began, and what it wrote
-/// itself; when it has returned, the elements that it changed are merged into the array. An element may be changed by one
-/// task only (or by several to the same value): otherwise the job ends with [`Error::Conflict`]. To write what was there
-/// before is no change. If the job fails the array is what it was before.
+/// Every worker has its own view. A map function sees the array as it was when the job started, plus its own writes.
+/// When it has returned, the elements that it changed are merged into the array. Only one task may change an element,
+/// or several tasks to the same value; otherwise the job ends with [`Error::Conflict`]. Writing the old value is no
+/// change. If the job fails, the array is unchanged.
 ///
-/// In a job in steps ([`Job::iterate`](crate::Job::iterate)) this holds for each step: a map function sees the array as the
-/// step before has left it, and so does who decides what comes next ([`Step::values`](crate::Step::values)); what one step has
-/// changed the next may change again; and if the job fails the array is what the last complete step made of it.
+/// In a job in steps ([`Job::iterate`](crate::Job::iterate)) this holds for each step. Map functions, and the caller
+/// between two steps ([`Step::values`](crate::Step::values)), see the array as the previous step left it. A step may
+/// change elements that an earlier step changed. If the job fails, the array is as the last complete step left it.
 ///
-/// Made before the job, named to it with [`Job::writes`](crate::Job::writes), and read after it. Further jobs may go on
-/// with what it holds.
+/// Make the array before the job, name it with [`Job::writes`](crate::Job::writes), and read it afterwards. Further
+/// jobs can continue with its content.
 ///
 /// ```
 /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, Records, SharedOutput, Split};
@@ -111,10 +111,10 @@ pub struct SharedOutput<T: Plain> {
 }
 
 impl<T: Plain> SharedOutput<T> {
-    /// An array of `len` zeros. `name` is what messages call it.
+    /// Makes an array of `len` zeros. Messages call it `name`.
     ///
     /// # Errors
-    /// [`Error::System`] when the process may not map so much memory.
+    /// [`Error::System`] if the process may not map that much memory.
     pub fn new(name: impl Into<String>, len: usize) -> Result<SharedOutput<T>> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let bytes = len.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::OutOfMemory);
@@ -128,29 +128,29 @@ impl<T: Plain> SharedOutput<T> {
         Ok(SharedOutput { scope, len, element_type: PhantomData })
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True when there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The array, between jobs.
+    /// Returns the array, between jobs.
     pub fn values(&mut self) -> &[T] {
         cast_slice(self.scope.master.bytes())
     }
 
-    /// The array, to fill it before a job.
+    /// Returns the array, to fill it before a job.
     pub fn values_mut(&mut self) -> &mut [T] {
         let master = &mut self.scope.master;
         (0..master.os_pages()).for_each(|os_page| master.touch(os_page));
         cast_slice_mut(master.bytes_mut())
     }
 
-    /// For map functions: calls `write` with this worker's view of the array.
+    /// Calls `write` with this worker's view of the array. For map functions.
     ///
     /// # Panics
     /// Outside the map function of a job that [writes](crate::Job::writes) this array, on a thread that the map function
@@ -170,13 +170,13 @@ impl<T: Plain> SharedOutput<T> {
         write(&mut cast_slice_mut(view.memory.own_mut(&inside))[..self.len])
     }
 
-    /// What the engine needs to know of it.
+    /// Returns the type-independent part.
     pub(crate) fn scope(&self) -> &Scope {
         &self.scope
     }
 }
 
-/// What depends on the type of the elements.
+/// The operations that depend on the type of the elements.
 #[derive(Clone, Copy)]
 struct ElementType {
     merge: fn(&[u64], &[u64], &[AtomicU64]) -> std::result::Result<(), Clash>,
@@ -197,24 +197,24 @@ impl ElementType {
     }
 }
 
-/// A shared output as the engine sees it, whatever its elements are.
+/// A shared output without its element type.
 pub(crate) struct Scope {
     name: String,
     number: u64,
     master: Master,
-    /// `None` when it is all zeros and stays so as long as there are tasks.
+    /// `None` while it is all zeros and no task has changed that.
     original: Mutex<Option<Arc<MasterOriginal>>>,
     element_type: ElementType,
 }
 
 thread_local! {
-    /// The views of the worker that runs on this thread, with the numbers of their scopes.
+    /// The views of the worker on this thread, with the numbers of their scopes.
     static VIEWS: RefCell<Vec<(u64, Rc<RefCell<View>>)>> = const { RefCell::new(Vec::new()) };
-    /// It maps a task, after which what it has written is merged.
+    /// Whether the worker on this thread maps a task, whose writes will be merged.
     static MAPS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// As long as it lives, the map function on this thread may write.
+/// Allows the map function on this thread to write until it is dropped.
 pub(crate) struct Mapping(());
 
 impl Drop for Mapping {
@@ -225,13 +225,13 @@ impl Drop for Mapping {
 
 /// One worker's view of a scope.
 struct View {
-    /// The worker's.
+    /// The private copy.
     slot: usize,
-    /// What it has written, and the original to compare with.
+    /// Tracks written pages, and gives the original to compare with.
     memory: MasterView,
-    /// One OS page of zeros: the twin of every page when there is no original.
+    /// One OS page of zeros, the twin of every page if there is no original.
     zeros: Vec<u64>,
-    /// What the task has written, in bytes, from when it is looked at until it is merged.
+    /// The bytes that the task has written, from the first look until the merge.
     written: Vec<Range<usize>>,
 }
 
@@ -241,7 +241,7 @@ impl View {
         Ok(View { slot, memory: scope.master.view(scope.original().as_deref())?, zeros, written: Vec::new() })
     }
 
-    /// The numbers of the OS pages that the task has written and that are not as they were.
+    /// Returns the numbers of the OS pages that the task has written and changed.
     fn changed(&self, inside: &Inside<'_>) -> impl Iterator<Item = usize> {
         let os_pages = |run: &Range<usize>| run.start / os_page_bytes()..run.end / os_page_bytes();
         self.written.iter().flat_map(os_pages).filter(|os_page| {
@@ -250,7 +250,7 @@ impl View {
         })
     }
 
-    /// One OS page: as it was when the job, or this step, began, and as it is now.
+    /// Returns one OS page as it was when the job or step started, and as it is now.
     fn twin_and_own<'i>(&'i self, os_page: usize, inside: &'i Inside<'_>) -> (&'i [u64], &'i [u64]) {
         let bytes = os_page * os_page_bytes()..(os_page + 1) * os_page_bytes();
         let twin = self.memory.twin(inside).map_or(&self.zeros[..], |twin| cast_slice(&twin[bytes.clone()]));
@@ -259,7 +259,7 @@ impl View {
 }
 
 impl Scope {
-    /// The view that the worker on this thread has.
+    /// Returns the view of the worker on this thread.
     fn view(&self) -> Option<Rc<RefCell<View>>> {
         VIEWS.with_borrow(|views| views.iter().find(|(number, _)| *number == self.number).map(|(_, view)| view.clone()))
     }
@@ -276,13 +276,13 @@ impl Scope {
         (0..self.master.os_pages()).filter(|os_page| self.master.is_touched(*os_page))
     }
 
-    /// Makes what the master holds the original, for a job in steps or another.
+    /// Copies the master to the original, at the start of a job or after a step.
     fn begin(&self, closed: &Closed<'_>, iterates: bool) -> io::Result<()> {
         if self.touched_os_pages().next().is_none() && !iterates {
             return Ok(()); // All zeros.
         }
         let original = self.master.original()?;
-        // They may be settled, but the original of another job was.
+        // The pages may be settled, but the original belongs to another job.
         self.touched_os_pages().for_each(|os_page| self.master.touch(os_page));
         closed.settle(&original)?;
         if !iterates {
@@ -292,8 +292,8 @@ impl Scope {
         Ok(())
     }
 
-    /// Makes the master what the original is. A job that failed for want of descriptors or memory has none left for this, so it
-    /// asks for none but one OS page.
+    /// Copies the original to the master. A job that failed for lack of descriptors or memory has none left for this,
+    /// so this allocates only one OS page.
     fn revert(&self, closed: &mut Closed<'_>) -> io::Result<()> {
         let original = self.original();
         let mut twin = vec![0u64; os_page_bytes() / size_of::<u64>()];
@@ -306,14 +306,14 @@ impl Scope {
         Ok(())
     }
 
-    /// After the last worker has ended: latches that the dead held are free, and another job may write.
+    /// Called after the last worker has ended. Latches that dead workers held are free then, and another job may write.
     fn end(&self, closed: Closed<'_>) {
         (0..self.master.os_pages()).for_each(|os_page| self.master.latch(os_page).release());
         self.set_original(None);
         closed.rest();
     }
 
-    /// The sum of the hashes of all OS pages that the task has changed, which will be merged.
+    /// Returns the sum of the hashes of all OS pages that the task has changed.
     fn changes(&self, number: usize, seed: &Seed) -> std::result::Result<u64, String> {
         let view = self.view().expect("a worker that maps is attached");
         let mut view = view.borrow_mut();
@@ -374,12 +374,12 @@ impl Scope {
 /// The scopes that a job writes, from before its first worker starts until its last one has ended.
 pub(crate) struct Scopes<'j> {
     scopes: Vec<&'j Scope>,
-    /// What was merged stays, because the job or the step is complete.
+    /// Whether merged changes stay, because the job or the step is complete.
     keep: AtomicBool,
 }
 
 impl<'j> Scopes<'j> {
-    /// Takes the scopes for a job, in steps or not, that is about to start its workers.
+    /// Takes the scopes for a job that is about to start its workers; `iterates` if it runs in steps.
     pub fn begin(scopes: Vec<&'j Scope>, iterates: bool) -> Result<Scopes<'j>> {
         let mut begun = Scopes { scopes: Vec::with_capacity(scopes.len()), keep: AtomicBool::new(false) };
         for scope in scopes {
@@ -389,7 +389,7 @@ impl<'j> Scopes<'j> {
                     scope.name
                 )));
             };
-            // What has no original yet must not be made like it when this job ends.
+            // A scope without an original must not be reverted to it when this job ends.
             if let Err(source) = scope.begin(&closed, iterates) {
                 scope.end(closed);
                 return Err(Error::System { what: "keeping what a shared output held before the job", source });
@@ -399,7 +399,7 @@ impl<'j> Scopes<'j> {
         Ok(begun)
     }
 
-    /// A step is complete, and nobody is in a task: what it has written is what the next one begins with.
+    /// Ends a step, when no worker is in a task. The next step starts with what this one has written.
     pub fn settle(&self) -> Result<Settled<'j>> {
         self.keep();
         let settle = |scope: &&'j Scope| {
@@ -413,40 +413,40 @@ impl<'j> Scopes<'j> {
         Ok(Settled(settled))
     }
 
-    /// The worker that had `slot` has ended, perhaps in the middle of a write.
+    /// Notes that the worker in `slot` has ended, perhaps in the middle of a write.
     pub fn let_out(&self, slot: usize, ended: &Ended) {
         self.scopes.iter().for_each(|scope| scope.master.let_out(slot, ended));
     }
 
-    /// What was merged until now stays, whatever becomes of the job.
+    /// Keeps what was merged so far, even if the job fails later.
     pub fn keep(&self) {
         self.keep.store(true, Ordering::Relaxed);
     }
 
-    /// True when the job writes none.
+    /// Returns whether the job writes no scopes.
     pub fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
 
-    /// Gives the worker that runs on this thread its views.
+    /// Gives the worker on this thread its views.
     pub fn attach(&self, slot: usize) -> io::Result<()> {
         let view = |scope: &&Scope| Ok((scope.number, Rc::new(RefCell::new(View::of(scope, slot)?))));
         VIEWS.set(self.scopes.iter().map(view).collect::<io::Result<_>>()?);
-        // A worker that another one has forked has a copy of what that one was doing.
+        // A worker that was forked by another worker has a copy of that one's state.
         MAPS.set(false);
         Ok(())
     }
 
-    /// Lets the map function write into the views of this thread.
+    /// Allows the map function to write to the views of this thread.
     pub fn map_task(&self) -> Mapping {
         MAPS.set(true);
         Mapping(())
     }
 
-    /// A hash of what the task on this thread has changed. Asked for before the merge.
+    /// Returns a hash of what the task on this thread has changed. Call it before the merge.
     ///
     /// # Errors
-    /// What the kernel says of a page map.
+    /// The kernel's error when it reads the page map.
     pub fn changes(&self, seed: &Seed) -> std::result::Result<u64, String> {
         let scopes = self.scopes.iter().enumerate();
         scopes
@@ -454,24 +454,24 @@ impl<'j> Scopes<'j> {
             .try_fold(0, |sum, hash| Ok(u64::wrapping_add(sum, hash?)))
     }
 
-    /// Merges what the task on this thread has changed, and restores the views; returns the number of OS pages merged.
-    /// `take` waits for the latch of each, and `merged` is called before it is released.
+    /// Merges what the task on this thread has changed, and restores the views. Returns the number of OS pages merged.
+    /// Calls `take` to acquire the latch of each page, and `merged` before it is released.
     ///
     /// # Errors
-    /// Two tasks changed one element: the words of [`Error::Conflict`].
+    /// Two tasks changed one element: the text of [`Error::Conflict`].
     pub fn merge(&self, take: impl Fn(Latch<'_>), merged: impl Fn()) -> std::result::Result<u64, String> {
         self.scopes.iter().try_fold(0, |os_pages, scope| Ok(os_pages + scope.merge(&take, &merged)?))
     }
 }
 
-/// What the scopes of a job hold between two of its steps. Workers are kept out meanwhile.
+/// The content of a job's scopes between two steps. Workers are kept out meanwhile.
 pub(crate) struct Settled<'j>(Vec<(u64, Closed<'j>)>);
 
 impl Settled<'_> {
-    /// What `output` holds.
+    /// Returns the content of `output`.
     ///
     /// # Panics
-    /// When the job does not write it.
+    /// If the job does not write it.
     pub fn values<T: Plain>(&self, output: &SharedOutput<T>) -> &[T] {
         let Scope { name, number, .. } = &output.scope;
         let Some((_, closed)) = self.0.iter().find(|(other, _)| other == number) else {
@@ -484,7 +484,7 @@ impl Settled<'_> {
 impl Drop for Scopes<'_> {
     fn drop(&mut self) {
         for scope in &self.scopes {
-            // If it cannot be closed something has panicked before. Then the array stays out of reach.
+            // If it cannot be closed, something has panicked before. Then the array stays inaccessible.
             let Some(mut closed) = scope.master.close() else { continue };
             if !*self.keep.get_mut() {
                 scope.revert(&mut closed).expect("an original can be read");

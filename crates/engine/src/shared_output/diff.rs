@@ -1,25 +1,25 @@
-//! What a task has changed in one OS page of a shared array, merged into the master copy.
+//! Merges what a task has changed in one OS page of a shared array into the master.
 //!
-//! A three-way merge of words: what the twin (the page as it was when the job began) and the task's own copy agree on is
-//! left alone; what the task changed is stored, unless somebody else changed it to another value. An element may be
-//! smaller than a word, so a word is judged by its lanes.
+//! A three-way merge of words. Where the twin (the page as it was when the job started) and the task's own copy agree,
+//! nothing happens. What the task changed is stored, unless another task changed it to a different value. An element
+//! may be smaller than a word, so words are compared lane by lane.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Two tasks changed one element to different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clash {
-    /// The element, counted from the start of the page.
+    /// The index of the element in the page.
     pub element: usize,
-    /// The words in which it stands: what it was, what another task made of it, what this one makes of it.
+    /// The words that contain it: the original, another task's, and this task's.
     pub words: [u64; 3],
 }
 
-/// Merges what is different in `own` from `twin` into `master`, for elements of `ELEMENT` bytes (1, 2, 4 or 8). The caller
-/// holds the latch of the page.
+/// Merges the differences between `own` and `twin` into `master`, for elements of `ELEMENT` bytes (1, 2, 4 or 8). The
+/// caller holds the latch of the page.
 ///
-/// Doing it again, for the whole page or the part of it that was not done, changes nothing: an element that already has the
-/// value is no clash. After a clash a part of the page is merged.
+/// Repeating the merge, whole or in part, changes nothing: an element that already has the value is no conflict. After
+/// a conflict, part of the page is merged.
 pub(crate) fn merge<const ELEMENT: usize>(twin: &[u64], own: &[u64], master: &[AtomicU64]) -> Result<(), Clash> {
     for (at, ((twin, own), word)) in twin.iter().zip(own).zip(master).enumerate() {
         if own == twin {
@@ -43,7 +43,7 @@ pub(crate) fn merge<const ELEMENT: usize>(twin: &[u64], own: &[u64], master: &[A
     Ok(())
 }
 
-/// All bits of every lane in which some bit is set.
+/// Returns a mask with all bits of every lane in which some bit is set.
 #[inline(always)]
 fn lanes<const ELEMENT: usize>(bits: u64) -> u64 {
     let mut mask = 0;
@@ -54,7 +54,7 @@ fn lanes<const ELEMENT: usize>(bits: u64) -> u64 {
     mask
 }
 
-/// The first lane in memory of those set in `mask`.
+/// Returns the first lane, in memory order, that is set in `mask`.
 fn first_lane<const ELEMENT: usize>(mask: u64) -> usize {
     mask.to_ne_bytes().iter().position(|byte| *byte != 0).unwrap_or(0) / ELEMENT
 }
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// What the merge should do, element by element.
+    /// The result that the merge should have, element by element.
     fn oracle(twin: &[u8], own: &[u8], master: &[u8], element: usize) -> Result<Vec<u8>, usize> {
         let mut merged = master.to_vec();
         for (at, merged) in merged.chunks_exact_mut(element).enumerate() {
@@ -92,7 +92,7 @@ mod tests {
                 let bytes: Vec<u8> =
                     merged.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
                 assert_eq!(bytes, expected);
-                // Once more, as a redo would.
+                // Repeat it, as a redo does.
                 assert_eq!(merge::<ELEMENT>(&words(twin), &words(own), &merged), Ok(()));
             }
             Err(element) => assert_eq!(outcome.map_err(|clash| clash.element), Err(element)),
@@ -102,7 +102,7 @@ mod tests {
     proptest! {
         #[test]
         fn merging_words_is_merging_elements(
-            // Few values, so that bytes often agree.
+            // Use few values, so that bytes often agree.
             pages in proptest::collection::vec((0u8..3, 0u8..3, 0u8..3, 0u8..8), 64),
         ) {
             let column = |pick: fn(&(u8, u8, u8, u8)) -> u8| -> Vec<u8> { pages.iter().map(pick).collect() };

@@ -1,4 +1,4 @@
-//! From a task that fails to the record that does it.
+//! Finds the record at which a task fails.
 //!
 //! ```text
 //!  first attempt:   chunk by chunk; the worker says at which one it is
@@ -8,9 +8,9 @@
 //!  the input, that chunk goes record by record, and so do chunks with a record that was set aside
 //! ```
 //!
-//! A death in a chunk therefore costs one look at the records of that chunk, not of the task, and the next death there names
-//! its record. What a map function emits before it fails counts for nothing: pairs are kept apart until it has returned. A map
-//! function sees whole records, cut anywhere, so that one record at a time gives the same pairs.
+//! So a death in a chunk costs one more pass over the records of that chunk, not of the task, and the next death there
+//! names its record. Pairs that the map function emits before it fails do not count: they are kept apart until it has
+//! returned. A map function sees whole records, cut anywhere, so mapping one record at a time gives the same pairs.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -32,24 +32,24 @@ use crate::input::split::{Rejected, Split};
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::worker::work::Work;
 
-/// Maps a task, with care where that is needed.
+/// Maps a task, chunk by chunk or record by record.
 pub(crate) struct BadRecordSearch<'w, J: MapReduce> {
     work: &'w Work<'w, J>,
     pub slot: usize,
-    /// Neither has a worker died of this task, nor does the job set records aside.
+    /// No worker has died of this task, and the job does not set records aside.
     pub is_plain: bool,
-    /// A worker died of this task: the task timeout is that of a piece of it.
+    /// A worker has died of this task, so the task timeout applies to each piece of it.
     careful: bool,
-    /// Where workers died of it.
+    /// The places at which workers died of it.
     suspects: Vec<Place>,
     set_aside: &'w SetAside,
     found: Found,
     apart: Apart<J::Key, J::Value>,
-    /// The chunk as it was read: a map function may write into it.
+    /// A copy of the chunk, because a map function may write to its split.
     chunk: Vec<u8>,
 }
 
-/// Why the map function did not come to its end.
+/// Why the map function did not return normally.
 enum Failed {
     Panicked(Box<dyn Any + Send>),
     Rejected(Rejected),
@@ -64,19 +64,19 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         BadRecordSearch { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
     }
 
-    /// Says that this chunk is mapped now.
+    /// Announces that this chunk is being mapped.
     #[inline]
     pub fn begin(&self, split: &Split<'_>) {
         self.work.shared.begin_place(self.slot, place_of(split), false);
     }
 
-    /// Says that no chunk is mapped.
+    /// Announces that no chunk is being mapped.
     #[inline]
     pub fn end(&self) {
         self.work.shared.end_place(self.slot);
     }
 
-    /// Maps a chunk, or all of it that does not fail.
+    /// Maps a chunk, or all of its records that do not fail.
     #[cold]
     #[inline(never)]
     pub fn map(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
@@ -104,12 +104,12 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         }
     }
 
-    /// Everything of the task is mapped: what was found is told, before that can count.
+    /// Ends the task. Reports the records that it found before the task can count.
     pub fn finish(mut self) {
         self.found.tell(self.work.shared, self.slot, || wait(self.work, self.slot));
     }
 
-    /// What may take as long as a whole task is now a piece of it.
+    /// Restarts the task's clock for the next piece.
     fn start_clock(&self) {
         if self.careful && self.work.plan.faults.task_timeout.is_some() {
             self.work.shared.start_clock(self.slot, monotonic_ns());
@@ -149,11 +149,11 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         }
     }
 
-    /// Maps `split`, and keeps apart what that emits; nothing if it fails.
+    /// Maps `split` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
     fn try_map(&mut self, split: &mut Split<'_>) -> Result<(), Failed> {
         let Work { program, plan, .. } = *self.work;
         QUIET.set(plan.faults.skip_bad_records > 0);
-        // A map function depends on nothing but its split, so nothing that it left half done is seen again.
+        // A map function depends only on its split, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
         QUIET.set(false);
         let failed = match (mapped, split.rejected.take()) {
@@ -165,7 +165,7 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         Err(failed)
     }
 
-    /// Has the coordinator set a record aside.
+    /// Lets the coordinator set a record aside.
     fn leave_out(&mut self, place: Place, failed: &Failed) {
         let (work, slot) = (self.work, self.slot);
         work.shared.end_place(slot);
@@ -181,8 +181,8 @@ fn place_of(split: &Split<'_>) -> Place {
     Place { source: split.index, offset: split.offset, bytes: split.bytes.len() as u64 }
 }
 
-/// Sleeps until the coordinator has read what others told it. Nobody waits for this worker in order to read, so it need not drain
-/// what arrives meanwhile; and the time of its task does not run.
+/// Sleeps until the coordinator has read the reports. The coordinator does not wait for this worker, so the worker need
+/// not drain its mailbox meanwhile. The clock of its task is stopped.
 fn wait<J: MapReduce>(work: &Work<'_, J>, slot: usize) {
     let shared = work.shared;
     if shared.is_over() {
@@ -194,12 +194,12 @@ fn wait<J: MapReduce>(work: &Work<'_, J>, slot: usize) {
 }
 
 thread_local! {
-    /// What panics now is told elsewhere, with its place.
+    /// Panics are now reported elsewhere, with their places.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets this worker process say nothing of panics that are caught, and told when the record is set aside. Threads have one hook
-/// together with the caller, so theirs stays.
+/// Silences caught panics in this worker process; they are reported when their record is set aside. Threads share the
+/// panic hook with the caller, so it stays as it is for them.
 pub(crate) fn be_quiet() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -209,7 +209,7 @@ pub(crate) fn be_quiet() {
     }));
 }
 
-/// A panic, as a cause.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     format!("it panicked: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
@@ -218,7 +218,8 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 /// Pairs that do not count yet.
 struct Apart<K, V> {
     pairs: Vec<u8>,
-    /// A buffer sees only what was written here and read again, so what that changes is noticed before.
+    /// The buffer gets only pairs that were written here and read again, so a type that changes in between is detected
+    /// before.
     contract: Contract,
     kind: PhantomData<(K, V)>,
 }
@@ -232,7 +233,7 @@ impl<K: Key, V: Datum> Apart<K, V> {
         self.pairs.clear();
     }
 
-    /// Now they count.
+    /// Emits the pairs.
     fn emit_into(&mut self, buffer: &mut impl Emit<K, V>) {
         for (_, pair) in entry::pairs::<K, V>(&self.pairs) {
             buffer.emit(pair.key, pair.value);

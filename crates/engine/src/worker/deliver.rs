@@ -1,4 +1,5 @@
-//! The end of a reducer: what it has gathered becomes its part of the result, sent to the coordinator or written where it belongs.
+//! Ends a reducer: makes its part of the result from what it has gathered, and sends it to the coordinator or writes
+//! it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
-/// Sorts what this worker has reduced and sends it to the coordinator, or writes it.
+/// Sorts the pairs that this worker has reduced, and sends them to the coordinator or writes them.
 pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Result<(), Failure> {
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Sort);
@@ -25,7 +26,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -
         lane.outbox.kill_point.passes(Moment::RunsMerged);
     }
     lane.meter.enter(Phase::Output);
-    // Where partitions are ranges, the stream is one after the other, and the coordinator takes them in turn.
+    // If partitions are ranges, the stream has one after the other, and the coordinator takes them in turn.
     let mut parts = match (work.ranges, &lane.inbox) {
         (Some(_), Some(inbox)) => Parts::new(&inbox.part_sizes),
         _ => Parts::one(),
@@ -45,8 +46,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -
     Ok(())
 }
 
-/// Writes the partitions, which are ranges of the result, where they belong; what is sent is the first and the last pair of
-/// each.
+/// Writes partitions that are ranges of the result to their places. Sends the first and the last pair of each.
 fn write<J: MapReduce>(
     work: &Work<'_, J>,
     target: &OpenTarget<'_, J>,
@@ -63,7 +63,7 @@ fn write<J: MapReduce>(
             lane.send_result(ended);
         }
         let partition = parts.partition;
-        // What writes runs has its blocks free now.
+        // The blocks for writing runs are free by now.
         let begin = || target.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
         if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(target.row, key, value)? {
             lane.outbox.kill_point.passes(Moment::Written);
@@ -87,19 +87,19 @@ fn write<J: MapReduce>(
     outcome.map(|()| keys)
 }
 
-/// Which partition the next pair of a stream is of, that has one after the other.
+/// Tracks the partition of the next pair in a stream of consecutive partitions.
 struct Parts {
-    /// Partitions that have pairs, and how many, the next one last.
+    /// The partitions that have pairs, with the number of pairs, the next one last.
     left: Vec<(usize, u64)>,
     partition: usize,
     pairs_left: u64,
 }
 
-/// What the next pair is to its partition.
+/// The position of the next pair in its partition.
 struct Turn {
     is_first: bool,
     is_last: bool,
-    /// The partition before, if there was one.
+    /// The previous partition, if any.
     ended: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Parts {
         }
     }
 
-    /// All pairs are of one.
+    /// All pairs belong to one partition.
     fn one() -> Parts {
         Parts { left: Vec::new(), partition: RESULT, pairs_left: u64::MAX }
     }

@@ -1,4 +1,4 @@
-//! The life of one worker: it looks, does the next thing, and sleeps when there is none.
+//! The main loop of a worker: it looks, takes the next action, and sleeps if there is none.
 
 use std::rc::Rc;
 
@@ -31,7 +31,7 @@ struct Worker<'w, J: MapReduce> {
     lane: Lane<'w, J>,
     mapper: Option<Mapper<J>>,
     shelf_writer: ShelfWriter<'w>,
-    /// The round of which it has said that it has all pages.
+    /// The last round for which it has reported that it has all pages.
     drained: Option<u32>,
     has_delivered: bool,
     usage_before: (Usage, Allocations),
@@ -88,7 +88,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             }
             PagePolicy::Reuse => {}
             PagePolicy::Prealloc => {
-                // A kernel that cannot populate leaves the pages to be faulted in later.
+                // If the kernel cannot populate the pages, they are faulted in later.
                 drop(sender.populate());
                 shelver.set_populate();
             }
@@ -145,15 +145,15 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             has_returned_task: maps && !has_new_task && shared.has_returned_task(round),
             has_open_epoch: mapper.as_ref().is_some_and(|mapper| mapper.open_tasks > 0),
             must_drain: reduces && self.drained != Some(round),
-            // A reducer delivers the round that it is made of, or a later one. The words may still speak of the round before, in
-            // which the reducer that it replaces died.
+            // A reducer delivers the round in which its partitions were made, or a later one. The words may still show
+            // the previous round, in which its predecessor died.
             may_deliver: !self.has_delivered
                 && role.reduces.is_some_and(|since| since <= round)
                 && shared.may_finish(round),
         }
     }
 
-    /// Maps a task, if it gets a permit and nobody else has been faster.
+    /// Maps a task, if there is a permit and no other worker was faster.
     fn map(&mut self, round: u32, returned: bool) -> Result<(), Failure> {
         let Worker { work, role, lane, mapper, .. } = self;
         let Work { plan, shared, .. } = **work;
@@ -187,12 +187,12 @@ impl<'w, J: MapReduce> Worker<'w, J> {
     fn give_permit(&self) {
         let Work { shared, .. } = *self.work;
         if shared.give_permit(self.role.slot) && shared.has_free_task(shared.round()) {
-            // A round was opened meanwhile, and a worker that woke for it may have found no permit.
+            // A round has been opened meanwhile, and a worker that woke for it may have found no permit.
             shared.ring_all();
         }
     }
 
-    /// Everything of the round has arrived: it is kept or saved, if the job does that, and the coordinator is told.
+    /// Ends the round: everything has arrived. Keeps or saves it, if the job does that, and tells the coordinator.
     fn say_drained(&mut self, round: u32) -> Result<(), Failure> {
         let Worker { work, role, lane, shelf_writer, .. } = self;
         let Work { shared, .. } = **work;
@@ -203,7 +203,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             None => {}
         }
         if let (Some(_), Some(inbox)) = (work.target, &lane.inbox) {
-            // What got nothing says so from the beginning.
+            // Partitions without pairs need no report.
             for (partition, size) in
                 inbox.part_sizes.iter().filter(|(partition, _)| shared.owner(**partition) == role.slot)
             {
@@ -235,7 +235,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
             .sleep_unless(&SharedFutex, || shared.round() != round || next_action(self.view(round)) != Action::Sleep);
     }
 
-    /// Publishes what this worker has counted.
+    /// Publishes the counters of this worker.
     fn publish(&mut self) {
         let now = usage(self.work.plan.isolation);
         let Worker { lane, usage_before: before, .. } = self;

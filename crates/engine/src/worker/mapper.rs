@@ -25,27 +25,27 @@ use crate::worker::work::Work;
 /// The map side of a worker.
 pub(super) struct Mapper<J: MapReduce> {
     reader: Reader,
-    /// What the buffer keeps, made for the first task.
+    /// The memory of the buffer, allocated for the first task.
     kept: MapTable<J>,
     partitioner: Partitioner,
-    /// Records that are left out.
+    /// Records to leave out.
     set_aside: SetAside,
     /// The round whose state the reader shows.
     state_of: Option<u32>,
-    /// Tasks of the open epoch.
+    /// The number of tasks in the open epoch.
     pub open_tasks: usize,
-    /// Pages that had been sent when the open epoch began.
+    /// The number of pages sent before the open epoch.
     pages_before: u64,
-    /// When the first task of the open epoch began.
+    /// The start of the first task in the open epoch.
     epoch_since_ns: u64,
 }
 
-/// An epoch ends with the task that is running when it is so old: so much a worker may lose, beside that one task.
+/// The age at which an epoch ends with its current task. A crash loses at most this time of one worker, plus that task.
 const EPOCH_NS_MAX: u64 = 100_000_000;
 
-/// What a map-side buffer keeps from task to task.
+/// The memory that a map-side buffer keeps from task to task.
 enum MapTable<J: MapReduce> {
-    /// There was no task yet, or the buffer keeps nothing.
+    /// No task has run yet, or the buffer keeps nothing.
     Nothing,
     Table(HashTable<J::Key, J::Value>),
     Array(DenseArray<J::Value>),
@@ -148,19 +148,19 @@ impl<J: MapReduce> Mapper<J> {
         }
     }
 
-    /// True when the open epoch has sent enough pages, or has lasted long enough, for the task just done to be its last.
+    /// Returns whether the open epoch should end with the task just done: it has sent enough pages, or is old enough.
     pub fn has_enough(&self, plan: &Plan, meter: &Meter) -> bool {
         meter.counters.get(Count::PagesSent) - self.pages_before >= plan.epoch_pages
             || meter.read_ns() - self.epoch_since_ns >= EPOCH_NS_MAX
     }
 
-    /// Ends the epoch: everything that its tasks emitted leaves, and then counts.
+    /// Ends the epoch: sends everything that its tasks emitted, and then makes it count.
     pub fn commit(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>) {
         self.flush(lane);
         lane.send_all();
         lane.outbox.kill_point.passes(Moment::Flushed);
-        // After the last page was pushed, and by one store. While there are tasks that nobody has drawn the round is not over, and
-        // nobody needs to look.
+        // By one store, after the last page was sent. While some task is unclaimed, the round goes on, and nobody needs
+        // to look.
         let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
         let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
         lane.outbox.kill_point.passes(Moment::Committed);
@@ -190,7 +190,7 @@ fn map_task<J: MapReduce>(
     }
     let mut before_bytes = 0;
     for part in work.tasks.parts(work.shared.input_task(task)) {
-        // Only a file that cannot be cut is a part for so long that somebody wants to see how far it is.
+        // Only a file that cannot be cut is a part large enough for its progress to matter.
         let is_whole = part.range.start == 0;
         reader.for_each_chunk(work.tasks, part, |split| {
             if work.shared.is_over() {
@@ -212,7 +212,7 @@ fn map_task<J: MapReduce>(
     Ok(())
 }
 
-/// A hash of what a task has changed in shared outputs.
+/// Returns a hash of what a task has changed in shared outputs.
 fn changes_of_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<u64, Failure> {
     if work.outputs.is_empty() {
         return Ok(0);
@@ -231,7 +231,8 @@ fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task:
     let take = |latch: Latch<'_>| {
         let try_take = || latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize));
         if !try_take() {
-            // Its holder merges one OS page, or is dead and will be declared so, or is stopped: not this task is late.
+            // The holder of the latch merges one OS page, or is dead and will be declared dead, or is stopped. This
+            // task is not late.
             let (start_ns, waits_since_ns) = (shared.stop_clock(slot), monotonic_ns());
             while !try_take() {
                 if shared.is_over() {

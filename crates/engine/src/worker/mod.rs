@@ -1,7 +1,7 @@
-//! The life of one worker: map what it can claim, reduce what arrives, sleep when there is neither.
+//! One worker: it maps tasks that it can claim, reduces pages that arrive, and sleeps if there are neither.
 //!
-//! In: the [`Work`](work::Work) of a job. Out: pages, commits, a part of the result. The coordinator starts it. What it does next is decided
-//! in [`next_action`] alone; it sees the plan, never the settings.
+//! In: the [`Work`](work::Work) of a job. Out: pages, commits, a part of the result. The coordinator starts it.
+//! [`next_action`] alone decides what it does next. It sees the plan, never the settings.
 
 pub(crate) mod work;
 pub(crate) mod bad_record_search;

@@ -1,46 +1,47 @@
-//! What a worker does next: a pure function of what it sees. The condition under which a worker sleeps is the same function, asked
-//! again.
+//! The next action of a worker, as a pure function of what it sees. A worker sleeps under exactly the condition that
+//! this function returns [`Action::Sleep`].
 //!
 //! ```text
 //!  receive what has arrived > map a new task > commit the open epoch > map a task that a dead worker had > give the permit back
 //!  > say that the round is drained > deliver the result > sleep
 //! ```
 
-/// What a worker sees when it looks at its words, its inbox and its own state.
+/// What a worker sees in its words, its inbox and its own state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View {
     pub job_is_over: bool,
-    /// Every task of the round has been committed. Looked at before `has_arrived`: what arrives afterwards is of no other round, so
-    /// a round that is mapped and has nothing that arrives is drained.
+    /// Every task of the round has been committed. Read before `has_arrived`: no later page belongs to this round, so a
+    /// round that is mapped and has no arrived page is drained.
     pub round_is_mapped: bool,
-    /// A page has arrived, or one that waited may be consumed.
+    /// A page has arrived, or one that was held back may be consumed.
     pub has_arrived: bool,
-    /// It maps: not a worker that only reduces, and none that has delivered its result. The pages of that may lie with the coordinator
-    /// until another worker's result is there, which must not wait for them.
+    /// The worker may map: it is no pure reducer, and has not delivered its result. After that it must not map, because
+    /// its pages may be held by the coordinator until another worker's result arrives, and that worker may need this
+    /// one's pages.
     pub maps: bool,
     pub holds_permit: bool,
     pub permit_is_left: bool,
-    /// A task of the round that nobody has drawn.
+    /// The round has a task that was never claimed.
     pub has_new_task: bool,
-    /// A task of the round that a dead worker had drawn.
+    /// The round has a task that a dead worker had claimed.
     pub has_returned_task: bool,
-    /// Tasks were mapped and are not committed.
+    /// Some tasks are mapped but not committed.
     pub has_open_epoch: bool,
-    /// It has not said yet that it has all pages of this round.
+    /// The worker has not reported yet that it has all pages of this round.
     pub must_drain: bool,
-    /// Nothing is tainted, and it has not delivered its result yet.
+    /// Nothing is tainted, and the worker has not delivered its result yet.
     pub may_deliver: bool,
 }
 
-/// What a worker does.
+/// An action of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     End,
     Receive,
-    /// One task; the epoch goes on until it has enough.
+    /// Map one task. The epoch continues until it has enough.
     MapNew,
     Commit,
-    /// One task in an epoch of its own: if it is what kills, nothing else is lost with it.
+    /// Map one task in an epoch of its own: if it kills the worker, nothing else is lost.
     MapReturned,
     GivePermit,
     SayDrained,
@@ -67,7 +68,7 @@ pub(super) fn next_action(view: View) -> Action {
 mod tests {
     use super::*;
 
-    /// Every view there is.
+    /// Every possible view.
     fn views() -> impl Iterator<Item = View> {
         (0..1u32 << 11).map(|bits| {
             let mut bits = (0..11).map(|bit| bits >> bit & 1 == 1);

@@ -1,4 +1,4 @@
-//! The reduction of a worker: begun empty, taken out of its inbox at the end, or left on the shelf for the next step.
+//! The reduction of a worker: made empty, taken from its inbox at the end, or put on the shelf for the next step.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::steps::shelf_writer::{NoRoom, ShelfWriter};
 use crate::testing::kill_points::Moment;
 use crate::worker::work::Work;
 
-/// A reducer that has nothing yet.
+/// Makes the reduction of a worker that has gathered nothing.
 pub(super) fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
     let Work { plan, reduce, .. } = *work;
     let (order, limit) = run_order::<J>(plan, reduce.is_some());
@@ -25,7 +25,7 @@ pub(super) fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>
     reduction
 }
 
-/// What this worker has gathered, in the end; its inbox is left with nothing.
+/// Takes everything that this worker has gathered. Its inbox is empty afterwards.
 pub(super) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
     lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
@@ -37,7 +37,7 @@ pub(super) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) 
     reduction
 }
 
-/// Leaves the partitions of `round` that this worker has reduced where the next step finds them.
+/// Puts the partitions of `round` that this worker has reduced on the shelf, for the next step.
 pub(super) fn keep<J: MapReduce>(
     work: &Work<'_, J>,
     lane: &mut Lane<'_, J>,
@@ -51,7 +51,7 @@ pub(super) fn keep<J: MapReduce>(
     lane.meter.add(Count::Keys, reduction.sorter.store.len() as u64);
     let step = shared.step();
     let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;
-    // What a dead predecessor has kept stays as it is.
+    // Partitions that a dead predecessor has put there stay as they are.
     for partition in (0..plan.partitions).filter(mine).filter(|partition| !shared.is_kept(*partition, step)) {
         // Generations count from 1.
         let mut writer = shelf_writer.begin(step + 1);

@@ -1,4 +1,4 @@
-//! A reducer's side of a checkpoint: what it saves after each stage, and the result it makes of all of them.
+//! A reducer's side of a checkpoint: what it saves after each stage, and the result that it makes from all stages.
 //!
 //! ```text
 //!  after each stage:  what has arrived -> sorted -> a run behind the others in DIR/n.pairs -> synced -> told
@@ -27,7 +27,7 @@ use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
-/// Which reducer `slot` is: its number is that of its first partition.
+/// Returns the number of the reducer in `slot`, which is that of its first partition.
 fn number_of<J: MapReduce>(work: &Work<'_, J>, slot: usize) -> usize {
     (0..work.plan.reduce_workers).find(|partition| work.shared.owner(*partition) == slot).expect("it reduces")
 }
@@ -41,7 +41,7 @@ pub(crate) fn save<J: MapReduce>(
 ) -> Result<(), Failure> {
     let Work { shared, plan, .. } = *work;
     let number = number_of(work, lane.slot);
-    // In the last stage nothing is mapped; and what was made in a round before is saved already.
+    // Nothing is mapped in the last stage, and what an earlier round made is saved already.
     if shared.tasks() == 0 || shared.since(number) != round {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub(crate) fn save<J: MapReduce>(
     Ok(())
 }
 
-/// Delivers what this worker makes of all stages; what it has made before, if it has.
+/// Delivers what this worker makes from all stages, or has made in an earlier run.
 pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
     let Work { shared, plan, reduce, .. } = *work;
     let number = number_of(work, lane.slot);
@@ -103,7 +103,8 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     Ok(())
 }
 
-/// Spill files, and with them a file of the checkpoint in `dir`, written from byte `end` on; returns its number, too.
+/// Returns spill files with a file of the checkpoint in `dir` among them, to be written from byte `end` on, and the
+/// number of that file.
 fn saved_in(plan: &Plan, dir: &Folder, name: &str, end: u64) -> Result<(Spill, usize), Failure> {
     Spill::with_file(&plan.spill_dirs, dir, plan.checkpoint_kept_free_bytes, name, end)
 }
@@ -117,7 +118,7 @@ fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failur
     })
 }
 
-/// Writes as one run what `pairs` pushes, until a push breaks.
+/// Writes what `pairs` pushes as one run, until a push breaks.
 fn write<J: MapReduce>(
     spill: &Spill,
     folder: usize,
@@ -134,6 +135,6 @@ fn write<J: MapReduce>(
     writer.finish()
 }
 
-/// Takes a pair.
+/// Receives a pair.
 type Push<'p, J> = dyn FnMut(<<J as MapReduce>::Key as Datum>::Ref<'_>, <<J as MapReduce>::Value as Datum>::Ref<'_>) -> ControlFlow<()>
     + 'p;

@@ -1,4 +1,4 @@
-//! What all workers of a job are given.
+//! What all workers of a job receive.
 
 use gristmill_os::folder::Folder;
 use rustix::process::Signal;
@@ -14,7 +14,7 @@ use crate::program::ranges::Ranges;
 use crate::shared_output::array::Scopes;
 use crate::testing::kill_points::Moment;
 
-/// What a worker does, and in which slot.
+/// The role of a worker, and its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Role {
     pub slot: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Role {
     pub reduces: Option<u32>,
 }
 
-/// What all workers of a job are given: the same memory, before and after a fork.
+/// What all workers of a job receive: the same memory, before and after a fork.
 pub(crate) struct Work<'w, J: MapReduce> {
     pub program: &'w J,
     pub plan: &'w Plan,
@@ -31,22 +31,22 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub tasks: &'w Tasks,
     pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
-    /// For tests: those of the settings, until the job begins anew.
+    /// For tests: the kill points of the settings. Empty once the job has started over.
     pub kill_points: &'w [(usize, Moment, u64, Signal)],
-    /// What the partitions are, if they are ranges of pairs.
+    /// The bounds of the partitions, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
-    /// Reducers write the result themselves.
+    /// The file that reducers write the result to, if they do.
     pub target: Option<&'w OpenTarget<'w, J>>,
     pub outputs: &'w Scopes<'w>,
-    /// Where the job goes on, if it keeps that.
+    /// The folder of the checkpoint, if the job has one.
     pub checkpoint: Option<&'w Folder>,
-    /// What all hashes begin with.
+    /// The seed of all hashes.
     pub seed: &'w Seed,
     pub start_ns: u64,
 }
 
 impl<J: MapReduce> Work<'_, J> {
-    /// Bytes of input in a task of the running step.
+    /// Returns the number of input bytes in a task of the current step.
     pub fn task_bytes(&self, task: usize) -> u64 {
         let of_input = || self.tasks.bytes(self.shared.input_task(task));
         self.shared.piece(task).map_or_else(of_input, |piece| u64::from(piece.bytes))
