@@ -1,5 +1,5 @@
-//! Records that fail: which tasks are mapped with care, at which place a worker is, which records it has found, and which are set
-//! aside.
+//! The words about failing records: which tasks need care, which piece each worker maps, which bad records it has
+//! found, and which are set aside.
 //!
 //! ```text
 //!  careful:    one bit for each task
@@ -7,10 +7,10 @@
 //!  telling:    a pipe from all workers to the coordinator, whole batches of  | bytes of cause | source | offset | bytes | cause |
 //! ```
 //!
-//! A worker says which piece of its task it maps before it calls the map function: a chunk, or a record. If it dies there, the
-//! coordinator knows where, and whoever maps the task again looks more closely at that place. Records whose failure it survives
-//! are told in batches, each written at once, before the epoch of their task is committed. A worker that finds the pipe full asks, and
-//! sleeps until the coordinator has read.
+//! A worker announces which piece of its task it maps, a chunk or a record, before it calls the map function. If it
+//! dies there, the coordinator knows the place, and the worker that retries the task maps that place record by record.
+//! Bad records that the worker survives are reported in batches. Each batch is one write, before the epoch of the task
+//! is committed. A worker that finds the pipe full asks for room, and sleeps until the coordinator has read.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -22,17 +22,17 @@ use rustix::io::Errno;
 use crate::control::place::Place;
 use crate::control::words::{Job, SET_ASIDE_WORDS, Shared, Slot, cut_message};
 
-/// Bytes that a batch has at most: so many a pipe takes at once or not at all.
+/// The most bytes in a batch. A pipe takes that many at once or not at all.
 const BATCH_BYTES: usize = 4096;
 
-/// Records that a worker has found and not told yet.
+/// The records that a worker has found but not reported yet.
 #[derive(Default)]
 pub(crate) struct Found {
     batch: Vec<u8>,
 }
 
 impl Found {
-    /// Adds a record; first tells what is there if that would be too much for one batch.
+    /// Adds a record. Reports the earlier ones first if the batch would grow too large.
     pub fn push(&mut self, shared: &Shared<'_>, slot: usize, place: Place, cause: &str, wait: impl FnMut()) {
         let cause = cut_message(cause);
         if self.batch.len() + 4 * size_of::<u64>() + cause.len() > BATCH_BYTES {
@@ -43,7 +43,7 @@ impl Found {
         self.batch.extend_from_slice(cause.as_bytes());
     }
 
-    /// Tells what was found; calls `wait`, which returns when the worker was rung, as long as there is no room.
+    /// Reports the records. While the pipe has no room, calls `wait`, which returns when the worker was rung.
     pub fn tell(&mut self, shared: &Shared<'_>, slot: usize, mut wait: impl FnMut()) {
         if self.batch.is_empty() {
             return;
@@ -70,7 +70,7 @@ impl Found {
     }
 }
 
-/// The records that are set aside, as one worker has learnt them.
+/// The records that are set aside, as far as one worker knows.
 #[derive(Default)]
 pub(crate) struct SetAside {
     known: usize,
@@ -78,7 +78,7 @@ pub(crate) struct SetAside {
 }
 
 impl SetAside {
-    /// Learns what has become known since.
+    /// Learns of records that were set aside since the last call.
     pub fn learn(&mut self, shared: &Shared<'_>) {
         // PAIRS WITH the store in `Shared::set_aside`.
         let count = shared.job(Job::SetAside).load(Ordering::Acquire) as usize;
@@ -89,14 +89,14 @@ impl SetAside {
         self.known = count;
     }
 
-    /// True when one of them begins in this range of the content of `source`.
+    /// Returns whether one of them begins in this range of the content of `source`.
     pub fn any_in(&self, source: usize, range: Range<u64>) -> bool {
         let source = source as u64;
         self.known > 0 && self.places.range((source, range.start)..(source, range.end)).next().is_some()
     }
 }
 
-/// The record at the front of what was told, and what follows it.
+/// Splits the first record off the reports, and returns the rest.
 fn read_record(told: &[u8]) -> Option<((Place, String), &[u8])> {
     let (head, rest) = told.split_at_checked(4 * size_of::<u64>())?;
     let [cause_bytes, source, offset, bytes] =
@@ -107,7 +107,7 @@ fn read_record(told: &[u8]) -> Option<((Place, String), &[u8])> {
 }
 
 impl Shared<'_> {
-    /// From now on `task` is mapped with care.
+    /// Maps `task` with care from now on.
     pub fn set_careful(&self, task: usize) {
         self.careful_words[task / 64].fetch_or(1 << (task % 64), Ordering::Release);
     }
@@ -116,26 +116,27 @@ impl Shared<'_> {
         self.careful_words[task / 64].load(Ordering::Acquire) >> (task % 64) & 1 == 1
     }
 
-    /// No task has failed yet.
+    /// Returns whether no task has failed so far.
     pub fn clear_careful(&self) {
         self.careful_words.iter().for_each(|word| word.store(0, Ordering::Release));
         (1..self.slots_born()).for_each(|slot| self.slot(slot, Slot::DiedOf).store(0, Ordering::Release));
     }
 
-    /// Says that `slot` maps this record, or this chunk of records.
+    /// Announces that `slot` maps this record or chunk.
     pub fn begin_place(&self, slot: usize, place: Place, is_record: bool) {
         self.slot(slot, Slot::PlaceSource).store(place.source as u64, Ordering::Relaxed);
         self.slot(slot, Slot::PlaceOffset).store(place.offset, Ordering::Relaxed);
-        // PAIRS WITH the load in `place`: a place has at least one byte, so this says that there is one.
+        // PAIRS WITH the load in `place`: a place has at least one byte, so a length other than 0 says that there is a
+        // place.
         self.slot(slot, Slot::PlaceBytes).store(place.bytes * 2 + u64::from(is_record), Ordering::Release);
     }
 
-    /// Says that `slot` is in no call of the map function.
+    /// Announces that `slot` is not in the map function.
     pub fn end_place(&self, slot: usize) {
         self.slot(slot, Slot::PlaceBytes).store(0, Ordering::Release);
     }
 
-    /// What `slot` maps, or was mapping when it died, and whether that is a single record.
+    /// Returns the place that `slot` maps, or was mapping when it died, and whether that is a single record.
     pub fn place(&self, slot: usize) -> Option<(Place, bool)> {
         let word = |word| self.slot(slot, word).load(Ordering::Acquire);
         let bytes = word(Slot::PlaceBytes);
@@ -144,30 +145,30 @@ impl Shared<'_> {
         (bytes > 0).then(|| (place(), bytes % 2 == 1))
     }
 
-    /// Says that dead `slot` died of `task`, at the place where it was.
+    /// Notes that the dead worker of `slot` died of `task`, at its current place.
     pub fn suspect(&self, slot: usize, task: usize) {
         // PAIRS WITH the load in `suspects`.
         self.slot(slot, Slot::DiedOf).store(task as u64 + 1, Ordering::Release);
     }
 
-    /// Where workers have died of `task`.
+    /// Returns the places at which workers died of `task`.
     pub fn suspects(&self, task: usize) -> Vec<Place> {
         let died = (1..self.slots_born())
             .filter(|slot| self.slot(*slot, Slot::DiedOf).load(Ordering::Acquire) == task as u64 + 1);
         died.filter_map(|slot| self.place(slot)).map(|(place, _)| place).collect()
     }
 
-    /// True while `slot` waits until it can tell.
+    /// Returns whether `slot` waits until it can report.
     pub fn asks(&self, slot: usize) -> bool {
         self.slot(slot, Slot::Asks).load(Ordering::Acquire) == 1
     }
 
-    /// Becomes readable when a worker tells; `None` in jobs that set nothing aside.
+    /// Returns a descriptor that is readable after a report. `None` in jobs that set nothing aside.
     pub fn telling(&self) -> Option<BorrowedFd<'_>> {
         self.telling.as_ref().map(|telling| telling.from.as_fd())
     }
 
-    /// Takes in all that workers have told, calls `visit` with many records at a time, and lets those go on who wait.
+    /// Reads all reports, calls `visit` with many records at a time, and wakes the workers that wait for room.
     pub fn hear<E>(&self, mut visit: impl FnMut(Vec<(Place, String)>) -> Result<(), E>) -> Result<(), E> {
         let Some(telling) = &self.telling else { return Ok(()) };
         let (mut heard, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
@@ -183,7 +184,7 @@ impl Shared<'_> {
                 records.push(record);
                 rest = more;
             }
-            // Batches are written at once, but a read may end inside of one.
+            // Batches are written at once, but a read may end inside one.
             heard = rest.to_vec();
             visit(records)?;
         }
@@ -194,7 +195,7 @@ impl Shared<'_> {
         Ok(())
     }
 
-    /// Sets a record aside, for all attempts and rounds to come. There is room for as many as the job allows.
+    /// Sets a record aside, for all later attempts and rounds. There is room for as many as the job allows.
     pub fn set_aside(&self, place: Place) {
         let count = self.job(Job::SetAside).load(Ordering::Acquire);
         let words = &self.set_aside_words[count as usize * SET_ASIDE_WORDS..][..SET_ASIDE_WORDS];

@@ -1,20 +1,20 @@
-//! Who has which task. A task is claimed by one compare-and-swap on its word.
+//! The claims of tasks. A worker claims a task by one compare-and-swap on its word.
 
 use std::sync::atomic::Ordering;
 
 use crate::control::words::{Job, Shared};
 
-/// A claim on a task: which worker took it in which epoch of its own, in which round of the job.
+/// A claim of a task: the worker, its epoch, and the round of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub round: u32,
-    /// `None` while nobody has claimed the task.
+    /// `None` while the task is unclaimed.
     pub taken: Option<(usize, u64)>,
 }
 
 const NOBODY: u64 = 0xfff;
 
-/// Rounds that a job has at most, all steps together: what a claim has room for.
+/// The most rounds of a job, all steps together, because a claim has room for that many.
 pub(crate) const ROUNDS_MAX: u32 = 1 << 20;
 
 impl Claim {
@@ -34,13 +34,13 @@ impl Claim {
     }
 }
 
-/// The counter of drawn tasks: the round above, the task below.
+/// The counter of drawn tasks, with the round in its upper and the task in its lower half.
 fn next_word(round: u32, task: usize) -> u64 {
     u64::from(round) << 32 | task as u64
 }
 
 impl Shared<'_> {
-    /// Opens a round of so many tasks, all of them free.
+    /// Opens a round of `tasks` tasks, all of them free.
     pub fn open_round(&self, round: u32, tasks: usize) {
         assert!(round < ROUNDS_MAX && tasks <= self.task_words.len(), "the words have room for {tasks} tasks");
         self.job(Job::Tasks).store(tasks as u64, Ordering::Release);
@@ -48,16 +48,16 @@ impl Shared<'_> {
             self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
         }
         self.job(Job::PutBack).store(0, Ordering::Relaxed);
-        // PAIRS WITH the load in `claim_new`: whoever draws from this round finds its tasks free.
+        // PAIRS WITH the load in `claim_new`: a worker that draws from this round finds its tasks free.
         self.job(Job::NextTask).store(next_word(round, 0), Ordering::Release);
         // PAIRS WITH the load in `round`.
         self.job(Job::Round).store(u64::from(round), Ordering::Release);
     }
 
-    /// Claims the next task of `round` that nobody has drawn yet.
+    /// Claims the next task of `round` that was never drawn.
     ///
-    /// The counter names its round: a worker that still believes in the round before draws nothing. (It would
-    /// draw numbers that it cannot claim, and nobody else would draw them again.)
+    /// The counter includes its round, so a worker that has not noticed the new round draws nothing. Otherwise it would
+    /// draw numbers that it cannot claim, and nobody would draw them again.
     pub fn claim_new(&self, round: u32, slot: usize, epoch: u64, drawn: impl Fn()) -> Option<usize> {
         loop {
             let next = self.job(Job::NextTask).load(Ordering::Acquire);
@@ -85,24 +85,24 @@ impl Shared<'_> {
         self.task_word(task).compare_exchange(free, taken, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The task that the counter value `next` offers to a worker in `round`.
+    /// Returns the task that the counter value `next` offers to a worker in `round`.
     fn drawable(&self, next: u64, round: u32) -> Option<usize> {
         let task = (next & 0xffff_ffff) as usize;
         (next >= next_word(round, 0) && next < next_word(round, self.tasks())).then_some(task)
     }
 
-    /// True when [`Shared::claim_new`] would find something.
+    /// Returns whether [`Shared::claim_new`] would find a task.
     pub fn has_new_task(&self, round: u32) -> bool {
         self.drawable(self.job(Job::NextTask).load(Ordering::Relaxed), round).is_some()
     }
 
-    /// True when [`Shared::claim_put_back`] may find something; tasks that nobody has drawn count too.
+    /// Returns whether [`Shared::claim_put_back`] may find a task. Tasks that were never drawn count too.
     pub fn has_returned_task(&self, round: u32) -> bool {
         self.job(Job::PutBack).load(Ordering::Acquire) != 0
             && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
     }
 
-    /// True when one of the two claims may find something.
+    /// Returns whether one of the two claims may find a task.
     pub fn has_free_task(&self, round: u32) -> bool {
         self.has_new_task(round) || self.has_returned_task(round)
     }
@@ -111,21 +111,21 @@ impl Shared<'_> {
         Claim::decode(self.task_word(task).load(Ordering::Acquire))
     }
 
-    /// True when the task's claim belongs to a committed epoch.
+    /// Returns whether the task's claim belongs to a committed epoch.
     pub fn is_done(&self, task: usize) -> bool {
         matches!(self.claim_of(task).taken, Some((slot, epoch)) if self.commit(slot).committed() >= epoch)
     }
 
-    /// Frees every task that dead `slot` had claimed and not committed.
+    /// Frees every task that the dead worker of `slot` had claimed but not committed.
     pub fn put_back(&self, slot: usize) {
         for task in self.open_tasks(slot) {
             self.task_word(task).store(Claim::free(self.claim_of(task).round), Ordering::Release);
         }
-        // Even when it had claimed nothing: it may have drawn a task and died before the claim.
+        // Do this even if it had claimed nothing: it may have drawn a task and died before the claim.
         self.job(Job::PutBack).store(1, Ordering::Release);
     }
 
-    /// The tasks of the open epoch of dead `slot`.
+    /// Returns the tasks in the open epoch of the dead worker of `slot`.
     pub fn open_tasks(&self, slot: usize) -> impl Iterator<Item = usize> {
         let committed = self.commit(slot).committed();
         let is_open =

@@ -1,9 +1,9 @@
-//! Everything counts itself: what one worker did, and for how long.
+//! Counters: what each worker did, and for how long.
 //!
-//! A worker counts in memory of its own and publishes at task boundaries; progress, statistics and diagnosis
-//! only read (papers/dmr-1.0, section 5.2).
+//! A worker counts in its own memory and publishes at task boundaries. Progress, statistics and diagnosis only read
+//! (papers/dmr-1.0, section 5.2).
 
-/// Where a worker's time goes. Exactly one phase runs at a time, so the phases of a worker add up to its life.
+/// A use of a worker's time. Exactly one phase runs at a time, so the phases of a worker add up to its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Phase {
@@ -11,7 +11,7 @@ pub enum Phase {
     Start,
     /// Reading input.
     Input,
-    /// The map function, with appending to buffers and combining on the map side.
+    /// The map function, including appending to buffers and combining on the map side.
     Map,
     /// Merging what a task changed into shared outputs.
     Merge,
@@ -19,11 +19,11 @@ pub enum Phase {
     Combine,
     /// Waiting for an empty page.
     SendWait,
-    /// Taking pages from channels, holding and copying them.
+    /// Receiving pages, holding them back and copying them.
     Receive,
     /// Combining received pages into partitions.
     Reduce,
-    /// Sorting pairs that outgrew memory, and writing them to disk.
+    /// Sorting pairs that exceed the memory, and writing them to disk.
     Spill,
     /// Sorting finished partitions, and merging runs from disk.
     Sort,
@@ -33,7 +33,7 @@ pub enum Phase {
     Idle,
 }
 
-/// All phases, in the order of the flow.
+/// All phases, in the order of the data path.
 pub const PHASES: [Phase; 12] = [
     Phase::Start,
     Phase::Input,
@@ -71,7 +71,7 @@ impl Phase {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident: $text:literal,)*) => {
-        /// What a worker counts.
+        /// A count of a worker.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Count { $($(#[$doc])* $name,)* }
@@ -89,7 +89,7 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Map tasks run, attempts that were lost included.
+    /// Map tasks run, including lost attempts.
     Tasks: "tasks",
     /// Epochs committed.
     Epochs: "epochs",
@@ -97,17 +97,17 @@ counts! {
     InputBytes: "input_bytes",
     /// Pairs emitted by the map function.
     PairsEmitted: "pairs_emitted",
-    /// Pairs that went past the combining table, because it had combined little.
+    /// Pairs that bypassed the combining table, because it had combined little.
     PairsPassed: "pairs_passed",
     /// Pairs written into pages, after combining on the map side.
     PairsSent: "pairs_sent",
     /// Bytes written into pages.
     BytesSent: "bytes_sent",
-    /// OS pages of shared outputs into which something was merged.
+    /// OS pages of shared outputs that were merged.
     OsPagesMerged: "os_pages_merged",
-    /// Pages begun whose memory had to be faulted in first.
+    /// Pages opened whose memory had to be faulted in.
     PagesFresh: "pages_fresh",
-    /// Pages begun whose memory was there, written before or faulted in ahead.
+    /// Pages opened whose memory was present, because it was written before or faulted in ahead.
     PagesReused: "pages_reused",
     /// Pages handed over.
     PagesSent: "pages_sent",
@@ -117,17 +117,17 @@ counts! {
     PagesCopied: "pages_copied",
     /// Pairs combined into partitions.
     PairsReduced: "pairs_reduced",
-    /// Times that a reducer began to combine because one key had gathered too many values.
+    /// Times that a reducer started to combine because one key had too many values.
     SkewsFound: "skews_found",
     /// Keys at the end.
     Keys: "keys",
     /// Bytes of the tables or lists of partitions at the end.
     PartitionBytes: "partition_bytes",
-    /// The most bytes that pairs waiting for the end of map took, those included that sorting them takes.
+    /// The largest memory of pairs waiting for the end of map, in bytes, including what sorting them takes.
     MemoryPeak: "memory_peak_bytes",
-    /// The same now.
+    /// The present memory of such pairs, in bytes.
     MemoryNow: "memory_now_bytes",
-    /// Runs written to disk because pairs outgrew memory.
+    /// Runs written to disk because pairs exceeded the memory.
     Runs: "runs",
     /// Runs merged into one because there were too many to merge at once.
     RunsMerged: "runs_merged",
@@ -143,11 +143,11 @@ counts! {
     MajorFaults: "major_faults",
     /// Context switches because the worker waited.
     VoluntarySwitches: "voluntary_switches",
-    /// Context switches because its time was up.
+    /// Context switches because its time slice ended.
     InvoluntarySwitches: "involuntary_switches",
     /// Allocations; 0 unless the program counts them (`gristmill_os::allocations`).
     Allocations: "allocations",
-    /// Bytes allocated; of memory that grew, those that it grew by.
+    /// Bytes allocated; if an allocation grew, only the growth.
     AllocatedBytes: "allocated_bytes",
     /// Processor time in user mode, microseconds.
     UserUs: "user_us",
@@ -155,7 +155,7 @@ counts! {
     SystemUs: "system_us",
 }
 
-/// Words that the counters of a worker take.
+/// The number of words for the counters of a worker.
 pub(crate) const COUNTERS: usize = PHASES.len() * 2 + COUNTS.len();
 
 /// The counters of one worker.
@@ -173,17 +173,17 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Nanoseconds spent in `phase`.
+    /// Returns the nanoseconds spent in `phase`.
     pub fn time_ns(&self, phase: Phase) -> u64 {
         self.time_ns[phase as usize]
     }
 
-    /// How often `phase` was entered.
+    /// Returns how often `phase` was entered.
     pub fn calls(&self, phase: Phase) -> u64 {
         self.calls[phase as usize]
     }
 
-    /// The value of `count`.
+    /// Returns the value of `count`.
     pub fn get(&self, count: Count) -> u64 {
         self.counts[count as usize]
     }
@@ -198,7 +198,7 @@ impl Counters {
         self.counts[count as usize] = n;
     }
 
-    /// The sum over workers.
+    /// Returns the sums over several workers.
     pub fn sum<'a>(workers: impl IntoIterator<Item = &'a Counters>) -> Counters {
         workers.into_iter().fold(Counters::default(), |sum, one| {
             Counters::from_values(sum.values().zip(one.values()).map(|(a, b)| a + b))
@@ -217,7 +217,7 @@ impl Counters {
     }
 }
 
-/// Counters that also know which phase runs.
+/// Counters that also know the current phase.
 pub(crate) struct Meter {
     pub counters: Counters,
     phase: Phase,
@@ -230,7 +230,7 @@ impl Meter {
         Meter { counters: Counters::default(), phase: Phase::Start, since_ns }
     }
 
-    /// Ends the running phase and enters another; returns the one that ended.
+    /// Ends the current phase and enters another. Returns the one that ended.
     pub fn enter(&mut self, phase: Phase) -> Phase {
         let now_ns = gristmill_os::clock::monotonic_ns();
         self.counters.time_ns[self.phase as usize] += now_ns - self.since_ns;
@@ -239,12 +239,12 @@ impl Meter {
         std::mem::replace(&mut self.phase, phase)
     }
 
-    /// When the phase that runs was entered: the last reading of the clock.
+    /// Returns the time at which the current phase was entered, which is the last reading of the clock.
     pub fn read_ns(&self) -> u64 {
         self.since_ns
     }
 
-    /// Books `ns` that were measured inside phase `from` under phase `to`.
+    /// Moves `ns`, which were measured inside phase `from`, to phase `to`.
     pub fn move_time(&mut self, from: Phase, to: Phase, ns: u64) {
         self.enter(from);
         let moved = ns.min(self.counters.time_ns[from as usize]);

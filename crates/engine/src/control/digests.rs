@@ -1,4 +1,4 @@
-//! What each task of the running step made when it was mapped first, and whether it does so again.
+//! The digest of what each task of the current step emitted first, to check that it emits the same again.
 //!
 //! ```text
 //!  first round of a step (or stage):  a task leaves its digest; tried again in that round, it leaves another. If it writes
@@ -6,9 +6,9 @@
 //!  later rounds:                      what it makes has the same digest, or it is an error
 //! ```
 //!
-//! All tasks of a round are committed before the next round opens, so the digest that is compared with is that of the pairs
-//! which reducers keep. What was merged into a shared output stays even if the worker dies before it commits: a task that
-//! comes so far is compared from then on.
+//! All tasks of a round are committed before the next round opens, so the digest describes the pairs that reducers
+//! keep. What was merged into a shared output stays even if the worker dies before it commits, so the digest of a task
+//! that gets that far no longer changes.
 
 use std::sync::atomic::Ordering;
 
@@ -16,26 +16,27 @@ use crate::control::words::{DIGEST_WORDS, Job, Shared};
 use crate::data::digest::Digest;
 
 impl Shared<'_> {
-    /// The round that is opened next is the first one of a step.
+    /// Makes the next round the first one of a step.
     pub fn set_first_round(&self, round: u32) {
         self.job(Job::FirstRound).store(u64::from(round), Ordering::Release);
     }
 
-    /// Compares what `task` made in `round` with what it made when the step began; that is given back if it was something
-    /// else. In the first round it is noted; `for_good` if something of it will stay whatever becomes of the worker.
+    /// Compares what `task` made in `round` with what it made in the first round of the step, and fails with the
+    /// earlier digest if they differ. The first round stores the digest; `for_good` if some of the task's work will
+    /// stay even if the worker dies.
     pub fn prove(&self, task: usize, round: u32, digest: Digest, for_good: bool) -> Result<(), Digest> {
         let words = &self.digest_words[task * DIGEST_WORDS..][..DIGEST_WORDS];
         let [pairs, sum, changes, stays] = words else { unreachable!("four words") };
         let first_round = self.job(Job::FirstRound).load(Ordering::Acquire);
-        // Relaxed, where nothing else is said: whoever maps the task again does so after its worker has died, or in a round that
-        // was opened when all tasks of this one were committed. Rounds count from 0.
+        // Relaxed where nothing else is said: the task is mapped again only after its worker has died, or in a round
+        // that was opened when all tasks of this one were committed. Rounds count from 0.
         // Acquire: PAIRS WITH the store below, by a worker that has died.
         if u64::from(round) == first_round && stays.load(Ordering::Acquire) != first_round + 1 {
             pairs.store(digest.pairs, Ordering::Relaxed);
             sum.store(digest.sum, Ordering::Relaxed);
             changes.store(digest.changes, Ordering::Relaxed);
             if for_good {
-                // Release: a digest that is compared with is whole. PAIRS WITH the load above.
+                // Release: a digest is whole when it is compared. PAIRS WITH the load above.
                 stays.store(first_round + 1, Ordering::Release);
             }
             return Ok(());

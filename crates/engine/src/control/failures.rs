@@ -6,7 +6,7 @@ use crate::control::words::{Job, Shared, Slot};
 use crate::failure::{FAILURE_WORDS, Failure};
 
 impl Shared<'_> {
-    /// Leaves an error of the job (not a death) where the coordinator finds it.
+    /// Stores an error of the job (not a death) for the coordinator.
     pub fn fail(&self, slot: usize, failure: &Failure) {
         if let Failure::Rejected { why: words, .. }
         | Failure::Conflict { what: words, .. }
@@ -14,22 +14,22 @@ impl Shared<'_> {
         {
             self.set_message(slot, words);
         }
-        // Before the failure itself, so that whoever sees the end of this worker looks for it.
+        // Set this before the failure itself, so that the coordinator looks for it when it sees the end of this worker.
         self.job(Job::Failed).store(1, Ordering::Release);
         let words = failure.encode();
-        // The kind comes last: whoever sees it sees the rest. PAIRS WITH the load in `failure`.
+        // Store the kind last: a reader that sees it sees the rest. PAIRS WITH the load in `failure`.
         for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
             word.store(value, Ordering::Release);
         }
         self.announce();
     }
 
-    /// True when a worker has failed, or is about to say so.
+    /// Returns whether a worker has failed, or is about to report that.
     pub fn somebody_failed(&self) -> bool {
         self.job(Job::Failed).load(Ordering::Acquire) != 0
     }
 
-    /// The error that [`Shared::fail`] left in `slot`.
+    /// Returns the error that [`Shared::fail`] stored for `slot`.
     pub fn failure(&self, slot: usize) -> Option<Failure> {
         // PAIRS WITH the stores in `fail`: the kind is read first.
         let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];

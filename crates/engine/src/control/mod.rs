@@ -1,7 +1,7 @@
 //! The words that workers and coordinator share: claims, commits, rounds, progress, failures.
 //!
-//! In and out: atomics of the region, each with one kind of writer ([`words`]). Workers and the coordinator call it. It holds no pairs
-//! and takes no decision, and no word of it is waited for without the doorbell of whoever changes it.
+//! In and out: atomics of the region, each with one kind of writer ([`words`]). Workers and the coordinator call it. It
+//! holds no pairs and makes no decisions. Waiting for a word always goes through the doorbell of the waiter.
 
 pub(crate) mod counters;
 pub(crate) mod job_is_over;

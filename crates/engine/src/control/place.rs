@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A record or a chunk: in which source, from which byte of its content on, and its bytes, what ends it included.
+/// A record or a chunk: its source, the offset in the source's content, and its length with its separator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub source: usize,
@@ -15,7 +15,7 @@ impl Place {
         self.offset..self.offset + self.bytes
     }
 
-    /// True when the two have a byte in common.
+    /// Returns whether the two overlap.
     pub fn meets(self, other: Place) -> bool {
         self.source == other.source && self.offset < other.range().end && other.offset < self.range().end
     }

@@ -1,20 +1,20 @@
 //! Progress, as the caller of a job sees it.
 
-/// What a run looks like at one moment.
+/// The progress of a job at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Bytes of input in committed tasks of this step.
+    /// The bytes of input that are mapped in this step.
     pub done_bytes: u64,
-    /// Bytes of input of this step in all.
+    /// The bytes of input of this step in total.
     pub total_bytes: u64,
-    /// Workers alive.
+    /// The number of living workers.
     pub workers: usize,
-    /// Workers that died.
+    /// The number of workers that have died.
     pub deaths: usize,
     /// The step of an iterated job, from 0.
     pub step: u32,
-    /// 0, and one more for each time that the input of the step is mapped again because reduce state was lost.
+    /// The number of times that the input of the step was mapped again because reduce state was lost.
     pub round: u32,
-    /// Everything is mapped and the result is being made.
+    /// Whether everything is mapped and the result is being made.
     pub finishing: bool,
 }

@@ -1,5 +1,5 @@
-//! The words of a job in steps (which step runs, what its tasks map, the state that they see, where the partitions lie that it leaves)
-//! and of a job in stages (which are saved).
+//! The words of a job in steps (the current step, what its tasks map, the state that they see, where its partitions are
+//! on the shelf) and of a job in stages (what is saved).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use gristmill_page::Piece;
 
 use crate::control::words::{Job, PIECE_WORDS, Shared, Slot, word_of};
 
-/// Where in the words of a partition the step stands in which it was kept, and what was kept.
+/// The indexes, in the words of a partition, of the step in which it was put on the shelf, and of its description.
 const KEPT_IN: usize = 2;
 const LAST_PIECE: std::ops::Range<usize> = 3..5;
 const PAIRS: usize = 5;
@@ -16,20 +16,20 @@ const BYTES: usize = 6;
 /// A partition on the shelf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeptPartition {
-    /// The piece that was written last; `None` of a partition without pairs.
+    /// The piece that was written last. `None` for a partition without pairs.
     pub last: Option<Piece>,
     pub pairs: u64,
-    /// Bytes of pairs.
+    /// The bytes of its pairs.
     pub bytes: u64,
 }
 
 impl Shared<'_> {
-    /// The running step, from 0; it changes before a round of it is opened.
+    /// Returns the current step, from 0. It changes before a round of it is opened.
     pub fn step(&self) -> u32 {
         self.job(Job::Step).load(Ordering::Acquire) as u32
     }
 
-    /// Begins a step whose tasks are `pieces` of the step before, or parts of the input again.
+    /// Starts a step. Its tasks are `pieces` of the previous step, or the input again.
     pub fn set_step(&self, step: u32, pieces: Option<&[Piece]>) {
         for (words, piece) in self.piece_words.chunks_exact(PIECE_WORDS).zip(pieces.unwrap_or_default()) {
             encode_piece(words, *piece);
@@ -38,37 +38,37 @@ impl Shared<'_> {
         self.job(Job::Step).store(u64::from(step), Ordering::Release);
     }
 
-    /// The piece that `task` maps in a step that maps pairs.
+    /// Returns the piece that `task` maps, in a step that maps pairs.
     pub fn piece(&self, task: usize) -> Option<Piece> {
         let maps_pairs = self.job(Job::MapsPairs).load(Ordering::Acquire) == 1;
         maps_pairs.then(|| decode_piece(&self.piece_words[task * PIECE_WORDS..]))
     }
 
-    /// The task of the input that is `task` of the running stage.
+    /// Returns the task of the input that is `task` of the current stage.
     pub fn input_task(&self, task: usize) -> usize {
         task + self.job(Job::FirstTask).load(Ordering::Acquire) as usize
     }
 
-    /// The stage that is opened next begins with this task of the input; nobody has saved anything of it yet.
+    /// Starts a stage at this task of the input. Nothing of it is saved yet.
     pub fn set_first_task(&self, task: usize) {
         (1..self.slots_born()).for_each(|slot| self.slot(slot, Slot::Saved).store(0, Ordering::Release));
         self.job(Job::FirstTask).store(task as u64, Ordering::Release);
     }
 
-    /// The reducer in `slot` has written so many bytes to the checkpoint, and the disk has them.
+    /// Notes that the reducer in `slot` has written and synced this many bytes to the checkpoint.
     pub fn set_saved(&self, slot: usize, bytes: u64) {
         self.slot(slot, Slot::Saved).store(bytes + 1, Ordering::Release);
     }
 
-    /// What the reducer in `slot` has written in this stage, if it has.
+    /// Returns the bytes that the reducer in `slot` has saved in this stage, if it has saved.
     pub fn saved(&self, slot: usize) -> Option<u64> {
         self.slot(slot, Slot::Saved).load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Sets the state that the next step sees. Nobody maps meanwhile.
+    /// Sets the state that the next step sees. No worker maps meanwhile.
     ///
     /// # Panics
-    /// When there is no room for it.
+    /// If the state is too long.
     pub fn set_state(&self, state: &[u8]) {
         let room = self.state_words.len() * 8;
         assert!(
@@ -82,15 +82,15 @@ impl Shared<'_> {
         self.job(Job::StateBytes).store(state.len() as u64, Ordering::Release);
     }
 
-    /// Copies the state of the running step. It may be half of the next one when the step is over: nobody can claim
-    /// a task then.
+    /// Copies the state of the current step. At the end of a step the copy may mix two states, but no task can be
+    /// claimed then.
     pub fn copy_state(&self, to: &mut Vec<u8>) {
         to.clear();
         to.extend(self.state_words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
         to.truncate(self.job(Job::StateBytes).load(Ordering::Acquire) as usize);
     }
 
-    /// Says that the owner of `partition` has left it on the shelf, as the result of `step`.
+    /// Publishes that the owner of `partition` has put it on the shelf, as the result of `step`.
     pub fn publish(&self, partition: usize, step: u32, kept: KeptPartition) {
         let words = self.partition_words(partition);
         encode_piece(&words[LAST_PIECE], kept.last.unwrap_or(Piece { extent: 0, start: 0, bytes: 0 }));
@@ -100,13 +100,13 @@ impl Shared<'_> {
         words[KEPT_IN].store(u64::from(step) + 1, Ordering::Release);
     }
 
-    /// True when `partition` of `step` was published.
+    /// Returns whether `partition` of `step` was published.
     pub fn is_kept(&self, partition: usize, step: u32) -> bool {
-        // PAIRS WITH the store in `publish`: the words before it are there, and so is what they name.
+        // PAIRS WITH the store in `publish`: the earlier words are visible, and so is the data that they describe.
         self.partition_words(partition)[KEPT_IN].load(Ordering::Acquire) == u64::from(step) + 1
     }
 
-    /// Where `partition` lies that was published last.
+    /// Returns where `partition` was last published.
     pub fn kept(&self, partition: usize) -> KeptPartition {
         let words = self.partition_words(partition);
         let last = decode_piece(&words[LAST_PIECE]);

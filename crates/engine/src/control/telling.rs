@@ -1,8 +1,8 @@
-//! The pipe by which workers tell the coordinator of bad records.
+//! The pipe through which workers report bad records.
 
 use std::io::{self, PipeReader, PipeWriter};
 
-/// The pipe by which workers tell.
+/// The pipe through which workers report.
 pub(crate) struct Telling {
     pub from: PipeReader,
     pub to: PipeWriter,

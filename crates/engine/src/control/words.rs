@@ -1,4 +1,4 @@
-//! The words that workers and coordinator share, beside pages and mailboxes.
+//! The words that workers and coordinator share, besides pages and mailboxes.
 //!
 //! ```text
 //!  | job, 24 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
@@ -9,10 +9,11 @@
 //!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
 //! ```
 //!
-//! *Who writes.* Job, state and piece words: the coordinator. Partition words: the coordinator, and the owner when it
-//! has kept the partition. Slot words: the worker of the slot (the coordinator reads). Task words: a worker when it
-//! claims, the coordinator when it puts a task back or opens a round. Digests: the worker that has the task. Wanted: a bit for each
-//! slot, set by whoever has sent a page to a worker that was not started.
+//! Writers: the coordinator writes the words of the job, of states and of pieces. The words of a partition are written
+//! by the coordinator, and by the owner when it has put the partition on the shelf. The worker of a slot writes its
+//! words, and the coordinator reads them. Task words are written by a worker that claims, and by the coordinator that
+//! puts a task back or opens a round. A digest is written by the worker that has the task. The wanted words have a bit
+//! for each slot, set by a worker that sends a page to a worker that was not started.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -40,7 +41,7 @@ pub(crate) const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
 const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
 const _: () = assert!(COUNTERS_AT + COUNTERS <= SLOT_WORDS);
 
-/// Words of the job.
+/// The words of the job.
 #[derive(Clone, Copy)]
 pub(crate) enum Job {
     Round,
@@ -50,26 +51,26 @@ pub(crate) enum Job {
     NextTask,
     PutBack,
     SlotsBorn,
-    /// Workers that may still begin to map.
+    /// The number of workers that may still start to map.
     Permits,
     Announced,
-    /// Tasks of the running round.
+    /// The number of tasks in the current round.
     Tasks,
     Step,
-    /// 1 when the tasks of the running step are pieces of the step before, not parts of the input.
+    /// 1 if the tasks of the current step are pieces of the previous step, not parts of the input.
     MapsPairs,
     StateBytes,
-    /// Records that are set aside.
+    /// The number of records that are set aside.
     SetAside,
-    /// Of a job with a checkpoint: the task of the input that is the first one of this stage.
+    /// For a job with a checkpoint: the task of the input that is the first one of this stage.
     FirstTask,
-    /// The first round of the running step.
+    /// The first round of the current step.
     FirstRound,
-    /// 1 when a worker has failed: its slot says of what.
+    /// 1 if a worker has failed; its slot has the failure.
     Failed,
 }
 
-/// Words of a slot.
+/// The words of a slot.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
     Commit,
@@ -77,41 +78,41 @@ pub(crate) enum Slot {
     TaskStartNs,
     DrainedRound,
     Permit,
-    /// Bytes of the message + 1: it may be empty. 0 while there is none.
+    /// The length of the message + 1, because a message may be empty. 0 while there is none.
     Message,
-    /// What is mapped at this moment.
+    /// The place that is being mapped.
     PlaceSource,
     PlaceOffset,
-    /// Twice its bytes, and 1 more if it is a single record; 0 while nothing is mapped.
+    /// Twice its length, plus 1 if it is a single record. 0 while nothing is being mapped.
     PlaceBytes,
-    /// The task + 1 that the worker, now dead, died of at that place.
+    /// The task + 1 of which the worker, now dead, died at that place.
     DiedOf,
-    /// Bytes of the files of its task that it has read, as they are stored.
+    /// The number of stored bytes of its task's files that it has read.
     Reached,
-    /// 1 while the worker waits until there is room for what it has to tell of bad records.
+    /// 1 while the worker waits for room to report bad records.
     Asks,
-    /// A [`Reducing`].
+    /// The value of a [`Reducing`].
     Reducing,
-    /// Bytes + 1 that a reducer has written to a checkpoint in this stage.
+    /// The number of bytes + 1 that a reducer has saved in this stage.
     Saved,
     /// The first of [`FAILURE_WORDS`].
     Failure,
 }
 
-/// What a worker does with pairs that have arrived.
+/// What a worker does with arrived pairs.
 #[derive(Clone, Copy)]
 pub(crate) enum Reducing {
     Nothing,
-    /// It takes or combines them.
+    /// It receives or combines them.
     Takes,
-    /// It makes room for more, and takes no pages meanwhile.
+    /// It makes room for more, and receives no pages meanwhile.
     Spills,
 }
 
 /// The slot of the coordinator, which receives results.
 pub(crate) const COORDINATOR: usize = 0;
 
-/// The coordinator sleeps in an epoll; its doorbell rings through an eventfd.
+/// The coordinator sleeps in an epoll, so its doorbell rings an eventfd.
 pub(crate) struct CoordinatorBell(pub Bell);
 
 impl Futex for CoordinatorBell {
@@ -127,7 +128,7 @@ impl Futex for CoordinatorBell {
 /// Typed access to the shared words.
 pub(crate) struct Shared<'p> {
     pub pages: &'p Pages,
-    /// Wakes the coordinator, which also waits for the kernel to tell of deaths.
+    /// Wakes the coordinator, which also waits for the kernel to report deaths.
     pub bell: CoordinatorBell,
     pub slots: usize,
     pub job: &'p [AtomicU64],
@@ -140,27 +141,27 @@ pub(crate) struct Shared<'p> {
     pub careful_words: &'p [AtomicU64],
     pub set_aside_words: &'p [AtomicU64],
     pub wanted_words: &'p [AtomicU64],
-    /// Of a job that sets records aside.
+    /// For a job that sets records aside.
     pub telling: Option<Telling>,
 }
 
-/// How many words of each kind a job needs.
+/// The number of words of each kind that a job needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordCounts {
     pub slots: usize,
     pub partitions: usize,
-    /// Tasks of a round, at most.
+    /// The most tasks of a round.
     pub tasks: usize,
-    /// Of them, tasks of a step that maps pairs.
+    /// The most of them in a step that maps pairs.
     pub pieces: usize,
-    /// Bytes of the state of a step.
+    /// The length of the state of a step.
     pub state_bytes: usize,
-    /// Records that may be set aside.
+    /// The number of records that may be set aside.
     pub bad_records: usize,
 }
 
 impl WordCounts {
-    /// Words that [`Shared::new`] needs in the region.
+    /// Returns the number of words that [`Shared::new`] needs in the region.
     pub fn words(self) -> usize {
         let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records } = self;
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
@@ -228,7 +229,7 @@ impl<'p> Shared<'p> {
         &self.partition_words[partition * PARTITION_WORDS..][..PARTITION_WORDS]
     }
 
-    /// Tasks of the running round.
+    /// Returns the number of tasks in the current round.
     pub fn tasks(&self) -> usize {
         self.job(Job::Tasks).load(Ordering::Acquire) as usize
     }
@@ -237,7 +238,7 @@ impl<'p> Shared<'p> {
         &self.task_words[task]
     }
 
-    /// Tells the worker in `slot` (or the coordinator) to look again.
+    /// Makes the worker in `slot`, or the coordinator, look again.
     #[inline]
     pub fn ring(&self, slot: usize) {
         match slot {
@@ -246,7 +247,7 @@ impl<'p> Shared<'p> {
         }
     }
 
-    /// The same for a worker that may be fated to die of it.
+    /// As [`Shared::ring`], for a worker that may have a kill point there.
     #[inline]
     pub fn ring_with(&self, kill_point: &KillPoint, slot: usize) {
         match slot {
@@ -255,12 +256,12 @@ impl<'p> Shared<'p> {
         }
     }
 
-    /// Every worker that sleeps looks at the shared words again.
+    /// Makes every sleeping worker look at the shared words again.
     pub fn ring_all(&self) {
         (1..self.slots_born()).for_each(|slot| self.ring(slot));
     }
 
-    /// The same after a death: the dead may have been about to wake somebody.
+    /// As [`Shared::ring_all`] after a death, because the dead worker may have been about to wake another.
     pub fn ring_all_after_death(&self) {
         (1..self.slots_born()).for_each(|slot| self.pages.doorbell(slot).ring_after_death(&SharedFutex));
     }
@@ -268,12 +269,12 @@ impl<'p> Shared<'p> {
     // The coordinator's words. Each is published with Release and read with Acquire: what the coordinator
     // did before (owners, task words) is visible to the worker that sees the new value.
 
-    /// Rounds count how often the input is mapped: 0, and one more after each loss of reduce state.
+    /// Returns the current round: how often the input has been mapped because reduce state was lost.
     pub fn round(&self) -> u32 {
         self.job(Job::Round).load(Ordering::Acquire) as u32
     }
 
-    /// True when every task of `round` has been committed.
+    /// Returns whether every task of `round` has been committed.
     pub fn is_mapped(&self, round: u32) -> bool {
         self.job(Job::MappedRound).load(Ordering::Acquire) > u64::from(round)
     }
@@ -282,7 +283,7 @@ impl<'p> Shared<'p> {
         self.job(Job::MappedRound).store(u64::from(round) + 1, Ordering::Release);
     }
 
-    /// True when reducers may seal their partitions: nothing is tainted after `round`.
+    /// Returns whether reducers may finish their partitions: nothing is tainted after `round`.
     pub fn may_finish(&self, round: u32) -> bool {
         self.job(Job::FinishRound).load(Ordering::Acquire) > u64::from(round)
     }
@@ -291,7 +292,7 @@ impl<'p> Shared<'p> {
         self.job(Job::FinishRound).store(u64::from(round) + 1, Ordering::Release);
     }
 
-    /// True when workers must end.
+    /// Returns whether workers must end.
     pub fn is_over(&self) -> bool {
         self.job(Job::Over).load(Ordering::Acquire) != 0
     }
@@ -300,7 +301,7 @@ impl<'p> Shared<'p> {
         self.job(Job::Over).store(1, Ordering::Release);
     }
 
-    /// Slots below this number have, or had, a worker.
+    /// Returns the number of slots that have or had a worker.
     pub fn slots_born(&self) -> usize {
         self.job(Job::SlotsBorn).load(Ordering::Acquire) as usize
     }
@@ -309,19 +310,19 @@ impl<'p> Shared<'p> {
         self.job(Job::SlotsBorn).store(slots as u64, Ordering::Release);
     }
 
-    /// The slot that reduces `partition`.
+    /// Returns the slot that reduces `partition`.
     #[inline]
     pub fn owner(&self, partition: usize) -> usize {
         self.partition_words(partition)[0].load(Ordering::Acquire) as usize
     }
 
-    /// The round whose pages make up `partition`, all of them and no others.
+    /// Returns the round whose pages, and no others, make up `partition`.
     #[inline]
     pub fn since(&self, partition: usize) -> u32 {
         self.partition_words(partition)[1].load(Ordering::Acquire) as u32
     }
 
-    /// Gives `partition` to the reducer in `slot`, to be built from the pages of round `since`.
+    /// Assigns `partition` to the reducer in `slot`, to be made from the pages of round `since`.
     pub fn assign(&self, partition: usize, slot: usize, since: u32) {
         let words = self.partition_words(partition);
         words[1].store(u64::from(since), Ordering::Release);
@@ -330,7 +331,7 @@ impl<'p> Shared<'p> {
 
     // A worker's words.
 
-    /// The commit word of the worker in `slot`.
+    /// Returns the commit word of the worker in `slot`.
     pub fn commit(&self, slot: usize) -> CommitWord<'_> {
         CommitWord::new(self.slot(slot, Slot::Commit))
     }
@@ -340,18 +341,18 @@ impl<'p> Shared<'p> {
         self.job(Job::Permits).store(permits as u64, Ordering::Release);
     }
 
-    /// True when `slot` has a permit to map. For the worker itself.
+    /// Returns whether `slot` has a permit to map. For the worker itself.
     pub fn holds_permit(&self, slot: usize) -> bool {
         self.slot(slot, Slot::Permit).load(Ordering::Relaxed) == 1
     }
 
-    /// Takes a permit to map for `slot`, unless it has one; true when it has one now.
+    /// Takes a permit to map for `slot`, unless it has one. Returns whether it has one now.
     pub fn take_permit(&self, slot: usize) -> bool {
         if self.holds_permit(slot) {
             return true;
         }
-        // The slot's word first: a worker that dies in between has a permit given back that it never took,
-        // which lets one more worker map; the other way round one would be lost.
+        // Set the slot's word first: if the worker dies in between, a permit is given back that was never taken, and
+        // one more worker maps. In the other order a permit would be lost.
         self.slot(slot, Slot::Permit).store(1, Ordering::Release);
         let left = |permits: u64| permits.checked_sub(1);
         let taken = self.job(Job::Permits).fetch_update(Ordering::AcqRel, Ordering::Relaxed, left).is_ok();
@@ -361,47 +362,48 @@ impl<'p> Shared<'p> {
         taken
     }
 
-    /// Gives back the permit of `slot`; true when it had one. For the worker itself, and for the coordinator when it is dead.
+    /// Gives the permit of `slot` back. Returns whether it had one. For the worker itself, and for the coordinator
+    /// after its death.
     pub fn give_permit(&self, slot: usize) -> bool {
         let had = self.slot(slot, Slot::Permit).load(Ordering::Acquire) == 1;
         if had {
-            // The count first: a worker that dies in between has its permit given back twice, which lets one
-            // more worker map; the other way round one would be lost.
+            // Set the count first: if the worker dies in between, its permit is given back twice, and one more worker
+            // maps. In the other order a permit would be lost.
             self.job(Job::Permits).fetch_add(1, Ordering::AcqRel);
             self.slot(slot, Slot::Permit).store(0, Ordering::Release);
         }
         had
     }
 
-    /// True when a worker without a permit may take one.
+    /// Returns whether a worker without a permit may take one.
     pub fn has_permit_left(&self) -> bool {
         self.job(Job::Permits).load(Ordering::Acquire) > 0
     }
 
-    /// Says that `slot` begins to work on `task`.
+    /// Notes that `slot` starts to work on `task`.
     pub fn begin_task(&self, slot: usize, task: usize, now_ns: u64) {
         self.slot(slot, Slot::TaskStartNs).store(now_ns, Ordering::Relaxed);
         self.set_reached(slot, 0);
         self.slot(slot, Slot::Task).store(task as u64 + 1, Ordering::Release);
     }
 
-    /// Says how many bytes of the files of its task `slot` has read, as they are stored.
+    /// Notes how many stored bytes of its task's files `slot` has read.
     pub fn set_reached(&self, slot: usize, bytes: u64) {
         self.slot(slot, Slot::Reached).store(bytes, Ordering::Relaxed);
     }
 
-    /// How many bytes of the files of its task `slot` has read.
+    /// Returns how many stored bytes of its task's files `slot` has read.
     pub fn reached(&self, slot: usize) -> u64 {
         self.slot(slot, Slot::Reached).load(Ordering::Relaxed)
     }
 
-    /// Says that `slot` works on no task. The time of its start stays, because the coordinator may be about to
-    /// read it for the task that has just ended.
+    /// Notes that `slot` works on no task. Its start time stays, because the coordinator may be about to read it for
+    /// the task that has just ended.
     pub fn end_task(&self, slot: usize) {
         self.slot(slot, Slot::Task).store(0, Ordering::Release);
     }
 
-    /// Stops the clock of the task that `slot` works on, while it waits for others; returns its reading.
+    /// Stops the clock of the current task of `slot` while it waits for others. Returns the reading.
     pub fn stop_clock(&self, slot: usize) -> u64 {
         self.slot(slot, Slot::TaskStartNs).swap(u64::MAX, Ordering::Relaxed)
     }
@@ -411,24 +413,24 @@ impl<'p> Shared<'p> {
         self.slot(slot, Slot::TaskStartNs).store(start_ns, Ordering::Relaxed);
     }
 
-    /// The task that `slot` works on, and since when: a time to come while it waits for others.
+    /// Returns the task that `slot` works on, and its start time, which lies in the future while it waits for others.
     pub fn task(&self, slot: usize) -> Option<(usize, u64)> {
         let task = self.slot(slot, Slot::Task).load(Ordering::Acquire);
         let since_ns = self.slot(slot, Slot::TaskStartNs).load(Ordering::Relaxed);
         task.checked_sub(1).map(|task| (task as usize, since_ns))
     }
 
-    /// Says what `slot` does from now on with pairs that have arrived.
+    /// Notes what `slot` now does with arrived pairs.
     pub fn set_reducing(&self, slot: usize, reducing: Reducing) {
         self.slot(slot, Slot::Reducing).store(reducing as u64, Ordering::Release);
     }
 
-    /// True while `slot` does something with them: if it dies meanwhile, no task did it.
+    /// Returns whether `slot` works on arrived pairs. If it dies meanwhile, its task is not to blame.
     pub fn is_reducing(&self, slot: usize) -> bool {
         self.slot(slot, Slot::Reducing).load(Ordering::Acquire) != Reducing::Nothing as u64
     }
 
-    /// True while a worker spills.
+    /// Returns whether a worker is spilling.
     pub fn somebody_spills(&self) -> bool {
         (1..self.slots_born()).any(|slot| {
             self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == Reducing::Spills as u64
@@ -436,7 +438,7 @@ impl<'p> Shared<'p> {
         })
     }
 
-    /// `slot` has consumed every page of `round`.
+    /// Notes that `slot` has consumed every page of `round`.
     pub fn set_drained(&self, slot: usize, round: u32) {
         self.slot(slot, Slot::DrainedRound).store(u64::from(round) + 1, Ordering::Release);
     }
@@ -445,34 +447,34 @@ impl<'p> Shared<'p> {
         self.slot(slot, Slot::DrainedRound).load(Ordering::Acquire) > u64::from(round)
     }
 
-    /// A worker has committed, drained or failed: the coordinator shall look.
+    /// Makes the coordinator look, after a commit, a drained round or a failure.
     pub fn announce(&self) {
         self.job(Job::Announced).fetch_add(1, Ordering::Release);
         self.ring(COORDINATOR);
     }
 
-    /// Says that a page was sent to `slot`: if its worker was not started, the coordinator starts it.
+    /// Notes that a page was sent to `slot`. The coordinator starts its worker if it was not started.
     pub fn want(&self, slot: usize) {
         if slot == COORDINATOR || self.pages.is_claimed(slot) || self.is_wanted(slot) {
             return;
         }
-        // PAIRS WITH `is_wanted` in the coordinator. It comes before the commit of the epoch that the page is of, so a coordinator
+        // PAIRS WITH `is_wanted` in the coordinator. This comes before the commit of the page's epoch, so a coordinator
         // that finds a round mapped finds all workers wanted that were sent a page of it.
         self.wanted_words[slot / 64].fetch_or(1 << (slot % 64), Ordering::Release);
         self.announce();
     }
 
-    /// True when somebody has sent a page to `slot` that found no worker there.
+    /// Returns whether `slot` has been sent a page before its worker was started.
     pub fn is_wanted(&self, slot: usize) -> bool {
         self.wanted_words[slot / 64].load(Ordering::Acquire) >> (slot % 64) & 1 == 1
     }
 
-    /// Counts announcements.
+    /// Returns the number of announcements.
     pub fn announced(&self) -> u64 {
         self.job(Job::Announced).load(Ordering::Acquire)
     }
 
-    /// Leaves the words of a panic where the coordinator finds them; cut at 512 bytes, between two characters.
+    /// Stores the message of a panic for the coordinator, cut at 512 bytes between two characters.
     pub fn set_message(&self, slot: usize, message: &str) {
         let words = &self.slot_words(slot)[MESSAGE_AT..][..MESSAGE_WORDS];
         let bytes = cut_message(message).as_bytes();
@@ -498,20 +500,20 @@ impl<'p> Shared<'p> {
         }
     }
 
-    /// A worker's counters as it last published them.
+    /// Returns a worker's counters as it last published them.
     pub fn counters(&self, slot: usize) -> Counters {
         Counters::from_values(self.slot_words(slot)[COUNTERS_AT..].iter().map(|word| word.load(Ordering::Relaxed)))
     }
 }
 
-/// What of a message has room.
+/// Returns the part of a message that fits.
 pub(crate) fn cut_message(message: &str) -> &str {
     let room = message.len().min(MESSAGE_WORDS * 8);
     let end = (0..=room).rev().find(|at| message.is_char_boundary(*at));
     &message[..end.unwrap_or(0)]
 }
 
-/// Up to eight bytes as a word.
+/// Returns up to eight bytes as a word.
 pub(crate) fn word_of(bytes: &[u8]) -> u64 {
     let mut padded = [0; 8];
     padded[..bytes.len()].copy_from_slice(bytes);
