@@ -47,7 +47,7 @@ impl<'r, J: MapReduce> Lane<'r, J> {
         self.append_slow::<K, V>(partition, hash, key, value, bytes);
     }
 
-    /// As [`Lane::push`], for a pair with a short key of variable width. It writes 16 bytes for the key; the value and
+    /// As [`Lane::append`], for a pair with a short key of variable width. It writes 16 bytes for the key; the value and
     /// the next pair overwrite the excess.
     #[inline(always)]
     pub fn append_short<K: Key, V: Datum>(&mut self, partition: usize, hash: u32, key: Short, value: V::Ref<'_>) {
