@@ -14,7 +14,7 @@ use gristmill::{
     Summary,
 };
 
-const TESTS: [Test; 14] = [
+const TESTS: [Test; 15] = [
     ("a_sample_from_several_places_decides_the_number_of_workers", sampled),
     ("no_sample_is_taken_if_it_is_useless_or_unwanted", not_sampled),
     ("a_job_that_crashes_on_the_sample_is_planned_without_one", crashing),
@@ -24,6 +24,7 @@ const TESTS: [Test; 14] = [
     ("the_explained_plan_is_the_executed_plan", told),
     ("words_chosen_to_collide_are_counted_fast", chosen_words),
     ("keys_are_compared_by_their_bytes_only", types::own_keys),
+    ("derived_and_compound_keys_group_as_others_do", types::derived_keys),
     ("a_type_that_breaks_its_contract_is_a_clear_error", types::broken_contracts),
     ("values_of_any_width_combine_to_the_same_result_in_any_plan", types::values_of_any_width),
     ("workers_that_get_nothing_are_not_started", growth::idle_workers),

@@ -64,6 +64,52 @@ impl Contract {
     }
 }
 
+/// Checks the contract of a [`Datum`] for these values, and for each two of them. For tests of your own types: a job
+/// checks only a sample of its pairs.
+///
+/// # Panics
+/// When the type breaks its contract; the message names the method and the values.
+pub fn check_datum<'v, D: Datum>(values: impl IntoIterator<Item = D::Ref<'v>>) {
+    let written: Vec<Vec<u8>> = values.into_iter().map(travels::<D>).collect();
+    let mut sorted: Vec<D::Ref<'_>> = written.iter().map(|bytes| D::read(bytes)).collect();
+    // A sort may panic if the order is none.
+    for a in &sorted {
+        for b in &sorted {
+            ordered::<D>(*a, *b);
+        }
+    }
+    sorted.sort_by(|a, b| D::compare(*a, *b));
+    for (at, a) in sorted.iter().enumerate() {
+        for b in &sorted[at..] {
+            let order = D::compare(*a, *b);
+            require::<D>(order != Ordering::Greater, "compare", || {
+                format!("answers {order:?} for {a:?} and {b:?}, although others between them are in ascending order")
+            });
+        }
+    }
+}
+
+/// Checks the contract of a [`Key`] for these keys, as [`check_datum`] does, and that two keys are equal only if they
+/// are written as the same bytes.
+///
+/// ```
+/// gristmill::check_key::<(String, u32)>([("frog", 1), ("pond", 1), ("frog", 2)]);
+/// ```
+///
+/// # Panics
+/// When the type breaks its contract; the message names the method and the keys.
+pub fn check_key<'k, K: Key>(keys: impl IntoIterator<Item = K::Ref<'k>>) {
+    let keys: Vec<K::Ref<'k>> = keys.into_iter().collect();
+    check_datum::<K>(keys.iter().copied());
+    let mut contract = Contract::default();
+    for a in &keys {
+        for b in &keys {
+            contract.look_at::<K, ()>(*a, ());
+            contract.look_at::<K, ()>(*b, ());
+        }
+    }
+}
+
 /// Returns the bytes of a value, after checking that writing, reading, owning and lending preserve it.
 fn travels<D: Datum>(value: D::Ref<'_>) -> Vec<u8> {
     let bytes = width::<D>(value);

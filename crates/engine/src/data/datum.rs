@@ -11,9 +11,11 @@ use crate::data::short::{SHORT_BYTES, Short, word4, word8};
 
 /// A type whose values travel in pages.
 ///
-/// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`].
+/// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`], a `&str` for `String`, and a
+/// tuple of what its fields are seen as for a tuple.
 ///
-/// An implementation must keep this contract. A job that meets a pair which breaks it ends with an error that says how:
+/// `#[derive(Datum)]` implements this for structs and enums. Your own implementation must keep this contract. A job that
+/// meets a pair which breaks it ends with an error that says how:
 ///
 /// - [`write`](Datum::write) fills exactly [`width`](Datum::width) bytes, always with the same ones for the same value,
 ///   and [`read`](Datum::read) makes that value of them again. So does [`lend`](Datum::lend) of what
@@ -76,7 +78,7 @@ pub(crate) mod trust {
 /// A [`Datum`] that pairs can be grouped by.
 ///
 /// Two keys are the same if they are written as the same bytes. Everything here follows from that, so your own key type
-/// needs only `impl Key for MyKey {}`. The engine calls `short` and `equal` only on its own types; of any other type it
+/// needs only `#[derive(Key)]` or `impl Key for MyKey {}`. The engine calls `short` and `equal` only on its own types; of any other type it
 /// uses the width and the written bytes.
 pub trait Key: Datum {
     /// Returns the key's bytes padded with zeros, if there are at most [`SHORT_BYTES`] of them.
@@ -288,7 +290,7 @@ macro_rules! number {
 
 macro_rules! integer_key {
     ($($t:ty),*) => {$(
-        number! { $t, true, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), |value: $t, to: &mut Vec<u8>| integer_text(value as i128, to); }
+        number! { $t, true, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), number_text; }
         impl Key for $t {
             #[inline(always)]
             fn short(key: $t) -> Option<Short> {
@@ -315,22 +317,28 @@ macro_rules! integer_key {
 
 integer_key!(u8, u16, u32, u64, i8, i16, i32, i64);
 number! {
-    f64, false, f64::total_cmp, float_prefix, |value: f64, to: &mut Vec<u8>| float_text(value, to);
-    f32, false, f32::total_cmp, |value: f32| float_prefix(f64::from(value)), |value: f32, to: &mut Vec<u8>| float_text(f64::from(value), to);
+    u128, true, u128::cmp, |value: u128| (value >> 64) as u64, number_text;
+    i128, true, i128::cmp, |value: i128| (value >> 64) as u64 ^ 1 << 63, number_text;
+    f64, false, f64::total_cmp, |value: f64| float_prefix(value.to_bits()), number_text;
+    f32, false, f32::total_cmp, |value: f32| float_prefix(u64::from(value.to_bits()) << 32), |value: f32, to: &mut Vec<u8>| number_text(f64::from(value), to);
 }
 
-/// Returns the bits of a float in the order of [`f64::total_cmp`].
-fn float_prefix(value: f64) -> u64 {
-    let bits = value.to_bits();
+/// The keys of these types are compared as they are written. So floating-point numbers are grouped by their bits: -0.0
+/// and 0.0 are two keys, and so are NaNs with different bits.
+macro_rules! written_key {
+    ($($t:ty),*) => {$(
+        impl Key for $t {}
+    )*};
+}
+
+written_key!(u128, i128, f64, f32, ());
+
+/// Returns the bits of a float, the sign first, in the order of [`f64::total_cmp`].
+fn float_prefix(bits: u64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-fn integer_text(value: i128, to: &mut Vec<u8>) {
-    use std::io::Write;
-    write!(to, "{value}").expect("writing to a Vec cannot fail");
-}
-
-fn float_text(value: f64, to: &mut Vec<u8>) {
+fn number_text(value: impl std::fmt::Display, to: &mut Vec<u8>) {
     use std::io::Write;
     write!(to, "{value}").expect("writing to a Vec cannot fail");
 }
@@ -360,64 +368,6 @@ impl Datum for () {
         0
     }
     fn to_text((): (), _: &mut Vec<u8>) {}
-}
-
-/// Pairs of fixed-width data. As text, both halves with a tab between them.
-impl<A: Datum, B: Datum> Datum for (A, B) {
-    type Ref<'a> = (A::Ref<'a>, B::Ref<'a>);
-    type Owned = (A::Owned, B::Owned);
-    const WIDTH: Option<usize> = match (A::WIDTH, B::WIDTH) {
-        (Some(a), Some(b)) => Some(a + b),
-        _ => panic!("both halves of a pair have a fixed width"),
-    };
-    const EXACT: bool = A::EXACT && B::EXACT;
-    const TRUSTED: trust::Trusted = trust::Trusted(A::TRUSTED.0 && B::TRUSTED.0);
-
-    #[inline(always)]
-    fn width(_: Self::Ref<'_>) -> usize {
-        const { Self::WIDTH.unwrap() }
-    }
-    #[inline(always)]
-    fn write(value: Self::Ref<'_>, to: &mut [u8]) {
-        let (first, second) = to.split_at_mut(const { A::WIDTH.unwrap() });
-        A::write(value.0, first);
-        B::write(value.1, second);
-    }
-    #[inline(always)]
-    fn read(from: &[u8]) -> Self::Ref<'_> {
-        let (first, second) = from.split_at(const { A::WIDTH.unwrap() });
-        (A::read(first), B::read(second))
-    }
-    #[inline(always)]
-    fn own(value: Self::Ref<'_>) -> Self::Owned {
-        (A::own(value.0), B::own(value.1))
-    }
-    #[inline(always)]
-    fn lend(value: &Self::Owned) -> Self::Ref<'_> {
-        (A::lend(&value.0), B::lend(&value.1))
-    }
-    fn compare(a: Self::Ref<'_>, b: Self::Ref<'_>) -> Ordering {
-        A::compare(a.0, b.0).then_with(|| B::compare(a.1, b.1))
-    }
-    fn prefix(value: Self::Ref<'_>) -> u64 {
-        A::prefix(value.0)
-    }
-    fn to_text(value: Self::Ref<'_>, to: &mut Vec<u8>) {
-        A::to_text(value.0, to);
-        to.push(b'\t');
-        B::to_text(value.1, to);
-    }
-}
-
-impl<A: Key, B: Key> Key for (A, B) {
-    #[inline(always)]
-    fn short(key: Self::Ref<'_>) -> Option<Short> {
-        written_short::<Self>(key)
-    }
-    #[inline(always)]
-    fn equal(a: Self::Ref<'_>, b: Self::Ref<'_>) -> bool {
-        A::equal(a.0, b.0) && B::equal(a.1, b.1)
-    }
 }
 
 #[cfg(test)]

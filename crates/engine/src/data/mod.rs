@@ -7,6 +7,8 @@ pub(crate) mod short;
 pub(crate) mod seed;
 pub(crate) mod datum;
 pub(crate) mod key;
+pub(crate) mod simple;
+pub(crate) mod compound;
 pub(crate) mod entry;
 pub(crate) mod digest;
 pub(crate) mod order;

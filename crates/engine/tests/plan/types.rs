@@ -1,7 +1,7 @@
 //! User-defined types, and values of any width: every plan gives the result of ten sequential lines, or a clear error.
 
 use std::cell::Cell;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill::{
@@ -160,6 +160,60 @@ impl Makes for Plain {
     }
 }
 
+/// A derived key whose fields are wider than a short key, some of variable width.
+#[derive(Clone, Debug, Default, Datum, Key)]
+#[datum(borrowed = VisitRef)]
+struct Visit {
+    day: Reverse<u16>,
+    host: String,
+    rank: Option<i32>,
+}
+
+impl Makes for Visit {
+    type Key = Visit;
+    fn with(number: u16, take: &mut dyn FnMut(VisitRef<'_>)) {
+        let host = "x".repeat(usize::from(number % 30));
+        take(VisitRef {
+            day: Reverse(number / 7),
+            host: &host,
+            rank: (!number.is_multiple_of(7)).then_some(-i32::from(number % 7)),
+        });
+    }
+}
+
+/// A derived key that is seen by value.
+#[derive(Clone, Copy, Debug, Default, Datum, Key)]
+enum Place {
+    #[default]
+    Nowhere,
+    At([i16; 2]),
+    Far {
+        distance: f64,
+    },
+}
+
+impl Makes for Place {
+    type Key = Place;
+    fn with(number: u16, take: &mut dyn FnMut(Place)) {
+        take(match number % 3 {
+            0 if number == 0 => Place::Nowhere,
+            1 => Place::At([number as i16, -1]),
+            _ => Place::Far { distance: f64::from(number) - 300.5 },
+        });
+    }
+}
+
+/// A key of the engine's own types.
+struct Tuple;
+
+impl Makes for Tuple {
+    type Key = (bool, String, char, u128);
+    fn with(number: u16, take: &mut dyn FnMut((bool, &str, char, u128))) {
+        let text = (number % 100).to_string();
+        take((number.is_multiple_of(2), &text, char::from(b'a' + (number % 5) as u8), u128::from(number) << 100));
+    }
+}
+
 impl<K: Makes> MapReduce for Counted<K> {
     type Key = K::Key;
     type Value = u64;
@@ -233,6 +287,12 @@ pub fn own_keys() {
         counts_rightly::<Odd<0>>();
     }
     counts_rightly::<Plain>();
+}
+
+pub fn derived_keys() {
+    counts_rightly::<Visit>();
+    counts_rightly::<Place>();
+    counts_rightly::<Tuple>();
 }
 
 fn sentence<K: Makes>(wrong: Wrong, change: impl Fn(Job<'_, Counted<K>>) -> Job<'_, Counted<K>>) -> String {
