@@ -58,7 +58,7 @@ pub use interrupt::{CancelToken, MayStop};
 pub use job::builder::Job;
 pub use job::opening::Verdict;
 pub use memory::{Memory, TooLarge};
-pub use output::outcome::{BadRecord, Outcome, Output, Summary, Worker};
+pub use output::outcome::{BadRecord, Iter, Outcome, Output, Summary, Worker};
 pub use output::parts::{Part, Row, Target};
 pub use plan::explain::Choice;
 pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};

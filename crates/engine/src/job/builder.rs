@@ -518,7 +518,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be honoured, or
     /// a system call that fails.
     pub fn run(self) -> Result<Outcome<J>> {
-        let mut records = Output::default();
+        let is_sorted = self.request.settings.order == Order::ByKey && self.request.reduce.is_none();
+        let mut records = Output::new(is_sorted);
         let summary = self.run_each(|key, value| records.push(key, value))?;
         Ok((records, summary))
     }

@@ -9,19 +9,47 @@ use crate::data::entry;
 use crate::program::map_reduce::MapReduce;
 
 /// The result of a job, gathered in memory in the requested order.
+///
+/// ```
+/// # use gristmill::{Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+/// /// Counts words by their first letter.
+/// struct Letters;
+///
+/// impl MapReduce for Letters {
+///     type Key = char;
+///     type Value = u64;
+///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
+///
+///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<char, u64>) {
+///         let words = split.bytes().split(u8::is_ascii_whitespace);
+///         words.filter_map(|word| word.first()).for_each(|letter| out.emit(char::from(*letter), 1));
+///     }
+/// }
+///
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let job = Job::new(&Letters, Input::bytes("pond", b"a frog leaps in\na pond\n")?).isolation(Isolation::Thread);
+/// let (counts, _) = job.run()?;
+/// assert_eq!(counts.get('a'), Some(2));
+/// for (letter, count) in &counts {
+///     println!("{letter}: {count}");
+/// }
+/// assert_eq!(counts.iter().next_back(), Some(('p', 1)));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 pub struct Output<K, V> {
     bytes: Vec<u8>,
     places: Vec<usize>,
+    /// Whether the pairs are in the order of their keys.
+    is_sorted: bool,
     kind: PhantomData<(K, V)>,
 }
 
-impl<K, V> Default for Output<K, V> {
-    fn default() -> Self {
-        Output { bytes: Vec::new(), places: Vec::new(), kind: PhantomData }
-    }
-}
-
 impl<K: Key, V: Datum> Output<K, V> {
+    /// Makes an empty output. `is_sorted` says that pairs will be pushed in the order of their keys.
+    pub(crate) fn new(is_sorted: bool) -> Self {
+        Output { bytes: Vec::new(), places: Vec::new(), is_sorted, kind: PhantomData }
+    }
+
     pub(crate) fn push(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         self.places.push(self.bytes.len());
         entry::append::<K, V>(0, key, value, &mut self.bytes);
@@ -38,22 +66,63 @@ impl<K: Key, V: Datum> Output<K, V> {
     }
 
     /// Iterates over the pairs, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (K::Ref<'_>, V::Ref<'_>)> {
-        self.places.iter().map(|place| {
-            let pair = entry::read::<K, V>(&self.bytes[*place..]);
-            (pair.key, pair.value)
-        })
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter { output: self, places: self.places.iter() }
     }
 
-    /// Returns the value of `key`, by a search through all pairs.
+    /// Returns the value of the first pair with this key. A result in the order of its keys is searched by halves, any
+    /// other from its start. The result of a reduce function is of the other kind, because it may emit any keys.
     pub fn get(&self, key: K::Ref<'_>) -> Option<V::Ref<'_>> {
-        self.places
-            .iter()
-            .map(|place| entry::read::<K, V>(&self.bytes[*place..]))
-            .find(|pair| K::compare(pair.key, key).is_eq())
-            .map(|pair| pair.value)
+        let found = match self.is_sorted {
+            true => {
+                let start = self.places.partition_point(|place| K::compare(self.at(*place).0, key).is_lt());
+                self.places.get(start).map(|place| self.at(*place))
+            }
+            false => self.iter().find(|(other, _)| K::compare(*other, key).is_eq()),
+        };
+        found.filter(|(other, _)| K::compare(*other, key).is_eq()).map(|(_, value)| value)
+    }
+
+    fn at(&self, place: usize) -> (K::Ref<'_>, V::Ref<'_>) {
+        let pair = entry::read::<K, V>(&self.bytes[place..]);
+        (pair.key, pair.value)
     }
 }
+
+impl<'o, K: Key, V: Datum> IntoIterator for &'o Output<K, V> {
+    type Item = (K::Ref<'o>, V::Ref<'o>);
+    type IntoIter = Iter<'o, K, V>;
+
+    fn into_iter(self) -> Iter<'o, K, V> {
+        self.iter()
+    }
+}
+
+/// The pairs of an [`Output`], in order.
+pub struct Iter<'o, K, V> {
+    output: &'o Output<K, V>,
+    places: std::slice::Iter<'o, usize>,
+}
+
+impl<'o, K: Key, V: Datum> Iterator for Iter<'o, K, V> {
+    type Item = (K::Ref<'o>, V::Ref<'o>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.places.next().map(|place| self.output.at(*place))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.places.size_hint()
+    }
+}
+
+impl<K: Key, V: Datum> DoubleEndedIterator for Iter<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.places.next_back().map(|place| self.output.at(*place))
+    }
+}
+
+impl<K: Key, V: Datum> ExactSizeIterator for Iter<'_, K, V> {}
 
 /// The outcome of a run: its pairs, and its statistics.
 pub type Outcome<J> = (Output<<J as MapReduce>::Key, <J as MapReduce>::Value>, Summary);
@@ -117,4 +186,29 @@ pub struct Worker {
     pub reduces: bool,
     /// Its counters.
     pub counters: Counters,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_pair_of_a_key_is_found_in_any_order(mut pairs in prop::collection::vec((0..20u8, any::<u32>()), 0..30)) {
+            for is_sorted in [false, true] {
+                if is_sorted {
+                    pairs.sort_by_key(|(key, _)| *key);
+                }
+                let mut output = Output::<u8, u32>::new(is_sorted);
+                pairs.iter().for_each(|(key, value)| output.push(*key, *value));
+                for key in 0..20 {
+                    let expected = pairs.iter().find(|(other, _)| *other == key).map(|(_, value)| *value);
+                    prop_assert_eq!(output.get(key), expected);
+                }
+                prop_assert!(output.iter().rev().eq(pairs.iter().rev().copied()));
+            }
+        }
+    }
 }
