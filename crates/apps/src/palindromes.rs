@@ -102,7 +102,7 @@ impl MapReduce for Palindromes {
         let count = match self.in_lines(split.lines(), split.source().memory()) {
             Ok(count) => count,
             Err((line, why)) => {
-                let at = line.as_ptr().addr() - split.bytes().as_ptr().addr();
+                let at = split.place_of(line);
                 return split.too_large(at, format!("to find the palindromes of its {} bytes {why}", line.len()));
             }
         };

@@ -1,5 +1,6 @@
 //! From a task to splits: reads its part of the input in chunks of whole records, into one reused buffer.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -163,9 +164,9 @@ impl Reader {
         };
         let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
         let (state, records) = (&self.state[..], tasks.records);
-        let mut split = Split { bytes, source, index, offset, reached, records, state, rejected: None };
+        let mut split = Split { bytes, source, index, offset, reached, records, state, rejected: OnceCell::new() };
         visit(&mut split);
-        match split.rejected {
+        match split.rejected.into_inner() {
             None => Ok(()),
             Some(Rejected { offset, why, .. }) => Err(Failure::Rejected { source: index, offset, why }),
         }

@@ -1,5 +1,6 @@
 //! The argument of the map function: a piece of the input, and its records one by one.
 
+use std::cell::OnceCell;
 use std::fmt::Display;
 
 use crate::input::quotes::State;
@@ -18,7 +19,7 @@ pub struct Split<'a> {
     pub(crate) state: &'a [u8],
     pub(crate) records: Records,
     /// The first rejection, if any.
-    pub(crate) rejected: Option<Rejected>,
+    pub(crate) rejected: OnceCell<Rejected>,
 }
 
 /// The rejection of a split.
@@ -121,22 +122,58 @@ impl Split<'_> {
         self.state
     }
 
+    /// Returns the offset of `part` in [`Split::bytes`], for [`Split::reject`].
+    ///
+    /// # Panics
+    /// When `part` is no slice of these bytes.
+    pub fn place_of(&self, part: &[u8]) -> usize {
+        let at = part.as_ptr().addr().wrapping_sub(self.bytes.as_ptr().addr());
+        assert!(at <= self.bytes.len() && part.len() <= self.bytes.len() - at, "the part is no slice of the split");
+        at
+    }
+
     /// Ends the job because the input is wrong, and would be wrong if it were read again. The error names the file and
     /// the line (if records are lines) of byte `at` of this split (of its last byte, if `at` lies beyond it), and says
-    /// `why`.
-    pub fn reject(&mut self, at: usize, why: impl Display) {
+    /// `why`. Only the first call counts. The map function continues, so return from it.
+    ///
+    /// ```
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, Split};
+    /// /// Adds up numbers, one in each line.
+    /// struct Sum;
+    ///
+    /// impl MapReduce for Sum {
+    ///     type Key = ();
+    ///     type Value = i64;
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), i64>) {
+    ///         for line in split.lines() {
+    ///             match str::from_utf8(line).map(str::parse) {
+    ///                 Ok(Ok(number)) => out.emit((), number),
+    ///                 _ => return split.reject(split.place_of(line), "this is no number"),
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Sum, Input::bytes("numbers", b"1\n2\nthree\n")?).isolation(Isolation::Thread);
+    /// let error = job.run().map(drop).expect_err("three is spelt out").to_string();
+    /// assert!(error.contains("numbers") && error.contains("line 3: this is no number"), "{error}");
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn reject(&self, at: usize, why: impl Display) {
         self.refuse(at, why, false);
     }
 
     /// Ends the job as [`Split::reject`] does, for input that is correct but needs more than the job may take, such as
     /// memory. It is never set aside ([`Job::skip_bad_records`](crate::Job::skip_bad_records)), because the record is
     /// not at fault.
-    pub fn too_large(&mut self, at: usize, why: impl Display) {
+    pub fn too_large(&self, at: usize, why: impl Display) {
         self.refuse(at, why, true);
     }
 
-    fn refuse(&mut self, at: usize, why: impl Display, is_too_large: bool) {
-        self.rejected.get_or_insert_with(|| {
+    fn refuse(&self, at: usize, why: impl Display, is_too_large: bool) {
+        self.rejected.get_or_init(|| {
             let mut why = why.to_string();
             if why.is_empty() {
                 "the map function rejected it and gave no reason".clone_into(&mut why);

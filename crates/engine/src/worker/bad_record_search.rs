@@ -13,7 +13,7 @@
 //! returned. A map function sees whole records, cut anywhere, so mapping one record at a time gives the same pairs.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -127,7 +127,7 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
             let end = split.record_end(&mut scan, at);
             let offset = split.offset + at as u64;
             let place = Place { source: split.index, offset, bytes: (end - at) as u64 };
-            let mut record = Split { bytes: &mut split.bytes[at..end], offset, rejected: None, ..*split };
+            let mut record = Split { bytes: &mut split.bytes[at..end], offset, rejected: OnceCell::new(), ..*split };
             at = end;
             if some_are_aside && self.set_aside.any_in(place.source, offset..offset + 1) {
                 continue;
@@ -139,7 +139,7 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
             match self.try_map(&mut record) {
                 Ok(()) => shared.end_place(self.slot),
                 Err(Failed::Rejected(rejected)) if rejected.is_too_large || !sets_aside => {
-                    split.rejected = Some(rejected);
+                    split.rejected = OnceCell::from(rejected);
                     return;
                 }
                 Err(Failed::Panicked(panic)) if !sets_aside => resume_unwind(panic),
