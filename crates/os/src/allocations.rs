@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The allocator of the C library, with a count of its allocations.
 ///
-/// A preloaded allocator takes its place. A program that wants the counts makes this its global allocator; in all others they are
-/// zero. When the system refuses memory, the process prints an error and ends: with status 1, or if it is a worker so that its
-/// [`Death`](crate::process::Death) tells.
+/// A preloaded allocator replaces it. A program that wants the counts makes this its global allocator; in all others they are
+/// zero. If the system refuses memory, the process prints an error and ends with status 1. A worker ends with a status of its own,
+/// which its [`Death`](crate::process::Death) reports.
 ///
 /// ```
 /// use gristmill_os::allocations::{Allocations, Counting};
@@ -72,12 +72,12 @@ fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-/// The exit status of a worker that the system refused memory. It means nothing in a program that is not Gristmill's own.
+/// The exit status of a worker that was refused memory. Other programs may use it for anything.
 pub const REFUSED: i32 = 186;
-/// The exit status of this process if the system refuses memory.
+/// The exit status of this process if it is refused memory.
 static STATUS: AtomicI32 = AtomicI32::new(1);
 
-/// From now on this process is a worker.
+/// Makes this process a worker from now on.
 pub(crate) fn become_worker() {
     STATUS.store(REFUSED, Ordering::Relaxed);
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Numbers left to those who store one, for other meanings.
+/// The largest number of a worker. Words that hold such a number use the larger values for other meanings.
 const WORKERS_MAX: u32 = u32::MAX - 16;
 
 thread_local! {

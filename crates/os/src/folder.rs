@@ -51,7 +51,7 @@ impl Entry {
     /// The entry that `path` leads to. A last name that is a link is followed.
     ///
     /// # Errors
-    /// What the system says, and that something on the way was put there by somebody else.
+    /// The system's error, or an error that another user put something on the way there.
     pub fn find(path: &Path) -> io::Result<Entry> {
         walk(path, true, false)
     }
@@ -97,7 +97,7 @@ impl Entry {
     /// Opens a device, FIFO or socket for writing.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open_special(&self) -> io::Result<File> {
         let follow = if self.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC | follow;
@@ -172,7 +172,7 @@ impl Folder {
     /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// What the system says, and that something on the way was put there by somebody else.
+    /// The system's error, or an error that another user put something on the way there.
     pub fn open(path: &Path) -> io::Result<Folder> {
         Folder::of(walk(path, true, false)?)
     }
@@ -254,7 +254,7 @@ impl Folder {
     /// Names an unnamed file. The name must be free.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn name(&self, file: impl AsFd, name: impl AsRef<OsStr>) -> Result<(), Errno> {
         let from = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
         linkat(CWD, from, &self.fd, name.as_ref(), AtFlags::SYMLINK_FOLLOW)
@@ -263,7 +263,7 @@ impl Folder {
     /// Makes a file for writing. The name must be free.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn make_file(&self, name: impl AsRef<OsStr>, mode: u32) -> Result<File, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&self.fd, name.as_ref(), flags, Mode::from_raw_mode(mode))?.into())
@@ -303,7 +303,7 @@ impl Folder {
     /// Makes a folder and opens it. The name must be free.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn make_folder(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<Folder> {
         mkdirat(&self.fd, name.as_ref(), Mode::from_raw_mode(mode))?;
         Ok(Folder { fd: open_folder(&self.fd, name.as_ref())? })
@@ -312,7 +312,7 @@ impl Folder {
     /// Renames an entry of this folder to a name in another, which it replaces.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn rename(&self, from: impl AsRef<OsStr>, folder: &Folder, to: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(renameat(&self.fd, from.as_ref(), &folder.fd, to.as_ref())?)
     }
@@ -320,7 +320,7 @@ impl Folder {
     /// Removes an entry that is no folder. It may be gone already.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -331,7 +331,7 @@ impl Folder {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(unlinkat(&self.fd, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
@@ -339,7 +339,7 @@ impl Folder {
     /// True if the name leads to `file`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn has(&self, name: impl AsRef<OsStr>, file: impl AsFd) -> io::Result<bool> {
         let (named, file) = (facts_of(&self.fd, name.as_ref())?, fstat(file)?);
         Ok(named.is_some_and(|named| is_same(&named, &file)))
@@ -348,7 +348,7 @@ impl Folder {
     /// The names in it, in no order, without `.` and `..`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(self.opened()?)? {
@@ -365,7 +365,7 @@ impl Folder {
     /// A user that may not list a folder cannot ask for that, and need not.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn sync(&self) -> io::Result<()> {
         match self.opened() {
             Ok(fd) => Ok(fsync(fd)?),
@@ -377,7 +377,7 @@ impl Folder {
     /// Opens the folder for reading, to list it or to change its permissions.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn opened(&self) -> Result<OwnedFd, Errno> {
         openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     }

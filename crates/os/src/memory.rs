@@ -59,7 +59,7 @@ impl Blocks {
         let mut cut = self.0.borrow_mut();
         if cut.free.is_empty() {
             let page = allocate(Self::HUGE_PAGE);
-            // Who needs little does not wait for the first one to be cleared.
+            // The first page is an ordinary one, so that small users need not wait for a huge page to be cleared.
             if !cut.huge_pages.is_empty() {
                 prefer_huge(page, HUGE_PAGE_BYTES);
             }
@@ -139,8 +139,8 @@ impl Block {
     pub fn append_first(&mut self, from: &[u8], bytes: usize) {
         const FEW: usize = 32;
         if bytes <= FEW && from.len() >= FEW && self.room() >= FEW {
-            // SAFETY: there are and there is room for so many, and nobody else has a borrow of this block. What is too much is not
-            // counted.
+            // SAFETY: `from` has FEW bytes and this block has room for them, and nobody else has a borrow of this block. Bytes
+            // beyond `bytes` are not counted as used.
             unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr().add(self.used), FEW) };
             self.used += bytes;
         } else {

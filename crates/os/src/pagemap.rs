@@ -56,7 +56,7 @@ impl Pagemap {
                 ..Scan::default()
             };
             // SAFETY: the kernel reads the question, stores where it stopped, and stores at most `vec_len` regions at
-            // `vec`, which is an array of so many that nobody else refers to. The structures are those of linux/fs.h.
+            // `vec`, which is an array of that length without other references. The structures are those of linux/fs.h.
             let count = unsafe { libc::ioctl(self.file.as_raw_fd(), PAGEMAP_SCAN as _, &mut question) };
             let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
             found[..count].iter().for_each(|run| extend(&mut runs, run.start as usize..run.end as usize));

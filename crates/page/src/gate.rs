@@ -7,14 +7,15 @@
 //!      +------- rest -----+   +---- close -----+         only when nobody is inside
 //! ```
 //!
-//! A worker that enters writes its number into the word of its slot, and then looks at the state. Who closes writes the state, and then looks
-//! at the words. So one of the two sees the other. A worker that died inside is let out with the proof that it has ended.
+//! A worker that enters writes its number into the word of its slot, and then reads the state. The process that closes the gate writes
+//! the state, and then reads the words. So one of the two sees the other. A worker that died inside is let out with the proof that it
+//! has ended.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gristmill_os::ended::{Ended, this_worker};
 
-/// More slots than a job can have: it has rings between any two of them.
+/// More slots than a job can have.
 const SLOTS_MAX: usize = 1 << 14;
 
 /// The words of a gate: its state, how many slots were ever used, and the worker inside for each slot: its number + 1, or 0.
@@ -47,7 +48,7 @@ impl<'m> Gate<'m> {
         self.state.compare_exchange(RESTING, CLOSED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// From open to closed; false if it was not open, or somebody is inside: then nobody enters any more.
+    /// Closes an open gate. Returns false if it was not open, or if a worker is inside. In both cases no worker can enter any more.
     pub fn close(&self) -> bool {
         // SeqCst: see `enter`.
         let was_open = self.state.compare_exchange(OPEN, CLOSED, Ordering::SeqCst, Ordering::Relaxed).is_ok();

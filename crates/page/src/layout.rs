@@ -37,14 +37,14 @@ const DOORBELL: usize = 0;
 const ARRIVED: usize = 1;
 const RETURNED: usize = 2;
 
-/// The life of a slot: nobody's, that of the worker with this number + 1, nobody's any more. It only goes on.
+/// The states of a slot, in their order: unclaimed, claimed by the worker with this number + 1, dead.
 const UNCLAIMED: u32 = 0;
 const DEAD: u32 = u32::MAX;
 
 /// The sizes of a region: slots, pages, extents, extra words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
-    /// Workers that can ever exist in this region, the coordinator and replacements for the dead included.
+    /// The number of workers that can ever exist in this region, including the coordinator and replacements.
     pub slots: usize,
     /// Pages that each slot owns.
     pub pages_per_arena: usize,
@@ -122,7 +122,8 @@ impl Pages {
         &self.region
     }
 
-    /// Says that the worker of `slot` has ended and touches no page any more. Senders write again then what it was reading.
+    /// Declares that the worker of `slot` has ended and no longer touches any page. Senders may then reuse the pages that it was
+    /// reading.
     ///
     /// # Panics
     /// When it was another worker that has ended.
@@ -136,7 +137,7 @@ impl Pages {
         // PAIRS WITH the load in `is_dead`. It fails if somebody claims the slot meanwhile.
         let declared = life.compare_exchange(claimed, DEAD, Ordering::Release, Ordering::Relaxed);
         assert!(declared.is_ok(), "slot {slot} is claimed by nobody but its worker");
-        // PAIRS WITH the load in `deaths`: who reads this count finds the slot dead.
+        // PAIRS WITH the load in `deaths`: a reader that sees this count also sees that the slot is dead.
         self.deaths_word().fetch_add(1, Ordering::Release);
     }
 
@@ -195,8 +196,8 @@ impl Pages {
         self.region.u64s(self.extra_at, self.shape.extra_words)
     }
 
-    /// Takes from this process the right to write to arenas of other slots, and to extents that it has not taken: whatever a
-    /// stray pointer hits there ends this process, and changes nothing. What it receives it reads in place as before.
+    /// Forbids this process to write to the arenas of other slots, and to extents that it has not taken. A stray write there
+    /// kills this process and changes nothing. It still reads received pages in place.
     ///
     /// # Errors
     /// When the kernel has no memory to note it.

@@ -40,16 +40,16 @@ pub struct Master {
     number: u64,
 }
 
-/// The array while no worker uses it. A drop lets them in.
+/// The array while no worker uses it. Dropping this lets workers in.
 pub struct Closed<'m> {
     master: &'m Master,
-    /// A drop ends the job's use of it.
+    /// Whether dropping this ends the job's use of the array.
     rests: bool,
-    /// A thread of the maker has it.
+    /// Only a thread of the process that made the array has it.
     stays: PhantomData<*const ()>,
 }
 
-/// A worker that uses the array. A drop ends that.
+/// The use of the array by a worker. Dropping this ends it.
 pub struct Inside<'m> {
     master: &'m Master,
     slot: usize,

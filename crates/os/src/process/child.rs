@@ -113,19 +113,19 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     fork_worker_of(OomKills::until_now(), body)
 }
 
-/// The kills for lack of memory that the kernel had counted at some moment. Who dies by SIGKILL later, while the count grows, may
-/// have been one of them.
+/// The number of kills for lack of memory that the kernel had counted at some moment. If it grows until a worker dies of SIGKILL,
+/// that worker may have been one of them.
 #[derive(Clone, Copy, Debug)]
 pub struct OomKills(Option<u64>);
 
 impl OomKills {
-    /// What is counted now. It costs more than the rest of a fork's preparation: a caller that starts many workers asks once.
+    /// Reads the count. That costs more than the rest of a fork's preparation, so a caller that starts many workers reads it once.
     pub fn until_now() -> OomKills {
         OomKills(oom_kills())
     }
 }
 
-/// Does as [`fork_worker`] for one of many workers that are started after `oom_kills_before` was asked for.
+/// As [`fork_worker`], for one of many workers that are started after `oom_kills_before` was read.
 ///
 /// # Errors
 ///
