@@ -13,6 +13,7 @@
 //! - [`folder`]: open folders and the names in them, safe from other users;
 //! - [`machine`]: processors, NUMA nodes, caches, available memory;
 //! - [`memory`]: private memory in huge pages;
+//! - [`program`]: programs of users, started apart, stopped and continued as a whole;
 //! - [`room`]: folders for temporary files, and the room that these leave free;
 //! - [`standard`]: the standard streams that were closed at the start;
 //! - [`perf`]: counters of the kernel and of the processor;
@@ -39,6 +40,7 @@ mod pagemap;
 pub mod perf;
 mod private;
 pub mod process;
+pub mod program;
 mod region;
 pub mod room;
 pub mod standard;

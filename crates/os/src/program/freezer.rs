@@ -1,0 +1,282 @@
+//! Groups of processes that are stopped, continued and ended together: cgroups, or sessions where there are none.
+//!
+//! ```text
+//!                stop                        continue                 end
+//!  cgroup v2     1 to cgroup.freeze          0 to cgroup.freeze       1 to cgroup.kill
+//!  cgroup v1     FROZEN to freezer.state     THAWED to it             SIGKILL to each, then thaw
+//!  session       SIGSTOP to each             SIGCONT to each          SIGKILL to each
+//! ```
+//!
+//! A program may leave its session, but not its cgroup.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// The kind of groups that can be made here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Freezer {
+    /// Cgroups of version 2 in this folder.
+    V2(PathBuf),
+    /// Cgroups of version 1, with the freezer, in this folder.
+    V1(PathBuf),
+    /// Sessions.
+    Sessions,
+}
+
+impl Freezer {
+    /// Makes a folder for groups named `name`, of the best kind that this user may make. Removed by [`Freezer::remove`].
+    pub fn here(name: &str) -> Freezer {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        for freezer in candidates(&own, &mounts, name) {
+            if freezer.is_usable() {
+                return freezer;
+            }
+            freezer.remove();
+        }
+        Freezer::Sessions
+    }
+
+    /// A sentence part that names the kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Freezer::V2(_) => "cgroup v2",
+            Freezer::V1(_) => "cgroup v1",
+            Freezer::Sessions => "signals to sessions",
+        }
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        match self {
+            Freezer::V2(folder) | Freezer::V1(folder) => Some(folder),
+            Freezer::Sessions => None,
+        }
+    }
+
+    /// Tries it out: a group is made, stopped, continued and removed.
+    fn is_usable(&self) -> bool {
+        let Some(folder) = self.folder() else { return true };
+        if fs::create_dir(folder).is_err() {
+            return false;
+        }
+        let Ok((group, procs)) = self.group("probe") else { return false };
+        let works = procs.is_some() && group.stop(&[]).is_ok() && group.resume(&[]).is_ok();
+        group.remove() && works
+    }
+
+    /// Makes a group. The file, if there is one, is for [`super::start`].
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses another group.
+    pub fn group(&self, name: &str) -> io::Result<(Group, Option<File>)> {
+        let group = self.known_group(name);
+        let procs = match &group.folder {
+            Some(folder) => {
+                fs::create_dir(folder)?;
+                Some(OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?)
+            }
+            None => None,
+        };
+        Ok((group, procs))
+    }
+
+    /// The group of this name, which another process has made.
+    pub fn known_group(&self, name: &str) -> Group {
+        Group { folder: self.folder().map(|folder| folder.join(name)), is_v2: matches!(self, Freezer::V2(_)) }
+    }
+
+    /// Removes the folder, if every group in it was removed.
+    pub fn remove(&self) {
+        if let Some(folder) = self.folder() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
+                let _ = fs::remove_dir(entry.path());
+            }
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// The places where this process might make groups, best first.
+fn candidates(proc_self_cgroup: &str, mounts: &str, name: &str) -> Vec<Freezer> {
+    let mount = |kind: &str, option: &str| {
+        mounts.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [_, place, of_kind, options, ..] = fields[..] else { return None };
+            let has = option.is_empty() || options.split(',').any(|one| one == option);
+            (of_kind == kind && has).then(|| PathBuf::from(place))
+        })
+    };
+    let own = |controller: &str| {
+        proc_self_cgroup.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+            controllers.split(',').any(|one| one == controller).then(|| path.trim_start_matches('/').to_owned())
+        })
+    };
+    let v2 = mount("cgroup2", "").zip(own("")).map(|(mount, path)| Freezer::V2(mount.join(path).join(name)));
+    let v1 = mount("cgroup", "freezer").zip(own("freezer"));
+    let v1 = v1.map(|(mount, path)| Freezer::V1(mount.join(path).join(name)));
+    v2.into_iter().chain(v1).collect()
+}
+
+/// A group of processes. Where it is a session, the caller names its process groups, by their leaders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    folder: Option<PathBuf>,
+    is_v2: bool,
+}
+
+impl Group {
+    /// Stops all processes.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn stop(&self, leaders: &[Pid]) -> io::Result<()> {
+        self.set("1", "FROZEN", leaders, Signal::STOP)
+    }
+
+    /// Continues all processes.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn resume(&self, leaders: &[Pid]) -> io::Result<()> {
+        self.set("0", "THAWED", leaders, Signal::CONT)
+    }
+
+    fn set(&self, v2: &str, v1: &str, leaders: &[Pid], signal: Signal) -> io::Result<()> {
+        match &self.folder {
+            Some(folder) if self.is_v2 => write(&folder.join("cgroup.freeze"), v2),
+            Some(folder) => write(&folder.join("freezer.state"), v1),
+            None => {
+                leaders.iter().for_each(|leader| signal_group(*leader, signal));
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a signal to every process, whether it runs or is stopped.
+    pub fn signal(&self, leaders: &[Pid], signal: Signal) {
+        for process in self.processes() {
+            let _ = kill_process(process, signal);
+        }
+        leaders.iter().for_each(|leader| signal_group(*leader, signal));
+    }
+
+    /// Ends every process by SIGKILL, which none can ignore.
+    pub fn kill(&self, leaders: &[Pid]) {
+        let at_once = self.is_v2.then_some(()).and(self.folder.as_ref());
+        if !at_once.is_some_and(|folder| write(&folder.join("cgroup.kill"), "1").is_ok()) {
+            self.signal(leaders, Signal::KILL);
+        }
+        // A process that is frozen by version 1 receives no signal.
+        let _ = self.resume(leaders);
+    }
+
+    /// The processes of a cgroup; none for a session.
+    pub fn processes(&self) -> Vec<Pid> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
+    }
+
+    /// Microseconds of processor time of a cgroup of version 2.
+    pub fn processor_us(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.folder.as_ref()?.join("cpu.stat")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("usage_usec ")?.parse().ok())
+    }
+
+    /// Removes the group. Returns false while it has processes.
+    pub fn remove(&self) -> bool {
+        match self.folder.as_ref().map(fs::remove_dir) {
+            None | Some(Ok(())) => true,
+            Some(Err(error)) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+}
+
+fn signal_group(leader: Pid, signal: Signal) {
+    // There may be none any more.
+    let _ = kill_process_group(leader, signal);
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{now_ended, reap, start};
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn groups_are_looked_for_where_the_process_is() {
+        let mounts = "cgroup /sys/fs/cgroup/freezer cgroup rw,relatime,freezer 0 0\n\
+                      cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+        let found = candidates("6:freezer:/a\n0::/b\n", mounts, "n");
+        let v2 = Freezer::V2("/sys/fs/cgroup/unified/b/n".into());
+        assert_eq!(found, [v2, Freezer::V1("/sys/fs/cgroup/freezer/a/n".into())]);
+        assert_eq!(candidates("0::/\n", "", "n"), []);
+    }
+
+    fn state(pid: Pid) -> char {
+        let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).expect("it runs");
+        text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("a state")
+    }
+
+    fn wait_for(what: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !what() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it never came");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_program_without_a_cgroup_is_stopped_continued_and_ended() {
+        let (_told, tell) = io::pipe().expect("a pipe");
+        let (group, procs) = Freezer::Sessions.group("x").expect("a group");
+        let mut sleep = Command::new("sleep");
+        sleep.arg("1000");
+        let started = start(sleep, &tell, b"", procs.as_ref()).expect("it starts");
+        let leaders = [started.pid];
+        group.stop(&leaders).expect("it stops");
+        wait_for(|| state(started.pid) == 'T');
+        group.resume(&leaders).expect("it continues");
+        wait_for(|| state(started.pid) != 'T');
+        group.stop(&leaders).expect("it stops");
+        group.kill(&leaders);
+        wait_for(|| now_ended(started.pid).expect("a child").is_some());
+        let status = now_ended(started.pid).expect("a child").expect("it has ended");
+        reap(started.pid).expect("it has ended");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    }
+
+    #[test]
+    fn a_cgroup_ends_programs_that_left_their_session() {
+        let freezer = Freezer::here(&format!("gristmill-test-{}", std::process::id()));
+        if freezer == Freezer::Sessions {
+            // This user may make none.
+            return;
+        }
+        let (_told, tell) = io::pipe().expect("a pipe");
+        let (group, procs) = freezer.group("x").expect("a group");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "setsid sleep 1000 & sleep 1000"]);
+        let started = start(shell, &tell, b"", procs.as_ref()).expect("it starts");
+        wait_for(|| group.processes().len() == 3);
+        group.stop(&[started.pid]).expect("it stops");
+        group.kill(&[started.pid]);
+        wait_for(|| now_ended(started.pid).expect("a child").is_some());
+        reap(started.pid).expect("it has ended");
+        wait_for(|| group.remove());
+        freezer.remove();
+    }
+}

@@ -1,0 +1,7 @@
+//! Programs of users: started apart, stopped and continued as a whole.
+
+mod freezer;
+mod start;
+
+pub use freezer::{Freezer, Group};
+pub use start::{Start, Used, now_ended, reap, start};
