@@ -57,6 +57,13 @@ impl BlockVector {
         }
     }
 
+    /// Makes a vector of stored shares.
+    pub fn from_shares(mut shares: Vec<(u64, f32)>) -> BlockVector {
+        shares.sort_by_key(|(bucket, _)| *bucket);
+        shares.dedup_by_key(|(bucket, _)| *bucket);
+        BlockVector { shares }
+    }
+
     /// The buckets and their shares, in order.
     pub fn shares(&self) -> &[(u64, f32)] {
         &self.shares

@@ -39,6 +39,13 @@ impl Default for Similarity {
     }
 }
 
+impl FromIterator<Phase> for Phases {
+    /// Makes the table of stored phases, in order of their places.
+    fn from_iter<I: IntoIterator<Item = Phase>>(phases: I) -> Phases {
+        Phases { table: phases.into_iter().collect() }
+    }
+}
+
 /// The maximum weight of a centroid's past in quanta, so that it can follow a program that changes.
 const MEMORY_QUANTA: u64 = 1000;
 

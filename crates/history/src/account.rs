@@ -1,0 +1,147 @@
+//! Accounts of programs, and exports.
+
+use rusqlite::{Row, params};
+use serde_json::{Value, json};
+
+use crate::file::{History, Problem};
+
+/// What is known of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// The digest of its file.
+    pub build: String,
+    /// Its name.
+    pub name: String,
+    /// The number of runs.
+    pub runs: u64,
+    /// The number of runs that succeeded.
+    pub succeeded: u64,
+    /// The number of different inputs.
+    pub inputs: u64,
+    /// The shortest, mean and longest time of successful runs, in seconds.
+    pub seconds: Option<[f64; 3]>,
+    /// The most memory of any run.
+    pub memory_bytes: u64,
+    /// When it last began, in milliseconds since 1970.
+    pub last_ms: u64,
+}
+
+const ACCOUNT: &str = "
+    select build, name, count(runs.id), total(outcome = 'exit 0'), count(distinct input),
+           min(seconds) filter (where outcome = 'exit 0'), avg(seconds) filter (where outcome = 'exit 0'),
+           max(seconds) filter (where outcome = 'exit 0'), coalesce(max(memory_bytes), 0), coalesce(max(began_ms), 0)
+    from programs left join runs on program = programs.id";
+
+impl Account {
+    /// A sentence: `31 runs, 30 succeeded, 2 inputs; 0.5 to 2.0 s, 1.1 s in the mean; 12 MB`.
+    pub fn sentence(&self) -> String {
+        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let times = self.seconds.map_or(String::new(), |[least, mean, most]| {
+            format!("; {least:.2} to {most:.2} s, {mean:.2} s in the mean")
+        });
+        format!(
+            "{}, {} succeeded, {}{times}; at most {:.1} MB",
+            plural(self.runs, "run"),
+            self.succeeded,
+            plural(self.inputs, "input"),
+            self.memory_bytes as f64 / 1e6
+        )
+    }
+}
+
+fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
+    let [least, mean, most] = [row.get(5)?, row.get(6)?, row.get::<_, Option<f64>>(7)?];
+    Ok(Account {
+        build: row.get(0)?,
+        name: row.get(1)?,
+        runs: row.get::<_, i64>(2)? as u64,
+        succeeded: row.get::<_, f64>(3)? as u64,
+        inputs: row.get::<_, i64>(4)? as u64,
+        seconds: least.zip(mean).zip(most).map(|((least, mean), most)| [least, mean, most]),
+        memory_bytes: row.get::<_, i64>(8)? as u64,
+        last_ms: row.get::<_, i64>(9)? as u64,
+    })
+}
+
+impl History {
+    /// Returns all programs, or those of this name or build, the latest first.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn accounts(&self, of: Option<&str>) -> Result<Vec<Account>, Problem> {
+        let text = format!(
+            "{ACCOUNT} where ?1 is null or name = ?1 or build = ?1 group by programs.id order by max(began_ms) desc, build"
+        );
+        let mut select = self.connection.prepare(&text)?;
+        let rows = select.query_map(params![of], account)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns every run, or those of one program, as JSON, in the order in which they were added.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn export(&self, of: Option<&str>) -> Result<Vec<Value>, Problem> {
+        let mut select = self.connection.prepare(
+            "select hosts.name, build, programs.name, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome \
+             from runs join programs on program = programs.id join hosts on host = hosts.id \
+             where ?1 is null or programs.name = ?1 or build = ?1 order by runs.id",
+        )?;
+        let rows = select.query_map(params![of], |row| {
+            Ok(json!({
+                "host": row.get::<_, String>(0)?,
+                "build": row.get::<_, String>(1)?,
+                "name": row.get::<_, String>(2)?,
+                "input": row.get::<_, String>(3)?,
+                "began_ms": row.get::<_, i64>(4)?,
+                "seconds": row.get::<_, f64>(5)?,
+                "user_seconds": row.get::<_, f64>(6)?,
+                "system_seconds": row.get::<_, f64>(7)?,
+                "memory_bytes": row.get::<_, i64>(8)?,
+                "outcome": row.get::<_, String>(9)?,
+            }))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Removes a program, by name or build, with all that is known of it. Returns the number of programs that were removed.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn forget(&mut self, of: &str) -> Result<usize, Problem> {
+        let transaction = self.write()?;
+        let count = transaction.execute("delete from programs where name = ?1 or build = ?1", [of])?;
+        transaction.commit()?;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Run;
+    use crate::runs::tests::run;
+
+    #[test]
+    fn programs_are_listed_explained_exported_and_forgotten() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut history = History::open(&dir.path().join("h")).expect("a new file");
+        let failed = Run { outcome: "signal 9".into(), input: "j".into(), ..run("a", 50.0) };
+        let later = Run { began_ms: 2000, ..run("b", 4.0) };
+        history.add_runs("here", &[run("a", 1.0), run("a", 2.0), failed, later]).expect("added");
+        let accounts = history.accounts(None).expect("read");
+        assert_eq!(accounts.iter().map(|account| account.build.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        assert_eq!(
+            accounts[1].sentence(),
+            "3 runs, 2 succeeded, 2 inputs; 1.00 to 2.00 s, 1.50 s in the mean; at most 0.0 MB"
+        );
+        assert_eq!(history.accounts(Some("program b")).expect("read"), accounts[..1]);
+        assert_eq!(history.export(None).expect("read").len(), 4);
+        assert_eq!(history.export(Some("b")).expect("read")[0]["seconds"], 4.0);
+        assert_eq!(history.forget("program a").expect("removed"), 1);
+        assert_eq!((history.export(None).expect("read").len(), history.forget("a").expect("read")), (1, 0));
+    }
+}

@@ -1,0 +1,24 @@
+//! What is known of programs from their earlier runs, in one SQLite file.
+//!
+//! ```text
+//!  schema     the tables, and the version of their form
+//!  file       opens the file, or says why the work goes on without it
+//!  runs       each run of a program: its times, its memory, how it ended
+//!  profiles   what the scheduler has learned: phases and work by program and input (`gristmill_schedule::Store`)
+//!  account    lists and explains programs, exports and forgets them
+//! ```
+//!
+//! Several processes may use a file at the same time (SQLite's write-ahead log). The history is a convenience: no caller fails because it
+//! cannot be read or written.
+
+#![forbid(unsafe_code)]
+
+mod schema;
+mod file;
+mod runs;
+mod profiles;
+mod account;
+
+pub use account::Account;
+pub use file::{History, Problem, in_home};
+pub use runs::Run;

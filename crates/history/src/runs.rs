@@ -1,0 +1,120 @@
+//! Runs of programs.
+
+use rusqlite::params;
+
+use crate::file::{History, Problem, host, program};
+
+/// A run that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The program: a digest of its file.
+    pub build: String,
+    /// Its name.
+    pub name: String,
+    /// Its input: a digest of its arguments and files.
+    pub input: String,
+    /// When it began, in milliseconds since 1970.
+    pub began_ms: u64,
+    /// The time from its start to its end.
+    pub seconds: f64,
+    /// Processor time in user mode.
+    pub user_seconds: f64,
+    /// Processor time in the kernel.
+    pub system_seconds: f64,
+    /// The most memory that one of its processes held.
+    pub memory_bytes: u64,
+    /// How it ended, such as `exit 0`.
+    pub outcome: String,
+}
+
+impl History {
+    /// Adds runs on a host, all or none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn add_runs(&mut self, on: &str, runs: &[Run]) -> Result<(), Problem> {
+        let transaction = self.write()?;
+        let host = host(&transaction, on)?;
+        let mut insert = transaction.prepare(
+            "insert into runs (host, program, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?;
+        for run in runs {
+            let program = program(&transaction, &run.build, &run.name)?;
+            insert.execute(params![
+                host,
+                program,
+                run.input,
+                run.began_ms as i64,
+                run.seconds,
+                run.user_seconds,
+                run.system_seconds,
+                run.memory_bytes as i64,
+                run.outcome
+            ])?;
+        }
+        drop(insert);
+        Ok(transaction.commit()?)
+    }
+
+    /// Returns the mean time in seconds of the successful runs of a program with an input on a host; `None` without any.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn usual_seconds(&self, on: &str, build: &str, input: &str) -> Result<Option<f64>, Problem> {
+        let mut select = self.connection.prepare(
+            "select avg(seconds) from runs where host = (select id from hosts where name = ?1) \
+             and program = (select id from programs where build = ?2) and input = ?3 and outcome = 'exit 0'",
+        )?;
+        Ok(select.query_row([on, build, input], |row| row.get(0))?)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub fn run(build: &str, seconds: f64) -> Run {
+        Run {
+            build: build.into(),
+            name: format!("program {build}"),
+            input: "i".into(),
+            began_ms: 1000,
+            seconds,
+            user_seconds: 0.5,
+            system_seconds: 0.25,
+            memory_bytes: 4096,
+            outcome: "exit 0".into(),
+        }
+    }
+
+    #[test]
+    fn the_usual_time_is_the_mean_of_successful_runs_with_this_input() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut history = History::open(&dir.path().join("h")).expect("a new file");
+        let failed = Run { outcome: "exit 1".into(), ..run("a", 100.0) };
+        let other = Run { input: "j".into(), ..run("a", 100.0) };
+        history.add_runs("here", &[run("a", 1.0), run("a", 3.0), failed, other, run("b", 100.0)]).expect("added");
+        assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some(2.0));
+        assert_eq!(history.usual_seconds("there", "a", "i").expect("read"), None);
+    }
+
+    #[test]
+    fn several_processes_add_runs_at_the_same_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("h");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut history = History::open(&path).expect("it opens");
+                    (0..25).for_each(|_| history.add_runs("here", &[run("a", 1.0)]).expect("added"));
+                });
+            }
+        });
+        let history = History::open(&path).expect("it opens");
+        let count: i64 = history.connection.query_row("select count(*) from runs", (), |row| row.get(0)).expect("read");
+        assert_eq!(count, 100);
+    }
+}

@@ -1,0 +1,62 @@
+//! The tables.
+
+/// The version of the form, in the file's `user_version`. A file with a higher one is left alone.
+pub const VERSION: i64 = 1;
+
+/// Bandwidth is a property of the machine, so all that depends on it is kept by host.
+pub const TABLES: &str = "
+    create table hosts (
+        id integer primary key,
+        name text not null unique
+    );
+    create table programs (
+        id integer primary key,
+        build text not null unique,
+        name text not null
+    );
+    create table runs (
+        id integer primary key,
+        host integer not null references hosts,
+        program integer not null references programs on delete cascade,
+        input text not null,
+        began_ms integer not null,
+        seconds real not null,
+        user_seconds real not null,
+        system_seconds real not null,
+        memory_bytes integer not null,
+        outcome text not null
+    );
+    create index runs_of_program on runs (program, input);
+    create table phases (
+        host integer not null references hosts,
+        program integer not null references programs on delete cascade,
+        place integer not null,
+        quanta integer not null,
+        rate real not null, rate_samples integer not null, rate_valid integer not null,
+        bandwidth real not null, bandwidth_samples integer not null, bandwidth_valid integer not null,
+        centroid blob not null,
+        primary key (host, program, place)
+    ) without rowid;
+    create table inputs (
+        host integer not null references hosts,
+        program integer not null references programs on delete cascade,
+        input text not null,
+        runs integer not null,
+        requests real not null,
+        primary key (host, program, input)
+    ) without rowid;
+    create table instructions (
+        host integer not null references hosts,
+        program integer not null references programs on delete cascade,
+        input text not null,
+        phase integer not null,
+        count real not null,
+        primary key (host, program, input, phase)
+    ) without rowid;
+    create table dropped_pairs (
+        host integer not null references hosts,
+        one text not null,
+        other text not null,
+        primary key (host, one, other)
+    ) without rowid;
+";

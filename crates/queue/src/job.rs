@@ -1,0 +1,98 @@
+//! A job: one program to run, and what it asks for.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One program to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// The name in tables and files; by default the command.
+    pub name: String,
+    /// The program and its arguments, at least one word.
+    pub words: Vec<OsString>,
+    /// The directory to run in; `None` for that of the queue.
+    pub directory: Option<PathBuf>,
+    /// Variables that are added to the environment.
+    pub environment: Vec<(String, String)>,
+    /// Files that it reads. Their sizes tell runs with different input apart.
+    pub inputs: Vec<PathBuf>,
+    /// Places in the list of jobs that must have succeeded before.
+    pub after: Vec<usize>,
+    /// The time after which it is ended.
+    pub timeout: Option<Duration>,
+    /// The number of further attempts after a failure.
+    pub retries: u32,
+    /// The memory it needs; 0 if unknown.
+    pub memory_bytes: u64,
+    /// The number of threads that compute at the same time.
+    pub threads: usize,
+}
+
+impl Job {
+    /// Makes a job of a line for the shell.
+    ///
+    /// ```
+    /// let job = gristmill_queue::Job::shell("sort a | uniq > b");
+    /// assert_eq!(job.words, ["sh", "-c", "sort a | uniq > b"]);
+    /// assert_eq!(job.name, "sort a | uniq > b");
+    /// ```
+    pub fn shell(line: &str) -> Job {
+        let words = ["sh", "-c", line].map(OsString::from).to_vec();
+        Job { name: line.to_owned(), words, threads: 1, ..Job::default() }
+    }
+
+    /// Makes a job of a program and its arguments.
+    pub fn words(words: Vec<OsString>) -> Job {
+        let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
+    }
+
+    /// A digest of name, command and directory.
+    fn digest(&self) -> u64 {
+        let directory = self.directory.as_ref().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
+        digest([self.name.as_bytes(), directory].into_iter().chain(self.words.iter().map(|word| word.as_bytes())))
+    }
+}
+
+/// A digest of parts without zero bytes (FNV-1a, 64 bits). It tells things apart, but not from forgeries.
+///
+/// ```
+/// assert_ne!(gristmill_queue::digest([b"a".as_slice(), b"bc"]), gristmill_queue::digest([b"ab".as_slice(), b"c"]));
+/// ```
+pub fn digest<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> u64 {
+    // No part contains a zero byte, so it separates them.
+    let bytes = parts.into_iter().flat_map(|part| part.iter().chain(&[0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// Returns the key of each job in the journal: a digest, and a number where jobs are equal.
+///
+/// Jobs keep their keys when others are added to the list, or change places.
+pub fn keys(jobs: &[Job]) -> Vec<String> {
+    let mut seen = BTreeMap::<u64, usize>::new();
+    let mut key = |job: &Job| {
+        let digest = job.digest();
+        let count = seen.entry(digest).or_default();
+        *count += 1;
+        format!("{digest:016x}.{count}")
+    };
+    jobs.iter().map(&mut key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {
+        let of = |lines: &[&str]| keys(&lines.iter().map(|line| Job::shell(line)).collect::<Vec<_>>());
+        let (short, long) = (of(&["a", "b", "a"]), of(&["a", "new", "a", "b"]));
+        assert_eq!([&short[0], &short[1], &short[2]], [&long[0], &long[3], &long[2]]);
+        assert!(short[0] != short[2] && short[0] != short[1]);
+        let words = |words: &[&str]| Job::words(words.iter().map(OsString::from).collect()).digest();
+        assert_ne!(words(&["a", "b c"]), words(&["a b", "c"]));
+    }
+}

@@ -1,0 +1,73 @@
+//! The way a program ended.
+
+use std::fmt;
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It exited with this status; 0 is success.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(i32),
+    /// It was ended because its time was over.
+    TimedOut,
+    /// It could not be started; the reason.
+    Refused(String),
+}
+
+impl Outcome {
+    /// Returns true for exit status 0.
+    pub fn is_success(&self) -> bool {
+        *self == Outcome::Exited(0)
+    }
+
+    /// Reads what [`fmt::Display`] wrote.
+    ///
+    /// ```
+    /// use gristmill_queue::Outcome;
+    ///
+    /// assert_eq!(Outcome::parse("exit 3"), Some(Outcome::Exited(3)));
+    /// assert_eq!(Outcome::parse("perhaps"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Outcome> {
+        if text == "timed out" {
+            return Some(Outcome::TimedOut);
+        }
+        let (kind, rest) = text.split_once(' ')?;
+        match kind {
+            "exit" => rest.parse().ok().map(Outcome::Exited),
+            "signal" => rest.parse().ok().map(Outcome::Killed),
+            "refused:" => Some(Outcome::Refused(rest.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Exited(status) => write!(f, "exit {status}"),
+            Outcome::Killed(signal) => write!(f, "signal {signal}"),
+            Outcome::TimedOut => f.write_str("timed out"),
+            Outcome::Refused(why) => write!(f, "refused: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_read_as_it_was_written() {
+        for outcome in [
+            Outcome::Exited(0),
+            Outcome::Exited(255),
+            Outcome::Killed(9),
+            Outcome::TimedOut,
+            Outcome::Refused("no such file".into()),
+        ] {
+            assert_eq!(Outcome::parse(&outcome.to_string()), Some(outcome));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A list of jobs in TOML, with dependencies.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use toml_edit::{Document, Item, Table, Value};
+
+use crate::job::Job;
+
+const FIELDS: [&str; 10] =
+    ["name", "command", "directory", "environment", "inputs", "after", "timeout", "retries", "memory", "threads"];
+
+/// Reads the tables `[[job]]`. `bytes` parses a size like `2GiB`.
+///
+/// # Errors
+///
+/// A sentence that names the job and the field: wrong TOML, an unknown field, a name that is used twice, a dependency that there
+/// is not, or a circle of dependencies.
+///
+/// ```
+/// let text = "
+///     [[job]]
+///     name = 'sort'
+///     command = 'sort words.txt -o sorted.txt'
+///     memory = '1GiB'
+///     timeout = '5min'
+///
+///     [[job]]
+///     command = ['uniq', 'sorted.txt', 'unique.txt']
+///     after = ['sort']
+/// ";
+/// let jobs = gristmill_queue::table(text, |size| (size == "1GiB").then_some(1 << 30).ok_or("no size".to_owned()))?;
+/// assert_eq!((jobs[0].memory_bytes, &jobs[1].after[..]), (1 << 30, &[0][..]));
+/// # Ok::<(), String>(())
+/// ```
+pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
+    let document = Document::parse(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    if let Some((name, _)) = document.iter().find(|(name, _)| *name != "job") {
+        return Err(format!("{name} is unknown here: jobs are tables [[job]]"));
+    }
+    let tables: Vec<&Table> = match document.get("job") {
+        None => Vec::new(),
+        Some(Item::ArrayOfTables(tables)) => tables.iter().collect(),
+        Some(_) => return Err("job is not a list of tables: write [[job]] before each".to_owned()),
+    };
+    let mut jobs = Vec::new();
+    let mut names = BTreeMap::new();
+    for (at, table) in tables.iter().enumerate() {
+        let job = job(table, &bytes).map_err(|error| format!("job {}: {error}", at + 1))?;
+        if table.contains_key("name") && names.insert(job.name.clone(), at).is_some() {
+            return Err(format!("job {}: the name {} is used twice", at + 1, job.name));
+        }
+        jobs.push(job);
+    }
+    for (at, table) in tables.iter().enumerate() {
+        for name in texts(table, "after").map_err(|error| format!("job {}: {error}", at + 1))? {
+            let before =
+                names.get(&name).ok_or_else(|| format!("job {}: after: no job has the name {name}", at + 1))?;
+            jobs[at].after.push(*before);
+        }
+    }
+    no_circle(&jobs)?;
+    Ok(jobs)
+}
+
+fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
+    if let Some((name, _)) = table.iter().find(|(name, _)| !FIELDS.contains(name)) {
+        return Err(format!("{name} is no field; there are {}", FIELDS.join(", ")));
+    }
+    let mut job = match table.get("command") {
+        None => return Err("there is no command".to_owned()),
+        Some(Item::Value(Value::String(line))) => Job::shell(line.value()),
+        Some(_) => Job::words(texts(table, "command")?.into_iter().map(OsString::from).collect()),
+    };
+    if job.words.is_empty() {
+        return Err("command is empty".to_owned());
+    }
+    if let Some(name) = text(table, "name")? {
+        job.name = name;
+    }
+    job.directory = text(table, "directory")?.map(PathBuf::from);
+    job.inputs = texts(table, "inputs")?.into_iter().map(PathBuf::from).collect();
+    job.environment = environment(table)?;
+    if let Some(time) = text(table, "timeout")? {
+        let time = humantime::parse_duration(&time).map_err(|error| format!("timeout: {error}; write 30s or 5min"))?;
+        job.timeout = (!time.is_zero()).then_some(time);
+    }
+    if let Some(size) = text(table, "memory")? {
+        job.memory_bytes = bytes(&size).map_err(|error| format!("memory: {error}"))?;
+    }
+    job.retries = number(table, "retries")?.unwrap_or(0);
+    job.threads = number(table, "threads")?.unwrap_or(1).max(1) as usize;
+    Ok(job)
+}
+
+fn text(table: &Table, name: &str) -> Result<Option<String>, String> {
+    let Some(item) = table.get(name) else { return Ok(None) };
+    item.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| format!("{name} is not a text in quotes"))
+}
+
+fn texts(table: &Table, name: &str) -> Result<Vec<String>, String> {
+    let wrong = || format!("{name} is not a list of texts, like ['a', 'b']");
+    let Some(item) = table.get(name) else { return Ok(Vec::new()) };
+    let list = item.as_array().ok_or_else(wrong)?;
+    list.iter().map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+}
+
+fn number(table: &Table, name: &str) -> Result<Option<u32>, String> {
+    let Some(item) = table.get(name) else { return Ok(None) };
+    let number = item.as_integer().and_then(|number| u32::try_from(number).ok());
+    number.map(Some).ok_or_else(|| format!("{name} is not a whole number"))
+}
+
+fn environment(table: &Table) -> Result<Vec<(String, String)>, String> {
+    let wrong = || "environment is not a table of texts, like { LANG = 'C' }".to_owned();
+    let Some(item) = table.get("environment") else { return Ok(Vec::new()) };
+    let table = item.as_table_like().ok_or_else(wrong)?;
+    table.iter().map(|(name, value)| Ok((name.to_owned(), value.as_str().ok_or_else(wrong)?.to_owned()))).collect()
+}
+
+/// Refuses jobs that wait for each other in a circle.
+fn no_circle(jobs: &[Job]) -> Result<(), String> {
+    let mut waits: Vec<usize> = jobs.iter().map(|job| job.after.len()).collect();
+    let mut free: Vec<usize> = (0..jobs.len()).filter(|at| waits[*at] == 0).collect();
+    while let Some(done) = free.pop() {
+        for (at, job) in jobs.iter().enumerate() {
+            let count = job.after.iter().filter(|before| **before == done).count();
+            waits[at] -= count;
+            if count > 0 && waits[at] == 0 {
+                free.push(at);
+            }
+        }
+    }
+    match waits.iter().position(|count| *count > 0) {
+        Some(at) => Err(format!("{} waits for itself, through after", jobs[at].name)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Job>, String> {
+        table(text, |size| size.parse().map_err(|_| "no number".to_owned()))
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let text = "[[job]]\nname='a'\ncommand=['b','c']\ndirectory='d'\nenvironment={E='f'}\ninputs=['g']\n\
+                    timeout='2s'\nretries=3\nmemory='4'\nthreads=5\n[[job]]\ncommand='h'\nafter=['a']";
+        let jobs = read(text).expect("it is right");
+        let first = Job {
+            name: "a".into(),
+            words: vec!["b".into(), "c".into()],
+            directory: Some("d".into()),
+            environment: vec![("E".into(), "f".into())],
+            inputs: vec!["g".into()],
+            after: vec![],
+            timeout: Some(std::time::Duration::from_secs(2)),
+            retries: 3,
+            memory_bytes: 4,
+            threads: 5,
+        };
+        assert_eq!(jobs, [first, Job { after: vec![0], ..Job::shell("h") }]);
+    }
+
+    #[test]
+    fn errors_name_the_job_and_the_field() {
+        for (text, part) in [
+            ("[[job]]\ncommand=", "line 2"),
+            ("[jobs]", "jobs is unknown"),
+            ("job = 3", "[[job]]"),
+            ("[[job]]\nname='a'", "job 1: there is no command"),
+            ("[[job]]\ncommand='a'\ntimout='1s'", "timout is no field"),
+            ("[[job]]\ncommand='a'\nretries=-1", "retries is not"),
+            ("[[job]]\ncommand='a'\nmemory='x'", "memory: no number"),
+            ("[[job]]\ncommand=[]", "command is empty"),
+            ("[[job]]\ncommand='a'\nafter=['z']", "no job has the name z"),
+            ("[[job]]\ncommand='a'\nname='n'\n[[job]]\ncommand='b'\nname='n'", "used twice"),
+            ("[[job]]\ncommand='a'\nname='n'\nafter=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']", "itself"),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert_eq!(read(""), Ok(Vec::new()));
+    }
+}
