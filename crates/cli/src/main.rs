@@ -9,7 +9,7 @@
 //!  commands     one file for each subcommand
 //!  experiment   compares strategies
 //!  scale        finds why a command does not get faster
-//!  batch        chooses programs to run together (simulated)
+//!  batch        runs a list of programs; simulates the choice of those that run together
 //! ```
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no threads.
@@ -52,6 +52,7 @@ enum Program {
     Machine(commands::machine::Machine),
     Scale(scale::Scale),
     Batch(batch::Batch),
+    History(commands::history::History),
     Completions(commands::completions::Completions),
     #[command(hide = true)]
     HandOver(experiment::HandOver),
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Program::Machine(machine) => machine.run(),
         Program::Scale(scale) => scale.run(),
         Program::Batch(batch) => batch.run(),
+        Program::History(history) => history.run(),
         Program::Completions(completions) => completions.run(Command::command()),
         Program::HandOver(hand_over) => hand_over.run(),
     };

@@ -5,6 +5,8 @@ mod batch;
 mod command;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/queue.rs"]
+mod queue;
 #[path = "experiment/scale.rs"]
 mod scale;
 

@@ -5,6 +5,7 @@ pub mod application;
 mod word_count;
 mod group_by;
 mod histogram;
+pub mod history;
 mod linear_regression;
 mod string_match;
 mod kmeans;

@@ -15,7 +15,7 @@ use gristmill_os::process::{Death, fork_worker};
 use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
 use super::look::Look;
 use crate::terminal::messages::printable;
@@ -197,14 +197,14 @@ impl Program {
     }
 }
 
-/// Ends all processes that the command left running, and returns their number.
-fn end_all() -> io::Result<usize> {
+/// Ends all descendants of this process, and returns their number.
+pub fn end_all() -> io::Result<usize> {
     const ATTEMPTS: usize = 1000;
     let mut count = 0;
     for attempt in 0..ATTEMPTS {
         let left = descendants(std::process::id());
-        // Reaps orphans that have ended.
-        while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
+        // Reaps orphans that have ended, in any process group.
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         let left: Vec<Pid> = left.into_iter().filter_map(|process| Pid::from_raw(process as i32)).collect();
         let running = left.iter().filter(|process| kill_process(**process, Signal::KILL).is_ok()).count();
         if running == 0 {

@@ -10,7 +10,7 @@
 //! ```
 
 mod look;
-mod command;
+pub mod command;
 mod runs;
 mod evidence;
 mod text;

@@ -21,6 +21,9 @@ pub enum Failure {
     /// The application cannot answer this question, or not from this data.
     #[error("{0}")]
     Application(gristmill_apps::Error),
+    /// The reason was printed already.
+    #[error("")]
+    Told,
 }
 
 impl From<gristmill_apps::Error> for Failure {
@@ -48,6 +51,7 @@ impl Failure {
                 let _ = command.error(clap::error::ErrorKind::ValueValidation, printable(&what)).print();
                 ExitCode::from(2)
             }
+            Failure::Told => ExitCode::FAILURE,
             Failure::Job(_) | Failure::Application(_) => {
                 tell(what);
                 ExitCode::FAILURE

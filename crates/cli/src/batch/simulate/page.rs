@@ -44,7 +44,7 @@ pub fn html(repetition: &Repetition, command: &str) -> String {
     format!(
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: bandwidth-aware scheduling, simulated</title>\
          <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}{STYLE}</style></head>\n<body>{}</body></html>\n",
-        include_str!("../experiment/report.css"),
+        include_str!("../../experiment/report.css"),
         body.concat()
     )
 }

@@ -1,0 +1,38 @@
+//! The jobs of a file, of the command line, or of standard input.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+
+use gristmill::{Error, units};
+use gristmill_queue::{Job, combined, lines, table};
+
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+
+/// Reads the jobs.
+pub fn read(path: Option<&Path>, command: &[OsString]) -> Result<Vec<Job>, Failure> {
+    if !command.is_empty() {
+        return combined(command).map_err(Failure::Usage);
+    }
+    let path = path.filter(|path| path.as_os_str() != "-");
+    let name = path.unwrap_or(Path::new("standard input"));
+    let failed = |source| Failure::Job(Error::Input { path: name.to_owned(), source });
+    let mut bytes = Vec::new();
+    match path {
+        Some(path) => bytes = fs::read(path).map_err(failed)?,
+        None => {
+            if io::stdin().is_terminal() {
+                tell("reading commands from the terminal, one in each line; Ctrl-D ends the list");
+            }
+            io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+        }
+    }
+    let text = String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;
+    if !path.and_then(Path::extension).is_some_and(|extension| extension == "toml") {
+        return Ok(lines(&text));
+    }
+    let bytes = |size: &str| units::bytes(size).map(|bytes| bytes as u64);
+    table(&text, bytes).map_err(|why| failed(io::Error::other(why)))
+}

@@ -1,0 +1,270 @@
+//! The queue: runs programs, keeps their output apart, and survives its own death.
+//!
+//! ```text
+//!  list       the jobs of a file, of the command line, or of standard input
+//!  journal    the file with what has ended
+//!  guard      the watchdog: a second process that cleans up if the first one dies
+//!  program    one running program
+//!  runner     begins programs and sees them end
+//!  capture    where their output goes
+//!  identity   the names of programs and inputs in the history
+//!  recorder   writes runs to the history
+//!  record     what is told of each: lines of JSON, the summary
+//!  live       the table on a terminal
+//!  timeline   a page with a bar for each program
+//! ```
+
+mod list;
+mod journal;
+mod guard;
+mod program;
+mod capture;
+mod record;
+mod identity;
+mod recorder;
+mod live;
+mod timeline;
+mod runner;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use gristmill::{Error, units};
+use gristmill_counters::card::Card;
+use gristmill_os::machine::memory_available_bytes;
+use gristmill_os::program::Freezer;
+use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
+
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::{printable, tell};
+use crate::terminal::standard_output::print;
+use journal::Journal;
+use runner::Runner;
+
+/// The options of the queue.
+#[derive(Args)]
+pub struct Programs {
+    /// File with a shell command in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
+    /// nothing is named
+    #[arg(value_name = "FILE", conflicts_with = "command")]
+    jobs: Option<PathBuf>,
+
+    /// A command, and values for its places {} or {1}, {2}: COMMAND ::: a b runs it for each value
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+
+    /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
+    #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
+    at_once: Option<Slots>,
+
+    /// Go on after a program has failed; those that wait for it are skipped
+    #[arg(long, short)]
+    keep_going: bool,
+
+    /// Print the commands that would run, and run none
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Keep what has ended in this file, so that --resume can continue
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+
+    /// Continue after the journal: what has ended does not run again
+    #[arg(long, requires = "journal")]
+    resume: bool,
+
+    /// Continue, and run again what failed
+    #[arg(long, requires = "journal")]
+    resume_failed: bool,
+
+    /// Write the output of each program into a folder of its own below this one
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// End a program that takes longer, unless its job says otherwise
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+
+    /// How often a program that failed is tried again, unless its job says otherwise
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+
+    /// Memory for all programs that run at the same time [default: what is available]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<usize>,
+
+    /// Print a line of JSON for each program that ends, instead of its output, which goes to standard error
+    #[arg(long)]
+    json: bool,
+
+    /// Write a page that shows when each program ran
+    #[arg(long, value_name = "FILE.html")]
+    timeline: Option<PathBuf>,
+
+    /// The history of runs [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_history")]
+    history: Option<PathBuf>,
+
+    /// Keep no history
+    #[arg(long)]
+    no_history: bool,
+
+    /// Print no table and no summary
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub const EXAMPLES: &str = "\
+Examples:
+  gristmill batch jobs.txt
+  gristmill batch -- xz -k ::: *.log
+  gristmill batch --journal night.journal --keep-going --output results night.toml
+  gristmill batch --journal night.journal --resume --keep-going --output results night.toml
+  find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
+
+Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
+
+/// A number of programs at the same time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slots {
+    Programs(usize),
+    /// Hundredths of the processors.
+    Percent(usize),
+}
+
+fn slots(text: &str) -> Result<Slots, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse::<usize>() {
+        Ok(number) if (1..=100_000).contains(&number) && text.ends_with('%') => Ok(Slots::Percent(number)),
+        Ok(number) if (1..=100_000).contains(&number) => Ok(Slots::Programs(number)),
+        _ => Err("write a number such as 4, or a share of the processors such as 200%".to_owned()),
+    }
+}
+
+impl Slots {
+    fn of(self, processors: usize) -> usize {
+        match self {
+            Slots::Programs(count) => count,
+            Slots::Percent(percent) => (processors * percent / 100).max(1),
+        }
+    }
+}
+
+impl Programs {
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut jobs = list::read(self.jobs.as_deref(), &self.command)?;
+        for job in &mut jobs {
+            job.timeout = job.timeout.or(self.timeout);
+            job.retries = job.retries.max(self.retries);
+        }
+        let keys = keys(&jobs);
+        let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
+        // 1. What has ended before.
+        let (journal, past) = match &self.journal {
+            Some(path) if self.dry_run => (None, journal::past(path)?),
+            Some(path) => {
+                let (journal, past) = Journal::open(path, self.resume || self.resume_failed)?;
+                (Some(journal), past)
+            }
+            None => (None, Past::default()),
+        };
+        let processors = processors();
+        let available_bytes = memory_available_bytes().map_err(system("asking for the available memory"))?;
+        let rules = Rules {
+            slots: self.at_once.unwrap_or(Slots::Percent(100)).of(processors),
+            memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
+            keep_going: self.keep_going,
+        };
+        let mut queue = Queue::new(&jobs, rules);
+        for (job, key) in keys.iter().enumerate() {
+            match past.ended.get(key) {
+                Some(outcome) if outcome.is_success() || !self.resume_failed => queue.restore(job, outcome.clone()),
+                _ => {}
+            }
+        }
+        if self.dry_run {
+            return dry_run(&jobs, &queue);
+        }
+        // 2. A page that cannot be written fails at once, not after hours.
+        self.timeline.as_ref().map(begun).transpose()?;
+        // 3. Two processes from here on: the guard, and the one that runs the programs.
+        let freezer = Freezer::here(&format!("gristmill-{}", std::process::id()));
+        let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
+        let code = guard::guarded(&plan, |link| {
+            let mut runner = match Runner::new(self, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
+                Ok(runner) => runner,
+                Err(source) => {
+                    tell(format_args!("preparing to run programs: {source}"));
+                    return 1;
+                }
+            };
+            if let Err(source) = runner.run() {
+                tell(format_args!("running the programs: {source}"));
+                runner.end_all();
+                return 1;
+            }
+            let written = self
+                .timeline
+                .as_ref()
+                .map_or(Ok(()), |path| write_page(path, &timeline::html(&jobs, runner.records())).map_err(tell));
+            runner.report().max(i32::from(written.is_err()))
+        });
+        freezer.remove();
+        match code.map_err(system("running the programs"))? {
+            0 => Ok(()),
+            _ => Err(Failure::Told),
+        }
+    }
+}
+
+fn begun(path: &PathBuf) -> Result<Aside, Failure> {
+    Aside::create(path).map_err(|source| Failure::output(path, source))
+}
+
+fn write_page(path: &PathBuf, page: &str) -> Result<(), Failure> {
+    let mut aside = begun(path)?;
+    let written = aside.file.write_all(page.as_bytes()).and_then(|()| aside.publish());
+    written.map_err(|source| Failure::output(path, source))
+}
+
+/// Returns the number of processors that programs may use.
+fn processors() -> usize {
+    let card = Card::here();
+    let allowed = card.topology.allowed.len().max(1);
+    card.quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as usize))
+}
+
+/// Prints what would run.
+fn dry_run(jobs: &[Job], queue: &Queue) -> Result<(), Failure> {
+    for (job, state) in jobs.iter().zip(queue.states()) {
+        if *state != State::Waiting {
+            continue;
+        }
+        let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
+        let shown = match &words[..] {
+            [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
+            words => words.join(" "),
+        };
+        let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
+        let after =
+            if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
+        print(format!("{shown}{after}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_at_the_same_time_are_a_number_or_a_share_of_the_processors() {
+        let of = |text: &str| slots(text).map(|slots| slots.of(4));
+        assert_eq!([of("3"), of("200%"), of("10%")], [Ok(3), Ok(8), Ok(1)]);
+        assert!(["0", "-1", "x", "%", "0%", "999999"].iter().all(|text| slots(text).is_err()));
+    }
+}

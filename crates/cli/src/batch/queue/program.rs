@@ -1,0 +1,138 @@
+//! One running program: its group of processes, its time, and the steps by which it is ended.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use gristmill_os::program::{Freezer, Group, Start, start};
+use gristmill_queue::{Job, Outcome};
+use rustix::process::{Pid, Signal};
+
+use super::capture::Capture;
+use super::guard::Link;
+use super::journal::now_ms;
+
+/// The time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Returns the name of the group of an attempt.
+pub fn group_name(job: usize, attempt: u32) -> String {
+    format!("{}-{attempt}", job + 1)
+}
+
+/// Returns how a program ended.
+pub fn outcome_of(status: ExitStatus) -> Outcome {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Outcome::Exited(code),
+        (None, signal) => Outcome::Killed(signal.unwrap_or(0)),
+    }
+}
+
+/// The reason why a program is being ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    TimedOut,
+    /// By the user, or because the queue cannot go on.
+    Asked,
+}
+
+/// A running program.
+pub struct Program {
+    pub job: usize,
+    pub attempt: u32,
+    pub started: Start,
+    pub began: Instant,
+    pub at_ms: u64,
+    pub capture: Capture,
+    pub ending: Option<Ending>,
+    group: Group,
+    /// When its time is over.
+    timeout_at: Option<Instant>,
+    /// When SIGKILL follows SIGTERM.
+    kill_at: Option<Instant>,
+}
+
+impl Program {
+    /// Starts a job.
+    pub fn start(
+        (number, job): (usize, &Job),
+        attempt: u32,
+        freezer: &Freezer,
+        capture: Capture,
+        link: &Link,
+    ) -> io::Result<Program> {
+        let mut command = Command::new(&job.words[0]);
+        command.args(&job.words[1..]).stdin(Stdio::null());
+        command.stdout(capture.stdout.try_clone()?).stderr(capture.stderr.try_clone()?);
+        command.envs(job.environment.iter().map(|(name, value)| (name, value)));
+        command.env("GRISTMILL_JOB", (number + 1).to_string()).env("GRISTMILL_ATTEMPT", attempt.to_string());
+        if let Some(directory) = &job.directory {
+            command.current_dir(directory);
+        }
+        let (group, procs) = freezer.group(&group_name(number, attempt))?;
+        let (began, at_ms) = (Instant::now(), now_ms());
+        let note = format!("start {number} {attempt} ");
+        let started = start(command, &link.tell, note.as_bytes(), procs.as_ref()).inspect_err(|_| {
+            group.remove();
+        })?;
+        let timeout_at = job.timeout.map(|timeout| began + timeout);
+        Ok(Program {
+            job: number,
+            attempt,
+            started,
+            began,
+            at_ms,
+            capture,
+            ending: None,
+            group,
+            timeout_at,
+            kill_at: None,
+        })
+    }
+
+    /// When [`Program::tick`] has something to do.
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.kill_at.or(self.timeout_at)
+    }
+
+    /// Ends it if its time is over, and kills it if it did not end when it was asked to.
+    pub fn tick(&mut self, now: Instant) {
+        if self.kill_at.is_some_and(|at| at <= now) {
+            self.kill_at = None;
+            self.timeout_at = None;
+            self.group.kill(&self.leaders());
+        } else if self.ending.is_none() && self.timeout_at.is_some_and(|at| at <= now) {
+            self.ask_to_end(Ending::TimedOut);
+        }
+    }
+
+    /// Sends SIGTERM; SIGKILL follows.
+    pub fn ask_to_end(&mut self, why: Ending) {
+        self.ending.get_or_insert(why);
+        self.kill_at = Some(Instant::now() + GRACE);
+        self.group.signal(&self.leaders(), Signal::TERM);
+        let _ = self.group.resume(&self.leaders());
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self, why: Ending) {
+        self.ending.get_or_insert(why);
+        self.kill_at = None;
+        self.group.kill(&self.leaders());
+    }
+
+    fn leaders(&self) -> [Pid; 1] {
+        [self.started.pid]
+    }
+
+    /// Ends what the program has left running, after its own end, and gives its group away, to be removed once it is empty. Returns true if
+    /// it left anything.
+    pub fn end_rest(&self) -> (Group, bool) {
+        if self.group.remove() {
+            return (self.group.clone(), false);
+        }
+        self.group.kill(&self.leaders());
+        (self.group.clone(), true)
+    }
+}

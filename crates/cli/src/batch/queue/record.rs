@@ -1,0 +1,103 @@
+//! What is told of a program that has ended: a line of JSON, and its part of the summary.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gristmill_os::program::Used;
+use gristmill_queue::{Counts, Job, Outcome, State};
+use serde_json::{Value, json};
+
+use crate::terminal::messages::printable;
+
+/// One attempt of a job, after its end.
+pub struct Record {
+    pub job: usize,
+    pub attempt: u32,
+    /// Milliseconds since 1970.
+    pub at_ms: u64,
+    pub took: Duration,
+    /// `None` if it was ended on request.
+    pub outcome: Option<Outcome>,
+    pub again: bool,
+    pub used: Used,
+    /// It left processes running, which were ended.
+    pub left_processes: bool,
+    pub folder: Option<PathBuf>,
+}
+
+impl Record {
+    pub fn json(&self, job: &Job) -> Value {
+        let outcome = self.outcome.as_ref();
+        json!({
+            "job": self.job + 1,
+            "name": job.name,
+            "attempt": self.attempt,
+            "outcome": outcome.map_or("ended on request".to_owned(), Outcome::to_string),
+            "exit": match outcome { Some(Outcome::Exited(code)) => Some(code), _ => None },
+            "tried_again": self.again,
+            "began_ms": self.at_ms,
+            "seconds": self.took.as_secs_f64(),
+            "user_seconds": self.used.user_us as f64 / 1e6,
+            "system_seconds": self.used.sys_us as f64 / 1e6,
+            "memory_bytes": self.used.memory_bytes,
+            "left_processes": self.left_processes,
+            "output": self.folder.as_ref().map(|folder| folder.to_string_lossy()),
+        })
+    }
+}
+
+/// The number of failures that the summary names.
+const FAILURES_NAMED: usize = 5;
+
+/// Returns the summary: a line of counts, and a line for each of the first failures.
+pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Record], took: Duration) -> Vec<String> {
+    let busy_us: u64 = records.iter().map(|record| record.used.user_us + record.used.sys_us).sum();
+    let mut parts = vec![format!("{} succeeded", counts.succeeded)];
+    for (count, what) in [(counts.failed, "failed"), (counts.skipped, "skipped"), (counts.waiting, "did not run")] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    let seconds = took.as_secs_f64();
+    let busy = busy_us as f64 / 1e6 / seconds.max(1e-6);
+    let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
+    let mut lines = vec![format!("{programs}: {}; {seconds:.1} s, {busy:.2} processors busy", parts.join(", "))];
+    let failure = |(job, state): (&Job, &State)| match state {
+        State::Ended(outcome) if !outcome.is_success() => Some(format!("{}: {outcome}", printable(&job.name))),
+        _ => None,
+    };
+    let failures: Vec<String> = jobs.iter().zip(states).filter_map(failure).collect();
+    lines.extend(failures.iter().take(FAILURES_NAMED).cloned());
+    if failures.len() > FAILURES_NAMED {
+        lines.push(format!("and {} more that failed", failures.len() - FAILURES_NAMED));
+    }
+    lines
+}
+
+/// Returns the last line of JSON.
+pub fn json_summary(counts: &Counts, took: Duration) -> Value {
+    json!({ "summary": {
+        "succeeded": counts.succeeded,
+        "failed": counts.failed,
+        "skipped": counts.skipped,
+        "did_not_run": counts.waiting,
+        "seconds": took.as_secs_f64(),
+    }})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_all_and_names_the_first_failures() {
+        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(&format!("job {at}"))).collect();
+        let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
+        states.push(State::Ended(Outcome::Exited(0)));
+        let counts = Counts { succeeded: 1, failed: 7, ..Counts::default() };
+        let lines = summary(&jobs, &states, &counts, &[], Duration::from_secs(2));
+        assert_eq!(lines[0], "8 programs: 1 succeeded, 7 failed; 2.0 s, 0.00 processors busy");
+        assert_eq!((lines[1].as_str(), lines.len()), ("job 0: exit 3", 7));
+        assert_eq!(lines[6], "and 2 more that failed");
+    }
+}

@@ -1,0 +1,86 @@
+//! Writes runs to the history. If that is not possible, it says so once, and the work goes on.
+
+use std::path::Path;
+
+use gristmill_history::{History, Run};
+use gristmill_queue::{Job, Outcome};
+
+use super::identity::Identity;
+use super::record::Record;
+use crate::terminal::messages::{printable, tell};
+
+/// The number of runs that are written together.
+const RUNS_TOGETHER: usize = 500;
+
+/// The history of one queue.
+pub struct Recorder {
+    /// `None` without a history, or after a problem.
+    history: Option<History>,
+    path: String,
+    host: String,
+    runs: Vec<Run>,
+}
+
+impl Recorder {
+    /// Opens the history; `None` for none.
+    pub fn open(path: Option<&Path>) -> Recorder {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let shown = path.map_or(String::new(), |path| printable(&path.display().to_string()));
+        let mut recorder = Recorder { history: None, path: shown, host, runs: Vec::new() };
+        match path.map(History::open) {
+            Some(Ok(history)) => recorder.history = Some(history),
+            Some(Err(problem)) => recorder.give_up(&problem),
+            None => {}
+        }
+        recorder
+    }
+
+    fn give_up(&mut self, problem: &gristmill_history::Problem) {
+        self.history = None;
+        tell(format_args!("the history {} is not used: {problem}", self.path));
+    }
+
+    /// Returns the usual time of each job, in seconds.
+    pub fn usual_seconds(&self, jobs: &[Job]) -> Vec<Option<f64>> {
+        let usual = |job: &Job| {
+            let identity = Identity::of(job);
+            self.history.as_ref()?.usual_seconds(&self.host, &identity.build, &identity.input).ok()?
+        };
+        jobs.iter().map(usual).collect()
+    }
+
+    /// Notes a run that ended by itself.
+    pub fn note(&mut self, job: &Job, record: &Record) {
+        let Some(outcome) = record.outcome.as_ref().filter(|outcome| !matches!(outcome, Outcome::Refused(_))) else {
+            return;
+        };
+        if self.history.is_none() {
+            return;
+        }
+        let Identity { name, build, input } = Identity::of(job);
+        self.runs.push(Run {
+            build,
+            name,
+            input,
+            began_ms: record.at_ms,
+            seconds: record.took.as_secs_f64(),
+            user_seconds: record.used.user_us as f64 / 1e6,
+            system_seconds: record.used.sys_us as f64 / 1e6,
+            memory_bytes: record.used.memory_bytes,
+            outcome: outcome.to_string(),
+        });
+        if self.runs.len() >= RUNS_TOGETHER {
+            self.write();
+        }
+    }
+
+    /// Writes all runs that were noted.
+    pub fn write(&mut self) {
+        let runs = std::mem::take(&mut self.runs);
+        if let Some(history) = self.history.as_mut().filter(|_| !runs.is_empty())
+            && let Err(problem) = history.add_runs(&self.host, &runs)
+        {
+            self.give_up(&problem);
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The scheduler: begins programs, sees them end, and hands on what they wrote.
+//!
+//! At the end of a program, in this order, so that a death at any moment neither loses the end nor repeats the program:
+//!
+//! 1. look how it ended, and leave it in the kernel's table;
+//! 2. write the end to the journal, which is synced a moment later, but before a job begins that waited for this one;
+//! 3. tell the guard; from now on it does not look after the program;
+//! 4. take it out of the kernel's table, end what it left running, and hand on its output.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gristmill_counters::tree::descendants;
+use gristmill_os::program::{Freezer, Group, now_ended, reap};
+use gristmill_os::wake::Watch;
+use gristmill_queue::{Entry, Job, Outcome, Queue, State};
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use super::Programs;
+use super::capture::Capture;
+use super::guard::{INTERRUPTED, Link};
+use super::journal::{Journal, now_ms};
+use super::live::Live;
+use super::program::{Ending, Program, outcome_of};
+use super::record::{Record, json_summary, summary};
+use super::recorder::Recorder;
+use crate::commands::history::in_home;
+use crate::scale::command::end_all;
+use crate::terminal::messages::{printable, tell};
+use crate::terminal::standard_output::print;
+
+/// The number of the guard's signals among what is waited for; programs have their place plus one.
+const SIGNALS: u64 = 0;
+/// The time between two drawings of the table.
+const REDRAW: Duration = Duration::from_millis(200);
+/// The time between two looks at groups that were not empty yet.
+const SWEEP: Duration = Duration::from_millis(20);
+/// The time between two syncs of the journal, unless a job waits for one.
+const SYNC: Duration = Duration::from_millis(50);
+/// The time after which a group that does not become empty is left alone: a process may hang in the kernel.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The running queue.
+pub struct Runner<'a> {
+    jobs: &'a [Job],
+    keys: &'a [String],
+    queue: Queue,
+    journal: Option<&'a Journal>,
+    freezer: &'a Freezer,
+    link: Link,
+    watch: Watch,
+    running: BTreeMap<usize, Program>,
+    /// Groups of programs that have ended, with processes that have not.
+    emptying: Vec<(Group, Instant)>,
+    records: Vec<Record>,
+    recorder: Recorder,
+    /// The usual time of each job in seconds, for the estimate on a terminal.
+    usual: Vec<Option<f64>>,
+    live: Live,
+    output: Option<PathBuf>,
+    json: bool,
+    quiet: bool,
+    began: Instant,
+    /// When the first end was written that may not be on the disk.
+    unsynced_since: Option<Instant>,
+    /// The number of requests to stop.
+    stops: u32,
+    /// Something other than a program failed.
+    is_broken: bool,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(
+        options: &Programs,
+        jobs: &'a [Job],
+        keys: &'a [String],
+        queue: Queue,
+        journal: Option<&'a Journal>,
+        freezer: &'a Freezer,
+        link: Link,
+    ) -> io::Result<Runner<'a>> {
+        let watch = Watch::new()?;
+        watch.add(&link.signals, SIGNALS)?;
+        let path = options.history.clone().or_else(in_home).filter(|_| !options.no_history);
+        let recorder = Recorder::open(path.as_deref());
+        let live = Live::new(!options.quiet && io::stderr().is_terminal());
+        Ok(Runner {
+            jobs,
+            keys,
+            queue,
+            journal,
+            freezer,
+            link,
+            watch,
+            running: BTreeMap::new(),
+            emptying: Vec::new(),
+            records: Vec::new(),
+            usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
+            recorder,
+            live,
+            output: options.output.clone(),
+            json: options.json,
+            quiet: options.quiet,
+            began: Instant::now(),
+            unsynced_since: None,
+            stops: 0,
+            is_broken: false,
+        })
+    }
+
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Runs until the queue is over.
+    pub fn run(&mut self) -> io::Result<()> {
+        loop {
+            while let Some(job) = self.queue.begin() {
+                self.begin(job)?;
+            }
+            if self.queue.is_over() && self.running.is_empty() {
+                break;
+            }
+            self.step()?;
+        }
+        self.sync();
+        while !self.emptying.is_empty() {
+            std::thread::sleep(SWEEP);
+            self.sweep();
+        }
+        self.live.clear();
+        self.recorder.write();
+        // Programs that left their session, where there are no cgroups.
+        end_all()?;
+        Ok(())
+    }
+
+    /// Waits until something happens, and sees to it.
+    fn step(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let ticks = self.running.values().filter_map(Program::next_tick).min();
+        let redraw = self.live.is_shown().then_some(now + REDRAW);
+        let sweep = (!self.emptying.is_empty()).then_some(now + SWEEP);
+        let sync = self.unsynced_since.map(|since| since + SYNC);
+        let next = [ticks, redraw, sweep, sync].into_iter().flatten().min();
+        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
+        let mut ended = Vec::new();
+        for ready in self.watch.wait(wait_ms)? {
+            match ready {
+                SIGNALS => self.take_signal()?,
+                job => ended.push(job as usize - 1),
+            }
+        }
+        self.end(&ended)?;
+        let now = Instant::now();
+        self.running.values_mut().for_each(|program| program.tick(now));
+        if self.unsynced_since.is_some_and(|since| since + SYNC <= now) {
+            self.sync();
+        }
+        self.sweep();
+        if self.live.is_shown() {
+            let counts = self.queue.counts();
+            self.live.show(self.jobs, self.running.values(), &counts, self.time_left());
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, job: usize) -> io::Result<()> {
+        let (of, attempt) = ((job, &self.jobs[job]), self.queue.attempts(job));
+        if !self.jobs[job].after.is_empty() {
+            self.sync();
+        }
+        self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
+        let started = Capture::begin(self.output.as_deref(), of, attempt)
+            .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link));
+        match started {
+            Ok(program) => {
+                self.watch.add(&program.started.pidfd, job as u64 + 1)?;
+                self.running.insert(job, program);
+            }
+            Err(error) => {
+                let outcome = Outcome::Refused(error.to_string());
+                // The program may have written that it begins.
+                self.tell_guard(job);
+                let again = self.queue.end(job, outcome.clone());
+                if !again {
+                    self.write(&[self.end_of(job, outcome.clone())]);
+                }
+                self.note(Record {
+                    job,
+                    attempt,
+                    at_ms: now_ms(),
+                    took: Duration::ZERO,
+                    outcome: Some(outcome),
+                    again,
+                    used: Default::default(),
+                    left_processes: false,
+                    folder: None,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees programs end.
+    fn end(&mut self, jobs: &[usize]) -> io::Result<()> {
+        // 1. How each ended.
+        let (mut ends, mut ended) = (Vec::new(), Vec::new());
+        for job in jobs {
+            let Some(program) = self.running.get(job) else { continue };
+            let Some(status) = now_ended(program.started.pid)? else { continue };
+            let outcome = match (outcome_of(status), program.ending) {
+                (success @ Outcome::Exited(0), _) => Some(success),
+                (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
+                (_, Some(Ending::Asked)) => None,
+                (outcome, None) => Some(outcome),
+            };
+            let again = match &outcome {
+                Some(outcome) => self.queue.end(*job, outcome.clone()),
+                None => {
+                    self.queue.interrupt(*job);
+                    false
+                }
+            };
+            if let (Some(outcome), false) = (&outcome, again) {
+                ends.push(self.end_of(*job, outcome.clone()));
+            }
+            ended.push((*job, outcome, again));
+        }
+        // 2. In the journal.
+        self.write(&ends);
+        for (job, outcome, again) in ended {
+            let mut program = self.running.remove(&job).expect("it ran");
+            self.watch.remove(&program.started.pidfd)?;
+            // 3.
+            self.tell_guard(job);
+            // 4.
+            let took = program.began.elapsed();
+            let used = reap(program.started.pid)?;
+            let (group, left_processes) = program.end_rest();
+            if left_processes {
+                self.emptying.push((group, Instant::now()));
+            }
+            let handed_on = self.live.aside(|| program.capture.hand_on(self.json));
+            let folder = program.capture.folder.take();
+            let (attempt, at_ms) = (program.attempt, program.at_ms);
+            self.note(Record { job, attempt, at_ms, took, outcome, again, used, left_processes, folder })?;
+            match handed_on {
+                // Nobody reads any more, as with `| head`.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
+                Err(error) => self.break_off(format_args!("the output of a program could not be handed on: {error}")),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn end_of(&self, job: usize, outcome: Outcome) -> Entry {
+        Entry::End { key: self.keys[job].clone(), outcome, at_ms: now_ms() }
+    }
+
+    /// Writes to the journal. If that fails, no further program begins.
+    fn write(&mut self, entries: &[Entry]) {
+        let Some(journal) = self.journal.filter(|_| !entries.is_empty() && !self.is_broken) else { return };
+        match journal.append(entries) {
+            Ok(()) if entries.iter().any(|entry| matches!(entry, Entry::End { .. })) => {
+                self.unsynced_since.get_or_insert_with(Instant::now);
+            }
+            Ok(()) => {}
+            Err(error) => self.without_journal(journal, &error),
+        }
+    }
+
+    /// Waits until all ends that were written are on the disk.
+    fn sync(&mut self) {
+        if self.unsynced_since.take().is_some()
+            && let Some(journal) = self.journal
+            && let Err(error) = journal.sync()
+        {
+            self.without_journal(journal, &error);
+        }
+    }
+
+    fn without_journal(&mut self, journal: &Journal, error: &io::Error) {
+        let path = printable(&journal.path().display().to_string());
+        self.break_off(format_args!(
+            "the journal {path} cannot be written: {error}. No further program begins; what ends from now on will run again"
+        ));
+    }
+
+    fn break_off(&mut self, why: std::fmt::Arguments<'_>) {
+        self.live.aside(|| tell(why));
+        self.is_broken = true;
+        self.queue.stop();
+    }
+
+    fn tell_guard(&mut self, job: usize) {
+        // If the guard has died, the signals say so.
+        let _ = self.link.tell.write_all(format!("end {job}\n").as_bytes());
+    }
+
+    /// Keeps a record and prints its line.
+    fn note(&mut self, record: Record) -> io::Result<()> {
+        if self.json {
+            let line = record.json(&self.jobs[record.job]).to_string();
+            let printed = self.live.aside(|| print(line));
+            printed.map_err(io::Error::other)?;
+        }
+        self.recorder.note(&self.jobs[record.job], &record);
+        self.records.push(record);
+        Ok(())
+    }
+
+    fn take_signal(&mut self) -> io::Result<()> {
+        let mut signals = [0; 16];
+        let count = self.link.signals.read(&mut signals)?;
+        if count == 0 {
+            self.watch.remove(&self.link.signals)?;
+            self.break_off(format_args!("the watchdog died, so the programs are ended"));
+            self.running.values_mut().for_each(|program| program.kill(Ending::Asked));
+        }
+        for _ in 0..count {
+            self.stops += 1;
+            self.queue.stop();
+            let running = self.running.len();
+            match self.stops {
+                1 if running > 0 && !self.quiet => self.live.aside(|| {
+                    tell(format_args!("no further program begins; {running} still run. Once more ends them"));
+                }),
+                1 => {}
+                2 => self.running.values_mut().for_each(|program| program.ask_to_end(Ending::Asked)),
+                _ => self.running.values_mut().for_each(|program| program.kill(Ending::Asked)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes groups that have become empty.
+    fn sweep(&mut self) {
+        if self.emptying.is_empty() {
+            return;
+        }
+        // What a program left running is our child since that program's end.
+        let is_program = |pid: Pid| self.running.values().any(|program| program.started.pid == pid);
+        let orphans = descendants(std::process::id()).into_iter().filter_map(|pid| Pid::from_raw(pid as i32));
+        for orphan in orphans.filter(|pid| !is_program(*pid)) {
+            // Most have not ended, or are no children of ours.
+            let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
+        }
+        self.emptying.retain(|(group, since)| {
+            let is_empty = group.remove();
+            if !is_empty {
+                group.kill(&[]);
+            }
+            !is_empty && since.elapsed() < PATIENCE
+        });
+    }
+
+    /// Estimates the time left: the usual time of each job that has not ended, or the mean of those that have.
+    fn time_left(&self) -> Option<Duration> {
+        let seconds = self.records.iter().map(|record| record.took.as_secs_f64());
+        let mean = (!self.records.is_empty()).then(|| seconds.sum::<f64>() / self.records.len() as f64);
+        let mut left = 0.0;
+        for (job, state) in self.queue.states().iter().enumerate() {
+            let begun = match state {
+                State::Waiting => 0.0,
+                State::Running => self.running.get(&job).map_or(0.0, |program| program.began.elapsed().as_secs_f64()),
+                State::Ended(_) | State::Skipped(_) => continue,
+            };
+            left += (self.usual[job].or(mean)? - begun).max(0.0);
+        }
+        let running = self.queue.counts().running;
+        (running > 0).then(|| Duration::from_secs_f64(left / running as f64))
+    }
+
+    /// Ends everything at once, after a failure of the queue itself.
+    pub fn end_all(&mut self) {
+        self.running.values_mut().for_each(|program| program.kill(Ending::Asked));
+        let _ = end_all();
+    }
+
+    /// Prints the summary and returns the exit status.
+    pub fn report(&self) -> i32 {
+        let (counts, took) = (self.queue.counts(), self.began.elapsed());
+        if self.json {
+            let _ = print(json_summary(&counts, took).to_string());
+        }
+        if !self.quiet {
+            summary(self.jobs, self.queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
+        }
+        match () {
+            () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
+            () if self.is_broken || counts.failed + counts.skipped + counts.waiting > 0 => 1,
+            () => 0,
+        }
+    }
+}

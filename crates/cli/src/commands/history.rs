@@ -1,0 +1,87 @@
+//! `gristmill history`: what is known of programs from their earlier runs.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gristmill::Error;
+use gristmill_history::{Account, History as File, Problem};
+
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::{printable, tell};
+use crate::terminal::standard_output::print;
+
+/// List, explain, export or forget what gristmill batch knows of programs
+///
+/// gristmill batch keeps the times, the memory and the outcome of each program that it ran. Programs are known by their file, inputs by a
+/// digest of arguments and file sizes; the arguments themselves are not kept.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct History {
+    /// Only this program, by its name or build
+    #[arg(value_name = "PROGRAM")]
+    program: Option<String>,
+
+    /// Print each run as a line of JSON
+    #[arg(long)]
+    export: bool,
+
+    /// Remove the program and all its runs
+    #[arg(long, requires = "program", conflicts_with = "export")]
+    forget: bool,
+
+    /// The file [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gristmill history
+  gristmill history xz
+  gristmill history --export > runs.jsonl
+  gristmill history xz --forget";
+
+/// Returns the path of the user's history; `None` if there is no home.
+pub fn in_home() -> Option<PathBuf> {
+    gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from))
+}
+
+impl History {
+    pub fn run(&self) -> Result<(), Failure> {
+        let path = self.history.clone().or_else(in_home);
+        let path =
+            path.ok_or_else(|| Failure::Usage("there is no home folder; name a file with --history".to_owned()))?;
+        if !path.exists() {
+            tell(format_args!("there is no history yet ({})", path.display()));
+            return Ok(());
+        }
+        self.answer(&path).map_err(|problem| {
+            Failure::Job(Error::Input { path, source: std::io::Error::other(problem.to_string()) })
+        })?
+    }
+
+    fn answer(&self, path: &Path) -> Result<Result<(), Failure>, Problem> {
+        let mut file = File::open(path)?;
+        let program = self.program.as_deref();
+        if let Some(program) = program.filter(|_| self.forget) {
+            match file.forget(program)? {
+                0 => tell(format_args!("nothing is known of {}", printable(program))),
+                count => tell(format_args!("forgot {count} {}", if count == 1 { "program" } else { "programs" })),
+            }
+            return Ok(Ok(()));
+        }
+        let lines: Vec<String> = match self.export {
+            true => file.export(program)?.into_iter().map(|run| run.to_string()).collect(),
+            false => file.accounts(program)?.iter().map(line).collect(),
+        };
+        if let Some(program) = program.filter(|_| lines.is_empty()) {
+            tell(format_args!("nothing is known of {}", printable(program)));
+        }
+        Ok(lines.iter().try_for_each(print))
+    }
+}
+
+/// Returns the line of a program: its build begins with its name.
+fn line(account: &Account) -> String {
+    format!("{}: {}", printable(&account.build), account.sentence())
+}

@@ -1,0 +1,295 @@
+//! `gristmill batch`: programs that run once, whole, and whatever happens to the queue.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use gristmill_queue::{Job, Outcome, Past, keys};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::command::{complaint, gristmill};
+
+/// Runs the lines of `jobs` in `folder`.
+fn batch(folder: &Path, options: &str, jobs: &str) -> Output {
+    let mut command = gristmill(["batch"]);
+    command.args(options.split_ascii_whitespace()).current_dir(folder).env("XDG_DATA_HOME", folder);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("text")
+}
+
+/// Returns the processes whose command line names this folder.
+fn processes_of(folder: &Path) -> Vec<i32> {
+    let folder = folder.to_str().expect("text");
+    let numbers = fs::read_dir("/proc").expect("a folder").flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let names = |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    numbers.filter(|pid| String::from_utf8_lossy(&names(pid)).contains(folder)).collect()
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn the_output_of_each_program_stays_whole() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let job = |letter: char| format!("for i in 1 2 3 4 5; do echo {letter}$i; echo {letter} >&2; sleep 0.002; done\n");
+    let jobs: String = "abcd".chars().map(job).collect();
+    let Output { status, stdout, stderr } = batch(dir.path(), "-j 4", &jobs);
+    assert!(status.success(), "{}", text(&stderr));
+    let mut blocks: Vec<Vec<&str>> = text(&stdout).lines().collect::<Vec<_>>().chunks(5).map(<[_]>::to_vec).collect();
+    blocks.sort();
+    let block = |letter: char| (1..=5).map(|number| format!("{letter}{number}")).collect::<Vec<_>>();
+    assert_eq!(blocks, "abcd".chars().map(block).collect::<Vec<_>>());
+    assert!(text(&stderr).contains("4 programs: 4 succeeded"), "{}", text(&stderr));
+    // In folders, nothing is printed.
+    let Output { stdout, .. } = batch(dir.path(), "--output out --quiet", &jobs);
+    assert_eq!(text(&stdout), "");
+    let first = fs::read_dir(dir.path().join("out")).expect("a folder").flatten().map(|entry| entry.path()).min();
+    let first = fs::read_to_string(first.expect("four").join("stdout")).expect("a file");
+    assert_eq!(first, "a1\na2\na3\na4\na5\n");
+}
+
+#[test]
+fn a_table_of_jobs_has_dependencies_retries_and_time_outs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let list = "[[job]]\nname='last'\ncommand='cat made'\nafter=['first']\n\
+                [[job]]\nname='first'\ncommand='test -e tried && echo $WHAT > made; touch tried; test -e made'\n\
+                retries=1\nenvironment={WHAT='it works'}\n\
+                [[job]]\nname='endless'\ncommand=['sh','-c','trap \"\" TERM; while :; do sleep 0.1; done']\ntimeout='50ms'\n\
+                [[job]]\nname='skipped'\ncommand='touch never'\nafter=['endless']";
+    fs::write(dir.path().join("jobs.toml"), list).expect("written");
+    let Output { status, stdout, stderr } = batch(dir.path(), "--json --keep-going -j 2 jobs.toml", "");
+    assert_eq!(status.code(), Some(1), "{}", text(&stderr));
+    let lines: Vec<serde_json::Value> =
+        text(&stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told: BTreeSet<(String, u64, String)> = lines
+        .iter()
+        .filter_map(|line| {
+            let [name, outcome] = ["name", "outcome"].map(|field| line[field].as_str().map(str::to_owned));
+            Some((name?, line["attempt"].as_u64()?, outcome?))
+        })
+        .collect();
+    let expected = [("first", 1, "exit 1"), ("first", 2, "exit 0"), ("last", 1, "exit 0"), ("endless", 1, "timed out")];
+    assert_eq!(told, expected.map(|(name, attempt, outcome)| (name.into(), attempt, outcome.into())).into());
+    assert_eq!(lines.last().expect("a line")["summary"]["skipped"], 1);
+    assert!(text(&stderr).starts_with("it works\n"), "{}", text(&stderr));
+    assert!(!dir.path().join("never").exists());
+}
+
+/// A command that left a process in another session made `gristmill scale` wait for two seconds: it was killed a thousand times, but not
+/// reaped.
+#[test]
+fn programs_that_fork_daemonise_or_ignore_signals_do_not_hang_the_queue() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().display();
+    let jobs = format!(
+        "setsid sh -c 'sleep 1000; : {path}' & echo daemon\n(sh -c 'sleep 1000; : {path}' &)\nnohup sh -c 'sleep 1000; : {path}' &\n"
+    );
+    let Output { status, stderr, .. } = batch(dir.path(), "", &jobs);
+    assert!(status.success(), "{}", text(&stderr));
+    assert_eq!(processes_of(dir.path()), [0; 0]);
+}
+
+#[test]
+fn programs_that_fail_or_cannot_start_end_the_queue_with_status_1() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let Output { status, stderr, .. } = batch(dir.path(), "-j 1", "exit 7\ntouch never\n");
+    assert_eq!(status.code(), Some(1));
+    let said = text(&stderr);
+    assert!(said.contains("1 failed, 1 did not run") && said.contains("exit 7: exit 7"), "{said}");
+    assert!(!dir.path().join("never").exists());
+    let mut command = gristmill(["batch", "--no-history", "--", "/no/such/program"]);
+    assert!(complaint(&mut command, 1).contains("/no/such/program: refused: No such file"));
+    let hundred = "false\n".repeat(100);
+    let Output { stderr, .. } = batch(dir.path(), "--keep-going", &hundred);
+    assert!(text(&stderr).contains("100 failed") && text(&stderr).contains("and 95 more"), "{}", text(&stderr));
+}
+
+#[test]
+fn a_list_that_makes_no_sense_is_refused_before_anything_runs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a.toml"), "[[job]]\ncommand='touch ran'\n[[job]]\nafter=['x']").expect("written");
+    let Output { status, stderr, .. } = batch(dir.path(), "a.toml", "");
+    assert!(!status.success() && text(&stderr).contains("job 2: there is no command"), "{}", text(&stderr));
+    fs::write(dir.path().join("j"), "dear diary\n").expect("written");
+    let Output { stderr, .. } = batch(dir.path(), "--journal j --resume", "touch ran");
+    assert!(text(&stderr).contains("it is not a journal"), "{}", text(&stderr));
+    let Output { status, stderr, .. } = batch(dir.path(), "--journal j", "touch ran");
+    assert!(status.code() == Some(2) && text(&stderr).contains("--resume"), "{}", text(&stderr));
+    assert_eq!(fs::read_to_string(dir.path().join("j")).expect("there"), "dear diary\n");
+    assert!(!dir.path().join("ran").exists());
+}
+
+/// Starts the queue, and waits until its programs have written this many lines to `begun`.
+fn begun(folder: &Path, options: &[&str], jobs: &str, lines: usize) -> Child {
+    fs::write(folder.join("jobs.txt"), jobs).expect("written");
+    let mut command = gristmill(["batch", "jobs.txt", "--no-history"]);
+    command.args(options).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().expect("it starts");
+    let count = || fs::read_to_string(folder.join("begun")).map_or(0, |text| text.lines().count());
+    wait_for("programs begin", || count() >= lines);
+    child
+}
+
+#[test]
+fn one_signal_begins_no_further_program_and_two_end_all() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // 1. The running program ends by itself.
+    let jobs = "echo 1 >> begun; until test -e go; do sleep 0.01; done; touch whole\ntouch never\n";
+    let mut queue = begun(dir.path(), &["-j1"], jobs, 1);
+    let pid = Pid::from_child(&queue);
+    kill_process(pid, Signal::TERM).expect("it runs");
+    std::thread::sleep(Duration::from_millis(50));
+    fs::write(dir.path().join("go"), "").expect("written");
+    assert!(!queue.wait().expect("it ends").success());
+    assert!(dir.path().join("whole").exists() && !dir.path().join("never").exists());
+    // 2. It is ended.
+    let jobs = format!("echo 2 >> begun; exec sh -c 'sleep 1000; : {}'\n", dir.path().display());
+    let mut queue = begun(dir.path(), &["-j1"], &jobs, 2);
+    let pid = Pid::from_child(&queue);
+    kill_process(pid, Signal::TERM).expect("it runs");
+    kill_process(pid, Signal::INT).expect("it runs");
+    assert!(!queue.wait().expect("it ends").success());
+    assert_eq!(processes_of(dir.path()), [0; 0]);
+}
+
+/// Kills the process that the user started (the guard), or its copy (the scheduler), with SIGKILL.
+fn kill(queue: &Child, scheduler: bool) {
+    let guard = queue.id();
+    let children = fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap_or_default();
+    let child = children.split_ascii_whitespace().next().and_then(|pid| pid.parse().ok());
+    let victim = if scheduler { child.unwrap_or(guard as i32) } else { guard as i32 };
+    // It may have ended by itself.
+    let _ = kill_process(Pid::from_raw(victim).expect("a number"), Signal::KILL);
+}
+
+/// Returns true if no process holds the journal.
+fn is_free(journal: &Path) -> bool {
+    let Ok(file) = fs::File::open(journal) else { return true };
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Kills queues of short and endless programs, one after the other, until all that can end has ended.
+#[test]
+fn a_queue_killed_at_any_moment_leaves_nothing_stopped_lost_or_run_twice() {
+    let seeds = std::env::var("GRISTMILL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(20_u64);
+    for seed in 1..=seeds {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().display();
+        let lines: Vec<String> =
+            (0..12).map(|job| format!("echo {job} >> {path}/begun; sleep 0.00{}; exit {}", job % 7, job % 3)).collect();
+        let keys = keys(&lines.iter().map(|line| Job::shell(line)).collect::<Vec<_>>());
+        fs::write(dir.path().join("jobs.txt"), lines.join("\n")).expect("written");
+        let past = || Past::read(&fs::read(dir.path().join("journal")).unwrap_or_default()).expect("a journal");
+        let lines_begun = || fs::read_to_string(dir.path().join("begun")).unwrap_or_default();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut kills = 0;
+        loop {
+            let mut command = gristmill([
+                "batch",
+                "jobs.txt",
+                "--journal",
+                "journal",
+                "--resume",
+                "--keep-going",
+                "-j3",
+                "--no-history",
+            ]);
+            command.current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+            let (before, begun_before) = (past(), lines_begun());
+            let mut queue = command.spawn().expect("it starts");
+            if kills < 4 {
+                kills += 1;
+                std::thread::sleep(Duration::from_micros(random.u64(0..40_000)));
+                kill(&queue, random.bool());
+            }
+            queue.wait().expect("it ends");
+            // The other process of the queue, and its programs, end by themselves.
+            wait_for("nothing is left running or stopped", || processes_of(dir.path()).is_empty());
+            wait_for("the other process has written its last line", || is_free(&dir.path().join("journal")));
+            let begun_now = lines_begun();
+            for job in begun_now[begun_before.len()..].lines().map(|job| job.parse::<usize>().expect("a number")) {
+                assert!(!before.ended.contains_key(&keys[job]), "seed {seed}: job {job} had ended, and ran again");
+            }
+            if past().ended.len() == keys.len() {
+                break;
+            }
+        }
+        let expected = (0..12).map(|job| (keys[job].clone(), Outcome::Exited(job as i32 % 3)));
+        assert_eq!(past().ended, expected.collect::<BTreeMap<_, _>>(), "seed {seed}");
+    }
+}
+
+/// A program that has ended ran again, because the scheduler was killed before it could write that down.
+#[test]
+fn what_ends_while_the_scheduler_is_dead_is_written_by_the_guard() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let jobs = "echo 1 >> begun; until test -e go; do :; done\n";
+    let mut queue = begun(dir.path(), &["--journal", "journal"], jobs, 1);
+    let guard = queue.id();
+    let children = fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).expect("it runs");
+    let scheduler = Pid::from_raw(children.trim().parse().expect("one child")).expect("a number");
+    // The scheduler stands still while the program ends, and never sees it.
+    kill_process(scheduler, Signal::STOP).expect("it runs");
+    fs::write(dir.path().join("go"), "").expect("written");
+    let program =
+        fs::read_to_string(format!("/proc/{0}/task/{0}/children", scheduler.as_raw_nonzero())).expect("it runs");
+    let stat = format!("/proc/{}/stat", program.trim());
+    wait_for("the program ends", || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z ")));
+    kill_process(scheduler, Signal::KILL).expect("it stands still");
+    assert!(!queue.wait().expect("it ends").success());
+    let past = Past::read(&fs::read(dir.path().join("journal")).expect("a journal")).expect("a journal");
+    assert_eq!(past.ended.into_values().collect::<Vec<_>>(), [Outcome::Exited(0)]);
+    let again = Command::new(env!("CARGO_BIN_EXE_gristmill"))
+        .args(["batch", "jobs.txt", "--journal", "journal", "--resume", "--no-history"])
+        .current_dir(dir.path())
+        .status();
+    assert!(again.expect("it starts").success());
+    assert_eq!(fs::read_to_string(dir.path().join("begun")).expect("there"), "1\n");
+}
+
+#[test]
+fn the_history_lists_explains_exports_and_forgets_programs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for _ in 0..2 {
+        assert!(batch(dir.path(), "", "true\ntrue secret-argument\n").status.success());
+    }
+    batch(dir.path(), "", "false\n");
+    let history = |arguments: &[&str]| {
+        let mut command = gristmill(["history"]);
+        let output = command.args(arguments).env("XDG_DATA_HOME", dir.path()).output().expect("it starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    let (list, _) = history(&[]);
+    assert!(list.lines().count() == 2 && list.starts_with("false-"), "{list}");
+    assert!(history(&["true"]).0.contains(": 4 runs, 4 succeeded, 2 inputs; "), "{list}");
+    let (rows, _) = history(&["--export"]);
+    assert!(rows.lines().count() == 5 && !rows.contains("secret"), "{rows}");
+    assert!(history(&["true", "--forget"]).1.contains("forgot 1 program"));
+    assert_eq!(history(&["--export"]).0.lines().count(), 1);
+    assert!(history(&["true"]).1.contains("nothing is known of true"));
+}
+
+#[test]
+fn a_damaged_history_is_told_once_and_the_work_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("h"), "this was a history once, but somebody wrote over it").expect("written");
+    let Output { status, stderr, .. } = batch(dir.path(), "--history h", "true\ntrue\n");
+    assert!(status.success(), "{}", text(&stderr));
+    assert_eq!(text(&stderr).matches("the history h is not used: it is damaged").count(), 1, "{}", text(&stderr));
+}
