@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+use rustix::process::Pid;
+
 /// A countable event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -105,19 +107,32 @@ impl Counter {
     /// `ENOENT` or `EOPNOTSUPP` where the machine has no such counter (virtual machines seldom have those of the processor),
     /// `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
     pub fn start(event: Event, space: Space) -> io::Result<Counter> {
+        Counter::open(event, space, 0)
+    }
+
+    /// Starts to count for a thread that another process has just begun with. Threads and processes that it had started before are left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Counter::start`], and `ESRCH` if there is no such thread.
+    pub fn of(thread: Pid, event: Event, space: Space) -> io::Result<Counter> {
+        Counter::open(event, space, thread.as_raw_nonzero().get())
+    }
+
+    fn open(event: Event, space: Space, thread: libc::pid_t) -> io::Result<Counter> {
         let (kind, config) = event.numbers();
         let flags = match space {
             Space::User => INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
             Space::All => INHERIT,
         };
         let attributes = Attributes { kind, size: SIZE as u32, config, flags, ..Attributes::default() };
-        let (this_thread, any_processor, no_group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
+        let (any_processor, no_group): (libc::c_int, libc::c_int) = (-1, -1);
         // SAFETY: the kernel reads `size` bytes from the pointer, which is as many as there are, and writes nothing.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
                 &raw const attributes,
-                this_thread,
+                thread,
                 any_processor,
                 no_group,
                 CLOSE_ON_EXEC,
@@ -155,6 +170,18 @@ mod tests {
                 assert!(counter.count().unwrap() > before, "64 MiB took no page fault");
                 drop(pages);
             }
+            Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_counter_of_another_process_counts_or_says_why_not() {
+        let mut child = std::process::Command::new("sh");
+        let mut child = child.args(["-c", "i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done"]).spawn().unwrap();
+        let counter = Counter::of(Pid::from_child(&child), Event::TaskClock, Space::User);
+        assert!(child.wait().unwrap().success());
+        match counter {
+            Ok(counter) => assert!(counter.count().unwrap() > 0, "it used no time"),
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }
     }

@@ -30,7 +30,7 @@ pub fn read(path: Option<&Path>, command: &[OsString]) -> Result<Vec<Job>, Failu
         }
     }
     let text = String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;
-    if !path.and_then(Path::extension).is_some_and(|extension| extension == "toml") {
+    if path.and_then(Path::extension).is_none_or(|extension| extension != "toml") {
         return Ok(lines(&text));
     }
     let bytes = |size: &str| units::bytes(size).map(|bytes| bytes as u64);

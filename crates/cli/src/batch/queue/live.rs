@@ -69,6 +69,7 @@ impl Live {
 
 fn row(job: &Job, program: &Program, now: Instant) -> String {
     let state = match program.ending {
+        None if program.is_stopped() => "stopped",
         None => "running",
         Some(Ending::TimedOut) => "too long",
         Some(Ending::Asked) => "ending",

@@ -6,6 +6,7 @@
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  program    one running program
 //!  runner     begins programs and sees them end
+//!  machine    this machine, as the policy sees it     counts   what its processor counts
 //!  capture    where their output goes
 //!  identity   the names of programs and inputs in the history
 //!  recorder   writes runs to the history
@@ -25,6 +26,8 @@ mod recorder;
 mod live;
 mod timeline;
 mod runner;
+mod counts;
+mod machine;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -42,6 +45,8 @@ use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
+use counts::Counters;
+use gristmill_schedule::Limits;
 use journal::Journal;
 use runner::Runner;
 
@@ -192,7 +197,7 @@ impl Programs {
         // 2. A page that cannot be written fails at once, not after hours.
         self.timeline.as_ref().map(begun).transpose()?;
         // 3. Two processes from here on: the guard, and the one that runs the programs.
-        let freezer = Freezer::here(&format!("gristmill-{}", std::process::id()));
+        let freezer = Freezer::here("gristmill");
         let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
             let mut runner = match Runner::new(self, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
@@ -202,7 +207,11 @@ impl Programs {
                     return 1;
                 }
             };
-            if let Err(source) = runner.run() {
+            let worked = match self.tier(rules.slots, processors) {
+                Some((counters, limits)) => machine::run(&mut runner, counters, limits),
+                None => runner.run(),
+            };
+            if let Err(source) = worked {
                 tell(format_args!("running the programs: {source}"));
                 runner.end_all();
                 return 1;
@@ -211,12 +220,40 @@ impl Programs {
                 .timeline
                 .as_ref()
                 .map_or(Ok(()), |path| write_page(path, &timeline::html(&jobs, runner.records())).map_err(tell));
+            // The guard does this too, unless it has died.
+            freezer.remove();
             runner.report().max(i32::from(written.is_err()))
         });
         freezer.remove();
         match code.map_err(system("running the programs"))? {
             0 => Ok(()),
             _ => Err(Failure::Told),
+        }
+    }
+}
+
+impl Programs {
+    /// Returns the counters by which programs are chosen, if there is anything to choose and to count, and says which it is.
+    fn tier(&self, slots: usize, processors: usize) -> Option<(Counters, Limits)> {
+        if slots <= processors {
+            return None;
+        }
+        let told = |sentence: String| {
+            if !self.quiet {
+                tell(sentence)
+            }
+        };
+        match machine::tier_a(processors) {
+            Ok(tier) => {
+                told(format!(
+                    "tier A: programs are chosen by their demand for memory bandwidth, {processors} at a time"
+                ));
+                Some(tier)
+            }
+            Err(why) => {
+                told(format!("tier C: {why}, so the system shares the processors out among {slots} programs"));
+                None
+            }
         }
     }
 }

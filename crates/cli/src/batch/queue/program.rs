@@ -16,6 +16,15 @@ use super::journal::now_ms;
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The kernel counts in hundredths of a second here, whatever its own clock.
+const TICK_US: u64 = 10_000;
+
+/// Returns the ticks of a process and of the children that it has waited for: fields 14 to 17 of `/proc/PID/stat`.
+fn ticks(stat: &str) -> u64 {
+    let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    rest.split_ascii_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
 /// Returns the name of the group of an attempt.
 pub fn group_name(job: usize, attempt: u32) -> String {
     format!("{}-{attempt}", job + 1)
@@ -47,6 +56,7 @@ pub struct Program {
     pub capture: Capture,
     pub ending: Option<Ending>,
     group: Group,
+    is_stopped: bool,
     /// When its time is over.
     timeout_at: Option<Instant>,
     /// When SIGKILL follows SIGTERM.
@@ -86,6 +96,7 @@ impl Program {
             capture,
             ending: None,
             group,
+            is_stopped: false,
             timeout_at,
             kill_at: None,
         })
@@ -113,6 +124,7 @@ impl Program {
         self.kill_at = Some(Instant::now() + GRACE);
         self.group.signal(&self.leaders(), Signal::TERM);
         let _ = self.group.resume(&self.leaders());
+        self.is_stopped = false;
     }
 
     /// Ends it at once.
@@ -120,6 +132,29 @@ impl Program {
         self.ending.get_or_insert(why);
         self.kill_at = None;
         self.group.kill(&self.leaders());
+    }
+
+    /// Stops or continues the program with all its processes. One that is being ended is not stopped.
+    pub fn set_stopped(&mut self, stopped: bool) -> io::Result<()> {
+        let stopped = stopped && self.ending.is_none();
+        if stopped != self.is_stopped {
+            let set = if stopped { Group::stop } else { Group::resume };
+            set(&self.group, &self.leaders())?;
+            self.is_stopped = stopped;
+        }
+        Ok(())
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// Microseconds of processor time so far.
+    pub fn processor_us(&self) -> u64 {
+        self.group.processor_us().unwrap_or_else(|| {
+            let pid = self.started.pid.as_raw_nonzero();
+            ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()) * TICK_US
+        })
     }
 
     fn leaders(&self) -> [Pid; 1] {
@@ -134,5 +169,16 @@ impl Program {
         }
         self.group.kill(&self.leaders());
         (self.group.clone(), true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_includes_children_that_were_waited_for() {
+        assert_eq!(ticks("7 (a) b) S 1 7 7 0 -1 4194560 90 80 0 0 3 2 10 20 20 0 1 0 99"), 35);
+        assert_eq!(ticks(""), 0);
     }
 }

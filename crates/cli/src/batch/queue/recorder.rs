@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gristmill_history::{History, Run};
 use gristmill_queue::{Job, Outcome};
+use gristmill_schedule::Store;
 
 use super::identity::Identity;
 use super::record::Record;
@@ -38,6 +39,24 @@ impl Recorder {
     fn give_up(&mut self, problem: &gristmill_history::Problem) {
         self.history = None;
         tell(format_args!("the history {} is not used: {problem}", self.path));
+    }
+
+    /// Returns what was learned on this host about programs and their demand for memory bandwidth.
+    pub fn learned(&mut self) -> Store {
+        let Some(history) = &self.history else { return Store::default() };
+        history.load(&self.host).unwrap_or_else(|problem| {
+            self.give_up(&problem);
+            Store::default()
+        })
+    }
+
+    /// Keeps what was learned.
+    pub fn keep(&mut self, store: &Store) {
+        if let Some(history) = &mut self.history
+            && let Err(problem) = history.save(&self.host, store)
+        {
+            self.give_up(&problem);
+        }
     }
 
     /// Returns the usual time of each job, in seconds.

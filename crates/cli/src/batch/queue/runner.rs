@@ -116,15 +116,26 @@ impl<'a> Runner<'a> {
 
     /// Runs until the queue is over.
     pub fn run(&mut self) -> io::Result<()> {
-        loop {
+        self.round(None)?;
+        self.finish()
+    }
+
+    /// Runs until a moment, or until the queue is over; then it returns false.
+    pub fn round(&mut self, until: Option<Instant>) -> io::Result<bool> {
+        while until.is_none_or(|until| Instant::now() < until) {
             while let Some(job) = self.queue.begin() {
                 self.begin(job)?;
             }
             if self.queue.is_over() && self.running.is_empty() {
-                break;
+                return Ok(false);
             }
-            self.step()?;
+            self.step(until)?;
         }
+        Ok(true)
+    }
+
+    /// Writes what was held back, and ends what was left behind.
+    pub fn finish(&mut self) -> io::Result<()> {
         self.sync();
         while !self.emptying.is_empty() {
             std::thread::sleep(SWEEP);
@@ -137,14 +148,27 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// The running programs, by job.
+    pub fn running(&mut self) -> &mut BTreeMap<usize, Program> {
+        &mut self.running
+    }
+
+    pub fn jobs(&self) -> &'a [Job] {
+        self.jobs
+    }
+
+    pub fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
     /// Waits until something happens, and sees to it.
-    fn step(&mut self) -> io::Result<()> {
+    fn step(&mut self, until: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
         let redraw = self.live.is_shown().then_some(now + REDRAW);
         let sweep = (!self.emptying.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let next = [ticks, redraw, sweep, sync].into_iter().flatten().min();
+        let next = [until, ticks, redraw, sweep, sync].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
         let mut ended = Vec::new();
         for ready in self.watch.wait(wait_ms)? {
@@ -319,7 +343,7 @@ impl<'a> Runner<'a> {
         if count == 0 {
             self.watch.remove(&self.link.signals)?;
             self.break_off(format_args!("the watchdog died, so the programs are ended"));
-            self.running.values_mut().for_each(|program| program.kill(Ending::Asked));
+            self.end_programs();
         }
         for _ in 0..count {
             self.stops += 1;
@@ -331,7 +355,7 @@ impl<'a> Runner<'a> {
                 }),
                 1 => {}
                 2 => self.running.values_mut().for_each(|program| program.ask_to_end(Ending::Asked)),
-                _ => self.running.values_mut().for_each(|program| program.kill(Ending::Asked)),
+                _ => self.end_programs(),
             }
         }
         Ok(())
@@ -375,9 +399,15 @@ impl<'a> Runner<'a> {
         (running > 0).then(|| Duration::from_secs_f64(left / running as f64))
     }
 
+    /// Kills all programs; their ends are seen later.
+    pub fn end_programs(&mut self) {
+        self.queue.stop();
+        self.running.values_mut().for_each(|program| program.kill(Ending::Asked));
+    }
+
     /// Ends everything at once, after a failure of the queue itself.
     pub fn end_all(&mut self) {
-        self.running.values_mut().for_each(|program| program.kill(Ending::Asked));
+        self.end_programs();
         let _ = end_all();
     }
 

@@ -1,0 +1,296 @@
+//! This machine, as the scheduling policy sees it: quanta in which some programs run and others are stopped.
+//!
+//! The queue decides when a program begins, and admits it by memory. The policy chooses, of those that have begun, which run in the next
+//! quantum. Two tiers are there:
+//!
+//! - A: the processor counts instructions and cache misses, so the policy learns what each program demands. Without samples of addresses,
+//!   each program is a single phase.
+//! - C: nothing is counted. The system shares the processors out, and nothing is ever stopped.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gristmill_counters::card::Card;
+use gristmill_counters::kept::Kept;
+use gristmill_schedule::{
+    Arrival, Counts, Decision, Ended, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run, Scheduler,
+    Settings, drive,
+};
+
+use super::counts::{Counters, Source};
+use super::identity::Identity;
+use super::runner::Runner;
+
+/// The bytes of a request: a line of the cache.
+const REQUEST_BYTES: f64 = 64.0;
+/// The share of a quantum below which a program waited for input or output rather than for a processor.
+const USED_MIN: f64 = 0.01;
+
+/// A program that has begun.
+struct Seen {
+    id: ProgramId,
+    attempt: u32,
+    processor_us: u64,
+    counts: Counts,
+}
+
+/// This machine.
+struct Here<'r, 'a, S> {
+    runner: &'r mut Runner<'a>,
+    source: S,
+    limits: Limits,
+    seen: BTreeMap<usize, Seen>,
+    ids: u32,
+}
+
+/// Returns the counters and the shared resources of this machine, or the reason why programs are not chosen.
+pub fn tier_a(processors: usize) -> Result<(Counters, Limits), String> {
+    let counters =
+        Counters::here().map_err(|error| format!("this machine has no counter of cache misses ({error})"))?;
+    let card = Card::here();
+    let kept = Kept::in_home(|name| std::env::var_os(name).map(PathBuf::from));
+    let ceilings = kept.and_then(|kept| kept.load(&card.identity()).ok()).unwrap_or_default();
+    let best = ceilings.last().into_iter().flat_map(|last| &last.rows).map(|row| row.read).fold(0.0, f64::max);
+    if best <= 0.0 {
+        return Err("the bandwidth of its memory is not known; gristmill machine --measure finds it".to_owned());
+    }
+    let limits = Limits {
+        processors,
+        quota: card.quota.unwrap_or(f64::INFINITY),
+        memory_bytes: u64::MAX,
+        peak: best / REQUEST_BYTES / 1e6,
+    };
+    Ok((counters, limits))
+}
+
+/// Runs the queue, and lets the policy choose the programs of each quantum. What it learns is kept in the history.
+pub fn run(runner: &mut Runner<'_>, source: impl Source, limits: Limits) -> io::Result<()> {
+    let store = runner.recorder().learned();
+    let dropped = store.dropped.clone();
+    // The queue admits programs by their memory.
+    let settings = Settings { memory: false, ..Settings::default() };
+    let mut scheduler = Scheduler::new(Learned::new(store, Learning::default()), settings);
+    dropped.iter().for_each(|(one, other)| scheduler.drop_pair(one, other));
+    let mut here = Here { runner, source, limits, seen: BTreeMap::new(), ids: 0 };
+    drive(&mut here, &mut scheduler)?;
+    let dropped = scheduler.dropped();
+    let mut store = scheduler.into_knowledge().into_store();
+    store.dropped.extend(dropped);
+    runner.recorder().keep(&store);
+    runner.finish()
+}
+
+impl<S: Source> Machine for Here<'_, '_, S> {
+    type Error = io::Error;
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
+        // 1. Stop and continue.
+        for (job, program) in self.runner.running() {
+            let chosen = self.seen.get(job).is_none_or(|seen| match &decision.run {
+                Run::System => true,
+                Run::Only(ids) => ids.contains(&seen.id),
+            });
+            program.set_stopped(!chosen)?;
+        }
+        // 2. Run.
+        let began = Instant::now();
+        let goes_on = self.runner.round(Some(began + Duration::from_micros(quantum_us as u64)))?;
+        let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
+        // 3. Report.
+        let mut quantum = Quantum { length_us, ..Quantum::default() };
+        self.report_ended(&mut quantum);
+        self.report_running(&mut quantum);
+        Ok((goes_on || !quantum.ended.is_empty()).then_some(quantum))
+    }
+}
+
+impl<S: Source> Here<'_, '_, S> {
+    /// Reports programs that have ended, with what they used since the last quantum.
+    fn report_ended(&mut self, quantum: &mut Quantum) {
+        let running: BTreeMap<usize, u32> =
+            self.runner.running().iter().map(|(job, program)| (*job, program.attempt)).collect();
+        let gone: Vec<usize> = self
+            .seen
+            .iter()
+            .filter(|(job, seen)| running.get(job) != Some(&seen.attempt))
+            .map(|(job, _)| *job)
+            .collect();
+        for job in gone {
+            let Some(seen) = self.seen.remove(&job) else { continue };
+            let mut records = self.runner.records().iter().rev();
+            let record = records.find(|record| record.job == job && record.attempt == seen.attempt);
+            let used_us = record.map_or(0, |record| record.used.user_us + record.used.sys_us);
+            let whole = record.and_then(|record| record.outcome.as_ref()).is_some_and(|outcome| outcome.is_success());
+            self.report(quantum, &seen, used_us.max(seen.processor_us));
+            self.source.end(seen.id);
+            quantum.ended.push(Ended { id: seen.id, whole });
+        }
+    }
+
+    /// Reports programs that run, and those that have begun in this quantum.
+    fn report_running(&mut self, quantum: &mut Quantum) {
+        let jobs = self.runner.jobs();
+        let now: Vec<_> = self
+            .runner
+            .running()
+            .iter()
+            .map(|(job, program)| {
+                (*job, program.attempt, program.started.pid, program.processor_us(), program.is_stopped())
+            })
+            .collect();
+        for (job, attempt, pid, processor_us, is_stopped) in now {
+            match self.seen.remove(&job) {
+                Some(seen) => {
+                    let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
+                    if used_us >= USED_MIN * quantum.length_us {
+                        self.report(quantum, &seen, processor_us);
+                        let counts = self.source.counts(seen.id).unwrap_or(seen.counts);
+                        self.seen.insert(job, Seen { processor_us, counts, ..seen });
+                    } else {
+                        if !is_stopped {
+                            quantum.waiting.push(seen.id);
+                        }
+                        self.seen.insert(job, seen);
+                    }
+                }
+                None => {
+                    self.ids += 1;
+                    let id = ProgramId(self.ids);
+                    self.source.begin(id, pid);
+                    let Identity { build, input, .. } = Identity::of(&jobs[job]);
+                    let threads = jobs[job].threads.max(1);
+                    quantum.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
+                    self.seen.insert(job, Seen { id, attempt, processor_us, counts: Counts::default() });
+                }
+            }
+        }
+    }
+
+    /// Reports what a program used since the last quantum.
+    fn report(&self, quantum: &mut Quantum, seen: &Seen, processor_us: u64) {
+        let counts = self.source.counts(seen.id).map(|counts| Counts {
+            instructions: counts.instructions - seen.counts.instructions,
+            requests: counts.requests - seen.counts.requests,
+        });
+        let processor_us = processor_us.saturating_sub(seen.processor_us) as f64;
+        quantum.ran.push(Ran { id: seen.id, processor_us, counts, addresses: Vec::new() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::queue::Programs;
+    use crate::batch::queue::guard::Link;
+    use clap::Parser;
+    use gristmill_os::program::Freezer;
+    use gristmill_queue::{Job, Queue, Rules, keys};
+    use rustix::process::Pid;
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        programs: Programs,
+    }
+
+    /// Counts that were recorded elsewhere: the same in each quantum.
+    #[derive(Default)]
+    struct Recorded {
+        reads: std::cell::Cell<f64>,
+        ended: Vec<ProgramId>,
+    }
+
+    impl Source for Recorded {
+        fn begin(&mut self, _: ProgramId, _: Pid) {}
+        fn counts(&self, _: ProgramId) -> Option<Counts> {
+            self.reads.set(self.reads.get() + 1.0);
+            Some(Counts { instructions: 1e6 * self.reads.get(), requests: 1e3 * self.reads.get() })
+        }
+        fn end(&mut self, id: ProgramId) {
+            self.ended.push(id);
+        }
+    }
+
+    /// Runs `test` with two programs that compute until they are killed.
+    fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
+        let (_told, tell) = io::pipe().expect("a pipe");
+        let (signals, _send) = io::pipe().expect("a pipe");
+        let options = Options::parse_from(["batch", "--quiet", "--no-history"]).programs;
+        let jobs = vec![Job::shell("while :; do :; done"); 2];
+        let keys = keys(&jobs);
+        let queue = Queue::new(&jobs, Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
+        let link = Link { tell, signals };
+        let mut runner = Runner::new(&options, &jobs, &keys, queue, None, freezer, link).expect("a runner");
+        let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
+        let source = Recorded::default();
+        test(&mut Here { runner: &mut runner, source, limits, seen: BTreeMap::new(), ids: 0 });
+        runner.end_programs();
+        while runner.round(Some(Instant::now() + Duration::from_millis(5))).expect("they end") {}
+        freezer.remove();
+    }
+
+    fn ran(quantum: Option<Quantum>) -> Vec<u32> {
+        quantum.expect("it goes on").ran.iter().map(|ran| ran.id.0).collect()
+    }
+
+    fn quantum(here: &mut Here<'_, '_, Recorded>, run: Run) -> Option<Quantum> {
+        Machine::run(here, &Decision { begin: Vec::new(), run }, 60_000.0).expect("a quantum")
+    }
+
+    fn only_the_chosen_program_runs(freezer: &Freezer) {
+        with_two_programs(freezer, |here| {
+            let first = quantum(here, Run::System).expect("it goes on");
+            assert_eq!(first.arrived.iter().map(|arrival| arrival.id.0).collect::<Vec<_>>(), [1, 2]);
+            // The first quantum in which a program is stopped may see the last of it.
+            for chosen in [2, 1] {
+                quantum(here, Run::Only(vec![ProgramId(chosen)]));
+                assert_eq!(ran(quantum(here, Run::Only(vec![ProgramId(chosen)]))), [chosen]);
+            }
+            let all = (0..50).any(|_| ran(quantum(here, Run::System)) == [1, 2]);
+            assert!(all, "a program stayed stopped");
+            let stopped = quantum(here, Run::Only(vec![]));
+            drop(stopped);
+            let none = quantum(here, Run::Only(vec![])).expect("it goes on");
+            // Stopped is not waiting.
+            assert_eq!((none.ran.len(), none.waiting.len()), (0, 0));
+        });
+    }
+
+    #[test]
+    fn only_the_chosen_program_of_each_cgroup_runs() {
+        only_the_chosen_program_runs(&Freezer::here("gristmill-test-machine"));
+    }
+
+    #[test]
+    fn only_the_chosen_program_of_each_session_runs() {
+        only_the_chosen_program_runs(&Freezer::Sessions);
+    }
+
+    #[test]
+    fn recorded_counts_are_reported_by_quantum_and_ended_programs_with_them() {
+        with_two_programs(&Freezer::Sessions, |here| {
+            quantum(here, Run::System);
+            let report = quantum(here, Run::System).expect("it goes on");
+            for ran in &report.ran {
+                let counts = ran.counts.expect("they are counted");
+                assert!(counts.instructions >= 1e6 && counts.requests * 1e3 == counts.instructions, "{counts:?}");
+                assert!(ran.processor_us > 0.0);
+            }
+            assert!(!report.ran.is_empty());
+            here.runner.end_programs();
+            let mut ended = Vec::new();
+            while let Some(quantum) = quantum(here, Run::System) {
+                ended.extend(quantum.ended);
+            }
+            ended.sort_by_key(|ended| ended.id);
+            assert_eq!(ended, [1, 2].map(|id| Ended { id: ProgramId(id), whole: false }));
+            assert_eq!(here.source.ended.len(), 2);
+        });
+    }
+}
