@@ -137,7 +137,7 @@ impl Queue {
     pub fn end(&mut self, job: usize, outcome: Outcome) -> bool {
         assert_eq!(self.states[job], State::Running, "only a job that runs can end");
         self.release(job);
-        if !outcome.is_success() && self.attempts[job] <= self.jobs[job].retries && !self.is_stopped {
+        if !outcome.is_success() && self.attempts[job] <= self.jobs[job].retries {
             self.ready.insert(job);
             return true;
         }
@@ -299,6 +299,15 @@ mod tests {
             assert_eq!(queue.end(0, BAD), again);
         }
         assert_eq!((queue.attempts(0), queue.is_over()), (3, true));
+    }
+
+    #[test]
+    fn a_failure_with_an_attempt_left_is_not_final_although_the_queue_was_stopped() {
+        let mut queue = Queue::new(&jobs(&[(&[], 1, 0)]), RULES);
+        queue.begin();
+        queue.stop();
+        assert!(queue.end(0, BAD));
+        assert_eq!((queue.is_over(), queue.counts().waiting), (true, 1));
     }
 
     #[test]

@@ -79,7 +79,8 @@ impl Freezer {
         let group = self.known_group(name);
         let procs = match &group.folder {
             Some(folder) => {
-                fs::create_dir(folder)?;
+                // Another queue may take the folder for one that was left over.
+                fs::create_dir_all(folder)?;
                 Some(OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?)
             }
             None => None,

@@ -186,18 +186,11 @@ impl<S: Source> Here<'_, '_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::queue::Programs;
     use crate::batch::queue::guard::Link;
-    use clap::Parser;
+    use crate::batch::queue::runner::Reports;
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Job, Queue, Rules, keys};
     use rustix::process::Pid;
-
-    #[derive(Parser)]
-    struct Options {
-        #[command(flatten)]
-        programs: Programs,
-    }
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -221,12 +214,12 @@ mod tests {
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
         let (_told, tell) = io::pipe().expect("a pipe");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let options = Options::parse_from(["batch", "--quiet", "--no-history"]).programs;
+        let reports = Reports { output: None, history: None, json: false, quiet: true };
         let jobs = vec![Job::shell("while :; do :; done"); 2];
         let keys = keys(&jobs);
         let queue = Queue::new(&jobs, Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
         let link = Link { tell, signals };
-        let mut runner = Runner::new(&options, &jobs, &keys, queue, None, freezer, link).expect("a runner");
+        let mut runner = Runner::new(&reports, &jobs, &keys, queue, None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         let source = Recorded::default();
         test(&mut Here { runner: &mut runner, source, limits, seen: BTreeMap::new(), ids: 0 });
@@ -254,8 +247,7 @@ mod tests {
             }
             let all = (0..50).any(|_| ran(quantum(here, Run::System)) == [1, 2]);
             assert!(all, "a program stayed stopped");
-            let stopped = quantum(here, Run::Only(vec![]));
-            drop(stopped);
+            quantum(here, Run::Only(vec![]));
             let none = quantum(here, Run::Only(vec![])).expect("it goes on");
             // Stopped is not waiting.
             assert_eq!((none.ran.len(), none.waiting.len()), (0, 0));

@@ -3,25 +3,26 @@
 //! ```text
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  journal    the file with what has ended
-//!  guard      the watchdog: a second process that cleans up if the first one dies
+//!  capture    where the output of programs goes
 //!  program    one running program
-//!  runner     begins programs and sees them end
-//!  machine    this machine, as the policy sees it     counts   what its processor counts
-//!  capture    where their output goes
+//!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  identity   the names of programs and inputs in the history
-//!  recorder   writes runs to the history
 //!  record     what is told of each: lines of JSON, the summary
+//!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
+//!  runner     begins programs and sees them end
+//!  counts     what the processor counts of a program
+//!  machine    this machine, as the scheduling policy sees it
 //! ```
 
 mod list;
 mod journal;
-mod guard;
-mod program;
 mod capture;
-mod record;
+mod program;
+mod guard;
 mod identity;
+mod record;
 mod recorder;
 mod live;
 mod timeline;
@@ -40,15 +41,16 @@ use gristmill_counters::card::Card;
 use gristmill_os::machine::memory_available_bytes;
 use gristmill_os::program::Freezer;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
+use gristmill_schedule::Limits;
 
+use crate::commands::history::in_home;
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
 use counts::Counters;
-use gristmill_schedule::Limits;
 use journal::Journal;
-use runner::Runner;
+use runner::{Reports, Runner};
 
 /// The options of the queue.
 #[derive(Args)]
@@ -198,9 +200,15 @@ impl Programs {
         self.timeline.as_ref().map(begun).transpose()?;
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
+        let reports = Reports {
+            output: self.output.clone(),
+            history: self.history.clone().or_else(in_home).filter(|_| !self.no_history),
+            json: self.json,
+            quiet: self.quiet,
+        };
         let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let mut runner = match Runner::new(self, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
+            let mut runner = match Runner::new(&reports, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
                 Ok(runner) => runner,
                 Err(source) => {
                     tell(format_args!("preparing to run programs: {source}"));

@@ -1,6 +1,6 @@
 //! One running program: its group of processes, its time, and the steps by which it is ended.
 
-use std::io;
+use std::io::{self, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +10,6 @@ use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
 
 use super::capture::Capture;
-use super::guard::Link;
 use super::journal::now_ms;
 
 /// The time between SIGTERM and SIGKILL.
@@ -70,7 +69,7 @@ impl Program {
         attempt: u32,
         freezer: &Freezer,
         capture: Capture,
-        link: &Link,
+        tell: &PipeWriter,
     ) -> io::Result<Program> {
         let mut command = Command::new(&job.words[0]);
         command.args(&job.words[1..]).stdin(Stdio::null());
@@ -83,7 +82,7 @@ impl Program {
         let (group, procs) = freezer.group(&group_name(number, attempt))?;
         let (began, at_ms) = (Instant::now(), now_ms());
         let note = format!("start {number} {attempt} ");
-        let started = start(command, &link.tell, note.as_bytes(), procs.as_ref()).inspect_err(|_| {
+        let started = start(command, tell, note.as_bytes(), procs.as_ref()).inspect_err(|_| {
             group.remove();
         })?;
         let timeout_at = job.timeout.map(|timeout| began + timeout);

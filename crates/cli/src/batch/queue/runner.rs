@@ -18,7 +18,6 @@ use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue, State};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::Programs;
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
 use super::journal::{Journal, now_ms};
@@ -26,7 +25,6 @@ use super::live::Live;
 use super::program::{Ending, Program, outcome_of};
 use super::record::{Record, json_summary, summary};
 use super::recorder::Recorder;
-use crate::commands::history::in_home;
 use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
@@ -41,6 +39,17 @@ const SWEEP: Duration = Duration::from_millis(20);
 const SYNC: Duration = Duration::from_millis(50);
 /// The time after which a group that does not become empty is left alone: a process may hang in the kernel.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is told of the programs, and where.
+pub struct Reports {
+    /// The folder for their output.
+    pub output: Option<PathBuf>,
+    pub history: Option<PathBuf>,
+    /// Lines of JSON on standard output.
+    pub json: bool,
+    /// No table and no summary.
+    pub quiet: bool,
+}
 
 /// The running queue.
 pub struct Runner<'a> {
@@ -73,7 +82,7 @@ pub struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     pub fn new(
-        options: &Programs,
+        reports: &Reports,
         jobs: &'a [Job],
         keys: &'a [String],
         queue: Queue,
@@ -83,9 +92,8 @@ impl<'a> Runner<'a> {
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
         watch.add(&link.signals, SIGNALS)?;
-        let path = options.history.clone().or_else(in_home).filter(|_| !options.no_history);
-        let recorder = Recorder::open(path.as_deref());
-        let live = Live::new(!options.quiet && io::stderr().is_terminal());
+        let recorder = Recorder::open(reports.history.as_deref());
+        let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Ok(Runner {
             jobs,
             keys,
@@ -100,9 +108,9 @@ impl<'a> Runner<'a> {
             usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
             recorder,
             live,
-            output: options.output.clone(),
-            json: options.json,
-            quiet: options.quiet,
+            output: reports.output.clone(),
+            json: reports.json,
+            quiet: reports.quiet,
             began: Instant::now(),
             unsynced_since: None,
             stops: 0,
@@ -198,7 +206,7 @@ impl<'a> Runner<'a> {
         }
         self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
         let started = Capture::begin(self.output.as_deref(), of, attempt)
-            .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link));
+            .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell));
         match started {
             Ok(program) => {
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
