@@ -70,7 +70,7 @@ impl Freezer {
         group.remove() && works
     }
 
-    /// Makes a group. The file, if there is one, is for [`super::start`].
+    /// Makes a group. The file, if there is one, is for [`super::start()`].
     ///
     /// # Errors
     ///
