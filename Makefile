@@ -30,7 +30,7 @@ test: test-rust test-questions test-bench test-spark
 FEATURES = --features gristmill-cli/columnar
 
 test-rust: need-cargo
-	$(CARGO) test --workspace --locked $(FEATURES)
+	$(CARGO) test --workspace --locked --no-fail-fast $(FEATURES)
 
 # Every check beyond `cargo test` is a script in ci/ that can be run alone. Add new ones to this list.
 QUESTIONS = loom.sh options.sh

@@ -610,7 +610,7 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
     bmp.extend_from_slice(&[1, 2, 3, 0]);
     fs::write(folder.join("picture.bmp"), bmp).expect("written");
     fs::write(folder.join("times.csv"), "1,8\n2,4.2\n4,2.3\n").expect("written");
-    let all: [&[&str]; 23] = [
+    let all: [&[&str]; 26] = [
         &["word-count", "text"],
         &["group-by", "--by", "x", "table.csv"],
         &["histogram", "picture.bmp"],
@@ -631,6 +631,9 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
         &["scale", "--workers", "1", "--repeats", "1", "--no-account", "--", "test", "{workers}"],
         &["scale", "--from", "times.csv"],
         &["batch", "simulate", "--quick", "--rounds", "1"],
+        &["batch", "--history", "runs.sqlite", "--", "echo", ":::", "a", "b"],
+        &["history", "--history", "runs.sqlite"],
+        &["history", "--history", "runs.sqlite", "--export"],
         &["completions", "bash"],
         &["hand-over", "--way", "pipe", "text"],
         &["hand-over", "--way", "pages", "text"],
@@ -666,7 +669,7 @@ fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
     };
     for arguments in subcommands(dir.path()) {
         // These take some seconds each, and write everything at the end in one place.
-        let is_slow = ["experiment", "batch"].contains(&arguments[0]);
+        let is_slow = arguments[0] == "experiment" || arguments.contains(&"simulate");
         for (redirection, status, expected) in cases.into_iter().take(if is_slow { 2 } else { cases.len() }) {
             let told = run("", &arguments, redirection).output().expect("it starts");
             let complaint = String::from_utf8_lossy(&told.stderr);

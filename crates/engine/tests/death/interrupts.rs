@@ -102,6 +102,23 @@ pub fn receivers() {
     assert!(visited < 500, "{visited}");
 }
 
+/// What a job had saved when its deadline ended it is not mapped again.
+pub fn checkpoints() {
+    let (dir, _) = crate::common::input_of(b"");
+    let input = dir.path().join("numbers");
+    std::fs::write(&input, [0; 8 * 2000]).expect("written");
+    let job = || {
+        let job = Job::new(&Slow, Input::paths([&input])).records(Records::Fixed(8)).chunk_bytes(8).split_bytes(160);
+        job.workers(2).sample(false).checkpoint(dir.path().join("saved"), "slow", Duration::from_millis(1))
+    };
+    let outcome = job().deadline(Duration::from_millis(700)).run();
+    assert!(matches!(outcome, Err(Error::Deadline { .. })));
+    let (counts, summary) = job().run().expect("it continues");
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 2000);
+    assert!(summary.resumed_tasks > 0);
+    assert_eq!(summary.tasks + summary.resumed_tasks, 100);
+}
+
 /// A job that reads a pipe that nobody writes to, or closes, once waited for ever.
 pub fn pipes() {
     let mut silent = Command::new("sleep").arg("60").stdout(Stdio::piped()).spawn().expect("started");
