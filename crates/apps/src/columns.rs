@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use csv::ByteRecord;
-use gristmill::{Records, Source, Split};
+use gristmill::{ProgramError, Records, Source, Split};
 
 use crate::error::{Error, Result};
 use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
@@ -213,12 +213,12 @@ impl<const N: usize> Table<N> {
         self.dialect.syntax(self.delimiter).map_or(Records::Lines, Records::Csv)
     }
 
-    /// Calls `take` with the fields of each row of a split. Rejects the first row that is malformed.
+    /// Calls `take` with the fields of each row of a split, up to the first that is malformed.
     pub fn for_each_row(
         &self,
-        split: &mut Split<'_>,
-        mut take: impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
-    ) {
+        split: &Split<'_>,
+        mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
+    ) -> Result<(), ProgramError> {
         let Places { places, start } = self.files[split.source_number()];
         let text = split.bytes();
         let mut skip = start.saturating_sub(split.offset()).min(text.len() as u64) as usize;
@@ -230,9 +230,7 @@ impl<const N: usize> Table<N> {
         } else {
             self.rows(places, text, skip, &mut take)
         };
-        if let Err((at, why)) = outcome {
-            split.reject(at, why);
-        }
+        outcome.map_err(|(at, why)| split.reject(at, why))
     }
 
     /// Returns true if no field is quoted and every line ends in LF or CRLF.

@@ -25,8 +25,8 @@ pub enum Error {
     Question(String),
 }
 
-/// A result whose error is [`enum@Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+/// A result whose error is [`enum@Error`], unless another is named.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn file(path: &Path, what: impl ToString) -> Error {

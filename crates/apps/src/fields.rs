@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use gristmill::Split;
+use gristmill::{ProgramError, Split};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -21,19 +21,18 @@ pub(crate) struct Fields<const N: usize> {
 }
 
 impl<const N: usize> Fields<N> {
-    /// Calls `take` with the fields of each line of a split. Rejects the first line that is malformed.
-    pub fn for_each_row(&self, split: &mut Split<'_>, mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>) {
+    /// Calls `take` with the fields of each line of a split, up to the first that is malformed.
+    pub fn for_each_row(
+        &self,
+        split: &Split<'_>,
+        mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
+    ) -> Result<(), ProgramError> {
         // A byte order mark is not part of the first line's JSON.
         let begins = split.offset() == 0;
         let text = |at: usize, line| if begins && at == 0 { without_mark(line) } else { line };
-        let wrong = split
-            .records()
-            .map(|(at, line)| (at, text(at, line)))
-            .filter(|(_, line)| !line.trim_ascii().is_empty())
-            .find_map(|(at, line)| self.row(line, &mut take).err().map(|why| (at, why)));
-        if let Some((at, why)) = wrong {
-            split.reject(at, why);
-        }
+        let mut lines =
+            split.records().map(|(at, line)| (at, text(at, line))).filter(|(_, line)| !line.trim_ascii().is_empty());
+        lines.try_for_each(|(at, line)| self.row(line, &mut take).map_err(|why| split.reject(at, why)))
     }
 
     /// Calls `take` with the fields of a line, or returns what is wrong with them.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Records, Split};
+use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Records, Split};
 
 use crate::binned::BinnedSum;
 use crate::columns::{Column, Fault, Table};
@@ -39,13 +39,17 @@ impl NumberPairs {
 impl MapReduce for NumberPairs {
     type Key = u32;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(sum::ADD_WHOLE);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(sum::ADD_WHOLE)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         for pair in split.bytes().as_chunks::<8>().0 {
             let pair = u64::from_le_bytes(*pair);
             out.emit(pair as u32, pair >> 32);
         }
+        Ok(())
     }
 }
 
@@ -78,7 +82,11 @@ impl<const N: usize> Rows<N> {
         }
     }
 
-    fn for_each(&self, split: &mut Split<'_>, take: impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>) {
+    fn for_each(
+        &self,
+        split: &Split<'_>,
+        take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
+    ) -> Result<(), ProgramError> {
         match self {
             Rows::Csv(table) => table.for_each_row(split, take),
             Rows::Json(fields) => fields.for_each_row(split, take),
@@ -167,9 +175,12 @@ impl<S: Sum> SumBy<S> {
 impl<S: Sum> MapReduce for SumBy<S> {
     type Key = Bytes;
     type Value = S;
-    const COMBINE: Option<Combine<S>> = Some(sum::add);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, S>) {
+    fn combiner(&self) -> Option<impl Fn(S, S) -> S> {
+        Some(sum::add)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, S>) -> Result<(), ProgramError> {
         let mut left_out = 0;
         self.rows.for_each(split, |[key, field]| {
             if key == SumBy::LEFT_OUT {
@@ -184,10 +195,11 @@ impl<S: Sum> MapReduce for SumBy<S> {
                 Err(why) => return Err((1, why)),
             }
             Ok(())
-        });
+        })?;
         if left_out > 0 {
             out.emit(SumBy::LEFT_OUT, S::rows(left_out));
         }
+        Ok(())
     }
 }
 
@@ -223,13 +235,16 @@ impl CountBy {
 impl MapReduce for CountBy {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         self.0.for_each(split, |[key]| {
             out.emit(key, 1);
             Ok(())
-        });
+        })
     }
 }
 
@@ -245,7 +260,7 @@ mod tests {
         fn a_sum_of_pairs_is_exact_or_too_large_in_any_order(
             parts in prop::collection::vec(prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from)], 1..6),
         ) {
-            let add = NumberPairs::COMBINE.expect("pairs combine");
+            let add = sum::ADD_WHOLE;
             let exact: u128 = parts.iter().copied().map(u128::from).sum();
             let expected = u64::try_from(exact).ok().filter(|sum| *sum < u64::MAX).ok_or(Overflow::Word);
             for first in 0..parts.len() {

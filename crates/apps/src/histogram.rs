@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use gristmill::{Combine, Compression, Emit, Input, Job, MapReduce, Outcome, Records, Source, Split, Summary, Verdict};
+use gristmill::{
+    Compression, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Source, Split, Summary, Verdict,
+};
 
 use crate::error::Error;
 #[cfg(feature = "images")]
@@ -167,14 +169,17 @@ impl MapReduce for Histogram {
     /// Channel * 256 + value.
     type Key = u16;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
     const UNPACKS: bool = true;
 
     fn keys(&self) -> Option<usize> {
         Some(3 * 256)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
         let mut tables = Tables([[0; 256]; 3 * LANES]);
         match self.images[&split.source().path] {
             Image::Bmp(pixels) => tables.count_rows(pixels, split.offset(), split.bytes()),
@@ -200,17 +205,18 @@ impl MapReduce for Histogram {
                         }
                     }
                     // A failed image contributes nothing.
-                    Err(Verdict::TooLarge(why)) => split.too_large(0, why),
-                    Err(Verdict::Bad(why) | Verdict::OtherKind(why)) => split.reject(0, why),
+                    Err(Verdict::TooLarge(why)) => return Err(split.too_large(0, why)),
+                    Err(Verdict::Bad(why) | Verdict::OtherKind(why)) => return Err(split.reject(0, why)),
                     Err(Verdict::Fit) => unreachable!("a verdict that is an error"),
                 }
-                return;
+                return Ok(());
             }
             Image::Encoded => {}
         }
         let mut sums = [0; 3 * 256];
         tables.empty_into(&mut sums);
         emit(0, &sums, out);
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@
 //! they share with the process that started them. The points lie in groups of sixteen, coordinate by coordinate, so
 //! that sixteen distances are computed at once.
 
-use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Records, Split, Step, Summary};
+use gristmill::{Control, Emit, Input, Job, MapReduce, Next, ProgramError, Records, Split, Step, Summary};
 use gristmill_os::vectors::{Work, with_widest};
 
 use crate::binned::BinnedSum;
@@ -191,13 +191,16 @@ impl MapReduce for Points {
     /// of their squared distances.
     type Key = u32;
     type Value = BinnedSum;
-    const COMBINE: Option<Combine<BinnedSum>> = Some(sum::add);
 
     fn keys(&self) -> Option<usize> {
         Some(self.k * self.sums())
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, BinnedSum>) {
+    fn combiner(&self) -> Option<impl Fn(BinnedSum, BinnedSum) -> BinnedSum> {
+        Some(sum::add)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, BinnedSum>) -> Result<(), ProgramError> {
         let centres: Vec<f64> =
             split.state().as_chunks::<8>().0.iter().map(|place| f64::from_le_bytes(*place)).collect();
         let mut sums = vec![0.0; self.k * self.sums()];
@@ -212,6 +215,7 @@ impl MapReduce for Points {
                 }
             }
         }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Outcome, Records, Split, Summary};
+use gristmill::{Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Split, Summary};
 use gristmill_os::vectors::with_widest;
 
 use crate::columns::{Column, Table};
@@ -82,19 +82,23 @@ fn line(n: u64, xx: f64, yy: f64, xy: f64, x: f64, y: f64) -> Result<Line> {
 impl MapReduce for BytePairs {
     type Key = u8;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
     fn keys(&self) -> Option<usize> {
         Some(SUMS)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
         let bytes = split.bytes();
         let sums = with_widest(|| sum_pairs(bytes));
         out.emit(N, bytes.len() as u64 / 2);
         for (key, sum) in [X, Y, XX, YY, XY].into_iter().zip(sums) {
             out.emit(key, sum);
         }
+        Ok(())
     }
 }
 
@@ -194,13 +198,16 @@ const LEFT_OUT: u8 = SUMS as u8;
 impl<S: Sum> MapReduce for Columns<S> {
     type Key = u8;
     type Value = S;
-    const COMBINE: Option<Combine<S>> = Some(sum::add);
 
     fn keys(&self) -> Option<usize> {
         Some(SUMS + 1)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, S>) {
+    fn combiner(&self) -> Option<impl Fn(S, S) -> S> {
+        Some(sum::add)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, S>) -> Result<(), ProgramError> {
         let mut sums = [S::default(); SUMS - 1];
         let (mut pairs, mut left_out) = (0u64, 0);
         self.table.for_each_row(split, |fields| {
@@ -221,11 +228,12 @@ impl<S: Sum> MapReduce for Columns<S> {
             }
             pairs += 1;
             Ok(())
-        });
+        })?;
         out.emit(N, Number::Whole(pairs.into()).into());
         (X..).zip(sums).for_each(|(key, sum)| out.emit(key, sum));
         if left_out > 0 {
             out.emit(LEFT_OUT, S::rows(left_out));
         }
+        Ok(())
     }
 }

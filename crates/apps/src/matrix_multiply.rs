@@ -8,7 +8,8 @@
 //! matrix.)
 
 use gristmill::{
-    Bytes, Control, Emit, Input, Job, MapReduce, Next, Order, Outcome, Records, SharedOutput, Split, Step, Summary,
+    Bytes, Control, Emit, Input, Job, MapReduce, Next, Order, Outcome, ProgramError, Records, SharedOutput, Split,
+    Step, Summary,
 };
 use nalgebra::{DMatrixView, DMatrixViewMut};
 
@@ -174,7 +175,7 @@ impl MapReduce for MatrixMultiply<'_> {
     /// The row as little-endian f64.
     type Value = Bytes;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) -> Result<(), ProgramError> {
         let columns = self.b.columns;
         for eight in split.bytes().as_chunks::<8>().0 {
             let first = u64::from_le_bytes(*eight) as usize;
@@ -202,5 +203,6 @@ impl MapReduce for MatrixMultiply<'_> {
                 }
             }
         }
+        Ok(())
     }
 }

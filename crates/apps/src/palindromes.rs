@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Memory, Records, Split, TooLarge};
+use gristmill::{Bytes, Emit, Input, Job, MapReduce, Memory, ProgramError, Records, Split, TooLarge};
 
 use crate::number::Overflow;
 use crate::sum::{self, whole};
@@ -95,19 +95,23 @@ impl Palindromes {
 impl MapReduce for Palindromes {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(sum::ADD_WHOLE);
     const UNPACKS: bool = true;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(sum::ADD_WHOLE)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         let count = match self.in_lines(split.lines(), split.source().memory()) {
             Ok(count) => count,
             Err((line, why)) => {
                 let at = split.place_of(line);
-                return split.too_large(at, format!("to find the palindromes of its {} bytes {why}", line.len()));
+                return Err(split.too_large(at, format!("to find the palindromes of its {} bytes {why}", line.len())));
             }
         };
         let name: &Path = &split.source().name;
         out.emit(name.as_os_str().as_encoded_bytes(), count);
+        Ok(())
     }
 }
 

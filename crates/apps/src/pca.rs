@@ -4,7 +4,7 @@
 //! the (symmetric) covariance matrix is then one map task, a product of two sets of columns. Workers read the data
 //! from the memory that they share with the process that started them, so only results travel.
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, Records, Split, Summary};
+use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, ProgramError, Records, Split, Summary};
 use gristmill_os::vectors::with_widest;
 use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricEigen};
 
@@ -155,7 +155,7 @@ impl MapReduce for Covariances {
     /// The piece of the row as little-endian f64.
     type Value = Bytes;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u32), Bytes>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u32), Bytes>) -> Result<(), ProgramError> {
         let (rows, columns) = (self.centred.rows, self.centred.columns);
         // The library is column-major, so our rows are its columns.
         let data = DMatrixView::from_slice(&self.centred.values, columns, rows);
@@ -185,5 +185,6 @@ impl MapReduce for Covariances {
                 out.emit((row as u32, j as u32), &piece);
             }
         }
+        Ok(())
     }
 }

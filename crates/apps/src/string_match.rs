@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::path::Path;
 
-use gristmill::{Combine, Emit, Input, Job, MapReduce, Memory, Outcome, Records, Split, Summary};
+use gristmill::{Emit, Input, Job, MapReduce, Memory, Outcome, ProgramError, Records, Split, Summary};
 use gristmill_os::vectors::with_widest;
 use wide::i8x16;
 
@@ -137,14 +137,18 @@ impl Keys {
 impl MapReduce for Keys {
     type Key = u32;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
     fn keys(&self) -> Option<usize> {
         Some(self.keys.len())
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         with_widest(|| self.search(split.bytes(), out));
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use std::io::Write;
 use std::ops::{Add, AddAssign};
 
-use gristmill::{Combine, Datum};
+use gristmill::Datum;
 
 use crate::number::{Number, Overflow};
 
@@ -107,7 +107,7 @@ pub(crate) fn add<S: Sum>(a: S, b: S) -> S {
 }
 
 /// Adds two sums that nearly always fit in 64 bits. One that does not saturates, whatever the order of its numbers.
-pub(crate) const ADD_WHOLE: Combine<u64> = u64::saturating_add;
+pub(crate) const ADD_WHOLE: fn(u64, u64) -> u64 = u64::saturating_add;
 
 /// Returns the value of a sum by [`ADD_WHOLE`]. The largest number means overflow.
 pub(crate) fn whole(sum: u64) -> Result<u64, Overflow> {

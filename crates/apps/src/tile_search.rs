@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use gristmill::{Combine, Control, Emit, Input, Job, MapReduce, Next, Pairs, Records, Split, Step, Summary};
+use gristmill::{Control, Emit, Input, Job, MapReduce, Next, Pairs, ProgramError, Records, Split, Step, Summary};
 
 use crate::error::{Error, Result};
 
@@ -208,13 +208,17 @@ impl MapReduce for Board {
     type Key = u64;
     /// The moves of the blank that lead back, one bit each.
     type Value = u8;
-    const COMBINE: Option<Combine<u8>> = Some(|a, b| a | b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) {
-        split.bytes().as_chunks::<8>().0.iter().for_each(|state| out.emit(u64::from_le_bytes(*state), 0));
+    fn combiner(&self) -> Option<impl Fn(u8, u8) -> u8> {
+        Some(|a, b| a | b)
     }
 
-    fn map_pairs(&self, pairs: &Pairs<'_, u64, u8>, out: &mut impl Emit<u64, u8>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
+        split.bytes().as_chunks::<8>().0.iter().for_each(|state| out.emit(u64::from_le_bytes(*state), 0));
+        Ok(())
+    }
+
+    fn map_pairs(&self, pairs: &Pairs<'_, u64, u8>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
         for (state, back) in pairs.iter() {
             let blank = self.blank(state);
             for (direction, square) in self.beside[blank].into_iter().enumerate() {
@@ -225,6 +229,7 @@ impl MapReduce for Board {
                 }
             }
         }
+        Ok(())
     }
 }
 

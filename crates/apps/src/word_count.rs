@@ -1,6 +1,6 @@
 //! Word count: counts each word.
 
-use gristmill::{Bytes, Combine, Emit, MapReduce, Records, Split};
+use gristmill::{Bytes, Emit, MapReduce, ProgramError, Records, Split};
 
 use crate::tokens::{for_tokens, not_space, upper_letters};
 
@@ -32,22 +32,30 @@ pub fn alpha_words() -> (AlphaWords, Records) {
 impl MapReduce for SpaceWords {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         let text = split.bytes();
         for_tokens(text, not_space, |words| out.emit_each(text, words, 1));
+        Ok(())
     }
 }
 
 impl MapReduce for AlphaWords {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         split.bytes_mut().make_ascii_uppercase();
         let text = split.bytes();
         for_tokens(text, upper_letters, |words| out.emit_each(text, words, 1));
+        Ok(())
     }
 }

@@ -139,7 +139,7 @@ pub enum Error {
         /// The size of a record.
         record_bytes: usize,
     },
-    /// The program cannot use what it read ([`Split::reject`](crate::Split::reject)).
+    /// The map function returned an error ([`ProgramError`](crate::ProgramError)).
     #[error("{}{}: {why}", path.display(), line.map(|line| format!(" line {line}")).unwrap_or_default())]
     Rejected {
         /// The file.
@@ -148,8 +148,20 @@ pub enum Error {
         offset: u64,
         /// The line of that byte, from 1, if records are lines.
         line: Option<u64>,
-        /// What is wrong.
+        /// What is wrong: the message of the error, and those of its sources.
         why: String,
+        /// The number that the program gave it ([`ProgramError::code`](crate::ProgramError::code)).
+        code: Option<i32>,
+    },
+    /// The reduce function, or [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), returned an error.
+    #[error("{what}: {why}")]
+    Program {
+        /// The function, and the key or the step.
+        what: String,
+        /// What is wrong: the message of the error, and those of its sources.
+        why: String,
+        /// The number that the program gave it ([`ProgramError::code`](crate::ProgramError::code)).
+        code: Option<i32>,
     },
     /// Two tasks changed one element of a [`SharedOutput`](crate::SharedOutput) to different values.
     #[error("{what} (that on {place}). Let each element be changed by one task only, or by all to the same value")]
@@ -477,8 +489,8 @@ fn says(source: &io::Error) -> String {
     }
 }
 
-/// A result whose error is [`enum@Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+/// A result whose error is [`enum@Error`], unless another is named.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Converts an [`io::Error`] to an [`enum@Error`] that names the request.
 pub(crate) trait Asked<T> {

@@ -1,6 +1,8 @@
 //! An error that ends the job, in a form that crosses processes. A worker leaves it in its shared words, and the
 //! coordinator turns it into an [`Error`](crate::Error).
 
+use crate::program_error::ProgramError;
+
 /// The number of words of a failure.
 pub(crate) const FAILURE_WORDS: usize = 4;
 
@@ -20,11 +22,20 @@ pub(crate) enum Failure {
         source: usize,
         offset: u64,
     },
-    /// `why` travels as the slot's message.
+    /// The map function returned an error. Its messages travel as the slot's message.
     Rejected {
         source: usize,
         offset: u64,
-        why: String,
+        error: ProgramError,
+    },
+    /// [`MapReduce::map_pairs`](crate::MapReduce::map_pairs) returned an error.
+    Pairs {
+        error: ProgramError,
+    },
+    /// The reduce function returned an error. The key travels before the messages.
+    Reduce {
+        key: String,
+        error: ProgramError,
     },
     /// A task emitted other pairs than the first time: `first` pairs then, `again` now.
     OtherPairs {
@@ -49,7 +60,7 @@ pub(crate) enum Failure {
         source: usize,
         offset: u64,
     },
-    /// `why` travels as for `Rejected`.
+    /// `why` travels as the slot's message.
     Compressed {
         source: usize,
         offset: u64,
@@ -89,7 +100,9 @@ impl Failure {
             Failure::Read { source, offset, errno } => [1, source as u64, errno as u64, offset],
             Failure::Truncated { source, found } => [2, source as u64, found, 0],
             Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
-            Failure::Rejected { source, offset, .. } => [4, source as u64, offset, 0],
+            Failure::Rejected { source, offset, ref error } => [4, source as u64, offset, code_word(error)],
+            Failure::Pairs { ref error } => [18, 0, 0, code_word(error)],
+            Failure::Reduce { ref error, .. } => [19, 0, 0, code_word(error)],
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
             Failure::Output { part, errno } => [17, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
@@ -112,7 +125,10 @@ impl Failure {
             1 => Some(Failure::Read { source, offset: more, errno: number as i32 }),
             2 => Some(Failure::Truncated { source, found: number }),
             3 => Some(Failure::RecordTooLong { source, offset: number }),
-            4 => Some(Failure::Rejected { source, offset: number, why: message() }),
+            4 => {
+                let error = ProgramError::from_message(&message(), code(more));
+                Some(Failure::Rejected { source, offset: number, error })
+            }
             5 => Some(Failure::ShelfFull),
             6 => Some(Failure::PairTooLarge { bytes: number as usize }),
             7 => Some(Failure::Conflict { task: source, what: message() }),
@@ -125,7 +141,23 @@ impl Failure {
             15 => Some(Failure::StepFull),
             16 => Some(Failure::OtherPairs { task: source, first: number, again: more }),
             17 => Some(Failure::Output { part: source, errno: number as i32 }),
+            18 => Some(Failure::Pairs { error: ProgramError::from_message(&message(), code(more)) }),
+            19 => {
+                let message = message();
+                let (key, why) = message.split_once('\0').unwrap_or((&message, ""));
+                Some(Failure::Reduce { key: key.to_owned(), error: ProgramError::from_message(why, code(more)) })
+            }
             other => panic!("a failure of kind {other} was left"),
         }
     }
+}
+
+/// Returns the code of an error as a word: 0 if it has none.
+fn code_word(error: &ProgramError) -> u64 {
+    error.number().map_or(0, |code| u64::from(code.cast_unsigned()) + 1)
+}
+
+/// The reverse of [`code_word`].
+fn code(word: u64) -> Option<i32> {
+    word.checked_sub(1).map(|code| (code as u32).cast_signed())
 }

@@ -8,6 +8,7 @@
 
 // Sorted: a room imports only from rooms above it (checked by ci/rooms.py). ARCHITECTURE.md follows a record through
 // the rooms.
+mod program_error;
 mod failure;
 mod memory;
 pub mod units;
@@ -41,7 +42,7 @@ pub use checkpoint::log::remove_checkpoint;
 pub use control::counters::{COUNTS, Count, Counters, PHASES, Phase};
 pub use control::progress::Progress;
 pub use data::contract::{check_datum, check_key};
-pub use data::datum::{Bytes, Combine, Datum, Key};
+pub use data::datum::{Bytes, Datum, Key};
 pub use data::order::Order;
 pub use data::short::{SHORT_BYTES, Short};
 pub use error::{Error, Result};
@@ -65,6 +66,7 @@ pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
 pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy};
 pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use program::pairs::Pairs;
+pub use program_error::ProgramError;
 pub use shared_output::array::{Plain, SharedOutput};
 pub use spill::values::Values;
 pub use steps::step::{Control, Next, Step};

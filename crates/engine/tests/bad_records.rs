@@ -2,6 +2,8 @@
 //! everything else is as if they did not exist.
 
 mod common;
+#[path = "bad_records/returned.rs"]
+mod returned;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,8 +11,8 @@ use std::time::Duration;
 
 use common::{Answer, Case, Random, input_of};
 use gristmill::{
-    BadRecord, Bytes, Combine, Combining, Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Records,
-    Result, Split, Summary, Syntax,
+    BadRecord, Bytes, Combining, Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, ProgramError,
+    Records, Result, Split, Summary, Syntax,
 };
 use gristmill_os::allocations::Counting;
 use rustix::process::{Signal, getpid, kill_process};
@@ -38,6 +40,12 @@ fn main() {
             ("a_task_killed_twice_is_retried_by_record_only_where_it_died", only_there),
             ("a_compressed_file_is_not_decoded_again_to_name_a_line", no_line),
             ("many_bad_records_cost_few_switches", many),
+            ("an_error_of_the_map_function_names_its_line_and_is_not_tried_again", returned::of_map),
+            ("an_error_of_a_map_function_that_writes_to_its_records_names_the_piece", returned::of_map_that_writes),
+            ("records_for_which_the_map_function_returns_an_error_are_set_aside", returned::set_aside),
+            ("an_error_that_asks_for_it_is_tried_again", returned::retried),
+            ("an_error_of_the_reduce_function_names_its_key_and_is_not_tried_again", returned::of_reduce),
+            ("an_error_in_a_step_names_the_step", returned::of_steps),
         ],
         &[],
     );
@@ -49,12 +57,14 @@ struct Poisonable;
 impl MapReduce for Poisonable {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         // Changes to the bytes must not be seen by a later attempt that maps them.
         split.bytes_mut().make_ascii_uppercase();
-        let mut rejected = None;
         for (at, line) in split.records() {
             line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
             match line.strip_prefix(b"POISON:") {
@@ -70,14 +80,12 @@ impl MapReduce for Poisonable {
                 Some(b"EXIT") => std::process::exit(3),
                 // No system has that much memory.
                 Some(b"MEMORY") => drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 62))),
-                Some(b"REJECT") => rejected = Some(at),
+                Some(b"REJECT") => return Err(split.reject(at, "this is no line for me")),
                 Some(_) => panic!("more\nthan one line"),
                 None => {}
             }
         }
-        if let Some(at) = rejected {
-            split.reject(at, "this is no line for me");
-        }
+        Ok(())
     }
 }
 
@@ -255,11 +263,12 @@ impl MapReduce for Rows {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         for (_, row) in split.records() {
             assert!(!row.contains(&b'\n'), "a row of several lines");
             out.emit(row.split(|byte| *byte == b',').next().unwrap_or_default(), 1);
         }
+        Ok(())
     }
 }
 
@@ -342,17 +351,17 @@ impl MapReduce for Words {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         let first = split.records().next().map(|(at, line)| (at, line.to_vec()));
         match first.as_ref().map(|(at, line)| (*at, &line[..])) {
-            Some((at, b"empty")) => split.reject(at, ""),
-            Some((at, b"long")) => split.reject(at, "\u{fc}".repeat(1000)),
-            Some((at, b"odd")) => split.reject(at, format!("a{}", "\u{fc}".repeat(1000))),
-            Some((_, b"far")) => split.reject(usize::MAX, "it is far away"),
+            Some((at, b"empty")) => Err(split.reject(at, "")),
+            Some((at, b"long")) => Err(split.reject(at, "\u{fc}".repeat(1000))),
+            Some((at, b"odd")) => Err(split.reject(at, format!("a{}", "\u{fc}".repeat(1000)))),
+            Some((_, b"far")) => Err(split.reject(usize::MAX, "it is far away")),
             Some((_, b"nothing")) => panic!("{}", ""),
             Some((_, b"number")) => std::panic::panic_any(7),
             Some((_, b"string")) => std::panic::panic_any(String::from("a string")),
-            _ => {}
+            _ => Ok(()),
         }
     }
 }
@@ -360,7 +369,7 @@ impl MapReduce for Words {
 /// `split.reject(at, "")` once hung a job that sets records aside: an empty message was taken for none. A place beyond
 /// the split was a panic, or a wrong place.
 fn reasons() {
-    let reason = "the map function rejected it and gave no reason";
+    let reason = "the program gave no reason";
     let (long, odd) = ("\u{fc}".repeat(256), format!("a{}", "\u{fc}".repeat(255)));
     let ways: [(&str, &str); 7] = [
         ("empty", reason),
@@ -393,9 +402,10 @@ impl MapReduce for Called {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         (&self.log).write_all(b".").expect("a short file");
         split.records().for_each(|(at, line)| out.emit(line, split.offset() + at as u64));
+        Ok(())
     }
 }
 
@@ -437,12 +447,13 @@ impl MapReduce for KilledTwice {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         if split.records().any(|(_, record)| record == b"line 19999") && self.log.metadata().expect("there").len() < 2 {
             (&self.log).write_all(b".").expect("a short file");
             kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
         }
         split.records().for_each(|(at, line)| out.emit(line, split.offset() + at as u64));
+        Ok(())
     }
 }
 

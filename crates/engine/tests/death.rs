@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use common::{Case, Count, Places, Random, die_at_every, input_of, random_text};
 use gristmill::{
-    Buffer, Bytes, Combine, Combining, Emit, Error, Exchange, Input, Job, MOMENTS, MapReduce, Moment, Order,
-    PagePolicy, Records, Split,
+    Buffer, Bytes, Combining, Emit, Error, Exchange, Input, Job, MOMENTS, MapReduce, Moment, Order, PagePolicy,
+    ProgramError, Records, Split,
 };
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 
@@ -203,13 +203,17 @@ struct Rounded;
 impl MapReduce for Rounded {
     type Key = u32;
     type Value = f64;
-    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) {
+    fn combiner(&self) -> Option<impl Fn(f64, f64) -> f64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
         for at in 0..split.bytes().len() as u64 {
             let number = (split.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
             out.emit(number as u32 % ROUNDED_KEYS, [1e17, 1.0, -1e17, 99.0][(number >> 20) as usize % 4]);
         }
+        Ok(())
     }
 }
 
@@ -277,15 +281,19 @@ struct Deadly {
 impl MapReduce for Deadly {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             if word == b"poison" && self.once.as_ref().is_none_or(|mark| std::fs::File::create_new(mark).is_ok()) {
                 self.die();
             }
             out.emit(word, 1);
         }
+        Ok(())
     }
 }
 
@@ -377,15 +385,18 @@ struct SlowToReduce;
 impl MapReduce for SlowToReduce {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| {
-        std::thread::sleep(Duration::from_micros(100));
-        a + b
-    });
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| {
+            std::thread::sleep(Duration::from_micros(100));
+            a + b
+        })
+    }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             out.emit(word, 1);
         }
+        Ok(())
     }
 }
 
@@ -422,8 +433,9 @@ impl MapReduce for SlowToEnd {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         SLOW_TO_DROP.with(|_| panic!("it ends slowly"));
+        Ok(())
     }
 }
 
@@ -442,12 +454,16 @@ struct PanicsInReduce;
 impl MapReduce for PanicsInReduce {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|_, _| panic!("no two are alike"));
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|_, _| panic!("no two are alike"))
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             out.emit(word, 1);
         }
+        Ok(())
     }
 }
 

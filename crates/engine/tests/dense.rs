@@ -5,8 +5,8 @@ mod common;
 use std::time::Duration;
 
 use gristmill::{
-    Buffer, Combine, Combining, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, PagePolicy, Records,
-    Split,
+    Buffer, Combining, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, PagePolicy, ProgramError,
+    Records, Split,
 };
 
 fn main() {
@@ -29,16 +29,20 @@ struct ByteCounts {
 impl MapReduce for ByteCounts {
     type Key = u16;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
     fn keys(&self) -> Option<usize> {
         self.keys
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
         for byte in split.bytes() {
             out.emit(u16::from(*byte), 1);
         }
+        Ok(())
     }
 }
 
@@ -48,13 +52,14 @@ struct Signed;
 impl MapReduce for Signed {
     type Key = i16;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
     fn keys(&self) -> Option<usize> {
         Some(256)
     }
 
-    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<i16, u64>) {}
+    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<i16, u64>) -> Result<(), ProgramError> {
+        Ok(())
+    }
 }
 
 const DOMAIN: ByteCounts = ByteCounts { keys: Some(256) };
@@ -139,15 +144,18 @@ struct SlowDomain;
 impl MapReduce for SlowDomain {
     type Key = u16;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = ByteCounts::COMBINE;
 
     fn keys(&self) -> Option<usize> {
         DOMAIN.keys()
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        DOMAIN.combiner()
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_micros(300));
-        DOMAIN.map(split, out);
+        DOMAIN.map(split, out)
     }
 }
 

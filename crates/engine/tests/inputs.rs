@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use common::{Case, Count, Random, oracle, random_text};
-use gristmill::{Bytes, Combine, Emit, Error, Input, Job, MapReduce, Moment, Order, Records, Split, Syntax};
+use gristmill::{Bytes, Emit, Error, Input, Job, MapReduce, Moment, Order, ProgramError, Records, Split, Syntax};
 use pack::{COMPRESSED, Packing};
 
 fn main() {
@@ -38,9 +38,12 @@ struct Slow;
 impl MapReduce for Slow {
     type Key = u32;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let coordinator = std::os::unix::process::parent_id();
         let processes = fs::read_dir("/proc").expect("listed").flatten();
@@ -54,6 +57,7 @@ impl MapReduce for Slow {
         if split.offset() > 300_000 {
             out.emit(1, processes.filter(is_zombie).count() as u64);
         }
+        Ok(())
     }
 }
 
@@ -160,14 +164,18 @@ struct FirstFields;
 impl MapReduce for FirstFields {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(split.bytes());
         let mut row = csv::ByteRecord::new();
         while rows.read_byte_record(&mut row).expect("bytes in memory") {
             out.emit(&row[0], 1);
         }
+        Ok(())
     }
 }
 
@@ -217,10 +225,10 @@ impl MapReduce for Complains {
     type Key = u8;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u8, u64>) {
-        let wrong = split.records().find(|(_, row)| row.ends_with(b"wrong")).map(|(at, _)| at);
-        if let Some(at) = wrong {
-            split.reject(at, "this is wrong");
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+        match split.records().find(|(_, row)| row.ends_with(b"wrong")) {
+            Some((at, _)) => Err(split.reject(at, "this is wrong")),
+            None => Ok(()),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{Case, Random, die_at_every, input_of, random_text, resident_kib};
 use gristmill::{
-    Buffer, Combine, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
-    PagePolicy, Pairs, Records, Split, Summary,
+    Buffer, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, PagePolicy,
+    Pairs, ProgramError, Records, Split, Summary,
 };
 
 fn main() {
@@ -139,17 +139,22 @@ struct Doubling;
 impl MapReduce for Doubling {
     type Key = u64;
     type Value = u8;
-    const COMBINE: Option<Combine<u8>> = Some(|a, b| a | b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) {
-        split.bytes().iter().for_each(|byte| out.emit(u64::from(*byte), 1));
+    fn combiner(&self) -> Option<impl Fn(u8, u8) -> u8> {
+        Some(|a, b| a | b)
     }
 
-    fn map_pairs(&self, pairs: &Pairs<'_, u64, u8>, out: &mut impl Emit<u64, u8>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
+        split.bytes().iter().for_each(|byte| out.emit(u64::from(*byte), 1));
+        Ok(())
+    }
+
+    fn map_pairs(&self, pairs: &Pairs<'_, u64, u8>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
         for (number, _) in pairs.iter() {
             out.emit(number * 2, 1);
             out.emit(number * 2 + 1, 1);
         }
+        Ok(())
     }
 }
 
@@ -229,8 +234,9 @@ impl MapReduce for Giant {
     type Key = u64;
     type Value = gristmill::Bytes;
 
-    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, gristmill::Bytes>) {
+    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, gristmill::Bytes>) -> Result<(), ProgramError> {
         out.emit(1, &vec![7; (1 << 20) + 1]);
+        Ok(())
     }
 }
 
@@ -258,10 +264,14 @@ fn faults() {
     impl MapReduce for Stay {
         type Key = u64;
         type Value = u64;
-        const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+            Some(|a, b| a + b)
+        }
+
+        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
             (0..100_000).for_each(|number| out.emit(number, u64::from(split.bytes()[0])));
+            Ok(())
         }
     }
     let faults = |pages: PagePolicy, steps: u32| {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use common::Test;
 use gristmill::{
-    Buffer, Bytes, Choice, Combine, Combining, Count, Counters, Emit, Input, Isolation, Job, MapReduce, Records, Split,
-    Summary,
+    Buffer, Bytes, Choice, Combining, Count, Counters, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records,
+    Split, Summary,
 };
 
 const TESTS: [Test; 15] = [
@@ -44,13 +44,17 @@ struct Numbers {
 impl MapReduce for Numbers {
     type Key = u64;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         if split.bytes().len() < 16 << 10 {
             (self.on_sample)();
         }
         split.bytes().as_chunks::<8>().0.iter().for_each(|number| out.emit(u64::from_le_bytes(*number), 1));
+        Ok(())
     }
 }
 
@@ -180,10 +184,14 @@ fn chosen_words() {
     impl MapReduce for Words {
         type Key = Bytes;
         type Value = u64;
-        const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+        fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+            Some(|a, b| a + b)
+        }
+
+        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
             split.bytes().as_chunks::<16>().0.iter().for_each(|word| out.emit(word, 1));
+            Ok(())
         }
     }
     let word = |number: u64| [0x9e37_79b9_7f4a_7c15, number.to_be()].map(u64::to_le_bytes).as_flattened().to_vec();
@@ -210,13 +218,17 @@ fn skewed() {
     impl MapReduce for Skewed {
         type Key = u64;
         type Value = u64;
-        const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+        fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+            Some(|a, b| a + b)
+        }
+
+        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
             for number in split.bytes().as_chunks::<8>().0 {
                 out.emit(u64::from_le_bytes(*number) + 1, 1);
                 out.emit(0, 1);
             }
+            Ok(())
         }
     }
     let bytes: Vec<u8> = (0..50_000u64).flat_map(u64::to_le_bytes).collect();

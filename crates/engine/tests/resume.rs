@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::{Answer, Case, Count, Places, Random, WATCHDOG, input_of, kill, random_text, start, start_with};
 use gristmill::{
-    Bytes, Combine, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, Records, Result,
+    Bytes, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, ProgramError, Records, Result,
     Split, Summary,
 };
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -188,12 +188,16 @@ struct Drawn;
 impl MapReduce for Drawn {
     type Key = u64;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(1));
         let random = RandomState::new();
         (0..split.bytes().len()).for_each(|record| out.emit(random.hash_one(record) % 1000, 1));
+        Ok(())
     }
 }
 
@@ -277,9 +281,12 @@ struct Crashes(PathBuf);
 impl MapReduce for Crashes {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             assert!(word != b"panic", "the word is panic");
             if word == b"crash" && self.0.exists() {
@@ -287,6 +294,7 @@ impl MapReduce for Crashes {
             }
             out.emit(word, 1);
         }
+        Ok(())
     }
 }
 
@@ -441,12 +449,12 @@ impl MapReduce for Full {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         if split.offset() > 10_000 && self.0.exists() {
             let limit = Rlimit { current: Some(1000), maximum: getrlimit(Resource::Fsize).maximum };
             setrlimit(Resource::Fsize, limit).expect("a lower limit is allowed");
         }
-        Places { pause: Duration::ZERO }.map(split, out);
+        Places { pause: Duration::ZERO }.map(split, out)
     }
 }
 
@@ -504,14 +512,17 @@ struct Waits<'d>(&'d Path);
 impl MapReduce for Waits<'_> {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         fs::write(self.0.join("maps"), "").expect("made");
         while !self.0.join("go").exists() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Count { pause: Duration::ZERO }.map(split, out);
+        Count { pause: Duration::ZERO }.map(split, out)
     }
 }
 

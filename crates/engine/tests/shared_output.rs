@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use common::arrays::{BOTH, Team, numbers, numbers_of, output, scramble};
 use common::input_of;
-use gristmill::{Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, Result, SharedOutput, Split, Summary};
+use gristmill::{
+    Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, ProgramError, Result, SharedOutput, Split, Summary,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 fn main() {
@@ -121,8 +123,9 @@ impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) {
+    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         (self.0)(&numbers_of(split));
+        Ok(())
     }
 }
 
@@ -241,13 +244,17 @@ struct Both<'o>(&'o SharedOutput<u64>);
 impl MapReduce for Both<'_> {
     type Key = u64;
     type Value = u64;
-    const COMBINE: Option<gristmill::Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         for number in numbers_of(split) {
             out.emit(number % 10, 1);
             self.0.write(|squares| squares[number as usize] = number * number);
         }
+        Ok(())
     }
 }
 
@@ -449,7 +456,10 @@ fn written_in_reduce() {
     for isolation in BOTH {
         let mut array = output::<u64>("array", 100);
         let program = Both(&array);
-        let job = numbers(&program, 100, 10).writes(&array).reduce(|_, _, _| array.write(|array| array[7] = 1));
+        let job = numbers(&program, 100, 10).writes(&array).reduce(|_, _, _| {
+            array.write(|array| array[7] = 1);
+            Ok(())
+        });
         let error = run(job, isolation).expect_err("refused").to_string();
         assert!(error.contains("the shared output array is written where it has no view"), "{error}");
         assert!(array.values().iter().all(|value| *value == 0));
@@ -463,10 +473,11 @@ impl MapReduce for Mappings {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         let maps = fs::read_to_string("/proc/self/maps").expect("read");
         let originals = maps.lines().filter(|line| line.contains("gristmill original")).count();
         out.emit(maps.lines().count() as u64, originals as u64);
+        Ok(())
     }
 }
 

@@ -8,8 +8,8 @@ use std::fs;
 use common::arrays::{BOTH, Team, numbers, numbers_of, output};
 use common::until_nobody_dies;
 use gristmill::{
-    Count, Counters, Emit, Error, Isolation, Job, MapReduce, Moment, Next, Pairs, Result, SharedOutput, Split, Step,
-    Summary,
+    Count, Counters, Emit, Error, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Result, SharedOutput,
+    Split, Step, Summary,
 };
 
 fn main() {
@@ -51,16 +51,18 @@ impl<F: Fn(u32, u64, u32) -> u32 + Sync> MapReduce for Change<'_, F> {
     type Key = u64;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
         let numbers = numbers_of(split);
         self.change(split.state(), &numbers);
         numbers.iter().for_each(|number| out.emit(*number, ()));
+        Ok(())
     }
 
-    fn map_pairs(&self, pairs: &Pairs<'_, u64, ()>, out: &mut impl Emit<u64, ()>) {
+    fn map_pairs(&self, pairs: &Pairs<'_, u64, ()>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
         let numbers: Vec<u64> = pairs.iter().map(|(number, ())| number).collect();
         self.change(pairs.state(), &numbers);
         numbers.iter().for_each(|number| out.emit(*number, ()));
+        Ok(())
     }
 }
 
@@ -179,12 +181,13 @@ fn conflicts() {
         type Key = u64;
         type Value = ();
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) {
+        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
             let (step, task) = (step_of(split.state()), numbers_of(split)[0] / 100);
             if task == u64::from(step) || (step, task) == (2, 7) {
                 self.0.write(|array| array[2222] = 10 * step + task as u32);
             }
             out.emit(task, ());
+            Ok(())
         }
     }
     for isolation in BOTH {
@@ -242,10 +245,11 @@ impl MapReduce for Mappings<'_> {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         self.0.write(|array| array[1500 * step_of(split.state()) as usize] += 1);
         let maps = fs::read_to_string("/proc/self/maps").expect("read");
         out.emit(0, maps.lines().filter(|line| line.contains("gristmill original")).count() as u64);
+        Ok(())
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{Case, Places, Random, input_of, least_memory, random_text, resident_kib};
 use gristmill::{
-    Bytes, Combine, Combining, Count as Counted, Counters, Emit, Error, Exchange, Input, Job, MapReduce, Moment, Order,
-    Records, Split, Summary,
+    Bytes, Combining, Count as Counted, Counters, Emit, Error, Exchange, Input, Job, MapReduce, Moment, Order,
+    ProgramError, Records, Split, Summary,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -108,6 +108,7 @@ fn reduced(case: &Case, input: &Path, text: &[u8]) -> Summary {
                 let fold = folded(places.owned().inspect(|_| values += 1));
                 emit(word, fold);
                 emit(&turned(word), values);
+                Ok(())
             })
         })
         .unwrap_or_else(|why| panic!("{case:?}: {why}"));
@@ -136,6 +137,7 @@ fn reduce_function() {
                 if word[0].is_ascii_digit() {
                     emit(word, places.next().expect("a key has a value"));
                 }
+                Ok(())
             })
         })
         .expect("runs");
@@ -242,10 +244,10 @@ impl MapReduce for Limits {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         let limit = Rlimit { current: Some(self.file_bytes_max), maximum: None };
         setrlimit(Resource::Fsize, limit).expect("a lower limit is allowed");
-        Places { pause: Duration::ZERO }.map(split, out);
+        Places { pause: Duration::ZERO }.map(split, out)
     }
 }
 
@@ -274,10 +276,10 @@ impl MapReduce for Removes {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         // Another worker may have removed it.
         let _ = fs::remove_dir(&self.folder);
-        Places { pause: Duration::ZERO }.map(split, out);
+        Places { pause: Duration::ZERO }.map(split, out)
     }
 }
 
@@ -309,11 +311,12 @@ impl MapReduce for Many {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         for at in 0..split.bytes().len() as u64 {
             let number = split.offset() + at;
             out.emit(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number);
         }
+        Ok(())
     }
 }
 
@@ -350,13 +353,17 @@ struct Sums;
 impl MapReduce for Sums {
     type Key = u32;
     type Value = f64;
-    const COMBINE: Option<Combine<f64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) {
+    fn combiner(&self) -> Option<impl Fn(f64, f64) -> f64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
         for at in 0..split.bytes().len() as u64 {
             let number = (split.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             out.emit((number >> 40) as u32 % 5000, 1.0 / (1.0 + (number >> 20) as f64));
         }
+        Ok(())
     }
 }
 

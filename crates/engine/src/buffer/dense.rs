@@ -32,6 +32,7 @@ impl<V: Datum> DenseArray<V> {
 }
 
 pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
+    program: &'r J,
     lane: &'l mut Lane<'r, J>,
     array: &'l mut DenseArray<J::Value>,
     partitioner: Partitioner,
@@ -42,7 +43,7 @@ pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
 impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, array: &'l mut DenseArray<J::Value>, partitioner: Partitioner) -> Self {
         let seed = lane.seed;
-        DenseBuffer { lane, array, partitioner, seed, digest: Digest::default() }
+        DenseBuffer { program: lane.program, lane, array, partitioner, seed, digest: Digest::default() }
     }
 
     /// Appends all pairs to the pages of their partitions.
@@ -81,7 +82,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
         let before_bytes = slot.as_ref().map_or(0, bytes_of);
         let value = J::Value::own(value);
         let value = match slot.take() {
-            Some(before) => (const { combiner::<J>() })(before, value),
+            Some(before) => combiner(self.program)(before, value),
             None => value,
         };
         self.array.value_bytes = self.array.value_bytes + bytes_of(&value) - before_bytes;

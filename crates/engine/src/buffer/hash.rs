@@ -113,6 +113,7 @@ impl Trial {
 }
 
 pub(crate) struct HashBuffer<'l, 'r, J: MapReduce> {
+    program: &'r J,
     lane: &'l mut Lane<'r, J>,
     table: &'l mut HashTable<J::Key, J::Value>,
     partitioner: Partitioner,
@@ -127,7 +128,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         partitioner: Partitioner,
     ) -> Self {
         let seed = lane.seed;
-        HashBuffer { lane, table, partitioner, seed, digest: Digest::default() }
+        HashBuffer { program: lane.program, lane, table, partitioner, seed, digest: Digest::default() }
     }
 
     #[inline(always)]
@@ -151,7 +152,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         let hash = self.seed.hash(key);
         self.digest.add::<J::Value>(hash, value, self.seed);
         let HashTable { slots, trial, .. } = &mut *self.table;
-        slots.merge_short(&Slot::short(key, hash, J::Value::own(value)), const { combiner::<J>() });
+        slots.merge_short(&Slot::short(key, hash, J::Value::own(value)), combiner(self.program));
         trial.combined += 1;
     }
 
@@ -169,7 +170,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
         } else {
             trial.combined += *queued as u64;
             for pair in &queue[..*queued] {
-                slots.merge_short(pair, const { combiner::<J>() });
+                slots.merge_short(pair, combiner(self.program));
             }
         }
         *queued = 0;
@@ -211,7 +212,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
             self.empty_table();
         }
         self.table.trial.combined += 1;
-        let (slots, combine) = (&mut self.table.slots, const { combiner::<J>() });
+        let (slots, combine) = (&mut self.table.slots, combiner(self.program));
         match key::short::<J::Key>(key) {
             Some(short) => slots.merge_short(&Slot::short(short, whole, J::Value::own(value)), combine),
             None => slots.merge_long(key, whole, value, combine),

@@ -10,7 +10,7 @@
 use gristmill_os::memory::HugeArray;
 use gristmill_page::prefetch;
 
-use crate::data::datum::{Combine, Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::short_hash;
 use crate::data::key;
 use crate::data::short::{SHORT_BYTES, Short};
@@ -96,7 +96,11 @@ impl<K: Key, V: Datum> Slots<K, V> {
 
     /// Combines `value` into the value of a slot; returns the growth in bytes, if its width varies.
     #[inline(always)]
-    fn combine_into(slot: &mut V::Owned, value: V::Owned, combine: Combine<V>) -> isize {
+    fn combine_into(
+        slot: &mut V::Owned,
+        value: V::Owned,
+        combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy,
+    ) -> isize {
         if V::WIDTH.is_some() {
             *slot = combine(slot.clone(), value);
             return 0;
@@ -121,7 +125,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
 
     /// Combines a pair with a short key. There must be room.
     #[inline(always)]
-    pub fn merge_short(&mut self, pair: &Slot<V::Owned>, combine: Combine<V>) {
+    pub fn merge_short(&mut self, pair: &Slot<V::Owned>, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
         let mut at = home(pair.hash);
         loop {
             let slot = &mut self.slots[at];
@@ -146,7 +150,13 @@ impl<K: Key, V: Datum> Slots<K, V> {
     /// Combines a pair whose key is longer than 16 bytes and has the hash `whole`. There must be room.
     #[cold]
     #[inline(never)]
-    pub fn merge_long(&mut self, key: K::Ref<'_>, whole: u64, value: V::Ref<'_>, combine: Combine<V>) {
+    pub fn merge_long(
+        &mut self,
+        key: K::Ref<'_>,
+        whole: u64,
+        value: V::Ref<'_>,
+        combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy,
+    ) {
         let (hash, len) = (short_hash(whole), key::width::<K>(key));
         let mut at = home(hash);
         loop {

@@ -8,11 +8,13 @@ use crate::failure::{FAILURE_WORDS, Failure};
 impl Shared<'_> {
     /// Stores an error of the job (not a death) for the coordinator.
     pub fn fail(&self, slot: usize, failure: &Failure) {
-        if let Failure::Rejected { why: words, .. }
-        | Failure::Conflict { what: words, .. }
-        | Failure::Compressed { why: words, .. } = failure
-        {
-            self.set_message(slot, words);
+        match failure {
+            Failure::Conflict { what: words, .. } | Failure::Compressed { why: words, .. } => {
+                self.set_message(slot, words);
+            }
+            Failure::Rejected { error, .. } | Failure::Pairs { error } => self.set_message(slot, &error.message()),
+            Failure::Reduce { key, error } => self.set_message(slot, &format!("{key}\0{}", error.message())),
+            _ => {}
         }
         // Set this before the failure itself, so that the coordinator looks for it when it sees the end of this worker.
         self.job(Job::Failed).store(1, Ordering::Release);

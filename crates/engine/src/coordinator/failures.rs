@@ -43,8 +43,20 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
             Failure::Compressed { source: at, offset, why } => {
                 Error::Compressed { path: source(at).name.clone(), offset, why }
             }
-            Failure::Rejected { source: at, offset, why } => {
-                Error::Rejected { path: source(at).name.clone(), offset, line: self.work.tasks.line(at, offset), why }
+            Failure::Rejected { source: at, offset, error } => Error::Rejected {
+                path: source(at).name.clone(),
+                offset,
+                line: self.work.tasks.line(at, offset),
+                why: error.to_string(),
+                code: error.number(),
+            },
+            Failure::Pairs { error } => {
+                let what = format!("the pairs that step {step} maps");
+                Error::Program { what, why: error.to_string(), code: error.number() }
+            }
+            Failure::Reduce { key, error } => {
+                let what = format!("the reduce function, at the key {key}");
+                Error::Program { what, why: error.to_string(), code: error.number() }
             }
             Failure::Output { errno, .. } => Error::Output {
                 path: self.work.target.map_or_else(Default::default, |target| target.path.to_owned()),

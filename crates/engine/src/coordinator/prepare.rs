@@ -23,7 +23,7 @@ use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
 use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
-use crate::program::map_reduce::{MapReduce, rounds};
+use crate::program::map_reduce::{MapReduce, combines, rounds};
 use crate::program::ranges::Ranges;
 use crate::survey::quote_scan::scan_quotes;
 use crate::survey::range_finder::find_ranges;
@@ -94,7 +94,7 @@ impl<J: MapReduce> Prepared<J> {
             Some(number) => Seed::of(number),
             // The tasks of later steps are partitions, and values are summed within a task before they are sent. So
             // rounded sums are reproducible only if the partitions are.
-            None if settings.deterministic && rounds::<J>() && mode.iterates() => Seed::of(0),
+            None if settings.deterministic && rounds(program) && mode.iterates() => Seed::of(0),
             None => Seed::random(),
         };
         // 3. Make the plan. Sampling the input must not write to a shared output.
@@ -102,8 +102,8 @@ impl<J: MapReduce> Prepared<J> {
         let available_bytes =
             gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
         let facts = job_plan::Program {
-            combines: J::COMBINE.is_some(),
-            rounds: rounds::<J>(),
+            combines: combines(program),
+            rounds: rounds(program),
             keys: program.keys(),
             keys_max: J::Key::DENSE,
             decoder_bytes_max: opened.sources.iter().map(Source::decoder_bytes_max).max().unwrap_or(0),
@@ -111,7 +111,7 @@ impl<J: MapReduce> Prepared<J> {
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
             place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
             iterates: mode.iterates(),
-            passes: !mode.iterates() && !reduces && J::COMBINE.is_none() && J::PARTITION.is_none(),
+            passes: !mode.iterates() && !reduces && !combines(program) && J::PARTITION.is_none(),
         };
         let writes_result = matches!(mode, Mode::OpenTarget);
         let (sample, sampler) = match mode.writes_outputs() {

@@ -141,8 +141,8 @@ pub(crate) fn with_written<D: Datum + ?Sized, R>(value: D::Ref<'_>, look: impl F
     look(to)
 }
 
-/// Combines two values of one key into one; associative and commutative.
-pub type Combine<V> = fn(<V as Datum>::Owned, <V as Datum>::Owned) -> <V as Datum>::Owned;
+/// The owned form of a value.
+pub(crate) type Owned<V> = <V as Datum>::Owned;
 
 /// Byte strings shorter than 4 GiB: words, lines, UTF-8 text.
 #[derive(Debug)]

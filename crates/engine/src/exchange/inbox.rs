@@ -78,7 +78,7 @@ pub(crate) struct Inbox<'r, J: MapReduce> {
     pieces: BTreeMap<usize, Vec<u8>>,
     /// Consume nothing before everything is mapped.
     barrier: bool,
-    pub reduction: Reduction<J>,
+    pub reduction: Reduction<'r, J>,
     /// The size of each partition that has pairs. Bytes are counted only if this worker will write its rows.
     pub part_sizes: BTreeMap<usize, PartSize>,
     target: Option<&'r OpenTarget<'r, J>>,
@@ -91,7 +91,7 @@ impl<'r, J: MapReduce> Inbox<'r, J> {
         receiver: Receiver<'r>,
         plan: &Plan,
         spill: Rc<Spill>,
-        reduction: Reduction<J>,
+        reduction: Reduction<'r, J>,
         target: Option<&'r OpenTarget<'r, J>>,
     ) -> Self {
         Inbox {

@@ -24,6 +24,7 @@ use crate::program::map_reduce::MapReduce;
 
 /// Both directions, and the counters.
 pub(crate) struct Lane<'r, J: MapReduce> {
+    pub program: &'r J,
     pub shared: &'r Shared<'r>,
     pub slot: usize,
     pub outbox: Outbox<'r>,

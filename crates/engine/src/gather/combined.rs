@@ -6,7 +6,7 @@
 
 mod list;
 
-use crate::data::datum::{Combine, Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::{self, Entry};
 use list::List;
 pub(crate) use list::Scratch;
@@ -47,7 +47,13 @@ impl<K: Key, V: Datum> Gathered<K, V> {
     }
 
     /// Adds `pairs` pairs, which lie one after the other in `body`.
-    pub fn take(&mut self, pairs: usize, body: &[u8], scratch: &mut Scratch, combine: Combine<V>) {
+    pub fn take(
+        &mut self,
+        pairs: usize,
+        body: &[u8],
+        scratch: &mut Scratch,
+        combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy,
+    ) {
         if self.lists.is_empty() {
             self.lists.push(List::new());
         }
@@ -71,7 +77,7 @@ impl<K: Key, V: Datum> Gathered<K, V> {
     }
 
     /// Combines the waiting pairs.
-    pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
+    pub fn combine(&mut self, scratch: &mut Scratch, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
         self.lists.iter_mut().for_each(|list| list.combine(scratch, combine));
     }
 

@@ -1,6 +1,5 @@
 //! From a task to splits: reads its part of the input in chunks of whole records, into one reused buffer.
 
-use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -14,7 +13,7 @@ use crate::input::quotes::{MARK, State};
 use crate::input::records::{Records, Scan};
 use crate::input::seek_points::UNKNOWN_BYTES;
 use crate::input::source::Content;
-use crate::input::split::{Rejected, Split};
+use crate::input::split::Split;
 use crate::input::tasks::{Part, Tasks};
 
 /// The number of bytes read at a time to find the end of one record.
@@ -45,13 +44,13 @@ impl Reader {
         Reader { buffer: Vec::new(), chunk_bytes, open: None, read_ns: 0, state: Vec::new() }
     }
 
-    /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time.
-    pub fn for_each_chunk(
+    /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time, until it fails.
+    pub fn for_each_chunk<E: From<Failure>>(
         &mut self,
         tasks: &Tasks,
         part: &Part,
-        visit: impl FnMut(&mut Split<'_>),
-    ) -> Result<(), Failure> {
+        visit: impl FnMut(&mut Split<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.visit_chunks(tasks, part, visit)?;
         // A compressed file declares the size of its content. Read on to verify its last checksum, and to find content
         // that it has not declared.
@@ -62,12 +61,12 @@ impl Reader {
         Ok(())
     }
 
-    fn visit_chunks(
+    fn visit_chunks<E: From<Failure>>(
         &mut self,
         tasks: &Tasks,
         part: &Part,
-        mut visit: impl FnMut(&mut Split<'_>),
-    ) -> Result<(), Failure> {
+        mut visit: impl FnMut(&mut Split<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Range { start, end } = part.range;
         let chunk_bytes = match tasks.records {
             Records::Fixed(width) => self.chunk_bytes.next_multiple_of(width),
@@ -126,7 +125,8 @@ impl Reader {
                     return Err(Failure::RecordCut {
                         source: part.source,
                         offset: at + (whole / width * width) as u64,
-                    });
+                    }
+                    .into());
                 }
                 self.visit(&mut visit, tasks, part.source, whole, at)?;
                 let is_over = inside == 0 || ended;
@@ -147,14 +147,14 @@ impl Reader {
     }
 
     #[inline(always)]
-    fn visit(
+    fn visit<E>(
         &mut self,
-        visit: &mut impl FnMut(&mut Split<'_>),
+        visit: &mut impl FnMut(&mut Split<'_>) -> Result<(), E>,
         tasks: &Tasks,
         index: usize,
         whole: usize,
         offset: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), E> {
         if whole == 0 {
             return Ok(());
         }
@@ -164,12 +164,7 @@ impl Reader {
         };
         let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
         let (state, records) = (&self.state[..], tasks.records);
-        let mut split = Split { bytes, source, index, offset, reached, records, state, rejected: OnceCell::new() };
-        visit(&mut split);
-        match split.rejected.into_inner() {
-            None => Ok(()),
-            Some(Rejected { offset, why, .. }) => Err(Failure::Rejected { source: index, offset, why }),
-        }
+        visit(&mut Split { bytes, source, index, offset, reached, records, state, is_written: false })
     }
 
     /// Reads up to `wanted` bytes of the content at `position` into the buffer, after its first `filled` bytes. Returns

@@ -1,11 +1,11 @@
 //! The argument of the map function: a piece of the input, and its records one by one.
 
-use std::cell::OnceCell;
 use std::fmt::Display;
 
 use crate::input::quotes::State;
 use crate::input::records::{Records, Scan};
 use crate::input::source::Source;
+use crate::program_error::ProgramError;
 
 /// A piece of the input, cut at record boundaries, as the map function sees it.
 pub struct Split<'a> {
@@ -18,17 +18,8 @@ pub struct Split<'a> {
     pub(crate) reached: u64,
     pub(crate) state: &'a [u8],
     pub(crate) records: Records,
-    /// The first rejection, if any.
-    pub(crate) rejected: OnceCell<Rejected>,
-}
-
-/// The rejection of a split.
-pub(crate) struct Rejected {
-    /// The byte of the file that it is about.
-    pub offset: u64,
-    pub why: String,
-    /// Whether the input is correct but needs more than the job may take.
-    pub is_too_large: bool,
+    /// Whether the map function was given the bytes to write to.
+    pub(crate) is_written: bool,
 }
 
 impl Split<'_> {
@@ -49,7 +40,7 @@ impl Split<'_> {
     /// separators are not included, and empty records between two separators are skipped.
     ///
     /// ```
-    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Records, Split};
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Split};
     ///
     /// /// File names as `find -print0` writes them, each with its length.
     /// struct Names;
@@ -58,8 +49,9 @@ impl Split<'_> {
     ///     type Key = Bytes;
     ///     type Value = u64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
     ///         split.records().for_each(|(_, name)| out.emit(name, name.len() as u64));
+    ///         Ok(())
     ///     }
     /// }
     ///
@@ -97,6 +89,7 @@ impl Split<'_> {
     /// Returns the bytes for writing. They are the worker's own copy, so they may be changed in place.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.is_written = true;
         self.bytes
     }
 
@@ -132,12 +125,12 @@ impl Split<'_> {
         at
     }
 
-    /// Ends the job because the input is wrong, and would be wrong if it were read again. The error names the file and
-    /// the line (if records are lines) of byte `at` of this split (of its last byte, if `at` lies beyond it), and says
-    /// `why`. Only the first call counts. The map function continues, so return from it.
+    /// Makes the error for wrong input at byte `at` of this split (its last byte, if `at` lies beyond it). The job ends
+    /// with [`Error::Rejected`](crate::Error::Rejected), which names the file and the line of that byte (if records are
+    /// lines), and says `why`.
     ///
     /// ```
-    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     /// /// Adds up numbers, one in each line.
     /// struct Sum;
     ///
@@ -145,13 +138,14 @@ impl Split<'_> {
     ///     type Key = ();
     ///     type Value = i64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), i64>) {
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
     ///         for line in split.lines() {
     ///             match str::from_utf8(line).map(str::parse) {
     ///                 Ok(Ok(number)) => out.emit((), number),
-    ///                 _ => return split.reject(split.place_of(line), "this is no number"),
+    ///                 _ => return Err(split.reject(split.place_of(line), "this is no number")),
     ///             }
     ///         }
+    ///         Ok(())
     ///     }
     /// }
     ///
@@ -161,25 +155,15 @@ impl Split<'_> {
     /// assert!(error.contains("numbers") && error.contains("line 3: this is no number"), "{error}");
     /// # Ok::<(), gristmill::Error>(())
     /// ```
-    pub fn reject(&self, at: usize, why: impl Display) {
-        self.refuse(at, why, false);
+    pub fn reject(&self, at: usize, why: impl Display) -> ProgramError {
+        let at = at.min(self.bytes.len().saturating_sub(1)) as u64;
+        ProgramError::new(why).at(self.offset + at)
     }
 
-    /// Ends the job as [`Split::reject`] does, for input that is correct but needs more than the job may take, such as
+    /// Makes an error as [`Split::reject`] does, for input that is correct but needs more than the job may take, such as
     /// memory. It is never set aside ([`Job::skip_bad_records`](crate::Job::skip_bad_records)), because the record is
     /// not at fault.
-    pub fn too_large(&self, at: usize, why: impl Display) {
-        self.refuse(at, why, true);
-    }
-
-    fn refuse(&self, at: usize, why: impl Display, is_too_large: bool) {
-        self.rejected.get_or_init(|| {
-            let mut why = why.to_string();
-            if why.is_empty() {
-                "the map function rejected it and gave no reason".clone_into(&mut why);
-            }
-            let at = at.min(self.bytes.len().saturating_sub(1)) as u64;
-            Rejected { offset: self.offset + at, why, is_too_large }
-        });
+    pub fn too_large(&self, at: usize, why: impl Display) -> ProgramError {
+        self.reject(at, why).too_large()
     }
 }

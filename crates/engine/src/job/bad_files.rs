@@ -19,6 +19,7 @@ use crate::input::split::Split;
 use crate::memory::{Memory, is_limit};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program_error::ProgramError;
 
 /// Checks files, whose numbers are its input, and emits what is wrong with each bad one.
 struct Check<'s, C> {
@@ -34,7 +35,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
     type Value = Bytes;
     const UNPACKS: bool = true;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) -> Result<(), ProgramError> {
         for number in split.bytes().as_chunks().0 {
             let number = u32::from_le_bytes(*number);
             let source = &self.sources[number as usize];
@@ -49,6 +50,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
                 out.emit(key, error.to_string().as_bytes());
             }
         }
+        Ok(())
     }
 }
 

@@ -21,6 +21,7 @@ use crate::plan::explain::Choice;
 use crate::plan::options::Options;
 use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Settings};
 use crate::program::map_reduce::MapReduce;
+use crate::program_error::ProgramError;
 use crate::shared_output::array::{Plain, SharedOutput};
 use crate::spill::values::Values;
 use crate::steps::step::{Next, Step};
@@ -29,19 +30,23 @@ use crate::testing::kill_points::Moment;
 /// A MapReduce job.
 ///
 /// ```
-/// use gristmill::{Bytes, Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+/// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
 ///
 /// struct WordCount;
 ///
 /// impl MapReduce for WordCount {
 ///     type Key = Bytes;
 ///     type Value = u64;
-///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+///         Some(|a, b| a + b)
+///     }
+///
+///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
 ///         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
 ///             out.emit(word, 1);
 ///         }
+///         Ok(())
 ///     }
 /// }
 ///
@@ -95,7 +100,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// pair.
     ///
     /// ```
-    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     ///
     /// /// For each word, the lengths of the lines in which it stands.
     /// struct LineLengths;
@@ -104,10 +109,11 @@ impl<'j, J: MapReduce> Job<'j, J> {
     ///     type Key = Bytes;
     ///     type Value = u64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
     ///         for line in split.lines() {
     ///             line.split(|byte| *byte == b' ').for_each(|word| out.emit(word, line.len() as u64));
     ///         }
+    ///         Ok(())
     ///     }
     /// }
     ///
@@ -115,7 +121,10 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// # let path = dir.path().join("haiku.txt");
     /// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
     /// let job = Job::new(&LineLengths, Input::paths([&path])).workers(2).isolation(Isolation::Thread);
-    /// let longest = job.reduce(|word, lengths, emit| emit(word, lengths.owned().max().unwrap_or(0)));
+    /// let longest = job.reduce(|word, lengths, emit| {
+    ///     emit(word, lengths.owned().max().unwrap_or(0));
+    ///     Ok(())
+    /// });
     /// assert_eq!(longest.run()?.0.get(b"pond"), Some(15));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -125,7 +134,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
             <J::Key as Datum>::Ref<'a>,
             &mut Values<'_, J::Key, J::Value>,
             &mut dyn FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
-        ) + Sync
+        ) -> Result<(), ProgramError>
+        + Sync
         + 'j,
     ) -> Self {
         self.request.reduce = Some(Box::new(reduce));
@@ -162,14 +172,18 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Keys are counted in a sketch, which may trigger early but never late.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Combine, Combining, Count, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # use gristmill::{Bytes, Combining, Count, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     /// # struct Words;
     /// # impl MapReduce for Words {
     /// #     type Key = Bytes;
     /// #     type Value = u64;
-    /// #     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    /// #         Some(|a, b| a + b)
+    /// #     }
+    /// #
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
     /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #         Ok(())
     /// #     }
     /// # }
     /// let text = "the ".repeat(100_000);
@@ -249,16 +263,16 @@ impl<'j, J: MapReduce> Job<'j, J> {
         self
     }
 
-    /// Sets aside up to `records` records, at most a million, because the map function panics on them, rejects them
-    /// ([`Split::reject`](crate::Split::reject)), is killed by them, or (with [`Job::task_timeout`]) never returns.
+    /// Sets aside up to `records` records, at most a million, because the map function panics on them, returns
+    /// an error ([`ProgramError`]), is killed by them, or (with [`Job::task_timeout`]) never returns.
     /// They count for nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
     ///
-    /// A panic or rejection in the map function costs no worker. A record that kills its worker is found by the
+    /// A panic or an error in the map function costs no worker. A record that kills its worker is found by the
     /// retries; at most 32 records may kill. The cost of this option: pairs are kept apart until the map function has
     /// returned.
     ///
     /// ```
-    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     /// /// Adds up numbers, one in each line.
     /// struct Sum;
     ///
@@ -266,9 +280,10 @@ impl<'j, J: MapReduce> Job<'j, J> {
     ///     type Key = u32;
     ///     type Value = i64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, i64>) {
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, i64>) -> Result<(), ProgramError> {
     ///         let parse = |line: &[u8]| str::from_utf8(line).expect("text").parse::<i64>().expect("a number");
     ///         out.emit(0, split.lines().map(parse).sum());
+    ///         Ok(())
     ///     }
     /// }
     ///
@@ -302,14 +317,18 @@ impl<'j, J: MapReduce> Job<'j, J> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use gristmill::{Bytes, Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     /// # struct Words;
     /// # impl MapReduce for Words {
     /// #     type Key = Bytes;
     /// #     type Value = u64;
-    /// #     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    /// #         Some(|a, b| a + b)
+    /// #     }
+    /// #
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
     /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #         Ok(())
     /// #     }
     /// # }
     /// # let dir = tempfile::tempdir()?;
@@ -391,13 +410,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
     /// #     type Value = u64;
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
     /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #         Ok(())
     /// #     }
     /// # }
     /// # let dir = tempfile::tempdir()?;
@@ -474,13 +494,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// Calls `on_plan` with every choice made for this job and its reason, before the job starts.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Split};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
     /// #     type Value = u64;
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
     /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #         Ok(())
     /// #     }
     /// # }
     /// let mut plan = Vec::new();
@@ -559,13 +580,14 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// result: write to a file without a name, and name it at the end.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Row, Split, Target};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Row, Split, Target};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
     /// #     type Value = ();
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) {
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
     /// #         split.lines().for_each(|line| out.emit(line, ()));
+    /// #         Ok(())
     /// #     }
     /// # }
     /// impl Row<Bytes, ()> for Lines {
@@ -612,7 +634,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// from the input of the step, which stays until the step is complete.
     ///
     /// ```
-    /// use gristmill::{Combine, Emit, Input, Isolation, Job, MapReduce, Next, Pairs, Records, Split};
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Next, Pairs, Records, Split};
     ///
     /// /// In how many ways a walk on the whole numbers comes to each place.
     /// struct Walk;
@@ -620,17 +642,22 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// impl MapReduce for Walk {
     ///     type Key = i64;
     ///     type Value = u64;
-    ///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<i64, u64>) {
-    ///         split.bytes().iter().for_each(|start| out.emit(i64::from(*start), 1));
+    ///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    ///         Some(|a, b| a + b)
     ///     }
     ///
-    ///     fn map_pairs(&self, pairs: &Pairs<'_, i64, u64>, out: &mut impl Emit<i64, u64>) {
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<i64, u64>) -> Result<(), ProgramError> {
+    ///         split.bytes().iter().for_each(|start| out.emit(i64::from(*start), 1));
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn map_pairs(&self, pairs: &Pairs<'_, i64, u64>, out: &mut impl Emit<i64, u64>) -> Result<(), ProgramError> {
     ///         for (place, ways) in pairs.iter() {
     ///             out.emit(place - 1, ways);
     ///             out.emit(place + 1, ways);
     ///         }
+    ///         Ok(())
     ///     }
     /// }
     ///

@@ -11,18 +11,22 @@ use crate::program::map_reduce::MapReduce;
 /// The result of a job, gathered in memory in the requested order.
 ///
 /// ```
-/// # use gristmill::{Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+/// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
 /// /// Counts words by their first letter.
 /// struct Letters;
 ///
 /// impl MapReduce for Letters {
 ///     type Key = char;
 ///     type Value = u64;
-///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<char, u64>) {
+///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+///         Some(|a, b| a + b)
+///     }
+///
+///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
 ///         let words = split.bytes().split(u8::is_ascii_whitespace);
 ///         words.filter_map(|word| word.first()).for_each(|letter| out.emit(char::from(*letter), 1));
+///         Ok(())
 ///     }
 /// }
 ///

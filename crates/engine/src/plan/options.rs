@@ -118,14 +118,18 @@ impl JobOption {
 /// Options of a job as text, for programs that read them from their own command line or configuration.
 ///
 /// ```
-/// # use gristmill::{Bytes, Combine, Emit, Input, Isolation, Job, MapReduce, Split};
+/// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
 /// # struct Words;
 /// # impl MapReduce for Words {
 /// #     type Key = Bytes;
 /// #     type Value = u64;
-/// #     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
-/// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #
+/// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
 /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+/// #         Ok(())
 /// #     }
 /// # }
 /// let mut options = gristmill::Options::default();

@@ -1,8 +1,9 @@
 //! The traits that a user implements: the map function, and how values combine.
 
-use crate::data::datum::{Combine, Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::input::split::Split;
 use crate::program::pairs::Pairs;
+use crate::program_error::ProgramError;
 use crate::spill::values::Values;
 
 /// A MapReduce program.
@@ -16,19 +17,23 @@ use crate::spill::values::Values;
 /// ends with [`Error::Unrepeatable`](crate::Error::Unrepeatable).
 ///
 /// ```
-/// use gristmill::{Bytes, Combine, Emit, MapReduce, Split};
+/// use gristmill::{Bytes, Emit, MapReduce, ProgramError, Split};
 ///
 /// struct WordCount;
 ///
 /// impl MapReduce for WordCount {
 ///     type Key = Bytes;
 ///     type Value = u64;
-///     const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+///         Some(|a, b| a + b)
+///     }
+///
+///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
 ///         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
 ///             out.emit(word, 1);
 ///         }
+///         Ok(())
 ///     }
 /// }
 /// ```
@@ -37,9 +42,6 @@ pub trait MapReduce: Sync {
     type Key: Key;
     /// The type of values.
     type Value: Datum;
-
-    /// Combines two values of one key into one; associative and commutative. `None` keeps every value.
-    const COMBINE: Option<Combine<Self::Value>> = None;
 
     /// Chooses the partition of a key; the number of partitions is a power of two. `None` spreads keys by their hash; a
     /// function can keep keys together, or in order. All pairs of one partition are reduced by one worker.
@@ -57,14 +59,64 @@ pub trait MapReduce: Sync {
         None
     }
 
+    /// Returns the function that combines two values of one key into one. It must be associative and commutative, and it
+    /// may use the fields of the program. `None`, the default, keeps every value. The engine calls this method as often
+    /// as it combines; the compiler inlines both. A closure that uses a field or a method of its arguments must name
+    /// their types: `Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.max(b.1)))`.
+    ///
+    /// ```
+    /// # use gristmill::{Emit, MapReduce, ProgramError, Split};
+    /// /// The largest numbers.
+    /// struct Largest {
+    ///     count: usize,
+    /// }
+    ///
+    /// impl MapReduce for Largest {
+    ///     type Key = ();
+    ///     type Value = Vec<u8>;
+    /// #
+    /// #   fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), Vec<u8>>) -> Result<(), ProgramError> {
+    /// #       split.bytes().iter().for_each(|byte| out.emit((), std::slice::from_ref(byte)));
+    /// #       Ok(())
+    /// #   }
+    ///
+    ///     fn combiner(&self) -> Option<impl Fn(Vec<u8>, Vec<u8>) -> Vec<u8>> {
+    ///         Some(|a: Vec<u8>, b: Vec<u8>| {
+    ///             let mut numbers = [a, b].concat();
+    ///             numbers.sort_unstable_by(|a, b| b.cmp(a));
+    ///             numbers.truncate(self.count);
+    ///             numbers
+    ///         })
+    ///     }
+    /// }
+    /// # use gristmill::{Input, Isolation, Job};
+    /// # let job = Job::new(&Largest { count: 2 }, Input::bytes("numbers", &[3, 9, 4, 7])?).isolation(Isolation::Thread);
+    /// # assert_eq!(job.run()?.0.get(()), Some(&[9, 7][..]));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    fn combiner(&self) -> Option<impl Fn(Owned<Self::Value>, Owned<Self::Value>) -> Owned<Self::Value>> {
+        None::<fn(Owned<Self::Value>, Owned<Self::Value>) -> Owned<Self::Value>>
+    }
+
     /// Emits the pairs of one piece of the input, which consists of whole records, separators included. Every call for
     /// one piece must emit the same pairs, in any order.
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>);
+    ///
+    /// # Errors
+    /// The program cannot use the input: see [`ProgramError`].
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>) -> Result<(), ProgramError>;
 
     /// Maps pairs that the previous step made, in a job whose steps map the pairs of the step before
     /// ([`Next::Pairs`](crate::Next::Pairs)). By default, emits them unchanged.
-    fn map_pairs(&self, pairs: &Pairs<'_, Self::Key, Self::Value>, out: &mut impl Emit<Self::Key, Self::Value>) {
+    ///
+    /// # Errors
+    /// The program cannot use the pairs.
+    fn map_pairs(
+        &self,
+        pairs: &Pairs<'_, Self::Key, Self::Value>,
+        out: &mut impl Emit<Self::Key, Self::Value>,
+    ) -> Result<(), ProgramError> {
         pairs.iter().for_each(|(key, value)| out.emit(key, value));
+        Ok(())
     }
 }
 
@@ -76,7 +128,8 @@ pub type Reduce<'f, K, V> = dyn for<'a> Fn(
         <K as Datum>::Ref<'a>,
         &mut Values<'_, K, V>,
         &mut dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>),
-    ) + Sync
+    ) -> Result<(), ProgramError>
+    + Sync
     + 'f;
 
 /// Takes the pairs of a map function.
@@ -95,16 +148,25 @@ pub trait Emit<K: Key, V: Datum> {
     }
 }
 
-/// Returns the combiner of a program, for code that the plan runs only if there is one. The compiler knows it and
-/// inlines it into the loops that combine.
-pub(crate) const fn combiner<J: MapReduce>() -> Combine<J::Value> {
-    match J::COMBINE {
-        Some(combine) => combine,
-        None => |_, _| panic!("the plan combines only with a combiner"),
+/// Returns the combiner of a program, for code that the plan runs only if there is one. The compiler inlines it into the
+/// loops that combine.
+#[inline(always)]
+pub(crate) fn combiner<J: MapReduce>(
+    program: &J,
+) -> impl Fn(Owned<J::Value>, Owned<J::Value>) -> Owned<J::Value> + Copy + use<'_, J> {
+    move |a, b| match program.combiner() {
+        Some(combine) => combine(a, b),
+        None => panic!("the plan combines only with a combiner"),
     }
 }
 
+/// Returns whether a program has a combiner.
+#[inline(always)]
+pub(crate) fn combines<J: MapReduce>(program: &J) -> bool {
+    program.combiner().is_some()
+}
+
 /// Returns whether the result of combining depends on the order of the values.
-pub(crate) const fn rounds<J: MapReduce>() -> bool {
-    J::COMBINE.is_some() && !J::Value::EXACT
+pub(crate) fn rounds<J: MapReduce>(program: &J) -> bool {
+    combines(program) && !J::Value::EXACT
 }

@@ -12,26 +12,26 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use crate::data::contract::InOrder;
-use crate::data::datum::{Combine, Datum};
+use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
 use crate::plan::job_plan::Plan;
-use crate::program::map_reduce::{MapReduce, Reduce, combiner};
-use crate::reduce::reduction::Reduction;
+use crate::program::map_reduce::{MapReduce, Reduce, combines};
+use crate::reduce::reduction::{Reduction, erased_combiner};
 use crate::spill::merge::{Merge, Sorted};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
-use crate::spill::values::for_each_key;
+use crate::spill::values::{Combine, for_each_key};
 
 /// Returns the order and the limit of a reducer's runs: those of the result, unless pairs must first be grouped by key.
-pub(crate) fn run_order<J: MapReduce>(plan: &Plan, reduces: bool) -> (Order, usize) {
-    if J::COMBINE.is_some() || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
+pub(crate) fn run_order<J: MapReduce>(program: &J, plan: &Plan, reduces: bool) -> (Order, usize) {
+    if combines(program) || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
 }
 
 /// What is done with all values of a key.
 struct Grouping<'w, J: MapReduce> {
-    combine: Option<Combine<J::Value>>,
+    combine: Option<Rc<Combine<'w, J::Value>>>,
     reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
 }
 
@@ -39,17 +39,17 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
     /// Returns what is still to be done with the pairs of `reduction`, if anything. If the job does not combine pairs
     /// as they come, and all of them are in memory, it combines them now.
     fn find(
-        mut reduction: Reduction<J>,
+        mut reduction: Reduction<'w, J>,
         plan: &Plan,
         reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
-    ) -> Result<(Reduction<J>, Option<Self>), Failure> {
-        if J::COMBINE.is_none() {
+    ) -> Result<(Reduction<'w, J>, Option<Self>), Failure> {
+        if !combines(reduction.program) {
             return Ok((reduction, reduce.map(|reduce| Grouping { combine: None, reduce: Some(reduce) })));
         }
-        let combine = Some(const { combiner::<J>() });
+        let combine = Some(erased_combiner(reduction.program));
         if !reduction.combines() && !reduction.sorter.has_runs() {
             match plan.combining.in_order {
-                true => Grouping { combine, reduce: None }.regroup(&mut reduction)?,
+                true => Grouping { combine: combine.clone(), reduce: None }.regroup(&mut reduction)?,
                 false => reduction.begin_to_combine()?,
             }
         }
@@ -61,7 +61,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
 
     /// Replaces the pairs in memory by those made from them, partition by partition: small sorts are faster than a
     /// large one.
-    fn regroup(&self, reduction: &mut Reduction<J>) -> Result<(), Failure> {
+    fn regroup(&self, reduction: &mut Reduction<'_, J>) -> Result<(), Failure> {
         let sorter = &mut reduction.sorter;
         let partitions = sorter.store.partitions();
         let mut made = Pile::new(partitions);
@@ -85,16 +85,22 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
         merge: Merge<J::Key, J::Value>,
         mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<u64, Failure> {
-        let mut keys = 0;
-        for_each_key(merge, self.combine, |key, values| {
+        let (mut keys, mut failed) = (0, None);
+        for_each_key(merge, self.combine.as_deref(), |key, values| {
             keys += 1;
             let mut flow = ControlFlow::Continue(());
             match self.reduce {
-                Some(reduce) => reduce(key, values, &mut |key, value| {
-                    if flow.is_continue() {
-                        flow = emit(key, value);
+                Some(reduce) => {
+                    let reduced = reduce(key, values, &mut |key, value| {
+                        if flow.is_continue() {
+                            flow = emit(key, value);
+                        }
+                    });
+                    if let Err(error) = reduced {
+                        failed = Some(Failure::Reduce { key: text_of::<J::Key>(key), error: error.unless_retried() });
+                        flow = ControlFlow::Break(());
                     }
-                }),
+                }
                 None => {
                     while flow.is_continue()
                         && let Some(value) = values.next()
@@ -105,17 +111,29 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
             }
             flow
         })?;
-        Ok(keys)
+        failed.map_or(Ok(keys), Err)
+    }
+}
+
+/// The greatest length of a key in a message, in characters.
+const KEY_CHARS_MAX: usize = 60;
+
+/// Returns a key as a message shows it.
+fn text_of<K: Key>(key: K::Ref<'_>) -> String {
+    let text = format!("{key:?}");
+    match text.char_indices().nth(KEY_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
     }
 }
 
 /// Finishes a step: combines and reduces the pairs partition by partition, in no order. Reducers of such jobs do not
 /// spill.
-pub(crate) fn in_partitions<J: MapReduce>(
-    reduction: Reduction<J>,
+pub(crate) fn in_partitions<'w, J: MapReduce>(
+    reduction: Reduction<'w, J>,
     plan: &Plan,
-    reduce: Option<&Reduce<'_, J::Key, J::Value>>,
-) -> Result<Reduction<J>, Failure> {
+    reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+) -> Result<Reduction<'w, J>, Failure> {
     let (mut reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
     if let Some(grouping) = grouping {
         grouping.regroup(&mut reduction)?;
@@ -137,7 +155,7 @@ pub(crate) struct Delivery<'w, J: MapReduce> {
 impl<'w, J: MapReduce> Delivery<'w, J> {
     /// Sorts, merges and reduces until pairs can be delivered one by one.
     pub fn prepare(
-        reduction: Reduction<J>,
+        reduction: Reduction<'w, J>,
         plan: &Plan,
         reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
     ) -> Result<Delivery<'w, J>, Failure> {

@@ -17,19 +17,22 @@ use crate::program::map_reduce::{MapReduce, combiner};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::spill_file::Spill;
+use crate::spill::values::Combine;
 
 /// All partitions of one reduce worker; those that it does not own stay empty.
-pub(crate) struct Reduction<J: MapReduce> {
-    pub sorter: Sorter<J::Key, J::Value>,
+pub(crate) struct Reduction<'r, J: MapReduce> {
+    pub program: &'r J,
+    pub sorter: Sorter<'r, J::Key, J::Value>,
     scratch: Scratch,
     /// Detects keys with too many values, if the job asks for that.
     skew: Option<Skew>,
 }
 
-impl<J: MapReduce> Reduction<J> {
+impl<'r, J: MapReduce> Reduction<'r, J> {
     /// Makes a reduction that combines pairs as they come, or keeps them, depending on `store`, which must be empty.
     /// Runs are in `order` and hold at most `limit` pairs; pairs to be grouped by key need key order and no limit.
     pub fn new(
+        program: &'r J,
         store: Store<J::Key, J::Value>,
         order: Order,
         limit: usize,
@@ -37,9 +40,9 @@ impl<J: MapReduce> Reduction<J> {
         spill: Rc<Spill>,
         seed: &Seed,
     ) -> Self {
-        let combine = matches!(store, Store::Gathered(_)).then_some(const { combiner::<J>() });
+        let combine = matches!(store, Store::Gathered(_)).then(|| erased_combiner(program));
         let sorter = Sorter::new(store, order, limit, combine, room, spill);
-        Reduction { sorter, scratch: Scratch::new(seed), skew: None }
+        Reduction { program, sorter, scratch: Scratch::new(seed), skew: None }
     }
 
     /// Starts to watch for a key with more than `after` values, unless pairs are combined as they come.
@@ -59,7 +62,7 @@ impl<J: MapReduce> Reduction<J> {
             Store::Gathered(partitions) => {
                 let gathered = partitions.of(partition);
                 self.sorter.held_bytes -= Store::gathered_bytes(gathered);
-                gathered.take(pairs as usize, body, &mut self.scratch, const { combiner::<J>() });
+                gathered.take(pairs as usize, body, &mut self.scratch, combiner(self.program));
                 self.sorter.held_bytes += Store::gathered_bytes(gathered);
                 self.sorter.is_crowded |= gathered.is_crowded();
             }
@@ -77,7 +80,7 @@ impl<J: MapReduce> Reduction<J> {
     pub fn combine(&mut self) {
         if let Store::Gathered(partitions) = &mut self.sorter.store {
             for gathered in partitions.iter_mut() {
-                gathered.combine(&mut self.scratch, const { combiner::<J>() });
+                gathered.combine(&mut self.scratch, combiner(self.program));
             }
             self.sorter.held_bytes = self.sorter.store.bytes();
         }
@@ -122,7 +125,7 @@ impl<J: MapReduce> Reduction<J> {
     /// merged.
     pub fn begin_to_combine(&mut self) -> Result<(), Failure> {
         self.skew = None;
-        self.sorter.combine = Some(const { combiner::<J>() });
+        self.sorter.combine = Some(erased_combiner(self.program));
         let gathered = Store::gathered(self.sorter.store.partitions());
         let Store::Pile(pile) = std::mem::replace(&mut self.sorter.store, gathered) else {
             unreachable!("what was gathered is combined already")
@@ -141,4 +144,9 @@ impl<J: MapReduce> Reduction<J> {
         self.combine();
         Ok(())
     }
+}
+
+/// Returns the combiner of a program, for code that is not worth an instance for each program.
+pub(crate) fn erased_combiner<J: MapReduce>(program: &J) -> Rc<Combine<'_, J::Value>> {
+    Rc::new(combiner(program))
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use crate::data::datum::{Combine, Datum, Key};
+use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, ROWS_AHEAD, Store};
@@ -20,9 +20,9 @@ use crate::spill::merge::{Merge, Sorted};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::Spill;
-use crate::spill::values::for_each_key;
+use crate::spill::values::{Combine, for_each_key};
 
-pub(crate) struct Sorter<K: Key, V: Datum> {
+pub(crate) struct Sorter<'c, K: Key, V: Datum> {
     pub store: Store<K, V>,
     /// The size of `store`, maintained by the code that fills it.
     pub held_bytes: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Sorter<K: Key, V: Datum> {
     /// The number of pairs wanted, from the first on.
     limit: usize,
     /// Combines equal keys when runs are merged; the runs are then in key order.
-    pub combine: Option<Combine<V>>,
+    pub combine: Option<Rc<Combine<'c, V>>>,
     pub room: ReduceMemory,
     pub spill: Rc<Spill>,
     runs: VecDeque<Run>,
@@ -40,12 +40,12 @@ pub(crate) struct Sorter<K: Key, V: Datum> {
     spilled_pairs: u64,
 }
 
-impl<K: Key, V: Datum> Sorter<K, V> {
+impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
     pub fn new(
         store: Store<K, V>,
         order: Order,
         limit: usize,
-        combine: Option<Combine<V>>,
+        combine: Option<Rc<Combine<'c, V>>>,
         room: ReduceMemory,
         spill: Rc<Spill>,
     ) -> Self {
@@ -146,8 +146,8 @@ impl<K: Key, V: Datum> Sorter<K, V> {
             let flow = |written: &Result<(), Failure>| {
                 if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            if self.combine.is_some() {
-                for_each_key(merge, self.combine, |key, values| {
+            if let Some(combine) = &self.combine {
+                for_each_key(merge, Some(&**combine), |key, values| {
                     let value = values.next().expect("a key has a value");
                     written = writer.push::<K, V>(key, value);
                     flow(&written)

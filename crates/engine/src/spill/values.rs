@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::data::contract;
-use crate::data::datum::{Combine, Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::data::key;
 use crate::failure::Failure;
 use crate::spill::merge::Merge;
@@ -73,11 +73,14 @@ impl<K: Key, V: Datum> Values<'_, K, V> {
     }
 }
 
+/// Combines two values of one key into one.
+pub(crate) type Combine<'c, V> = dyn Fn(Owned<V>, Owned<V>) -> Owned<V> + 'c;
+
 /// Calls `visit` with each key of a stream in key order and its values, until it breaks. With `combine` there is one
 /// value, combined from all values in ascending order.
 pub(crate) fn for_each_key<K: Key, V: Datum>(
     mut merge: Merge<K, V>,
-    combine: Option<Combine<V>>,
+    combine: Option<&Combine<'_, V>>,
     mut visit: impl FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let (mut key_bytes, mut is_first) = (Vec::new(), true);

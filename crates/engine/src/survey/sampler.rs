@@ -20,6 +20,7 @@ use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::key;
 use crate::data::seed::Seed;
+use crate::failure::Failure;
 use crate::input::reader::Reader;
 use crate::input::records::Records;
 use crate::input::source::Source;
@@ -110,12 +111,21 @@ pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> 
     Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max)
 }
 
+/// Ends the reader.
+struct Enough;
+
+impl From<Failure> for Enough {
+    fn from(_: Failure) -> Enough {
+        Enough
+    }
+}
+
 /// Calls `map` with the first chunk of a task.
 pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map: impl FnMut(&mut Split<'_>)) {
-    // The rejection ends the reader after the first chunk; its error is of no interest.
-    let _ = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |split| {
+    // An error of the reader is of no interest here; the job will meet it again.
+    let _: Result<(), Enough> = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |split| {
         map(split);
-        split.reject(0, "enough");
+        Err(Enough)
     });
 }
 
@@ -156,7 +166,8 @@ fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, seed
         map_piece(&mut reader, tasks, task, |split| {
             let began_ns = monotonic_ns();
             bytes = split.bytes().len() as u64;
-            program.map(split, &mut counter);
+            // The job will meet its error again.
+            let _ = program.map(split, &mut counter);
             ns = monotonic_ns() - began_ns;
         });
         if bytes == 0 {

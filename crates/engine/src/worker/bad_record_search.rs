@@ -4,8 +4,10 @@
 //!  first attempt:   chunk by chunk; the worker says at which one it is
 //!  the others:      as before, but record by record where a worker has died of this task
 //!
-//!  a job that sets records aside keeps apart what the map function emits until it has returned; if it panics, or rejects
-//!  the input, that chunk goes record by record, and so do chunks with a record that was set aside
+//!  a job that sets records aside keeps apart what the map function emits until it has returned; if it panics, or returns
+//!  an error, that chunk goes record by record, and so do chunks with a record that was set aside
+//!
+//!  an error that ends the job and has no place: that chunk goes record by record, to find the first that fails
 //! ```
 //!
 //! So a death in a chunk costs one more pass over the records of that chunk, not of the task, and the next death there
@@ -13,7 +15,7 @@
 //! returned. A map function sees whole records, cut anywhere, so mapping one record at a time gives the same pairs.
 
 use std::any::Any;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -26,10 +28,12 @@ use crate::control::place::Place;
 use crate::data::contract::Contract;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
+use crate::failure::Failure;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
-use crate::input::split::{Rejected, Split};
+use crate::input::split::Split;
 use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program_error::{ProgramError, Verdict};
 use crate::worker::work::Work;
 
 /// Maps a task, chunk by chunk or record by record.
@@ -52,7 +56,7 @@ pub(crate) struct BadRecordSearch<'w, J: MapReduce> {
 /// Why the map function did not return normally.
 enum Failed {
     Panicked(Box<dyn Any + Send>),
-    Rejected(Rejected),
+    Returned(ProgramError),
 }
 
 impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
@@ -79,7 +83,7 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
     /// Maps a chunk, or all of its records that do not fail.
     #[cold]
     #[inline(never)]
-    pub fn map(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
+    pub fn map(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
         let place = place_of(split);
         let is_suspect = self.suspects.iter().any(|suspect| suspect.meets(place));
         if is_suspect || self.set_aside.any_in(place.source, place.range()) {
@@ -88,18 +92,22 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         self.begin(split);
         self.start_clock();
         if self.work.plan.faults.skip_bad_records == 0 {
-            self.work.program.map(split, buffer);
-            return self.end();
+            let mapped = self.work.program.map(split, buffer);
+            self.end();
+            return mapped.map_err(|error| self.find(split, error));
         }
         self.chunk.clear();
         self.chunk.extend_from_slice(split.bytes);
         let mapped = self.try_map(split);
         self.end();
         match mapped {
-            Ok(()) => self.apart.emit_into(buffer),
+            Ok(()) => {
+                self.apart.emit_into(buffer);
+                Ok(())
+            }
             Err(_) => {
                 split.bytes.copy_from_slice(&self.chunk);
-                self.map_records(split, buffer);
+                self.map_records(split, buffer)
             }
         }
     }
@@ -116,7 +124,7 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         }
     }
 
-    fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) {
+    fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
         let Work { shared, plan, .. } = *self.work;
         let whole = place_of(split);
         let sets_aside = plan.faults.skip_bad_records > 0;
@@ -127,7 +135,7 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
             let end = split.record_end(&mut scan, at);
             let offset = split.offset + at as u64;
             let place = Place { source: split.index, offset, bytes: (end - at) as u64 };
-            let mut record = Split { bytes: &mut split.bytes[at..end], offset, rejected: OnceCell::new(), ..*split };
+            let mut record = Split { bytes: &mut split.bytes[at..end], offset, ..*split };
             at = end;
             if some_are_aside && self.set_aside.any_in(place.source, offset..offset + 1) {
                 continue;
@@ -138,15 +146,42 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
             }
             match self.try_map(&mut record) {
                 Ok(()) => shared.end_place(self.slot),
-                Err(Failed::Rejected(rejected)) if rejected.is_too_large || !sets_aside => {
-                    split.rejected = OnceCell::from(rejected);
-                    return;
+                Err(Failed::Returned(error)) if error.verdict == Verdict::Retry => resume_unwind(Box::new(error)),
+                Err(Failed::Returned(error)) if error.verdict == Verdict::TooLarge || !sets_aside => {
+                    return Err(rejected(place, error));
                 }
                 Err(Failed::Panicked(panic)) if !sets_aside => resume_unwind(panic),
                 Err(failed) => self.leave_out(place, &failed),
             }
             self.apart.emit_into(buffer);
         }
+        Ok(())
+    }
+
+    /// Returns the failure that `error` means for the job. If it has no place, maps the records of `split` one by one,
+    /// to find the first that fails. Ends this worker if the task is to be tried again.
+    #[cold]
+    #[inline(never)]
+    pub fn find(&mut self, split: &mut Split<'_>, error: ProgramError) -> Failure {
+        let (whole, error) = (place_of(split), error.unless_retried());
+        if error.offset.is_some() {
+            return rejected(whole, error);
+        }
+        // What the map function has written over is lost.
+        let mut scan = Scan::new(split.records, split.offset, State::default());
+        let mut at = if split.is_written { split.bytes.len() } else { 0 };
+        while at < split.bytes.len() {
+            let end = split.record_end(&mut scan, at);
+            let mut record = Split { bytes: &mut split.bytes[at..end], offset: split.offset + at as u64, ..*split };
+            let place = place_of(&record);
+            at = end;
+            if let Err(Failed::Returned(error)) = self.try_map(&mut record) {
+                return rejected(place, error);
+            }
+            self.apart.clear();
+        }
+        let why = format!("in the {} bytes from byte {}: {error}", whole.bytes, whole.offset);
+        rejected(whole, error.with_message(why))
     }
 
     /// Maps `split` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
@@ -156,10 +191,10 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         // A map function depends only on its split, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
         QUIET.set(false);
-        let failed = match (mapped, split.rejected.take()) {
-            (Ok(()), None) => return Ok(()),
-            (Ok(()), Some(rejected)) => Failed::Rejected(rejected),
-            (Err(panic), _) => Failed::Panicked(panic),
+        let failed = match mapped {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => Failed::Returned(error),
+            Err(panic) => Failed::Panicked(panic),
         };
         self.apart.clear();
         Err(failed)
@@ -171,10 +206,15 @@ impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
         work.shared.end_place(slot);
         let cause = match failed {
             Failed::Panicked(panic) => panic_message(&**panic),
-            Failed::Rejected(rejected) => rejected.why.clone(),
+            Failed::Returned(error) => error.to_string(),
         };
         self.found.push(work.shared, slot, place, &cause, || wait(work, slot));
     }
+}
+
+/// Returns the failure of a job whose map function cannot use what is at `place`.
+fn rejected(place: Place, error: ProgramError) -> Failure {
+    Failure::Rejected { source: place.source, offset: error.offset.unwrap_or(place.offset), error }
 }
 
 fn place_of(split: &Split<'_>) -> Place {
@@ -211,6 +251,10 @@ pub(crate) fn be_quiet() {
 
 /// Returns the message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    if let Some(error) = panic.downcast_ref::<ProgramError>() {
+        let code = error.number().map_or(String::new(), |code| format!(" with the code {code}"));
+        return format!("it failed{code}: {error}");
+    }
     let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     format!("it panicked: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
 }

@@ -17,7 +17,7 @@ use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
 /// Sorts the pairs that this worker has reduced, and sends them to the coordinator or writes them.
-pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Result<(), Failure> {
+pub(crate) fn finish<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Result<(), Failure> {
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Sort);
     let spilled = reduction.sorter.has_runs();

@@ -102,6 +102,7 @@ impl<'w, J: MapReduce> Worker<'w, J> {
         let kill_point =
             kill_points.find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
         let lane = Lane {
+            program: work.program,
             shared,
             slot: role.slot,
             outbox: Outbox::new(shared, sender, KillPoint::new(kill_point)),

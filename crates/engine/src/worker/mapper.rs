@@ -185,8 +185,8 @@ fn map_task<J: MapReduce>(
     let _mapping = work.outputs.map_task();
     if let Some(piece) = work.shared.piece(task) {
         let shelf = work.shared.pages.shelf().reader(search.slot);
-        work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
-        return Ok(());
+        let mapped = work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
+        return mapped.map_err(|error| Failure::Pairs { error: error.unless_retried() });
     }
     let mut before_bytes = 0;
     for part in work.tasks.parts(work.shared.input_task(task)) {
@@ -203,8 +203,11 @@ fn map_task<J: MapReduce>(
                 return search.map(split, buffer);
             }
             search.begin(split);
-            work.program.map(split, buffer);
+            if let Err(error) = work.program.map(split, buffer) {
+                return Err(search.find(split, error));
+            }
             search.end();
+            Ok(())
         })?;
         before_bytes += part.stored_bytes;
     }

@@ -7,7 +7,7 @@ use crate::exchange::lane::Lane;
 use crate::failure::Failure;
 use crate::gather::store::Store;
 use crate::plan::settings::PagePolicy;
-use crate::program::map_reduce::MapReduce;
+use crate::program::map_reduce::{MapReduce, combines};
 use crate::reduce::delivery::{in_partitions, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::Spill;
@@ -16,17 +16,17 @@ use crate::testing::kill_points::Moment;
 use crate::worker::work::Work;
 
 /// Makes the reduction of a worker that has gathered nothing.
-pub(super) fn empty_reduction<J: MapReduce>(work: &Work<'_, J>, spill: Rc<Spill>) -> Reduction<J> {
+pub(super) fn empty_reduction<'w, J: MapReduce>(work: &Work<'w, J>, spill: Rc<Spill>) -> Reduction<'w, J> {
     let Work { plan, reduce, .. } = *work;
-    let (order, limit) = run_order::<J>(plan, reduce.is_some());
+    let (order, limit) = run_order(work.program, plan, reduce.is_some());
     let store = Store::empty(plan.partitions, plan.combining.in_reduce, work.ranges.is_some());
-    let mut reduction = Reduction::new(store, order, limit, plan.reduce_memory, spill, work.seed);
+    let mut reduction = Reduction::new(work.program, store, order, limit, plan.reduce_memory, spill, work.seed);
     reduction.watch_for_skew(plan.combining.after);
     reduction
 }
 
 /// Takes everything that this worker has gathered. Its inbox is empty afterwards.
-pub(super) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) -> Reduction<J> {
+pub(super) fn reduced<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Reduction<'w, J> {
     lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
     let empty = empty_reduction(work, inbox.spill.clone());
@@ -38,9 +38,9 @@ pub(super) fn reduced<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>) 
 }
 
 /// Puts the partitions of `round` that this worker has reduced on the shelf, for the next step.
-pub(super) fn keep<J: MapReduce>(
-    work: &Work<'_, J>,
-    lane: &mut Lane<'_, J>,
+pub(super) fn keep<'w, J: MapReduce>(
+    work: &Work<'w, J>,
+    lane: &mut Lane<'w, J>,
     shelf_writer: &mut ShelfWriter<'_>,
     round: u32,
 ) -> Result<(), Failure> {
@@ -69,7 +69,7 @@ pub(super) fn keep<J: MapReduce>(
         lane.outbox.kill_point.passes(Moment::Kept);
     }
     shelf_writer.end_generation();
-    let as_it_came = work.reduce.is_none() && (J::COMBINE.is_none() || plan.combining.in_reduce);
+    let as_it_came = work.reduce.is_none() && (!combines(work.program) || plan.combining.in_reduce);
     if as_it_came && plan.pages != PagePolicy::Fresh {
         reduction.sorter.clear();
         lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;

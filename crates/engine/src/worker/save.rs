@@ -33,9 +33,9 @@ fn number_of<J: MapReduce>(work: &Work<'_, J>, slot: usize) -> usize {
 }
 
 /// Saves what this worker has gathered in a stage.
-pub(crate) fn save<J: MapReduce>(
-    work: &Work<'_, J>,
-    lane: &mut Lane<'_, J>,
+pub(crate) fn save<'w, J: MapReduce>(
+    work: &Work<'w, J>,
+    lane: &mut Lane<'w, J>,
     dir: &Folder,
     round: u32,
 ) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ pub(crate) fn save<J: MapReduce>(
     lane.meter.enter(Phase::Spill);
     let end = facts(work, dir)?.runs(number).1;
     let (spill, folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
-    let (order, limit) = run_order::<J>(plan, work.reduce.is_some());
+    let (order, limit) = run_order(work.program, plan, work.reduce.is_some());
     let run = write::<J>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
         reduction.sorter.into_merge(order, limit)?.for_each(push)
     })?;
@@ -74,9 +74,10 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
             let (runs, end) = facts.runs(number);
             let (saved, saved_folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
             let saved = Rc::new(saved);
-            let (order, limit) = run_order::<J>(plan, reduce.is_some());
+            let (order, limit) = run_order(work.program, plan, reduce.is_some());
             let store = Store::empty(plan.partitions, plan.combining.in_reduce, false);
-            let mut reduction = Reduction::<J>::new(store, order, limit, plan.reduce_memory, saved.clone(), work.seed);
+            let mut reduction =
+                Reduction::new(work.program, store, order, limit, plan.reduce_memory, saved.clone(), work.seed);
             for (start, bytes) in runs {
                 reduction.sorter.adopt(Run::find(&saved, FileRange { folder: saved_folder, start, bytes })?);
             }

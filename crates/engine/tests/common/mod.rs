@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill::{
-    Buffer, Bytes, Combine, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs,
-    Split, Summary,
+    Buffer, Bytes, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs,
+    ProgramError, Split, Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -252,11 +252,15 @@ pub struct Count {
 impl MapReduce for Count {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
         words(split.bytes()).for_each(|(_, word)| out.emit(word, 1));
+        Ok(())
     }
 }
 
@@ -269,10 +273,11 @@ impl MapReduce for Places {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
         let offset = split.offset();
         words(split.bytes()).for_each(|(at, word)| out.emit(word, offset + at as u64));
+        Ok(())
     }
 }
 
@@ -284,19 +289,24 @@ pub struct Walk<const COMBINES: bool> {
 impl<const COMBINES: bool> MapReduce for Walk<COMBINES> {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = if COMBINES { Some(|a, b| a + b) } else { None };
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        if COMBINES { Some(|a, b| a + b) } else { None }
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
         let state = u64::from(split.state()[0]);
         words(split.bytes()).for_each(|(_, word)| out.emit(word, 1 + state));
+        Ok(())
     }
 
-    fn map_pairs(&self, pairs: &Pairs<'_, Bytes, u64>, out: &mut impl Emit<Bytes, u64>) {
+    fn map_pairs(&self, pairs: &Pairs<'_, Bytes, u64>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
         for (word, number) in pairs.iter() {
             walk(word, number, u64::from(pairs.state()[0]), |word, number| out.emit(word, number));
         }
+        Ok(())
     }
 }
 

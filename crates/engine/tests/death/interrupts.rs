@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gristmill::{CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, Next, Records, Split};
+use gristmill::{CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, Next, ProgramError, Records, Split};
 
 /// Counts numbers; each call of the map function takes a millisecond.
 struct Slow;
@@ -13,11 +13,15 @@ struct Slow;
 impl MapReduce for Slow {
     type Key = u64;
     type Value = u64;
-    const COMBINE: Option<gristmill::Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(1));
         out.emit(split.offset(), 1);
+        Ok(())
     }
 }
 

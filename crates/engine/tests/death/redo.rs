@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gristmill::{
-    Buffer, Combine, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Order, Pairs, Part, Records, Row,
-    SharedOutput, Split, Summary, Target,
+    Buffer, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Order, Pairs, Part, ProgramError, Records,
+    Row, SharedOutput, Split, Summary, Target,
 };
 
 use crate::common::{Random, input_of};
@@ -78,13 +78,16 @@ impl<const COMBINES: bool> Moody<COMBINES> {
 impl<const COMBINES: bool> MapReduce for Moody<COMBINES> {
     type Key = u32;
     type Value = (u64, u64);
-    const COMBINE: Option<Combine<(u64, u64)>> = if COMBINES { Some(|a, b| (a.0 + b.0, a.1 + b.1)) } else { None };
 
     fn keys(&self) -> Option<usize> {
         self.keys
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) {
+    fn combiner(&self) -> Option<impl Fn((u64, u64), (u64, u64)) -> (u64, u64)> {
+        COMBINES.then_some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1))
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) -> Result<(), ProgramError> {
         if split.bytes().len() > 4 {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -99,15 +102,21 @@ impl<const COMBINES: bool> MapReduce for Moody<COMBINES> {
         if self.rejects
             && let Some(at) = numbers.iter().position(|number| number % 100 == 0)
         {
-            split.reject(4 * at, "no hundreds");
+            return Err(split.reject(4 * at, "no hundreds"));
         }
         self.emit(&mut numbers, out);
+        Ok(())
     }
 
-    fn map_pairs(&self, pairs: &Pairs<'_, u32, (u64, u64)>, out: &mut impl Emit<u32, (u64, u64)>) {
+    fn map_pairs(
+        &self,
+        pairs: &Pairs<'_, u32, (u64, u64)>,
+        out: &mut impl Emit<u32, (u64, u64)>,
+    ) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_micros(200));
         let mut random = Random(RandomState::new().hash_one(0));
         pairs.iter().for_each(|(_, value)| out.emit(self.key(&mut random), value));
+        Ok(())
     }
 }
 
@@ -370,11 +379,15 @@ struct Quiet;
 impl MapReduce for Quiet {
     type Key = u32;
     type Value = (u64, u64);
-    const COMBINE: Option<Combine<(u64, u64)>> = Some(|a, b| (a.0 + b.0, a.1 + b.1));
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) {
+    fn combiner(&self) -> Option<impl Fn((u64, u64), (u64, u64)) -> (u64, u64)> {
+        Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1))
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(2));
         out.emit(0, (split.bytes().len() as u64 / 4, 0));
+        Ok(())
     }
 }
 
@@ -408,7 +421,7 @@ impl MapReduce for Scatter<'_> {
     type Key = u32;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) {
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_micros(200));
         let mut random = Random(RandomState::new().hash_one(0));
         let first = split.offset() as usize / 4;
@@ -421,6 +434,7 @@ impl MapReduce for Scatter<'_> {
                 }
             }
         });
+        Ok(())
     }
 }
 

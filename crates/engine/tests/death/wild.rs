@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gristmill::{Bytes, Combine, Emit, Input, Job, MapReduce, Split};
+use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Split};
 
 use crate::common::{self, Random, input_of, random_text};
 
@@ -34,9 +34,12 @@ fn forbidden() -> Vec<Range<usize>> {
 impl MapReduce for Wild {
     type Key = Bytes;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         if File::create_new(&self.mark).is_ok() {
             let pages: Vec<usize> = forbidden().into_iter().flat_map(|range| range.step_by(4096)).collect();
             let at = pages[(self.at * (pages.len() - 1) as f64) as usize];
@@ -49,6 +52,7 @@ impl MapReduce for Wild {
         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             out.emit(word, 1);
         }
+        Ok(())
     }
 }
 

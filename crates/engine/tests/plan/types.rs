@@ -5,8 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill::{
-    Buffer, Bytes, Combine, Combining, Count, Counters, Datum, Emit, Exchange, Input, Isolation, Job, Key, MapReduce,
-    Next, Order, Pairs, Records, Short, Split,
+    Buffer, Bytes, Combining, Count, Counters, Datum, Emit, Exchange, Input, Isolation, Job, Key, MapReduce, Next,
+    Order, Pairs, ProgramError, Records, Short, Split,
 };
 
 use crate::common::{Random, least_memory};
@@ -51,19 +51,24 @@ impl<const W: usize> Datum for Odd<W> {
     fn width(value: &[u8]) -> usize {
         if wrong() == Wrong::Width { 3 } else { value.len() }
     }
+
     fn write(value: &[u8], to: &mut [u8]) {
         let bytes = if wrong() == Wrong::Write { value.len() - 1 } else { value.len() };
         to[..bytes].copy_from_slice(&value[..bytes]);
     }
+
     fn read(from: &[u8]) -> &[u8] {
         if wrong() == Wrong::Read { &[b'x'; W] } else { from }
     }
+
     fn own(value: &[u8]) -> Vec<u8> {
         if wrong() == Wrong::Own { vec![b'x'; W] } else { value.to_vec() }
     }
+
     fn lend(value: &Vec<u8>) -> &[u8] {
         value
     }
+
     fn compare(a: &[u8], b: &[u8]) -> Ordering {
         match wrong() {
             Wrong::Compare => a[..1].cmp(&b[..1]),
@@ -71,6 +76,7 @@ impl<const W: usize> Datum for Odd<W> {
             _ => a.cmp(b),
         }
     }
+
     fn prefix(value: &[u8]) -> u64 {
         let prefix = Bytes::prefix(value);
         match wrong() {
@@ -79,6 +85,7 @@ impl<const W: usize> Datum for Odd<W> {
             _ => prefix,
         }
     }
+
     fn to_text(value: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(value);
     }
@@ -92,6 +99,7 @@ impl<const W: usize> Key for Odd<W> {
             _ => Bytes::short(key),
         }
     }
+
     fn equal(a: &[u8], b: &[u8]) -> bool {
         wrong() == Wrong::Equal || a == b
     }
@@ -109,25 +117,32 @@ impl Datum for Plain {
     fn width(_: (u64, u64, u64)) -> usize {
         24
     }
+
     fn write((a, b, c): (u64, u64, u64), to: &mut [u8]) {
         to.copy_from_slice([a, b, c].map(u64::to_be_bytes).as_flattened());
     }
+
     fn read(from: &[u8]) -> (u64, u64, u64) {
         let word = |at: usize| u64::from_be_bytes(from[at..at + 8].try_into().expect("eight bytes"));
         (word(0), word(8), word(16))
     }
+
     fn own(value: (u64, u64, u64)) -> (u64, u64, u64) {
         value
     }
+
     fn lend(value: &(u64, u64, u64)) -> (u64, u64, u64) {
         *value
     }
+
     fn compare(a: (u64, u64, u64), b: (u64, u64, u64)) -> Ordering {
         a.cmp(&b)
     }
+
     fn prefix(value: (u64, u64, u64)) -> u64 {
         value.0
     }
+
     fn to_text(value: (u64, u64, u64), to: &mut Vec<u8>) {
         to.extend_from_slice(format!("{value:?}").as_bytes());
     }
@@ -217,12 +232,16 @@ impl Makes for Tuple {
 impl<K: Makes> MapReduce for Counted<K> {
     type Key = K::Key;
     type Value = u64;
-    const COMBINE: Option<Combine<u64>> = Some(|a, b| a + b);
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<K::Key, u64>) {
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<K::Key, u64>) -> Result<(), ProgramError> {
         for number in split.bytes().as_chunks::<2>().0 {
             K::with(u16::from_le_bytes(*number) % 1000, &mut |key| out.emit(key, 1));
         }
+        Ok(())
     }
 }
 
@@ -346,25 +365,32 @@ fn value_of(number: u16, is_longest: bool) -> Vec<u8> {
 impl<const LONGEST: bool> MapReduce for Sets<LONGEST> {
     type Key = u16;
     type Value = Bytes;
-    const COMBINE: Option<Combine<Bytes>> = Some(if LONGEST { longest } else { union });
 
     fn keys(&self) -> Option<usize> {
         Some(256)
     }
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, Bytes>) {
+
+    fn combiner(&self) -> Option<impl Fn(Vec<u8>, Vec<u8>) -> Vec<u8>> {
+        Some(if LONGEST { longest } else { union })
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, Bytes>) -> Result<(), ProgramError> {
         for number in split.bytes().as_chunks::<2>().0 {
             let number = u16::from_le_bytes(*number);
             out.emit(number % 256, &value_of(number, LONGEST));
         }
+        Ok(())
     }
-    fn map_pairs(&self, pairs: &Pairs<'_, u16, Bytes>, out: &mut impl Emit<u16, Bytes>) {
+
+    fn map_pairs(&self, pairs: &Pairs<'_, u16, Bytes>, out: &mut impl Emit<u16, Bytes>) -> Result<(), ProgramError> {
         pairs.iter().for_each(|(key, value)| out.emit(key / 2, value));
+        Ok(())
     }
 }
 
 fn combines_rightly<const LONGEST: bool>() {
     let (program, bytes) = (Sets::<LONGEST>, random_bytes());
-    let combine = <Sets<LONGEST> as MapReduce>::COMBINE.expect("it combines");
+    let combine = program.combiner().expect("it combines");
     let mut expected = BTreeMap::<u16, Vec<u8>>::new();
     for number in bytes.as_chunks::<2>().0 {
         let number = u16::from_le_bytes(*number);
@@ -438,11 +464,19 @@ struct Huge {
 impl MapReduce for Huge {
     type Key = Bytes;
     type Value = Bytes;
-    const COMBINE: Option<Combine<Bytes>> = Some(longest);
 
-    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<Bytes, Bytes>) {
+    fn combiner(&self) -> Option<impl Fn(Vec<u8>, Vec<u8>) -> Vec<u8>> {
+        Some(longest)
+    }
+
+    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
         let zeros = vec![0; 4 << 30];
-        if self.is_key { out.emit(&zeros, b"") } else { out.emit(b"", &zeros) }
+        if self.is_key {
+            out.emit(&zeros, b"")
+        } else {
+            out.emit(b"", &zeros)
+        }
+        Ok(())
     }
 }
 

@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 use gristmill_os::memory::{BLOCK_BYTES, Block, Blocks};
 use gristmill_page::prefetch;
 
-use crate::data::datum::{Combine, Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::{self, Entry};
 use crate::data::key;
 use crate::data::seed::Seed;
@@ -270,7 +270,7 @@ impl<K: Key, V: Datum> List<K, V> {
     }
 
     /// Combines the waiting pairs.
-    pub fn combine(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
+    pub fn combine(&mut self, scratch: &mut Scratch, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
         if self.waiting.count == 0 {
             return;
         }
@@ -341,7 +341,7 @@ impl<K: Key, V: Datum> List<K, V> {
         from: &[u8],
         (hash, value_bytes): (u32, usize),
         blocks: &Blocks,
-        combine: Combine<V>,
+        combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy,
     ) {
         let mut at = slots.home(hash);
         loop {
@@ -360,7 +360,13 @@ impl<K: Key, V: Datum> List<K, V> {
     /// Combines the first pair of `from` into the combined one at `place`, if they have the same key. All values have
     /// `value_bytes`.
     #[inline(always)]
-    fn merge_at(&mut self, from: &[u8], place: usize, value_bytes: usize, combine: Combine<V>) -> bool {
+    fn merge_at(
+        &mut self,
+        from: &[u8],
+        place: usize,
+        value_bytes: usize,
+        combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy,
+    ) -> bool {
         let known_bytes = &mut self.combined.blocks[place >> AT_BITS].bytes_mut()[place % BLOCK_BYTES..];
         let (pair, known) = (entry::read::<K, V>(from), entry::read::<K, V>(known_bytes));
         let is_same = key::equal::<K>(pair.key, known.key);
@@ -373,7 +379,7 @@ impl<K: Key, V: Datum> List<K, V> {
     }
 
     /// Combines the waiting pairs, for values without a fixed width.
-    fn combine_anew(&mut self, scratch: &mut Scratch, combine: Combine<V>) {
+    fn combine_anew(&mut self, scratch: &mut Scratch, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
         let Scratch { slots, blocks } = scratch;
         let kinds = [&mut self.combined, &mut self.waiting].map(|pairs| std::mem::replace(pairs, Pairs::new()));
         // 1. Find the first pair of each key, and combine its value with those of the later ones.

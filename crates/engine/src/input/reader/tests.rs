@@ -43,6 +43,7 @@ pub(super) fn read(
         for part in tasks.parts(task) {
             let visit = |split: &mut Split<'_>| {
                 here.extend(split.records().map(|(at, record)| (split.offset() + at as u64, record.to_vec())));
+                Ok::<(), Failure>(())
             };
             reader.for_each_chunk(&tasks, part, visit).map_err(|failure| format!("{failure:?}"))?;
         }
@@ -253,7 +254,9 @@ fn a_file_replaced_by_a_fifo_is_an_error() {
         let why = source.open().err().expect("no file").to_string();
         assert_eq!(why, "it was a file when the job began, and is none any more");
         let tasks = Tasks::cut([source].into(), Records::Lines, 100, 100);
-        let failure = Reader::new(100).for_each_chunk(&tasks, &tasks.parts(0)[0], |_| {}).expect_err("no file");
+        let failure = Reader::new(100)
+            .for_each_chunk(&tasks, &tasks.parts(0)[0], |_| Ok::<(), Failure>(()))
+            .expect_err("no file");
         assert!(matches!(&failure, Failure::Compressed { offset: 0, why: found, .. } if *found == why), "{failure:?}");
     }
 }
