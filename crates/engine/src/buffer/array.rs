@@ -6,10 +6,11 @@ use crate::data::entry::short_hash;
 use crate::data::key;
 use crate::data::seed::Seed;
 use crate::exchange::lane::Lane;
-use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::ending::Program;
+use crate::program::map_reduce::Emit;
 use crate::program::partition::Partitioner;
 
-pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
+pub(crate) struct ArrayBuffer<'l, 'r, J: Program> {
     lane: &'l mut Lane<'r, J>,
     partitioner: Partitioner,
     seed: &'r Seed,
@@ -17,14 +18,14 @@ pub(crate) struct ArrayBuffer<'l, 'r, J: MapReduce> {
     pub digest: Digest,
 }
 
-impl<'l, 'r, J: MapReduce> ArrayBuffer<'l, 'r, J> {
+impl<'l, 'r, J: Program> ArrayBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, partitioner: Partitioner) -> Self {
         let seed = lane.seed;
         ArrayBuffer { lane, partitioner, seed, digest: Digest::default() }
     }
 }
 
-impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
+impl<J: Program> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
@@ -36,7 +37,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     }
 }
 
-impl<J: MapReduce> Drop for ArrayBuffer<'_, '_, J> {
+impl<J: Program> Drop for ArrayBuffer<'_, '_, J> {
     fn drop(&mut self) {
         self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }

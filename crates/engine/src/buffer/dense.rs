@@ -12,7 +12,8 @@ use crate::data::entry::{self, short_hash};
 use crate::data::key;
 use crate::data::seed::Seed;
 use crate::exchange::lane::Lane;
-use crate::program::map_reduce::{Emit, MapReduce, combiner};
+use crate::program::ending::Program;
+use crate::program::map_reduce::{Emit, combiner};
 use crate::program::partition::Partitioner;
 
 /// The state that the buffer keeps from task to task: an optional value for each key.
@@ -31,7 +32,7 @@ impl<V: Datum> DenseArray<V> {
     }
 }
 
-pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
+pub(crate) struct DenseBuffer<'l, 'r, J: Program> {
     program: &'r J,
     lane: &'l mut Lane<'r, J>,
     array: &'l mut DenseArray<J::Value>,
@@ -40,7 +41,7 @@ pub(crate) struct DenseBuffer<'l, 'r, J: MapReduce> {
     pub digest: Digest,
 }
 
-impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
+impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, array: &'l mut DenseArray<J::Value>, partitioner: Partitioner) -> Self {
         let seed = lane.seed;
         DenseBuffer { program: lane.program, lane, array, partitioner, seed, digest: Digest::default() }
@@ -63,7 +64,7 @@ impl<'l, 'r, J: MapReduce> DenseBuffer<'l, 'r, J> {
     }
 }
 
-impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
+impl<J: Program> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
@@ -93,7 +94,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
     }
 }
 
-impl<J: MapReduce> Drop for DenseBuffer<'_, '_, J> {
+impl<J: Program> Drop for DenseBuffer<'_, '_, J> {
     fn drop(&mut self) {
         self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }

@@ -18,7 +18,8 @@ use crate::data::key;
 use crate::data::seed::Seed;
 use crate::data::short::Short;
 use crate::exchange::lane::Lane;
-use crate::program::map_reduce::{Emit, MapReduce, combiner};
+use crate::program::ending::Program;
+use crate::program::map_reduce::{Emit, combiner};
 use crate::program::partition::Partitioner;
 
 /// The number of pairs in the queue.
@@ -112,7 +113,7 @@ impl Trial {
     }
 }
 
-pub(crate) struct HashBuffer<'l, 'r, J: MapReduce> {
+pub(crate) struct HashBuffer<'l, 'r, J: Program> {
     program: &'r J,
     lane: &'l mut Lane<'r, J>,
     table: &'l mut HashTable<J::Key, J::Value>,
@@ -121,7 +122,7 @@ pub(crate) struct HashBuffer<'l, 'r, J: MapReduce> {
     pub digest: Digest,
 }
 
-impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
+impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
     pub fn new(
         lane: &'l mut Lane<'r, J>,
         table: &'l mut HashTable<J::Key, J::Value>,
@@ -227,7 +228,7 @@ impl<'l, 'r, J: MapReduce> HashBuffer<'l, 'r, J> {
 }
 
 #[inline(always)]
-fn append_short<J: MapReduce>(
+fn append_short<J: Program>(
     lane: &mut Lane<'_, J>,
     partitioner: Partitioner,
     hash: u32,
@@ -239,7 +240,7 @@ fn append_short<J: MapReduce>(
     lane.append_short::<J::Key, J::Value>(partition, hash, key, value);
 }
 
-impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
+impl<J: Program> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
@@ -284,7 +285,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
     }
 }
 
-impl<J: MapReduce> Drop for HashBuffer<'_, '_, J> {
+impl<J: Program> Drop for HashBuffer<'_, '_, J> {
     fn drop(&mut self) {
         self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }

@@ -5,24 +5,25 @@ use crate::data::digest::Digest;
 use crate::data::key;
 use crate::data::seed::Seed;
 use crate::exchange::lane::Lane;
-use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::ending::Program;
+use crate::program::map_reduce::Emit;
 use crate::program::ranges::Ranges;
 
-pub(crate) struct RangeBuffer<'l, 'r, J: MapReduce> {
+pub(crate) struct RangeBuffer<'l, 'r, J: Program> {
     lane: &'l mut Lane<'r, J>,
     ranges: &'l Ranges<J::Key, J::Value>,
     seed: &'r Seed,
     pub digest: Digest,
 }
 
-impl<'l, 'r, J: MapReduce> RangeBuffer<'l, 'r, J> {
+impl<'l, 'r, J: Program> RangeBuffer<'l, 'r, J> {
     pub fn new(lane: &'l mut Lane<'r, J>, ranges: &'l Ranges<J::Key, J::Value>) -> Self {
         let seed = lane.seed;
         RangeBuffer { lane, ranges, seed, digest: Digest::default() }
     }
 }
 
-impl<J: MapReduce> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
+impl<J: Program> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as crate::Datum>::Ref<'_>, value: <J::Value as crate::Datum>::Ref<'_>) {
         self.lane.contract.look::<J::Key, J::Value>(key, value);
@@ -32,7 +33,7 @@ impl<J: MapReduce> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
     }
 }
 
-impl<J: MapReduce> Drop for RangeBuffer<'_, '_, J> {
+impl<J: Program> Drop for RangeBuffer<'_, '_, J> {
     fn drop(&mut self) {
         self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
     }

@@ -14,15 +14,15 @@ use crate::data::order::Order;
 use crate::error::Result;
 use crate::output::parts::Part;
 use crate::plan::mode::Mode;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::program::ranges::Ranges;
 use crate::worker::work::Work;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Runs the whole job. Returns the number of pairs, and the time at which all workers had been started.
     pub(super) fn conduct(
         &mut self,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<(u64, u64)> {
         let Work { plan, shared, reduce, .. } = *self.work;
         let started_ns = self.start_all()?;
@@ -42,7 +42,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let mut idle_ended = false;
         let interrupt = self.kept.interrupt.clone();
         let mut interrupted = Ok(());
-        let visit = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+        let visit = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             visited.set(true);
             // While pages arrive faster than their pairs are visited, the coordinator does not watch.
             interrupted = interrupt.check();
@@ -103,7 +103,7 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
         let mut keys = Vec::new();
         let (_, started_ns) = self.conduct(|key, _| {
             let mut text = Vec::new();
-            J::Key::to_text(key, &mut text);
+            J::OutKey::to_text(key, &mut text);
             keys.push(text);
             ControlFlow::Continue(())
         })?;

@@ -15,13 +15,13 @@ use gristmill_os::clock::monotonic_ns;
 
 use crate::coordinator::state::Coordinator;
 use crate::error::Result;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::work::Work;
 
 /// A stage has at most this many times the tasks of the previous one.
 const GROWTH_MAX: u64 = 4;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Returns the number of tasks in the first stage, or in the whole job if it has no stages.
     pub(super) fn tasks_to_begin_with(&mut self) -> usize {
         let Work { plan, shared, tasks, .. } = *self.work;

@@ -17,7 +17,7 @@ use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, End, WorkerHandle};
 use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::work::{Role, Work};
 
 /// Looks for workers that have ended, and for a failure. The ends come first: a worker that fails ends soon after. Once
@@ -31,7 +31,7 @@ pub(super) fn look<W, E>(
     Ok((end, failure(workers)))
 }
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Records a death and repairs what it broke.
     pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
         let Work { plan, shared, .. } = *self.work;

@@ -6,10 +6,10 @@ use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
 use crate::plan::mode::Mode;
 use crate::plan::settings::CheckpointSettings;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::steps::shelf_writer::pair_bytes_max;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Returns the error for a failure, with the names of files and folders.
     pub(super) fn explain(&self, failure: Failure) -> Error {
         let step = self.work.shared.step();

@@ -22,5 +22,5 @@ mod conduct_stages;
 mod conduct;
 mod supervise;
 
-pub(crate) use request::Request;
+pub(crate) use request::{Request, Terms};
 pub(crate) use supervise::{iterate, run, write};

@@ -18,10 +18,10 @@ use crate::coordinator::clock::{Overdue, Rest, TICK, Verdict};
 use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::Body;
 use crate::error::{Asked, Result};
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::work::Work;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Ends the workers that have taken longer than `limit`.
     pub(super) fn keep_time(&mut self, now_ns: u64, limit: Duration) -> Result<()> {
         let Work { shared, .. } = *self.work;

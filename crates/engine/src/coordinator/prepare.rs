@@ -23,14 +23,15 @@ use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
 use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
-use crate::program::map_reduce::{MapReduce, combines, rounds};
+use crate::program::ending::Program;
+use crate::program::map_reduce::{combines, rounds};
 use crate::program::ranges::Ranges;
 use crate::survey::quote_scan::scan_quotes;
 use crate::survey::range_finder::find_ranges;
 use crate::survey::sampler::take_sample;
 
 /// A job that can start.
-pub(super) struct Prepared<J: MapReduce> {
+pub(super) struct Prepared<J: Program> {
     pub plan: Plan,
     pub tasks: Tasks,
     /// The bounds of the partitions, if they are ranges of pairs.
@@ -49,7 +50,7 @@ pub(super) struct Prepared<J: MapReduce> {
     pub sampler: Option<Child>,
 }
 
-impl<J: MapReduce> Prepared<J> {
+impl<J: Program> Prepared<J> {
     /// Prepares a job. A job that continues from a checkpoint takes over the `settings` that it started with.
     pub fn new(
         program: &J,
@@ -195,7 +196,7 @@ impl<J: MapReduce> Prepared<J> {
 }
 
 /// Opens the checkpoint of a job that has one, and reads what it says is done.
-fn open_checkpoint<J: MapReduce>(
+fn open_checkpoint<J: Program>(
     mode: Mode<'_>,
     settings: &Settings,
     opened: &Opened,

@@ -4,14 +4,21 @@ use crate::control::progress::Progress;
 use crate::interrupt::CancelToken;
 use crate::plan::explain::Choice;
 use crate::plan::settings::Settings;
-use crate::program::map_reduce::{MapReduce, Reduce};
+use crate::program::ending::Program;
+use crate::program::map_reduce::Reduce;
 use crate::shared_output::array::Scope;
 
 /// The arguments of [`run`](crate::coordinator::run).
-pub(crate) struct Request<'j, J: MapReduce> {
-    pub program: &'j J,
+pub(crate) struct Request<'j, J: Program> {
+    pub program: J,
+    pub reduce: Option<Box<Reduce<'j, J::Key, J::Value, J::OutKey, J::OutValue>>>,
+    pub terms: Terms<'j>,
+}
+
+/// Everything about a job but its functions.
+#[derive(Default)]
+pub(crate) struct Terms<'j> {
     pub settings: Settings,
-    pub reduce: Option<Box<Reduce<'j, J::Key, J::Value>>>,
     /// Returns whether the job must stop.
     pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'j>>,
     pub on_news: Option<Box<dyn FnMut(&str) + 'j>>,
@@ -19,19 +26,4 @@ pub(crate) struct Request<'j, J: MapReduce> {
     pub cancel: Option<CancelToken>,
     /// Shared outputs that map functions write.
     pub outputs: Vec<&'j Scope>,
-}
-
-impl<'j, J: MapReduce> Request<'j, J> {
-    pub fn new(program: &'j J, settings: Settings) -> Request<'j, J> {
-        Request {
-            program,
-            settings,
-            reduce: None,
-            progress: None,
-            on_news: None,
-            on_plan: None,
-            cancel: None,
-            outputs: Vec::new(),
-        }
-    }
 }

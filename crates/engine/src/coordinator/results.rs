@@ -21,7 +21,7 @@ use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::exchange::inbox::give_back;
 use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
 
@@ -39,12 +39,12 @@ pub(crate) enum Arrangement {
 }
 
 /// The streams of all reducers.
-pub(crate) struct Results<'r, J: MapReduce> {
+pub(crate) struct Results<'r, J: Program> {
     shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
     /// Pages that arrived before their stream needed them, by the slot that sent them.
     arrived: BTreeMap<usize, VecDeque<PageRef<'r>>>,
-    streams: Vec<ReducerStream<'r, J::Key, J::Value>>,
+    streams: Vec<ReducerStream<'r, J::OutKey, J::OutValue>>,
     /// The stream whose next page is awaited.
     awaited: usize,
     /// The number of bytes held back in memory.
@@ -159,7 +159,7 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
     }
 }
 
-impl<'r, J: MapReduce> Results<'r, J> {
+impl<'r, J: Program> Results<'r, J> {
     pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
         let streams = (0..plan.reduce_workers).map(|_| ReducerStream::new()).collect();
         let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &plan.spill_dirs[..]);
@@ -260,11 +260,11 @@ impl<'r, J: MapReduce> Results<'r, J> {
         &mut self,
         arrangement: Arrangement,
         limit: usize,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
         mut wait: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<u64> {
         let mut visited = 0;
-        let counted = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+        let counted = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             if visited == limit as u64 {
                 return ControlFlow::Break(());
             }
@@ -289,7 +289,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
 
     fn visit_one_by_one(
         &mut self,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
         wait: &mut impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<ControlFlow<()>> {
         for number in 0..self.streams.len() {
@@ -309,7 +309,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
     fn visit_ranges(
         &mut self,
         partitions: usize,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
         wait: &mut impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<ControlFlow<()>> {
         for partition in 0..partitions {
@@ -327,7 +327,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
     fn visit_merged(
         &mut self,
         order: Order,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
         wait: &mut impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<ControlFlow<()>> {
         // The streams that have a next pair, with the smallest pair last.
@@ -353,7 +353,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
     fn take(
         &mut self,
         number: usize,
-        visit: &mut impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        visit: &mut impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let head = self.head(number);
         let (flow, bytes) = (visit(head.key, head.value), head.bytes);
@@ -417,14 +417,14 @@ impl<'r, J: MapReduce> Results<'r, J> {
                 }
             }
             while stream.skip > 0 && stream.left > 0 {
-                stream.at += entry::read::<J::Key, J::Value>(stream.bytes()).bytes;
+                stream.at += entry::read::<J::OutKey, J::OutValue>(stream.bytes()).bytes;
                 stream.left -= 1;
                 stream.skip -= 1;
             }
         }
     }
 
-    fn head(&self, number: usize) -> Entry<'_, J::Key, J::Value> {
+    fn head(&self, number: usize) -> Entry<'_, J::OutKey, J::OutValue> {
         entry::read(self.streams[number].bytes())
     }
 
@@ -432,7 +432,7 @@ impl<'r, J: MapReduce> Results<'r, J> {
         let new = self.head(number);
         let at = heads.partition_point(|other| {
             let other = self.head(*other);
-            order.compare::<J::Key, J::Value>((other.key, other.value), (new.key, new.value)).is_gt()
+            order.compare::<J::OutKey, J::OutValue>((other.key, other.value), (new.key, new.value)).is_gt()
         });
         heads.insert(at, number);
     }

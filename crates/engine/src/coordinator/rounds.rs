@@ -4,10 +4,10 @@
 use crate::control::result_parts::PartSize;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::Result;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::work::Work;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Decides where each part of a result starts that the reducers write. A place that was decided before a death
     /// stays.
     pub(super) fn place_parts(&mut self) {

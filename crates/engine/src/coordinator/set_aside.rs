@@ -8,14 +8,14 @@ use crate::error::{Error, Result};
 use crate::input::source::Source;
 use crate::memory::Memory;
 use crate::output::outcome::BadRecord;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 
 /// The list contains only the beginning of a longer record.
 const LISTED_BYTES_MAX: u64 = 64 << 10;
 /// The memory that a record takes in the list, besides its bytes and its cause.
 const LISTED_BYTES: u64 = 256;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Sets aside the records that workers have reported.
     pub(super) fn hear(&mut self) -> Result<()> {
         let shared = self.work.shared;

@@ -19,12 +19,12 @@ use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::error::{Asked, Error, Result};
 use crate::plan::settings::Isolation;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::bad_record_search::{be_quiet, panic_message};
 use crate::worker::main_loop::work;
 use crate::worker::work::{Role, Work};
 
-impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
+impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
     /// Starts the first workers, and returns the time at which that was done.
     pub(super) fn start_all(&mut self) -> Result<u64> {
         let Work { plan, shared, .. } = *self.work;
@@ -119,7 +119,7 @@ impl<'scope, 'env, J: MapReduce> Coordinator<'scope, 'env, '_, '_, J> {
 }
 
 /// Runs a worker. A panic is a death with a message. Returns the exit status.
-fn run_worker<J: MapReduce>(job: &Work<'_, J>, role: Role) -> i32 {
+fn run_worker<J: Program>(job: &Work<'_, J>, role: Role) -> i32 {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(job, role)));
     match outcome {
         Ok(()) => 0,

@@ -17,10 +17,10 @@ use crate::coordinator::clock::Clock;
 use crate::coordinator::stages::Stages;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::interrupt::Interrupt;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::work::Work;
 
-pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: MapReduce> {
+pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: Program> {
     pub work: &'env Work<'w, J>,
     pub scope: &'scope Scope<'scope, 'env>,
     /// One for each slot that has, had or may have a worker; `hands[i]` is in slot `i + 1`.
@@ -98,7 +98,7 @@ impl Drop for Over<'_, '_> {
     }
 }
 
-impl<J: MapReduce> Drop for Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Drop for Coordinator<'_, '_, '_, '_, J> {
     /// After a panic some processes may be left, perhaps in the middle of a write to a shared output.
     fn drop(&mut self) {
         for hand in &mut self.hands {

@@ -19,15 +19,18 @@ use crate::control::claims::ROUNDS_MAX;
 use crate::control::words::COORDINATOR;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::steps::shelf_writer::pieces;
 use crate::steps::step::{Next, Step};
 use crate::worker::work::Work;
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Runs a job in steps. Returns the number of pairs of its last step, and the time at which all workers had been
     /// started.
-    pub(super) fn conduct_steps(&mut self, mut control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<(u64, u64)> {
+    pub(super) fn conduct_steps(
+        &mut self,
+        mut control: impl FnMut(&mut Step<'_, J::User>) -> Next,
+    ) -> Result<(u64, u64)> {
         let Work { shared, tasks, outputs, seed, .. } = *self.work;
         let started_ns = self.start_all()?;
         // The coordinator reads from the shelf.

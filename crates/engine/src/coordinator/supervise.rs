@@ -27,7 +27,7 @@ use gristmill_page::Pages;
 use crate::control::words::Shared;
 use crate::coordinator::clock::Clock;
 use crate::coordinator::prepare::Prepared;
-use crate::coordinator::request::Request;
+use crate::coordinator::request::{Request, Terms};
 use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
 use crate::data::datum::Datum;
 use crate::error::{Asked, Error, Result, gave};
@@ -36,7 +36,7 @@ use crate::interrupt::Interrupt;
 use crate::output::outcome::{Summary, Worker};
 use crate::output::parts::{OpenTarget, Part, WriteRequest};
 use crate::plan::mode::Mode;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::shared_output::array::Scopes;
 use crate::steps::step::{Next, Step};
 use crate::worker::work::Work;
@@ -45,16 +45,16 @@ use crate::worker::work::Work;
 const ANEW_MAX: u32 = 3;
 
 /// Runs a job and visits its result. `open` finds the input; it is called when the settings have been checked.
-pub(crate) fn run<J: MapReduce>(
+pub(crate) fn run<J: Program>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
-    mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
     supervise(job, open, None, None, |coordinator| coordinator.conduct(&mut visit))
 }
 
 /// Runs a job whose reducers write the result.
-pub(crate) fn write<J: MapReduce>(
+pub(crate) fn write<J: Program>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     writing: WriteRequest<'_, J>,
@@ -69,11 +69,11 @@ pub(crate) fn write<J: MapReduce>(
 }
 
 /// Runs a job in steps. The first step sees `state`.
-pub(crate) fn iterate<J: MapReduce>(
+pub(crate) fn iterate<J: Program>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     state: &[u8],
-    mut control: impl FnMut(&mut Step<'_, J>) -> Next,
+    mut control: impl FnMut(&mut Step<'_, J::User>) -> Next,
 ) -> Result<Summary> {
     supervise(job, open, Some(state), None, |coordinator| coordinator.conduct_steps(&mut control))
 }
@@ -83,7 +83,7 @@ pub(crate) fn iterate<J: MapReduce>(
 ///
 /// If a map function emits other pairs when it runs again, what was made of the first ones is useless. As long as
 /// nobody has seen any of the result, the job starts over with new workers, after the last stage of its checkpoint.
-fn supervise<J: MapReduce>(
+fn supervise<J: Program>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     state: Option<&[u8]>,
@@ -92,12 +92,13 @@ fn supervise<J: MapReduce>(
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let _guard = LimitIsAnError::new();
-    let Request { program, mut settings, reduce, progress, on_news, outputs, on_plan, cancel } = job;
+    let Request { program, reduce, terms } = job;
+    let Terms { mut settings, progress, on_news, outputs, on_plan, cancel } = terms;
     settings.check()?;
     let interrupt = Interrupt::new(cancel, settings.deadline);
     let described = settings.clone();
     let mode = Mode::new(&described, state, !outputs.is_empty(), writing.is_some())?;
-    let mut prepared = Prepared::new(program, || open(&interrupt), &mut settings, mode, reduce.is_some(), on_plan)?;
+    let mut prepared = Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), on_plan)?;
     let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
     let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
     let Prepared { plan, tasks, ranges, .. } = &prepared;
@@ -127,7 +128,7 @@ fn supervise<J: MapReduce>(
         shared.set_state(mode.state().unwrap_or_default());
         let outputs = Scopes::begin(outputs.clone(), mode.iterates())?;
         let work = Work {
-            program,
+            program: &program,
             plan,
             mode,
             tasks,

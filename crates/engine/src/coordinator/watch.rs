@@ -17,7 +17,7 @@ use crate::coordinator::worker_handle::{Body, End};
 use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
 use crate::plan::settings::Isolation;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::worker::work::Work;
 
 /// Numbers of what the coordinator waits for, other than worker processes, which are numbered from 0.
@@ -28,7 +28,7 @@ const BELL: u64 = u64::MAX;
 /// The time that workers have to end by themselves when the job is done.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
+impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Looks at everything once and moves the job on. `has_ended` returns whether a reducer has finished its work.
     pub(super) fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
         let Work { shared, plan, .. } = *self.work;
@@ -179,12 +179,12 @@ impl<J: MapReduce> Coordinator<'_, '_, '_, '_, J> {
 }
 
 /// What the coordinator waits for: the bell, and the end of any worker.
-struct Waiting<'c, 'scope, 'env, 'w, 'p, J: MapReduce> {
+struct Waiting<'c, 'scope, 'env, 'w, 'p, J: Program> {
     coordinator: &'c Coordinator<'scope, 'env, 'w, 'p, J>,
     timeout_ms: Option<u32>,
 }
 
-impl<J: MapReduce> Futex for Waiting<'_, '_, '_, '_, '_, J> {
+impl<J: Program> Futex for Waiting<'_, '_, '_, '_, '_, J> {
     fn wait(&self, _: &AtomicU32, _: u32) {
         // A wait that fails has found nothing. The next look at the workers reports the cause.
         drop(self.coordinator.waits.wait(self.timeout_ms));

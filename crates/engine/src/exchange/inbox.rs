@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::parts::OpenTarget;
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Exchange;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::{KillPoint, Moment};
@@ -62,7 +62,7 @@ struct Waiting<'r> {
 }
 
 /// The pages of every producer in the order they were sent, and the partitions that they make up.
-pub(crate) struct Inbox<'r, J: MapReduce> {
+pub(crate) struct Inbox<'r, J: Program> {
     shared: &'r Shared<'r>,
     slot: usize,
     receiver: Receiver<'r>,
@@ -84,7 +84,7 @@ pub(crate) struct Inbox<'r, J: MapReduce> {
     target: Option<&'r OpenTarget<'r, J>>,
 }
 
-impl<'r, J: MapReduce> Inbox<'r, J> {
+impl<'r, J: Program> Inbox<'r, J> {
     pub fn new(
         shared: &'r Shared<'r>,
         slot: usize,

@@ -20,10 +20,10 @@ use crate::data::short::{SHORT_BYTES, Short};
 use crate::exchange::header::PageKind;
 use crate::exchange::inbox::Inbox;
 use crate::exchange::outbox::{Open, Outbox};
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 
 /// Both directions, and the counters.
-pub(crate) struct Lane<'r, J: MapReduce> {
+pub(crate) struct Lane<'r, J: Program> {
     pub program: &'r J,
     pub shared: &'r Shared<'r>,
     pub slot: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Lane<'r, J: MapReduce> {
     pub seed: &'r Seed,
 }
 
-impl<'r, J: MapReduce> Lane<'r, J> {
+impl<'r, J: Program> Lane<'r, J> {
     /// Writes a pair into the open page of `partition`, and sends the page when it is full.
     #[inline(always)]
     pub fn append<K: Key, V: Datum>(&mut self, partition: usize, hash: u32, key: K::Ref<'_>, value: V::Ref<'_>) {

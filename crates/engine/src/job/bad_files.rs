@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use gristmill_os::process::threads_in_this_process;
 
-use crate::coordinator::{self, Request};
+use crate::coordinator::{self, Request, Terms};
 use crate::data::datum::Bytes;
 use crate::error::{Asked, Error, Result};
 use crate::input::paths::Input;
@@ -18,6 +18,7 @@ use crate::input::source::{Source, TaskMemory};
 use crate::input::split::Split;
 use crate::memory::{Memory, is_limit};
 use crate::plan::settings::{Isolation, Settings};
+use crate::program::ending::{AsMapped, Whole};
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::program_error::ProgramError;
 
@@ -113,8 +114,10 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             ..Settings::default()
         };
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
+        let program = Whole::<_, AsMapped>::new(self);
+        let request = Request { program, reduce: None, terms: Terms { settings, ..Terms::default() } };
         let summary = coordinator::run(
-            Request::new(self, settings),
+            request,
             |_| input.find(),
             |key, what| {
                 let place = if key % 2 == 0 { &mut found.bad } else { &mut found.too_large };

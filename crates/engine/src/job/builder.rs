@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::control::progress::Progress;
-use crate::coordinator::{self, Request};
-use crate::data::datum::Datum;
+use crate::coordinator::{self, Request, Terms};
+use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::error::Result;
 use crate::input::paths::{Input, Opened};
@@ -19,8 +19,9 @@ use crate::output::outcome::{Outcome, Output, Summary};
 use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::plan::explain::Choice;
 use crate::plan::options::Options;
-use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Settings};
-use crate::program::map_reduce::MapReduce;
+use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy};
+use crate::program::ending::{AsMapped, Ending, Made, Whole};
+use crate::program::map_reduce::{MapReduce, Reduce};
 use crate::program_error::ProgramError;
 use crate::shared_output::array::{Plain, SharedOutput};
 use crate::spill::values::Values;
@@ -59,45 +60,24 @@ use crate::testing::kill_points::Moment;
 /// assert_eq!(counts.len(), 8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Job<'j, J: MapReduce> {
+pub struct Job<'j, J: MapReduce, E: Ending<J> = AsMapped> {
     input: Input,
-    request: Request<'j, J>,
+    program: &'j J,
+    reduce: Option<Box<Reduce<'j, J::Key, J::Value, E::Key, E::Value>>>,
+    terms: Terms<'j>,
 }
 
 impl<'j, J: MapReduce> Job<'j, J> {
     /// Makes a job that reads lines, with as many workers as this process may use processors.
     pub fn new(program: &'j J, input: Input) -> Job<'j, J> {
-        Job { input, request: Request::new(program, Settings::default()) }
-    }
-
-    /// Sets all these options, which came as text from a command line or a file. Later calls of other methods replace
-    /// them.
-    pub fn options(mut self, options: &Options) -> Self {
-        options.apply(&mut self.request.settings);
-        self
-    }
-
-    /// Sets the number of workers, which both map and reduce.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.request.settings.workers = Some(workers);
-        self
-    }
-
-    /// Sets the number of separate map workers. A crash in map then never loses what reducers have gathered.
-    pub fn map_workers(mut self, workers: usize) -> Self {
-        self.request.settings.map_workers = Some(workers);
-        self
-    }
-
-    /// Sets the number of separate reduce workers.
-    pub fn reduce_workers(mut self, workers: usize) -> Self {
-        self.request.settings.reduce_workers = Some(workers);
-        self
+        Job { input, program, reduce: None, terms: Terms::default() }
     }
 
     /// Calls `reduce` once for each key with all its [`Values`] in ascending order (a single one, if the program
     /// combines), when they have all arrived. The pairs that it emits are the result. Without it, the result is every
-    /// pair.
+    /// pair. For values in descending order, let the program emit [`Reverse`](std::cmp::Reverse).
+    ///
+    /// An error that it returns ends the job ([`ProgramError`]).
     ///
     /// ```
     /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
@@ -138,437 +118,52 @@ impl<'j, J: MapReduce> Job<'j, J> {
         + Sync
         + 'j,
     ) -> Self {
-        self.request.reduce = Some(Box::new(reduce));
+        self.reduce = Some(Box::new(reduce));
         self
     }
 
-    /// Chooses processes or threads.
-    pub fn isolation(mut self, isolation: Isolation) -> Self {
-        self.request.settings.isolation = isolation;
-        self
-    }
-
-    /// Chooses a pipelined exchange, or a barrier between map and reduce.
-    pub fn exchange(mut self, exchange: Exchange) -> Self {
-        self.request.settings.exchange = exchange;
-        self
-    }
-
-    /// Chooses the map-side buffer.
-    pub fn buffer(mut self, buffer: Buffer) -> Self {
-        self.request.settings.buffer = buffer;
-        self
-    }
-
-    /// Chooses where values are combined.
-    pub fn combine(mut self, combine: Combining) -> Self {
-        self.request.settings.combine = combine;
-        self
-    }
-
-    /// With [`Combining::Map`] or [`Combining::Off`], lets a reducer combine early when one key has gathered more than
-    /// `values` values. Without this option such a reducer keeps every value until the end. With it, the reducer then
-    /// combines the values that it has, and from then on those that arrive, so a frequent key cannot fill the memory.
-    /// Keys are counted in a sketch, which may trigger early but never late.
+    /// As [`Job::reduce`], for a reduce function that emits keys `K` and values `V`, which must be named.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Combining, Count, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
-    /// # struct Words;
-    /// # impl MapReduce for Words {
-    /// #     type Key = Bytes;
-    /// #     type Value = u64;
-    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
-    /// #         Some(|a, b| a + b)
-    /// #     }
-    /// #
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
-    /// #         Ok(())
-    /// #     }
-    /// # }
-    /// let text = "the ".repeat(100_000);
-    /// let job = Job::new(&Words, Input::bytes("text", text.trim_end().as_bytes())?).combine(Combining::Off);
-    /// # // This doctest runs beside others in one process, so its workers are threads.
-    /// # let job = job.isolation(Isolation::Thread);
-    /// let (counts, summary) = job.combine_after(10_000).run()?;
-    /// assert_eq!(counts.get(b"the"), Some(100_000));
-    /// assert!(summary.workers.iter().any(|worker| worker.counters.get(Count::SkewsFound) == 1));
-    /// # Ok::<(), gristmill::Error>(())
-    /// ```
-    pub fn combine_after(mut self, values: u32) -> Self {
-        self.request.settings.combine_after = Some(values);
-        self
-    }
-
-    /// Chooses where the memory of pages comes from.
-    pub fn pages(mut self, pages: PagePolicy) -> Self {
-        self.request.settings.pages = pages;
-        self
-    }
-
-    /// Sets the size of a page in bytes, a multiple of 4096.
-    pub fn page_bytes(mut self, bytes: usize) -> Self {
-        self.request.settings.page_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the approximate number of input bytes of a map task.
-    pub fn split_bytes(mut self, bytes: u64) -> Self {
-        self.request.settings.split_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the approximate number of input bytes that the map function sees at once. 256 KiB by default.
-    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.request.settings.chunk_bytes = Some(bytes);
-        self
-    }
-
-    /// Chooses the order of the result.
-    pub fn order(mut self, order: Order) -> Self {
-        self.request.settings.order = order;
-        self
-    }
-
-    /// Keeps only the `k` pairs with the greatest values.
-    pub fn top(mut self, k: usize) -> Self {
-        self.request.settings.order = Order::ByValueDescending;
-        self.request.settings.limit = k;
-        self
-    }
-
-    /// Chooses where records end.
-    pub fn records(mut self, records: Records) -> Self {
-        self.request.settings.records = records;
-        self
-    }
-
-    /// Sets the length of the longest record in bytes. A longer one is an error that names its place. 64 MiB by
-    /// default.
-    pub fn record_bytes_max(mut self, bytes: usize) -> Self {
-        self.request.settings.record_bytes_max = bytes;
-        self
-    }
-
-    /// Sets how often a failed task is retried, and a partition whose combining or reducing failed. 2 by default. If a
-    /// task killed its worker, the next attempts go record by record, so that the error can name the record.
-    pub fn retries(mut self, retries: u32) -> Self {
-        self.request.settings.retries = retries;
-        self
-    }
-
-    /// Sets how many workers may die in the whole job. By default as many as there are spare slots, at least 32.
-    pub fn max_failures(mut self, failures: u32) -> Self {
-        self.request.settings.max_failures = Some(failures);
-        self
-    }
-
-    /// Sets aside up to `records` records, at most a million, because the map function panics on them, returns
-    /// an error ([`ProgramError`]), is killed by them, or (with [`Job::task_timeout`]) never returns.
-    /// They count for nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
     ///
-    /// A panic or an error in the map function costs no worker. A record that kills its worker is found by the
-    /// retries; at most 32 records may kill. The cost of this option: pairs are kept apart until the map function has
-    /// returned.
+    /// /// For each word, the lengths of the lines in which it stands.
+    /// struct LineLengths;
     ///
-    /// ```
-    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
-    /// /// Adds up numbers, one in each line.
-    /// struct Sum;
+    /// impl MapReduce for LineLengths {
+    ///     type Key = Bytes;
+    ///     type Value = u64;
     ///
-    /// impl MapReduce for Sum {
-    ///     type Key = u32;
-    ///     type Value = i64;
-    ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, i64>) -> Result<(), ProgramError> {
-    ///         let parse = |line: &[u8]| str::from_utf8(line).expect("text").parse::<i64>().expect("a number");
-    ///         out.emit(0, split.lines().map(parse).sum());
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    ///         for line in split.lines() {
+    ///             line.split(|byte| *byte == b' ').for_each(|word| out.emit(word, line.len() as u64));
+    ///         }
     ///         Ok(())
     ///     }
     /// }
     ///
-    /// let input = Input::bytes("numbers", b"1\n2\nthree\n4\n")?;
-    /// // This doctest runs beside others in one process, so its workers are threads.
-    /// let job = Job::new(&Sum, input).isolation(Isolation::Thread).workers(1).skip_bad_records(1);
-    /// let (sums, summary) = job.run()?;
-    /// assert_eq!(sums.iter().map(|(_, sum)| sum).sum::<i64>(), 7);
-    /// assert_eq!((summary.bad_records[0].line, &summary.bad_records[0].record[..]), (Some(3), &b"three"[..]));
+    /// let haiku = Input::bytes("haiku", b"old pond\na frog leaps in\nsound of a pond\n")?;
+    /// let job = Job::new(&LineLengths, haiku).workers(2).isolation(Isolation::Thread);
+    /// let means = job.reduce_to::<String, f64>(|word, lengths, emit| {
+    ///     let lengths: Vec<u64> = lengths.owned().collect();
+    ///     emit(str::from_utf8(word)?, lengths.iter().sum::<u64>() as f64 / lengths.len() as f64);
+    ///     Ok(())
+    /// });
+    /// assert_eq!(means.run()?.0.get("pond"), Some(11.5));
     /// # Ok::<(), gristmill::Error>(())
     /// ```
-    pub fn skip_bad_records(mut self, records: u32) -> Self {
-        self.request.settings.skip_bad_records = records;
-        self
-    }
-
-    /// Kills a worker whose task takes longer than this; the task counts as failed. A worker that makes no progress for
-    /// this long outside a task, because it was stopped or waits for something that never comes, is killed too.
-    pub fn task_timeout(mut self, timeout: Duration) -> Self {
-        self.request.settings.task_timeout = Some(timeout);
-        self
-    }
-
-    /// Saves the job's progress in the folder `dir`, so that running the same job again continues where this run ended,
-    /// however it ended. About every `every`, all work done so far is written to disk. `program` names everything that
-    /// the map function depends on besides its input, such as its parameters. A job whose program, options or input
-    /// files have changed is refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
-    ///
-    /// The checkpoint remains after the job, so that nothing is lost before the result is stored; then call
-    /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written, at no cost.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
-    /// # struct Words;
-    /// # impl MapReduce for Words {
-    /// #     type Key = Bytes;
-    /// #     type Value = u64;
-    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
-    /// #         Some(|a, b| a + b)
-    /// #     }
-    /// #
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
-    /// #         Ok(())
-    /// #     }
-    /// # }
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("haiku.txt");
-    /// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
-    /// # let checkpoint = dir.path().join("checkpoint");
-    /// // This doctest runs beside others in one process, so its workers are threads.
-    /// let job = || Job::new(&Words, Input::paths([&path])).isolation(Isolation::Thread);
-    /// let (_, first) = job().checkpoint(&checkpoint, "words", Duration::from_secs(10)).run()?;
-    /// // As if this process had been killed before it could write the answer down:
-    /// let (counts, second) = job().checkpoint(&checkpoint, "words", Duration::from_secs(10)).run()?;
-    /// assert_eq!(counts.get(b"pond"), Some(2));
-    /// assert_eq!((second.tasks, second.resumed_tasks), (0, first.tasks));
-    /// gristmill::remove_checkpoint(&checkpoint)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn checkpoint(mut self, dir: impl Into<PathBuf>, program: &str, every: Duration) -> Self {
-        self.request.settings.checkpoint =
-            Some(CheckpointSettings { dir: dir.into(), program: program.to_owned(), every });
-        self
-    }
-
-    /// Sets how many workers map at the same time; by default as many as there are processors. Raise it if the map
-    /// function waits for anything but the processor.
-    pub fn map_at_once(mut self, workers: usize) -> Self {
-        self.request.settings.map_at_once = Some(workers);
-        self
-    }
-
-    /// Sets the number of partitions. It is rounded up to a power of two and to at least one per reducer; by default it
-    /// is 64, or two per reducer if that is more. Each partition has an open page in every worker that maps.
-    pub fn partitions(mut self, partitions: usize) -> Self {
-        self.request.settings.partitions = Some(partitions);
-        self
-    }
-
-    /// Sets how many bytes of the region the pairs of two consecutive steps may take, for [`Job::iterate`]. By default
-    /// half of the rest of [`Job::memory`] after pages and tables, or half of the available memory. It is only address
-    /// space until it is used.
-    pub fn keep_bytes(mut self, bytes: u64) -> Self {
-        self.request.settings.keep_bytes = Some(bytes);
-        self
-    }
-
-    /// Lets the map function (or [`MapReduce::map_pairs`], in steps that map pairs) write to this array; see
-    /// [`SharedOutput`]. A job may write several.
-    pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
-        self.request.outputs.push(output.scope());
-        self
-    }
-
-    /// Sets the memory of all workers and the coordinator together, in bytes. Pairs that do not fit are spilled to
-    /// disk. By default half of the memory that is available to the machine and to the process's cgroup.
-    /// [`Job::iterate`] never spills: a step that does not fit is an error.
-    ///
-    /// The limit covers pages, tables, buffers, decoders of compressed files, the sorting of the result, and the memory
-    /// that the program declares ([`Job::holds`], [`MapReduce::UNPACKS`]). It does not cover other allocations of the
-    /// map function and of the receiver of the result. One pair, and one record, must fit.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.request.settings.memory_bytes = Some(bytes);
-        self
-    }
-
-    /// Declares memory that the program holds for the whole job, such as a matrix that its map function reads. It is
-    /// subtracted from [`Job::memory`].
-    pub fn holds(mut self, bytes: usize) -> Self {
-        self.request.settings.held_bytes = bytes;
-        self
-    }
-
-    /// Declares further memory that the program will hold while the job runs, or for its result. If that much is not
-    /// available, the job does not start.
-    pub fn will_hold(mut self, bytes: usize) -> Self {
-        self.request.settings.will_hold_bytes = bytes;
-        self
-    }
-
-    /// Sets the folders to spill to, used in turn; best on different disks. By default the folder for temporary files
-    /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
-    ///
-    /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
-    /// # struct Lines;
-    /// # impl MapReduce for Lines {
-    /// #     type Key = Bytes;
-    /// #     type Value = u64;
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.lines().for_each(|line| out.emit(line, 1));
-    /// #         Ok(())
-    /// #     }
-    /// # }
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("lines.txt");
-    /// # std::fs::write(&path, (0..100_000).map(|n| format!("{}\n", n * 7919 % 100_000)).collect::<String>())?;
-    /// # let job = Job::new(&Lines, Input::paths([&path])).workers(1).isolation(Isolation::Thread);
-    /// let mut before = Vec::new();
-    /// job.memory(8 << 20).spill_dirs([dir.path()]).run_each(|line, _| {
-    ///     assert!(before < line.to_vec());
-    ///     before = line.to_vec();
-    /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn spill_dirs<P: Into<PathBuf>>(mut self, dirs: impl IntoIterator<Item = P>) -> Self {
-        self.request.settings.spill_dirs = dirs.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets how many bytes stay free on the file systems of the spill folders and of the checkpoint. A job that finds
-    /// less free there ends. By default a tenth of the bytes that are free when the job begins. For copies of streams see
-    /// [`Input::keep_free`].
-    pub fn keep_free(mut self, bytes: u64) -> Self {
-        self.request.settings.keep_free_bytes = Some(bytes);
-        self
-    }
-
-    /// Makes the result the same, byte for byte, for any number of workers and any schedule, even with sums of
-    /// floating-point numbers. Splits and chunks are then cut the same way for any number of workers, and an unordered
-    /// result comes in key order. Values that are whole numbers combine as usual. Others ([`Datum::EXACT`]) are
-    /// combined only within a map task and at the end, in ascending order. That takes more memory, as
-    /// [`Combining::Map`] does, and time to sort all pairs by key: the job takes twice the time if few keys repeat
-    /// within a task.
-    pub fn deterministic(mut self, deterministic: bool) -> Self {
-        self.request.settings.deterministic = deterministic;
-        self
-    }
-
-    /// Calls `progress` about ten times a second while the job runs. If it returns [`ControlFlow::Break`], the job ends
-    /// with [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + 'j) -> Self {
-        self.request.progress = Some(Box::new(move |now| progress(now).stops()));
-        self
-    }
-
-    /// Lets `token` cancel this job.
-    pub fn cancel_by(mut self, token: &CancelToken) -> Self {
-        self.request.cancel = Some(token.clone());
-        self
-    }
-
-    /// Ends the job with [`Error::Deadline`](crate::Error::Deadline) if it takes longer than `limit`, from the call that
-    /// runs it to its last pair. The copying of pipes counts, unless
-    /// [`Input::sources`] or [`Input::sift`] did that before, and so does the time that the receiver of the result takes.
-    pub fn deadline(mut self, limit: Duration) -> Self {
-        self.request.settings.deadline = Some(limit);
-        self
-    }
-
-    /// Calls `on_news` with a sentence about an event that a user may want to know of while the job runs: a worker died
-    /// (with the attempt at its task) and is replaced, or a job continues from a checkpoint.
-    pub fn on_news(mut self, on_news: impl FnMut(&str) + 'j) -> Self {
-        self.request.on_news = Some(Box::new(on_news));
-        self
-    }
-
-    /// Chooses whether a separate process maps a few small pieces of the input before the job is planned. The plan then
-    /// knows how long a byte takes and how many pairs it yields. True by default; pass false if the map function must
-    /// not see a record twice. Small inputs, and jobs whose workers are threads, are planned without a sample.
-    pub fn sample(mut self, sample: bool) -> Self {
-        self.request.settings.sample = sample;
-        self
-    }
-
-    /// Calls `on_plan` with every choice made for this job and its reason, before the job starts.
-    ///
-    /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
-    /// # struct Lines;
-    /// # impl MapReduce for Lines {
-    /// #     type Key = Bytes;
-    /// #     type Value = u64;
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.lines().for_each(|line| out.emit(line, 1));
-    /// #         Ok(())
-    /// #     }
-    /// # }
-    /// let mut plan = Vec::new();
-    /// # // This doctest runs beside others in one process, so its workers are threads.
-    /// let job = Job::new(&Lines, Input::bytes("pond", b"a frog\nleaps in\n")?).isolation(Isolation::Thread);
-    /// job.on_plan(|choices| plan.extend_from_slice(choices)).run()?;
-    /// let workers = plan.iter().find(|choice| choice.what == "workers").expect("every plan says how many");
-    /// assert_eq!(workers.chosen, "1, which maps and reduces");
-    /// assert_eq!(workers.why, "the input is so small that one more would cost more than it brings");
-    /// # Ok::<(), gristmill::Error>(())
-    /// ```
-    pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + 'j) -> Self {
-        self.request.on_plan = Some(Box::new(on_plan));
-        self
-    }
-
-    /// For tests of the engine: the `worker`-th worker to be started, replacements included, kills itself when it
-    /// reaches `moment` for the `nth` time. Both count from 1.
-    #[doc(hidden)]
-    pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.request.settings.kill_points.push((worker, moment, nth, Signal::KILL));
-        self
-    }
-
-    /// For tests of the engine: as [`Job::die_at`], but the worker stops itself, as SIGSTOP from outside would.
-    #[doc(hidden)]
-    pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.request.settings.kill_points.push((worker, moment, nth, Signal::STOP));
-        self
-    }
-
-    /// Runs the job and gathers the result in memory.
-    ///
-    /// # Errors
-    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be honoured, or
-    /// a system call that fails.
-    pub fn run(self) -> Result<Outcome<J>> {
-        let is_sorted = self.request.settings.order == Order::ByKey && self.request.reduce.is_none();
-        let mut records = Output::new(is_sorted);
-        let summary = self.run_each(|key, value| records.push(key, value))?;
-        Ok((records, summary))
-    }
-
-    /// Runs the job and calls `visit` with every pair of the result, in order.
-    ///
-    /// # Errors
-    /// As [`Job::run`]. Pairs already visited are correct but not complete.
-    pub fn run_each(
+    pub fn reduce_to<K: Key, V: Datum>(
         self,
-        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
-    ) -> Result<Summary> {
-        self.run_while(|key, value| {
-            visit(key, value);
-            ControlFlow::Continue(())
-        })
-    }
-
-    /// Runs the job and calls `visit` with the pairs of the result, in order, until it returns `Break`: because the
-    /// rest is not wanted, or cannot be written.
-    ///
-    /// # Errors
-    /// As [`Job::run_each`].
-    pub fn run_while(
-        self,
-        visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
-    ) -> Result<Summary> {
-        coordinator::run(self.request, opener(self.input), visit)
+        reduce: impl for<'a> Fn(
+            <J::Key as Datum>::Ref<'a>,
+            &mut Values<'_, J::Key, J::Value>,
+            &mut dyn FnMut(K::Ref<'_>, V::Ref<'_>),
+        ) -> Result<(), ProgramError>
+        + Sync
+        + 'j,
+    ) -> Job<'j, J, Made<K, V>> {
+        let Job { input, program, reduce: _, terms } = self;
+        Job { input, program, reduce: Some(Box::new(reduce)), terms }
     }
 
     /// Runs the job and lets its reducers write the result in parallel, in key order. Each reducer has ranges of the
@@ -621,7 +216,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
         target: Target<'t>,
         row: &'t dyn Row<J::Key, J::Value>,
     ) -> Result<(Vec<Part>, Summary)> {
-        coordinator::write(self.request, opener(self.input), WriteRequest { path, target, row })
+        let (request, open) = self.described();
+        coordinator::write(request, open, WriteRequest { path, target, row })
     }
 
     /// Runs the job in steps, with the same workers. The pairs that a step reduces stay in the region, partition by
@@ -677,14 +273,475 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// As [`Job::run`]; when the pairs of two consecutive steps exceed [`Job::keep_bytes`]; and when the pairs of one
     /// step, while they are gathered, exceed the memory of its reducers.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
-        coordinator::iterate(self.request, opener(self.input), state, control)
+        let (request, open) = self.described();
+        coordinator::iterate(request, open, state, control)
     }
 }
 
-/// Returns what opens the input of a job, given what may interrupt the job.
-fn opener(mut input: Input) -> impl FnOnce(&Interrupt) -> Result<Arc<Opened>> {
-    move |interrupt| {
-        input.look.interrupt = interrupt.clone();
-        input.open()
+/// Settings, and what any job can do.
+impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
+    /// Sets all these options, which came as text from a command line or a file. Later calls of other methods replace
+    /// them.
+    pub fn options(mut self, options: &Options) -> Self {
+        options.apply(&mut self.terms.settings);
+        self
+    }
+
+    /// Sets the number of workers, which both map and reduce.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.terms.settings.workers = Some(workers);
+        self
+    }
+
+    /// Sets the number of separate map workers. A crash in map then never loses what reducers have gathered.
+    pub fn map_workers(mut self, workers: usize) -> Self {
+        self.terms.settings.map_workers = Some(workers);
+        self
+    }
+
+    /// Sets the number of separate reduce workers.
+    pub fn reduce_workers(mut self, workers: usize) -> Self {
+        self.terms.settings.reduce_workers = Some(workers);
+        self
+    }
+
+    /// Chooses processes or threads.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.terms.settings.isolation = isolation;
+        self
+    }
+
+    /// Chooses a pipelined exchange, or a barrier between map and reduce.
+    pub fn exchange(mut self, exchange: Exchange) -> Self {
+        self.terms.settings.exchange = exchange;
+        self
+    }
+
+    /// Chooses the map-side buffer.
+    pub fn buffer(mut self, buffer: Buffer) -> Self {
+        self.terms.settings.buffer = buffer;
+        self
+    }
+
+    /// Chooses where values are combined.
+    pub fn combine(mut self, combine: Combining) -> Self {
+        self.terms.settings.combine = combine;
+        self
+    }
+
+    /// With [`Combining::Map`] or [`Combining::Off`], lets a reducer combine early when one key has gathered more than
+    /// `values` values. Without this option such a reducer keeps every value until the end. With it, the reducer then
+    /// combines the values that it has, and from then on those that arrive, so a frequent key cannot fill the memory.
+    /// Keys are counted in a sketch, which may trigger early but never late.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Combining, Count, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # struct Words;
+    /// # impl MapReduce for Words {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    /// #         Some(|a, b| a + b)
+    /// #     }
+    /// #
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let text = "the ".repeat(100_000);
+    /// let job = Job::new(&Words, Input::bytes("text", text.trim_end().as_bytes())?).combine(Combining::Off);
+    /// # // This doctest runs beside others in one process, so its workers are threads.
+    /// # let job = job.isolation(Isolation::Thread);
+    /// let (counts, summary) = job.combine_after(10_000).run()?;
+    /// assert_eq!(counts.get(b"the"), Some(100_000));
+    /// assert!(summary.workers.iter().any(|worker| worker.counters.get(Count::SkewsFound) == 1));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn combine_after(mut self, values: u32) -> Self {
+        self.terms.settings.combine_after = Some(values);
+        self
+    }
+
+    /// Chooses where the memory of pages comes from.
+    pub fn pages(mut self, pages: PagePolicy) -> Self {
+        self.terms.settings.pages = pages;
+        self
+    }
+
+    /// Sets the size of a page in bytes, a multiple of 4096.
+    pub fn page_bytes(mut self, bytes: usize) -> Self {
+        self.terms.settings.page_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the approximate number of input bytes of a map task.
+    pub fn split_bytes(mut self, bytes: u64) -> Self {
+        self.terms.settings.split_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the approximate number of input bytes that the map function sees at once. 256 KiB by default.
+    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.terms.settings.chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// Chooses the order of the result.
+    pub fn order(mut self, order: Order) -> Self {
+        self.terms.settings.order = order;
+        self
+    }
+
+    /// Keeps only the `k` pairs with the greatest values.
+    pub fn top(mut self, k: usize) -> Self {
+        self.terms.settings.order = Order::ByValueDescending;
+        self.terms.settings.limit = k;
+        self
+    }
+
+    /// Chooses where records end.
+    pub fn records(mut self, records: Records) -> Self {
+        self.terms.settings.records = records;
+        self
+    }
+
+    /// Sets the length of the longest record in bytes. A longer one is an error that names its place. 64 MiB by
+    /// default.
+    pub fn record_bytes_max(mut self, bytes: usize) -> Self {
+        self.terms.settings.record_bytes_max = bytes;
+        self
+    }
+
+    /// Sets how often a failed task is retried, and a partition whose combining or reducing failed. 2 by default. If a
+    /// task killed its worker, the next attempts go record by record, so that the error can name the record.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.terms.settings.retries = retries;
+        self
+    }
+
+    /// Sets how many workers may die in the whole job. By default as many as there are spare slots, at least 32.
+    pub fn max_failures(mut self, failures: u32) -> Self {
+        self.terms.settings.max_failures = Some(failures);
+        self
+    }
+
+    /// Sets aside up to `records` records, at most a million, because the map function panics on them, returns
+    /// an error ([`ProgramError`]), is killed by them, or (with [`Job::task_timeout`]) never returns.
+    /// They count for nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
+    ///
+    /// A panic or an error in the map function costs no worker. A record that kills its worker is found by the
+    /// retries; at most 32 records may kill. The cost of this option: pairs are kept apart until the map function has
+    /// returned.
+    ///
+    /// ```
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// /// Adds up numbers, one in each line.
+    /// struct Sum;
+    ///
+    /// impl MapReduce for Sum {
+    ///     type Key = u32;
+    ///     type Value = i64;
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, i64>) -> Result<(), ProgramError> {
+    ///         let parse = |line: &[u8]| str::from_utf8(line).expect("text").parse::<i64>().expect("a number");
+    ///         out.emit(0, split.lines().map(parse).sum());
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let input = Input::bytes("numbers", b"1\n2\nthree\n4\n")?;
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Sum, input).isolation(Isolation::Thread).workers(1).skip_bad_records(1);
+    /// let (sums, summary) = job.run()?;
+    /// assert_eq!(sums.iter().map(|(_, sum)| sum).sum::<i64>(), 7);
+    /// assert_eq!((summary.bad_records[0].line, &summary.bad_records[0].record[..]), (Some(3), &b"three"[..]));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn skip_bad_records(mut self, records: u32) -> Self {
+        self.terms.settings.skip_bad_records = records;
+        self
+    }
+
+    /// Kills a worker whose task takes longer than this; the task counts as failed. A worker that makes no progress for
+    /// this long outside a task, because it was stopped or waits for something that never comes, is killed too.
+    pub fn task_timeout(mut self, timeout: Duration) -> Self {
+        self.terms.settings.task_timeout = Some(timeout);
+        self
+    }
+
+    /// Saves the job's progress in the folder `dir`, so that running the same job again continues where this run ended,
+    /// however it ended. About every `every`, all work done so far is written to disk. `program` names everything that
+    /// the map function depends on besides its input, such as its parameters. A job whose program, options or input
+    /// files have changed is refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
+    ///
+    /// The checkpoint remains after the job, so that nothing is lost before the result is stored; then call
+    /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written, at no cost.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # struct Words;
+    /// # impl MapReduce for Words {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    /// #         Some(|a, b| a + b)
+    /// #     }
+    /// #
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("haiku.txt");
+    /// # std::fs::write(&path, "old pond\na frog leaps in\nsound of a pond\n")?;
+    /// # let checkpoint = dir.path().join("checkpoint");
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = || Job::new(&Words, Input::paths([&path])).isolation(Isolation::Thread);
+    /// let (_, first) = job().checkpoint(&checkpoint, "words", Duration::from_secs(10)).run()?;
+    /// // As if this process had been killed before it could write the answer down:
+    /// let (counts, second) = job().checkpoint(&checkpoint, "words", Duration::from_secs(10)).run()?;
+    /// assert_eq!(counts.get(b"pond"), Some(2));
+    /// assert_eq!((second.tasks, second.resumed_tasks), (0, first.tasks));
+    /// gristmill::remove_checkpoint(&checkpoint)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checkpoint(mut self, dir: impl Into<PathBuf>, program: &str, every: Duration) -> Self {
+        self.terms.settings.checkpoint =
+            Some(CheckpointSettings { dir: dir.into(), program: program.to_owned(), every });
+        self
+    }
+
+    /// Sets how many workers map at the same time; by default as many as there are processors. Raise it if the map
+    /// function waits for anything but the processor.
+    pub fn map_at_once(mut self, workers: usize) -> Self {
+        self.terms.settings.map_at_once = Some(workers);
+        self
+    }
+
+    /// Sets the number of partitions. It is rounded up to a power of two and to at least one per reducer; by default it
+    /// is 64, or two per reducer if that is more. Each partition has an open page in every worker that maps.
+    pub fn partitions(mut self, partitions: usize) -> Self {
+        self.terms.settings.partitions = Some(partitions);
+        self
+    }
+
+    /// Sets how many bytes of the region the pairs of two consecutive steps may take, for [`Job::iterate`]. By default
+    /// half of the rest of [`Job::memory`] after pages and tables, or half of the available memory. It is only address
+    /// space until it is used.
+    pub fn keep_bytes(mut self, bytes: u64) -> Self {
+        self.terms.settings.keep_bytes = Some(bytes);
+        self
+    }
+
+    /// Lets the map function (or [`MapReduce::map_pairs`], in steps that map pairs) write to this array; see
+    /// [`SharedOutput`]. A job may write several.
+    pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
+        self.terms.outputs.push(output.scope());
+        self
+    }
+
+    /// Sets the memory of all workers and the coordinator together, in bytes. Pairs that do not fit are spilled to
+    /// disk. By default half of the memory that is available to the machine and to the process's cgroup.
+    /// [`Job::iterate`] never spills: a step that does not fit is an error.
+    ///
+    /// The limit covers pages, tables, buffers, decoders of compressed files, the sorting of the result, and the memory
+    /// that the program declares ([`Job::holds`], [`MapReduce::UNPACKS`]). It does not cover other allocations of the
+    /// map function and of the receiver of the result. One pair, and one record, must fit.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.terms.settings.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Declares memory that the program holds for the whole job, such as a matrix that its map function reads. It is
+    /// subtracted from [`Job::memory`].
+    pub fn holds(mut self, bytes: usize) -> Self {
+        self.terms.settings.held_bytes = bytes;
+        self
+    }
+
+    /// Declares further memory that the program will hold while the job runs, or for its result. If that much is not
+    /// available, the job does not start.
+    pub fn will_hold(mut self, bytes: usize) -> Self {
+        self.terms.settings.will_hold_bytes = bytes;
+        self
+    }
+
+    /// Sets the folders to spill to, used in turn; best on different disks. By default the folder for temporary files
+    /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("lines.txt");
+    /// # std::fs::write(&path, (0..100_000).map(|n| format!("{}\n", n * 7919 % 100_000)).collect::<String>())?;
+    /// # let job = Job::new(&Lines, Input::paths([&path])).workers(1).isolation(Isolation::Thread);
+    /// let mut before = Vec::new();
+    /// job.memory(8 << 20).spill_dirs([dir.path()]).run_each(|line, _| {
+    ///     assert!(before < line.to_vec());
+    ///     before = line.to_vec();
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spill_dirs<P: Into<PathBuf>>(mut self, dirs: impl IntoIterator<Item = P>) -> Self {
+        self.terms.settings.spill_dirs = dirs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets how many bytes stay free on the file systems of the spill folders and of the checkpoint. A job that finds
+    /// less free there ends. By default a tenth of the bytes that are free when the job begins. For copies of streams see
+    /// [`Input::keep_free`].
+    pub fn keep_free(mut self, bytes: u64) -> Self {
+        self.terms.settings.keep_free_bytes = Some(bytes);
+        self
+    }
+
+    /// Makes the result the same, byte for byte, for any number of workers and any schedule, even with sums of
+    /// floating-point numbers. Splits and chunks are then cut the same way for any number of workers, and an unordered
+    /// result comes in key order. Values that are whole numbers combine as usual. Others ([`Datum::EXACT`]) are
+    /// combined only within a map task and at the end, in ascending order. That takes more memory, as
+    /// [`Combining::Map`] does, and time to sort all pairs by key: the job takes twice the time if few keys repeat
+    /// within a task.
+    pub fn deterministic(mut self, deterministic: bool) -> Self {
+        self.terms.settings.deterministic = deterministic;
+        self
+    }
+
+    /// Calls `progress` about ten times a second while the job runs. If it returns [`ControlFlow::Break`], the job ends
+    /// with [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + 'j) -> Self {
+        self.terms.progress = Some(Box::new(move |now| progress(now).stops()));
+        self
+    }
+
+    /// Lets `token` cancel this job.
+    pub fn cancel_by(mut self, token: &CancelToken) -> Self {
+        self.terms.cancel = Some(token.clone());
+        self
+    }
+
+    /// Ends the job with [`Error::Deadline`](crate::Error::Deadline) if it takes longer than `limit`, from the call that
+    /// runs it to its last pair. The copying of pipes counts, unless
+    /// [`Input::sources`] or [`Input::sift`] did that before, and so does the time that the receiver of the result takes.
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.terms.settings.deadline = Some(limit);
+        self
+    }
+
+    /// Calls `on_news` with a sentence about an event that a user may want to know of while the job runs: a worker died
+    /// (with the attempt at its task) and is replaced, or a job continues from a checkpoint.
+    pub fn on_news(mut self, on_news: impl FnMut(&str) + 'j) -> Self {
+        self.terms.on_news = Some(Box::new(on_news));
+        self
+    }
+
+    /// Chooses whether a separate process maps a few small pieces of the input before the job is planned. The plan then
+    /// knows how long a byte takes and how many pairs it yields. True by default; pass false if the map function must
+    /// not see a record twice. Small inputs, and jobs whose workers are threads, are planned without a sample.
+    pub fn sample(mut self, sample: bool) -> Self {
+        self.terms.settings.sample = sample;
+        self
+    }
+
+    /// Calls `on_plan` with every choice made for this job and its reason, before the job starts.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let mut plan = Vec::new();
+    /// # // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Lines, Input::bytes("pond", b"a frog\nleaps in\n")?).isolation(Isolation::Thread);
+    /// job.on_plan(|choices| plan.extend_from_slice(choices)).run()?;
+    /// let workers = plan.iter().find(|choice| choice.what == "workers").expect("every plan says how many");
+    /// assert_eq!(workers.chosen, "1, which maps and reduces");
+    /// assert_eq!(workers.why, "the input is so small that one more would cost more than it brings");
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + 'j) -> Self {
+        self.terms.on_plan = Some(Box::new(on_plan));
+        self
+    }
+
+    /// For tests of the engine: the `worker`-th worker to be started, replacements included, kills itself when it
+    /// reaches `moment` for the `nth` time. Both count from 1.
+    #[doc(hidden)]
+    pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
+        self.terms.settings.kill_points.push((worker, moment, nth, Signal::KILL));
+        self
+    }
+
+    /// For tests of the engine: as [`Job::die_at`], but the worker stops itself, as SIGSTOP from outside would.
+    #[doc(hidden)]
+    pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
+        self.terms.settings.kill_points.push((worker, moment, nth, Signal::STOP));
+        self
+    }
+
+    /// Runs the job and gathers the result in memory.
+    ///
+    /// # Errors
+    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be honoured, or
+    /// a system call that fails.
+    pub fn run(self) -> Result<Outcome<J, E>> {
+        let is_sorted = self.terms.settings.order == Order::ByKey && self.reduce.is_none();
+        let mut records = Output::new(is_sorted);
+        let summary = self.run_each(|key, value| records.push(key, value))?;
+        Ok((records, summary))
+    }
+
+    /// Runs the job and calls `visit` with every pair of the result, in order.
+    ///
+    /// # Errors
+    /// As [`Job::run`]. Pairs already visited are correct but not complete.
+    pub fn run_each(
+        self,
+        mut visit: impl FnMut(<E::Key as Datum>::Ref<'_>, <E::Value as Datum>::Ref<'_>),
+    ) -> Result<Summary> {
+        self.run_while(|key, value| {
+            visit(key, value);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Runs the job and calls `visit` with the pairs of the result, in order, until it returns `Break`: because the
+    /// rest is not wanted, or cannot be written.
+    ///
+    /// # Errors
+    /// As [`Job::run_each`].
+    pub fn run_while(
+        self,
+        visit: impl FnMut(<E::Key as Datum>::Ref<'_>, <E::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+    ) -> Result<Summary> {
+        let (request, open) = self.described();
+        coordinator::run(request, open, visit)
+    }
+
+    /// Returns the request for the coordinator, and what opens the input, given what may interrupt the job.
+    fn described(self) -> (Request<'j, Whole<'j, J, E>>, impl FnOnce(&Interrupt) -> Result<Arc<Opened>>) {
+        let Job { mut input, program, reduce, terms } = self;
+        let open = move |interrupt: &Interrupt| {
+            input.look.interrupt = interrupt.clone();
+            input.open()
+        };
+        (Request { program: Whole::new(program), reduce, terms }, open)
     }
 }

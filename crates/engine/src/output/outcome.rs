@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::control::counters::Counters;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::{AsMapped, Ending};
 
 /// The result of a job, gathered in memory in the requested order.
 ///
@@ -129,7 +129,7 @@ impl<K: Key, V: Datum> DoubleEndedIterator for Iter<'_, K, V> {
 impl<K: Key, V: Datum> ExactSizeIterator for Iter<'_, K, V> {}
 
 /// The outcome of a run: its pairs, and its statistics.
-pub type Outcome<J> = (Output<<J as MapReduce>::Key, <J as MapReduce>::Value>, Summary);
+pub type Outcome<J, E = AsMapped> = (Output<<E as Ending<J>>::Key, <E as Ending<J>>::Value>, Summary);
 
 /// The statistics of a run.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use std::path::Path;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::failure::Failure;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 
 /// Where reducers write a result ([`Job::write`](crate::Job::write)).
 pub enum Target<'t> {
@@ -54,17 +54,17 @@ pub trait Row<K: Key, V: Datum>: Sync {
 }
 
 /// A request to write the result to a target, in a row format.
-pub(crate) struct WriteRequest<'t, J: MapReduce> {
+pub(crate) struct WriteRequest<'t, J: Program> {
     pub path: &'t Path,
     pub target: Target<'t>,
-    pub row: &'t dyn Row<J::Key, J::Value>,
+    pub row: &'t dyn Row<J::OutKey, J::OutValue>,
 }
 
 /// A target whose files are open, for reducers.
-pub(crate) struct OpenTarget<'t, J: MapReduce> {
+pub(crate) struct OpenTarget<'t, J: Program> {
     pub path: &'t Path,
     files: Files<'t>,
-    pub row: &'t dyn Row<J::Key, J::Value>,
+    pub row: &'t dyn Row<J::OutKey, J::OutValue>,
 }
 
 enum Files<'t> {
@@ -72,7 +72,7 @@ enum Files<'t> {
     Each(Vec<File>),
 }
 
-impl<'t, J: MapReduce> OpenTarget<'t, J> {
+impl<'t, J: Program> OpenTarget<'t, J> {
     /// Opens a target for `parts` parts.
     pub fn open(writing: WriteRequest<'t, J>, parts: usize) -> io::Result<OpenTarget<'t, J>> {
         let WriteRequest { path, target, row } = writing;
@@ -85,8 +85,8 @@ impl<'t, J: MapReduce> OpenTarget<'t, J> {
 
     /// Returns the size of the rows of the pairs in `pairs`.
     pub fn bytes(&self, pairs: &[u8]) -> u64 {
-        let pairs = entry::pairs::<J::Key, J::Value>(pairs);
-        pairs.map(|(_, pair)| self.row.bytes(pair.key, pair.value) as u64).sum()
+        let pairs = entry::pairs::<J::Key, J::Value>(pairs).map(|(_, pair)| J::out(pair.key, pair.value));
+        pairs.map(|(key, value)| self.row.bytes(key, value) as u64).sum()
     }
 
     /// Returns the offsets, each in its file, of parts of these sizes.

@@ -123,11 +123,12 @@ pub trait MapReduce: Sync {
 /// Chooses a partition for a key; the second argument is the number of partitions.
 pub type Partition<K> = for<'a> fn(<K as Datum>::Ref<'a>, usize) -> usize;
 
-/// Makes the pairs of the result from a key and all its values: see [`Job::reduce`](crate::Job::reduce).
-pub type Reduce<'f, K, V> = dyn for<'a> Fn(
+/// Makes the pairs of the result, which have keys `OK` and values `OV`, from a key and all its values: see
+/// [`Job::reduce`](crate::Job::reduce).
+pub type Reduce<'f, K, V, OK = K, OV = V> = dyn for<'a> Fn(
         <K as Datum>::Ref<'a>,
         &mut Values<'_, K, V>,
-        &mut dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>),
+        &mut dyn FnMut(<OK as Datum>::Ref<'_>, <OV as Datum>::Ref<'_>),
     ) -> Result<(), ProgramError>
     + Sync
     + 'f;

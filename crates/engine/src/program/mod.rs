@@ -5,5 +5,6 @@
 
 pub(crate) mod pairs;
 pub(crate) mod map_reduce;
+pub(crate) mod ending;
 pub(crate) mod partition;
 pub(crate) mod ranges;

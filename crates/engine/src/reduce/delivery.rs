@@ -17,7 +17,8 @@ use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
 use crate::plan::job_plan::Plan;
-use crate::program::map_reduce::{MapReduce, Reduce, combines};
+use crate::program::ending::Program;
+use crate::program::map_reduce::{Reduce, combines};
 use crate::reduce::reduction::{Reduction, erased_combiner};
 use crate::spill::merge::{Merge, Sorted};
 use crate::spill::reduce_memory::ReduceMemory;
@@ -25,23 +26,23 @@ use crate::spill::sorter::Sorter;
 use crate::spill::values::{Combine, for_each_key};
 
 /// Returns the order and the limit of a reducer's runs: those of the result, unless pairs must first be grouped by key.
-pub(crate) fn run_order<J: MapReduce>(program: &J, plan: &Plan, reduces: bool) -> (Order, usize) {
+pub(crate) fn run_order<J: Program>(program: &J, plan: &Plan, reduces: bool) -> (Order, usize) {
     if combines(program) || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
 }
 
 /// What is done with all values of a key.
-struct Grouping<'w, J: MapReduce> {
+struct Grouping<'w, J: Program> {
     combine: Option<Rc<Combine<'w, J::Value>>>,
-    reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+    reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
 }
 
-impl<'w, J: MapReduce> Grouping<'w, J> {
+impl<'w, J: Program> Grouping<'w, J> {
     /// Returns what is still to be done with the pairs of `reduction`, if anything. If the job does not combine pairs
     /// as they come, and all of them are in memory, it combines them now.
     fn find(
         mut reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
     ) -> Result<(Reduction<'w, J>, Option<Self>), Failure> {
         if !combines(reduction.program) {
             return Ok((reduction, reduce.map(|reduce| Grouping { combine: None, reduce: Some(reduce) })));
@@ -69,6 +70,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
             let memory = Sorted::new(sorter.store.take(partition), Order::ByKey, usize::MAX);
             let merge = Merge::new(Order::ByKey, &sorter.spill, [], Some(memory))?;
             self.for_each(merge, |key, value| {
+                let (key, value) = J::back(key, value);
                 made.push(partition, key, value);
                 ControlFlow::Continue(())
             })?;
@@ -83,7 +85,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
     fn for_each(
         &self,
         merge: Merge<J::Key, J::Value>,
-        mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut emit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<u64, Failure> {
         let (mut keys, mut failed) = (0, None);
         for_each_key(merge, self.combine.as_deref(), |key, values| {
@@ -105,6 +107,7 @@ impl<'w, J: MapReduce> Grouping<'w, J> {
                     while flow.is_continue()
                         && let Some(value) = values.next()
                     {
+                        let (key, value) = J::out(key, value);
                         flow = emit(key, value);
                     }
                 }
@@ -129,10 +132,10 @@ fn text_of<K: Key>(key: K::Ref<'_>) -> String {
 
 /// Finishes a step: combines and reduces the pairs partition by partition, in no order. Reducers of such jobs do not
 /// spill.
-pub(crate) fn in_partitions<'w, J: MapReduce>(
+pub(crate) fn in_partitions<'w, J: Program>(
     reduction: Reduction<'w, J>,
     plan: &Plan,
-    reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+    reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
 ) -> Result<Reduction<'w, J>, Failure> {
     let (mut reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
     if let Some(grouping) = grouping {
@@ -141,23 +144,31 @@ pub(crate) fn in_partitions<'w, J: MapReduce>(
     Ok(reduction)
 }
 
+/// The stream that the pairs of the result are made from.
+enum Stream<'w, J: Program> {
+    /// The pairs are the result.
+    AsTheyAre(Merge<J::Key, J::Value>),
+    /// They are grouped while they are sent.
+    Grouped(Merge<J::Key, J::Value>, Grouping<'w, J>),
+    /// They were grouped, and sorted again.
+    Made(Merge<J::OutKey, J::OutValue>),
+}
+
 /// A reducer's part of the result, ready to be sent.
-pub(crate) struct Delivery<'w, J: MapReduce> {
-    merge: Merge<J::Key, J::Value>,
-    /// What is still done with the stream while it is sent.
-    grouping: Option<Grouping<'w, J>>,
+pub(crate) struct Delivery<'w, J: Program> {
+    stream: Stream<'w, J>,
     order: Order,
     limit: usize,
     /// The number of keys so far; of pairs, if they were not grouped.
     keys: u64,
 }
 
-impl<'w, J: MapReduce> Delivery<'w, J> {
+impl<'w, J: Program> Delivery<'w, J> {
     /// Sorts, merges and reduces until pairs can be delivered one by one.
     pub fn prepare(
         reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
     ) -> Result<Delivery<'w, J>, Failure> {
         let (order, limit) = (plan.order, plan.limit);
         let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
@@ -165,12 +176,12 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
         // 1. Pairs are delivered as they are.
         let Some(grouping) = grouping else {
             let keys = sorter.pairs();
-            return Ok(Delivery { merge: sorter.into_merge(order, limit)?, grouping: None, order, limit, keys });
+            return Ok(Delivery { stream: Stream::AsTheyAre(sorter.into_merge(order, limit)?), order, limit, keys });
         };
         // 2. Pairs are made in the order of the result, or the result needs no order.
         if order == Order::Unordered || order == Order::ByKey && reduce.is_none() {
             let merge = sorter.into_merge(Order::ByKey, usize::MAX)?;
-            return Ok(Delivery { merge, grouping: Some(grouping), order, limit, keys: 0 });
+            return Ok(Delivery { stream: Stream::Grouped(merge, grouping), order, limit, keys: 0 });
         }
         // 3. Pairs are sorted again, in the memory that the first sort leaves free: all of it, once the rest has been
         //    spilled.
@@ -187,27 +198,34 @@ impl<'w, J: MapReduce> Delivery<'w, J> {
             if pushed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         pushed?;
-        Ok(Delivery { merge: second.into_merge(order, limit)?, grouping: None, order, limit, keys })
+        Ok(Delivery { stream: Stream::Made(second.into_merge(order, limit)?), order, limit, keys })
     }
 
     /// Calls `emit` with the pairs of the result, in order, until it breaks; returns the number of keys.
     pub fn for_each(
         self,
-        mut emit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
+        mut emit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<u64, Failure> {
         let (mut left, keys, order) = (self.limit, self.keys, self.order);
         let mut in_order = InOrder::default();
-        let take = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+        let mut take = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             if left == 0 {
                 return ControlFlow::Break(());
             }
             left -= 1;
-            in_order.next::<J::Key, J::Value>(order, key, value);
+            in_order.next::<J::OutKey, J::OutValue>(order, key, value);
             emit(key, value)
         };
-        match self.grouping {
-            Some(grouping) => grouping.for_each(self.merge, take),
-            None => self.merge.for_each(take).map(|()| keys),
+        match self.stream {
+            Stream::Grouped(merge, grouping) => grouping.for_each(merge, take),
+            Stream::Made(merge) => merge.for_each(take).map(|()| keys),
+            Stream::AsTheyAre(merge) => {
+                let pairs = merge.for_each(|key, value| {
+                    let (key, value) = J::out(key, value);
+                    take(key, value)
+                });
+                pairs.map(|()| keys)
+            }
         }
     }
 }

@@ -13,14 +13,15 @@ use crate::failure::Failure;
 use crate::gather::combined::Scratch;
 use crate::gather::heavy_keys::Skew;
 use crate::gather::store::{Chunk, Store};
-use crate::program::map_reduce::{MapReduce, combiner};
+use crate::program::ending::Program;
+use crate::program::map_reduce::combiner;
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::spill_file::Spill;
 use crate::spill::values::Combine;
 
 /// All partitions of one reduce worker; those that it does not own stay empty.
-pub(crate) struct Reduction<'r, J: MapReduce> {
+pub(crate) struct Reduction<'r, J: Program> {
     pub program: &'r J,
     pub sorter: Sorter<'r, J::Key, J::Value>,
     scratch: Scratch,
@@ -28,7 +29,7 @@ pub(crate) struct Reduction<'r, J: MapReduce> {
     skew: Option<Skew>,
 }
 
-impl<'r, J: MapReduce> Reduction<'r, J> {
+impl<'r, J: Program> Reduction<'r, J> {
     /// Makes a reduction that combines pairs as they come, or keeps them, depending on `store`, which must be empty.
     /// Runs are in `order` and hold at most `limit` pairs; pairs to be grouped by key need key order and no limit.
     pub fn new(
@@ -147,6 +148,6 @@ impl<'r, J: MapReduce> Reduction<'r, J> {
 }
 
 /// Returns the combiner of a program, for code that is not worth an instance for each program.
-pub(crate) fn erased_combiner<J: MapReduce>(program: &J) -> Rc<Combine<'_, J::Value>> {
+pub(crate) fn erased_combiner<J: Program>(program: &J) -> Rc<Combine<'_, J::Value>> {
     Rc::new(combiner(program))
 }

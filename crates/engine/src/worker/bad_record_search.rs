@@ -32,12 +32,13 @@ use crate::failure::Failure;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
 use crate::input::split::Split;
-use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::ending::Program;
+use crate::program::map_reduce::Emit;
 use crate::program_error::{ProgramError, Verdict};
 use crate::worker::work::Work;
 
 /// Maps a task, chunk by chunk or record by record.
-pub(crate) struct BadRecordSearch<'w, J: MapReduce> {
+pub(crate) struct BadRecordSearch<'w, J: Program> {
     work: &'w Work<'w, J>,
     pub slot: usize,
     /// No worker has died of this task, and the job does not set records aside.
@@ -59,7 +60,7 @@ enum Failed {
     Returned(ProgramError),
 }
 
-impl<'w, J: MapReduce> BadRecordSearch<'w, J> {
+impl<'w, J: Program> BadRecordSearch<'w, J> {
     pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> BadRecordSearch<'w, J> {
         let careful = work.shared.is_careful(task);
         let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
@@ -223,7 +224,7 @@ fn place_of(split: &Split<'_>) -> Place {
 
 /// Sleeps until the coordinator has read the reports. The coordinator does not wait for this worker, so the worker need
 /// not drain its mailbox meanwhile. The clock of its task is stopped.
-fn wait<J: MapReduce>(work: &Work<'_, J>, slot: usize) {
+fn wait<J: Program>(work: &Work<'_, J>, slot: usize) {
     let shared = work.shared;
     if shared.is_over() {
         resume_unwind(Box::new(JobIsOver));

@@ -10,14 +10,14 @@ use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::Failure;
 use crate::output::parts::OpenTarget;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::reduce::delivery::Delivery;
 use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
 /// Sorts the pairs that this worker has reduced, and sends them to the coordinator or writes them.
-pub(crate) fn finish<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Result<(), Failure> {
+pub(crate) fn finish<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Result<(), Failure> {
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Sort);
     let spilled = reduction.sorter.has_runs();
@@ -37,7 +37,7 @@ pub(crate) fn finish<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, J
             if let Some(ended) = parts.advance().ended {
                 lane.send_result(ended);
             }
-            lane.append_result::<J::Key, J::Value>(parts.partition, key, value);
+            lane.append_result::<J::OutKey, J::OutValue>(parts.partition, key, value);
             ControlFlow::Continue(())
         })?,
     };
@@ -47,7 +47,7 @@ pub(crate) fn finish<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, J
 }
 
 /// Writes partitions that are ranges of the result to their places. Sends the first and the last pair of each.
-fn write<J: MapReduce>(
+fn write<J: Program>(
     work: &Work<'_, J>,
     target: &OpenTarget<'_, J>,
     lane: &mut Lane<'_, J>,
@@ -57,7 +57,7 @@ fn write<J: MapReduce>(
     let Work { shared, plan, .. } = *work;
     let mut writer = None;
     let mut outcome = Ok(());
-    let mut row = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| -> Result<(), Failure> {
+    let mut row = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| -> Result<(), Failure> {
         let step = parts.advance();
         if let Some(ended) = step.ended {
             lane.send_result(ended);
@@ -65,14 +65,14 @@ fn write<J: MapReduce>(
         let partition = parts.partition;
         // The blocks for writing runs are free by now.
         let begin = || target.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
-        if writer.get_or_insert_with(begin).row::<J::Key, J::Value>(target.row, key, value)? {
+        if writer.get_or_insert_with(begin).row::<J::OutKey, J::OutValue>(target.row, key, value)? {
             lane.outbox.kill_point.passes(Moment::Written);
         }
         if step.is_first {
-            lane.append_result::<J::Key, J::Value>(partition, key, value);
+            lane.append_result::<J::OutKey, J::OutValue>(partition, key, value);
         }
         if step.is_last {
-            lane.append_result::<J::Key, J::Value>(partition, key, value);
+            lane.append_result::<J::OutKey, J::OutValue>(partition, key, value);
             let (bytes, checksum) = writer.take().expect("begun above").finish()?;
             assert_eq!(bytes, shared.part_size(partition).bytes, "a part is as large as the pairs that came for it");
             shared.set_checksum(partition, checksum);

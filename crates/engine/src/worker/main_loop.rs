@@ -14,7 +14,7 @@ use crate::exchange::lane::Lane;
 use crate::exchange::outbox::Outbox;
 use crate::failure::Failure;
 use crate::plan::settings::{Isolation, PagePolicy};
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::spill::spill_file::{Spill, Tally};
 use crate::steps::shelf_writer::ShelfWriter;
 use crate::testing::kill_points::{KillPoint, Moment};
@@ -25,7 +25,7 @@ use crate::worker::work::{Role, Work};
 use crate::worker::{deliver, save};
 
 /// A worker.
-struct Worker<'w, J: MapReduce> {
+struct Worker<'w, J: Program> {
     work: &'w Work<'w, J>,
     role: Role,
     lane: Lane<'w, J>,
@@ -38,7 +38,7 @@ struct Worker<'w, J: MapReduce> {
 }
 
 /// Runs until the job is over.
-pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
+pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
     let mut worker = Worker::new(work, role);
     loop {
         let round = work.shared.round();
@@ -73,7 +73,7 @@ pub(crate) fn work<J: MapReduce>(work: &Work<'_, J>, role: Role) {
     worker.publish();
 }
 
-impl<'w, J: MapReduce> Worker<'w, J> {
+impl<'w, J: Program> Worker<'w, J> {
     fn new(work: &'w Work<'w, J>, role: Role) -> Worker<'w, J> {
         let Work { plan, shared, .. } = *work;
         if plan.isolation == Isolation::Process {

@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::input::reader::Reader;
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Buffer;
-use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::ending::Program;
+use crate::program::map_reduce::Emit;
 use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
 use crate::steps::shelf_writer::pairs_of;
@@ -23,7 +24,7 @@ use crate::worker::bad_record_search::BadRecordSearch;
 use crate::worker::work::Work;
 
 /// The map side of a worker.
-pub(super) struct Mapper<J: MapReduce> {
+pub(super) struct Mapper<J: Program> {
     reader: Reader,
     /// The memory of the buffer, allocated for the first task.
     kept: MapTable<J>,
@@ -44,14 +45,14 @@ pub(super) struct Mapper<J: MapReduce> {
 const EPOCH_NS_MAX: u64 = 100_000_000;
 
 /// The memory that a map-side buffer keeps from task to task.
-enum MapTable<J: MapReduce> {
+enum MapTable<J: Program> {
     /// No task has run yet, or the buffer keeps nothing.
     Nothing,
     Table(HashTable<J::Key, J::Value>),
     Array(DenseArray<J::Value>),
 }
 
-impl<J: MapReduce> Mapper<J> {
+impl<J: Program> Mapper<J> {
     pub fn new(plan: &Plan) -> Mapper<J> {
         Mapper {
             reader: Reader::new(plan.chunk_bytes),
@@ -175,7 +176,7 @@ impl<J: MapReduce> Mapper<J> {
     }
 }
 
-fn map_task<J: MapReduce>(
+fn map_task<J: Program>(
     work: &Work<'_, J>,
     reader: &mut Reader,
     task: usize,
@@ -216,7 +217,7 @@ fn map_task<J: MapReduce>(
 }
 
 /// Returns a hash of what a task has changed in shared outputs.
-fn changes_of_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<u64, Failure> {
+fn changes_of_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<u64, Failure> {
     if work.outputs.is_empty() {
         return Ok(0);
     }
@@ -225,7 +226,7 @@ fn changes_of_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, 
 }
 
 /// Merges what a task has changed in shared outputs.
-fn merge_outputs<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
+fn merge_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {
     if work.outputs.is_empty() {
         return Ok(());
     }

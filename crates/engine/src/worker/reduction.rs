@@ -7,7 +7,8 @@ use crate::exchange::lane::Lane;
 use crate::failure::Failure;
 use crate::gather::store::Store;
 use crate::plan::settings::PagePolicy;
-use crate::program::map_reduce::{MapReduce, combines};
+use crate::program::ending::Program;
+use crate::program::map_reduce::combines;
 use crate::reduce::delivery::{in_partitions, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::Spill;
@@ -16,7 +17,7 @@ use crate::testing::kill_points::Moment;
 use crate::worker::work::Work;
 
 /// Makes the reduction of a worker that has gathered nothing.
-pub(super) fn empty_reduction<'w, J: MapReduce>(work: &Work<'w, J>, spill: Rc<Spill>) -> Reduction<'w, J> {
+pub(super) fn empty_reduction<'w, J: Program>(work: &Work<'w, J>, spill: Rc<Spill>) -> Reduction<'w, J> {
     let Work { plan, reduce, .. } = *work;
     let (order, limit) = run_order(work.program, plan, reduce.is_some());
     let store = Store::empty(plan.partitions, plan.combining.in_reduce, work.ranges.is_some());
@@ -26,7 +27,7 @@ pub(super) fn empty_reduction<'w, J: MapReduce>(work: &Work<'w, J>, spill: Rc<Sp
 }
 
 /// Takes everything that this worker has gathered. Its inbox is empty afterwards.
-pub(super) fn reduced<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Reduction<'w, J> {
+pub(super) fn reduced<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Reduction<'w, J> {
     lane.meter.enter(Phase::Reduce);
     let inbox = lane.inbox.as_mut().expect("a reducer has an inbox");
     let empty = empty_reduction(work, inbox.spill.clone());
@@ -38,7 +39,7 @@ pub(super) fn reduced<'w, J: MapReduce>(work: &Work<'w, J>, lane: &mut Lane<'w, 
 }
 
 /// Puts the partitions of `round` that this worker has reduced on the shelf, for the next step.
-pub(super) fn keep<'w, J: MapReduce>(
+pub(super) fn keep<'w, J: Program>(
     work: &Work<'w, J>,
     lane: &mut Lane<'w, J>,
     shelf_writer: &mut ShelfWriter<'_>,

@@ -12,12 +12,12 @@ use gristmill_os::folder::Folder;
 
 use crate::checkpoint::log::{Checkpoint, Facts};
 use crate::control::counters::{Count, Phase};
-use crate::data::datum::Datum;
+use crate::data::datum::{Datum, Key};
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::{Doing, Failure};
 use crate::gather::store::Store;
 use crate::plan::job_plan::Plan;
-use crate::program::map_reduce::MapReduce;
+use crate::program::ending::Program;
 use crate::reduce::delivery::{Delivery, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::merge::Merge;
@@ -28,12 +28,12 @@ use crate::worker::reduction::reduced;
 use crate::worker::work::Work;
 
 /// Returns the number of the reducer in `slot`, which is that of its first partition.
-fn number_of<J: MapReduce>(work: &Work<'_, J>, slot: usize) -> usize {
+fn number_of<J: Program>(work: &Work<'_, J>, slot: usize) -> usize {
     (0..work.plan.reduce_workers).find(|partition| work.shared.owner(*partition) == slot).expect("it reduces")
 }
 
 /// Saves what this worker has gathered in a stage.
-pub(crate) fn save<'w, J: MapReduce>(
+pub(crate) fn save<'w, J: Program>(
     work: &Work<'w, J>,
     lane: &mut Lane<'w, J>,
     dir: &Folder,
@@ -51,7 +51,7 @@ pub(crate) fn save<'w, J: MapReduce>(
     let end = facts(work, dir)?.runs(number).1;
     let (spill, folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
     let (order, limit) = run_order(work.program, plan, work.reduce.is_some());
-    let run = write::<J>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
+    let run = write::<J::Key, J::Value>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
         reduction.sorter.into_merge(order, limit)?.for_each(push)
     })?;
     spill.sync(folder)?;
@@ -62,7 +62,7 @@ pub(crate) fn save<'w, J: MapReduce>(
 }
 
 /// Delivers what this worker makes from all stages, or has made in an earlier run.
-pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
+pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
     let Work { shared, plan, reduce, .. } = *work;
     let number = number_of(work, lane.slot);
     let facts = facts(work, dir)?;
@@ -83,7 +83,7 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
             }
             let delivery = Delivery::prepare(reduction, plan, reduce)?;
             let mut keys = 0;
-            let run = write::<J>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
+            let run = write::<J::OutKey, J::OutValue>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
                 keys = delivery.for_each(push)?;
                 Ok(())
             })?;
@@ -96,8 +96,8 @@ pub(crate) fn finish<J: MapReduce>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, d
     };
     lane.outbox.kill_point.passes(Moment::RunsMerged);
     lane.meter.enter(Phase::Output);
-    Merge::<J::Key, J::Value>::new(plan.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
-        lane.append_result::<J::Key, J::Value>(RESULT, key, value);
+    Merge::<J::OutKey, J::OutValue>::new(plan.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
+        lane.append_result::<J::OutKey, J::OutValue>(RESULT, key, value);
         ControlFlow::Continue(())
     })?;
     lane.end_result(RESULT);
@@ -110,7 +110,7 @@ fn saved_in(plan: &Plan, dir: &Folder, name: &str, end: u64) -> Result<(Spill, u
     Spill::with_file(&plan.spill_dirs, dir, plan.checkpoint_kept_free_bytes, name, end)
 }
 
-fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failure> {
+fn facts<J: Program>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failure> {
     Checkpoint::read(dir).map_err(|error| Failure::Spill {
         folder: work.plan.spill_dirs.len(),
         doing: Doing::Read,
@@ -120,16 +120,16 @@ fn facts<J: MapReduce>(work: &Work<'_, J>, dir: &Folder) -> Result<Facts, Failur
 }
 
 /// Writes what `pairs` pushes as one run, until a push breaks.
-fn write<J: MapReduce>(
+fn write<K: Key, V: Datum>(
     spill: &Spill,
     folder: usize,
     block_bytes: usize,
-    pairs: impl FnOnce(&mut Push<'_, J>) -> Result<(), Failure>,
+    pairs: impl FnOnce(&mut Push<'_, K, V>) -> Result<(), Failure>,
 ) -> Result<Run, Failure> {
     let mut writer = RunWriter::in_folder(spill, folder, block_bytes);
     let mut written = Ok(());
     pairs(&mut |key, value| {
-        written = writer.push::<J::Key, J::Value>(key, value);
+        written = writer.push::<K, V>(key, value);
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     written?;
@@ -137,5 +137,4 @@ fn write<J: MapReduce>(
 }
 
 /// Receives a pair.
-type Push<'p, J> = dyn FnMut(<<J as MapReduce>::Key as Datum>::Ref<'_>, <<J as MapReduce>::Value as Datum>::Ref<'_>) -> ControlFlow<()>
-    + 'p;
+type Push<'p, K, V> = dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>) -> ControlFlow<()> + 'p;

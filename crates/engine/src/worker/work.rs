@@ -9,7 +9,8 @@ use crate::input::tasks::Tasks;
 use crate::output::parts::OpenTarget;
 use crate::plan::job_plan::Plan;
 use crate::plan::mode::Mode;
-use crate::program::map_reduce::{MapReduce, Reduce};
+use crate::program::ending::Program;
+use crate::program::map_reduce::Reduce;
 use crate::program::ranges::Ranges;
 use crate::shared_output::array::Scopes;
 use crate::testing::kill_points::Moment;
@@ -24,13 +25,13 @@ pub(crate) struct Role {
 }
 
 /// What all workers of a job receive: the same memory, before and after a fork.
-pub(crate) struct Work<'w, J: MapReduce> {
+pub(crate) struct Work<'w, J: Program> {
     pub program: &'w J,
     pub plan: &'w Plan,
     pub mode: Mode<'w>,
     pub tasks: &'w Tasks,
     pub shared: &'w Shared<'w>,
-    pub reduce: Option<&'w Reduce<'w, J::Key, J::Value>>,
+    pub reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
     /// For tests: the kill points of the settings. Empty once the job has started over.
     pub kill_points: &'w [(usize, Moment, u64, Signal)],
     /// The bounds of the partitions, if they are ranges of pairs.
@@ -45,7 +46,7 @@ pub(crate) struct Work<'w, J: MapReduce> {
     pub start_ns: u64,
 }
 
-impl<J: MapReduce> Work<'_, J> {
+impl<J: Program> Work<'_, J> {
     /// Returns the number of input bytes in a task of the current step.
     pub fn task_bytes(&self, task: usize) -> u64 {
         let of_input = || self.tasks.bytes(self.shared.input_task(task));

@@ -1,0 +1,151 @@
+//! The types of a job's result: those of its program, or those that its reduce function makes.
+
+use std::marker::PhantomData;
+
+use crate::data::datum::{Datum, Key, Owned};
+use crate::input::split::Split;
+use crate::program::map_reduce::{Emit, MapReduce, Partition};
+use crate::program::pairs::Pairs;
+use crate::program_error::ProgramError;
+
+type KeyOf<'a, J> = <<J as MapReduce>::Key as Datum>::Ref<'a>;
+type ValueOf<'a, J> = <<J as MapReduce>::Value as Datum>::Ref<'a>;
+type OutKeyOf<'a, J, E> = <<E as Ending<J>>::Key as Datum>::Ref<'a>;
+type OutValueOf<'a, J, E> = <<E as Ending<J>>::Value as Datum>::Ref<'a>;
+
+/// The types of a job's result. [`AsMapped`] and [`Made`] implement it, and nothing else can.
+pub trait Ending<J: MapReduce>: sealed::Sealed + Sync + Sized {
+    /// The type of its keys.
+    type Key: Key;
+    /// The type of its values.
+    type Value: Datum;
+
+    /// Returns a pair that no reduce function has changed as a pair of the result.
+    #[doc(hidden)]
+    fn out<'k, 'v>(key: KeyOf<'k, J>, value: ValueOf<'v, J>) -> (OutKeyOf<'k, J, Self>, OutValueOf<'v, J, Self>);
+
+    /// Returns a pair of the result as a pair that the program could have emitted.
+    #[doc(hidden)]
+    fn back<'k, 'v>(key: OutKeyOf<'k, J, Self>, value: OutValueOf<'v, J, Self>) -> (KeyOf<'k, J>, ValueOf<'v, J>);
+}
+
+/// The result has the keys and values of the program.
+pub struct AsMapped;
+
+/// The result has keys and values of other types, which the reduce function makes
+/// ([`Job::reduce_to`](crate::Job::reduce_to)).
+pub struct Made<K, V>(PhantomData<fn() -> (K, V)>);
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for AsMapped {}
+impl<K, V> sealed::Sealed for Made<K, V> {}
+
+impl<J: MapReduce> Ending<J> for AsMapped {
+    type Key = J::Key;
+    type Value = J::Value;
+
+    #[inline(always)]
+    fn out<'k, 'v>(key: KeyOf<'k, J>, value: ValueOf<'v, J>) -> (KeyOf<'k, J>, ValueOf<'v, J>) {
+        (key, value)
+    }
+
+    #[inline(always)]
+    fn back<'k, 'v>(key: KeyOf<'k, J>, value: ValueOf<'v, J>) -> (KeyOf<'k, J>, ValueOf<'v, J>) {
+        (key, value)
+    }
+}
+
+impl<J: MapReduce, K: Key, V: Datum> Ending<J> for Made<K, V> {
+    type Key = K;
+    type Value = V;
+
+    fn out<'k, 'v>(_: KeyOf<'k, J>, _: ValueOf<'v, J>) -> (K::Ref<'k>, V::Ref<'v>) {
+        unreachable!("a reduce function makes every pair of this result")
+    }
+
+    fn back<'k, 'v>(_: K::Ref<'k>, _: V::Ref<'v>) -> (KeyOf<'k, J>, ValueOf<'v, J>) {
+        unreachable!("only the result of a step is mapped, and that has the types of its program")
+    }
+}
+
+/// What the engine runs: the program of a user, and the types of the result.
+pub(crate) trait Program: MapReduce {
+    /// The program.
+    type User: MapReduce<Key = Self::Key, Value = Self::Value>;
+    type OutKey: Key;
+    type OutValue: Datum;
+
+    /// As [`Ending::out`].
+    fn out<'k, 'v>(
+        key: KeyOf<'k, Self>,
+        value: ValueOf<'v, Self>,
+    ) -> (<Self::OutKey as Datum>::Ref<'k>, <Self::OutValue as Datum>::Ref<'v>);
+
+    /// As [`Ending::back`].
+    fn back<'k, 'v>(
+        key: <Self::OutKey as Datum>::Ref<'k>,
+        value: <Self::OutValue as Datum>::Ref<'v>,
+    ) -> (KeyOf<'k, Self>, ValueOf<'v, Self>);
+}
+
+/// The program of a user with the types of the result.
+pub(crate) struct Whole<'p, J, E> {
+    program: &'p J,
+    ending: PhantomData<fn() -> E>,
+}
+
+impl<'p, J: MapReduce, E: Ending<J>> Whole<'p, J, E> {
+    pub fn new(program: &'p J) -> Whole<'p, J, E> {
+        Whole { program, ending: PhantomData }
+    }
+}
+
+impl<J: MapReduce, E: Ending<J>> MapReduce for Whole<'_, J, E> {
+    type Key = J::Key;
+    type Value = J::Value;
+    const PARTITION: Option<Partition<J::Key>> = J::PARTITION;
+    const UNPACKS: bool = J::UNPACKS;
+
+    #[inline(always)]
+    fn keys(&self) -> Option<usize> {
+        self.program.keys()
+    }
+
+    #[inline(always)]
+    fn combiner(&self) -> Option<impl Fn(Owned<J::Value>, Owned<J::Value>) -> Owned<J::Value>> {
+        self.program.combiner()
+    }
+
+    #[inline(always)]
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<J::Key, J::Value>) -> Result<(), ProgramError> {
+        self.program.map(split, out)
+    }
+
+    #[inline(always)]
+    fn map_pairs(
+        &self,
+        pairs: &Pairs<'_, J::Key, J::Value>,
+        out: &mut impl Emit<J::Key, J::Value>,
+    ) -> Result<(), ProgramError> {
+        self.program.map_pairs(pairs, out)
+    }
+}
+
+impl<J: MapReduce, E: Ending<J>> Program for Whole<'_, J, E> {
+    type User = J;
+    type OutKey = E::Key;
+    type OutValue = E::Value;
+
+    #[inline(always)]
+    fn out<'k, 'v>(key: KeyOf<'k, J>, value: ValueOf<'v, J>) -> (OutKeyOf<'k, J, E>, OutValueOf<'v, J, E>) {
+        E::out(key, value)
+    }
+
+    #[inline(always)]
+    fn back<'k, 'v>(key: OutKeyOf<'k, J, E>, value: OutValueOf<'v, J, E>) -> (KeyOf<'k, J>, ValueOf<'v, J>) {
+        E::back(key, value)
+    }
+}
