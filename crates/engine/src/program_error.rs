@@ -5,10 +5,14 @@ use std::fmt::{self, Display, Formatter};
 
 /// The error of a map or reduce function. The `?` operator makes one from any [`std::error::Error`].
 ///
-/// It ends the job with [`Error::Rejected`](crate::Error::Rejected), which names the record: the engine calls the map
-/// function once more for each record of the piece, unless the error has a place ([`Split::reject`](crate::Split::reject)).
-/// It is not tried again, because a map function gives the same answer for the same input; [`retry`](ProgramError::retry)
-/// is for the exceptions. With [`Job::skip_bad_records`](crate::Job::skip_bad_records) the record is set aside instead.
+/// If a map function returns it, the job ends with [`Error::Rejected`](crate::Error::Rejected), which names the record:
+/// unless the error has a place ([`Split::reject`](crate::Split::reject)), the engine maps the records of the piece once
+/// more, one by one, up to the first that fails. With [`Job::skip_bad_records`](crate::Job::skip_bad_records) the record
+/// is set aside instead. If a reduce function returns it, or [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), the
+/// job ends with [`Error::Program`](crate::Error::Program), which names the key or the step.
+///
+/// The function is not tried again, because it gives the same answer for the same input; [`retry`](ProgramError::retry)
+/// is for the exceptions.
 ///
 /// Only text crosses from a worker to the process that started the job: the messages of the error and of its sources,
 /// up to 512 bytes, and a [`code`](ProgramError::code).

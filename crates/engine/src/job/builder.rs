@@ -28,7 +28,7 @@ use crate::spill::values::Values;
 use crate::steps::step::{Next, Step};
 use crate::testing::kill_points::Moment;
 
-/// A MapReduce job.
+/// A MapReduce job. Its result has the types `E`: those of the program, unless [`Job::reduce_to`] names others.
 ///
 /// ```
 /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};

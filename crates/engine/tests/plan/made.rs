@@ -77,7 +77,8 @@ fn check<const COMBINES: bool>(text: &[u8], input: &std::path::Path) {
             assert!(found == expected, "{isolation:?} {workers}");
         }
         // Both sorts spill.
-        let (output, summary) = reduced(job(isolation, 2)).memory(if COMBINES { 14 << 20 } else { 6 << 20 }).run().expect("it succeeds");
+        let (output, summary) =
+            reduced(job(isolation, 2)).memory(if COMBINES { 14 << 20 } else { 6 << 20 }).run().expect("it succeeds");
         let spilled = summary.workers.iter().map(|worker| worker.counters.get(gristmill::Count::Runs)).sum::<u64>();
         assert!(spilled > 0 || COMBINES, "nothing was spilled");
         assert!(output.iter().map(|(key, value)| (key, value.to_owned())).eq(expected.iter().cloned()));

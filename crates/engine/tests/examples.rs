@@ -1,0 +1,98 @@
+//! The programs in `examples/` give the answers of a few sequential lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs an example in `folder`, and returns what it prints.
+fn run(folder: &Path, example: &str, arguments: &[&str]) -> String {
+    let tests = std::env::current_exe().expect("a path");
+    let program = tests.parent().and_then(Path::parent).expect("a folder of tests").join("examples").join(example);
+    let output = Command::new(&program).args(arguments).current_dir(folder).output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{}: {error}; build it: cargo build --examples", program.display()));
+    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Numbers that look random.
+fn numbers() -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(1u64), |n| {
+        Some(n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+    })
+    .map(|n| n >> 33)
+}
+
+#[test]
+fn the_inverted_index_names_each_file_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut expected = BTreeMap::<String, BTreeSet<&str>>::new();
+    let mut random = numbers();
+    for file in ["a.txt", "b.txt", "c.txt"] {
+        let words: Vec<String> = random.by_ref().take(5_000).map(|n| format!("w{}", n % 2_000)).collect();
+        fs::write(dir.path().join(file), words.join(" ")).expect("written");
+        words.into_iter().for_each(|word| drop(expected.entry(word).or_default().insert(file)));
+    }
+    let lines = expected.into_iter().map(|(word, files)| format!("{word}\t{}\n", Vec::from_iter(files).join(" ")));
+    assert!(run(dir.path(), "inverted_index", &["a.txt", "b.txt", "c.txt"]) == lines.collect::<String>());
+}
+
+#[test]
+fn sessions_end_after_half_an_hour() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut visits: Vec<(String, u64)> =
+        numbers().take(20_000).map(|n| (format!("user{}", n % 100), n / 100 % 1_000_000)).collect();
+    let text = visits.iter().map(|(user, time)| format!("{user} {time}\n")).collect::<String>();
+    fs::write(dir.path().join("visits"), text).expect("written");
+    visits.sort();
+    let mut expected = String::new();
+    for session in visits.chunk_by(|a, b| a.0 == b.0 && b.1 - a.1 < 1800) {
+        let ((user, begin), (_, end)) = (&session[0], &session[session.len() - 1]);
+        writeln!(expected, "{user}\t{begin}\t{end}\t{}", session.len()).expect("written");
+    }
+    assert!(run(dir.path(), "sessions", &["visits"]) == expected);
+}
+
+#[test]
+fn each_group_has_its_largest_numbers() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut groups = BTreeMap::<String, Vec<f64>>::new();
+    let mut text = String::new();
+    for n in numbers().take(20_000) {
+        let (group, number) = (format!("group{}", n % 37), (n % 100_000) as f64 / 8.0 - 5_000.0);
+        writeln!(text, "{group} {number}").expect("written");
+        groups.entry(group).or_default().push(number);
+    }
+    fs::write(dir.path().join("numbers"), text).expect("written");
+    for k in [1, 7, 10_000] {
+        let mut expected = String::new();
+        for (group, numbers) in &mut groups {
+            numbers.sort_by(|a, b| b.total_cmp(a));
+            numbers.iter().take(k).for_each(|number| writeln!(expected, "{group}\t{number}").expect("written"));
+        }
+        assert!(run(dir.path(), "top_per_group", &[&k.to_string(), "numbers"]) == expected, "{k}");
+    }
+}
+
+#[test]
+fn a_join_has_each_order_with_each_of_its_customers() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let rows = |count, kind: &str| -> Vec<(u64, String)> {
+        numbers().skip(kind.len()).take(count).map(|n| (n % 500, format!("{kind}{}", n % 90))).collect()
+    };
+    let (customers, orders) = (rows(300, "Ann"), rows(3_000, "tea no. "));
+    for (file, rows) in [("customers", &customers), ("orders", &orders)] {
+        let text = rows.iter().map(|(number, text)| format!("{number} {text}\n")).collect::<String>();
+        fs::write(dir.path().join(file), text).expect("written");
+    }
+    let mut expected = Vec::new();
+    for (number, what) in &orders {
+        let of = customers.iter().filter(|(customer, _)| customer == number);
+        expected.extend(of.map(|(_, name)| (*number, name.clone(), what.clone())));
+    }
+    expected.sort();
+    let lines = expected.iter().map(|(number, name, what)| format!("{number}\t{name}\t{what}\n"));
+    assert!(run(dir.path(), "join", &["customers", "orders"]) == lines.collect::<String>());
+}
