@@ -10,6 +10,7 @@
 //!    phases          similar vectors are one phase
 //!    contention      the three states in which a program runs as if alone
 //!    estimate        means of valid samples
+//!    pressure        demands without counters, from probes of the memory
 //!    transitions     predicts the next phase
 //!    store           the data kept for the next execution
 //!  scheduler     decides
@@ -33,6 +34,7 @@ mod ideal;
 mod blocks;
 mod contention;
 mod estimate;
+mod pressure;
 mod transitions;
 mod phases;
 mod store;
@@ -58,6 +60,7 @@ pub use learned::{Learned, Learning};
 pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
+pub use pressure::{Pressures, Source};
 pub use scheduler::{Cost, Reason, Scheduler, drive};
 pub use select::{Candidate, select};
 pub use settings::Settings;
