@@ -10,7 +10,8 @@
 //!    phases          similar vectors are one phase
 //!    contention      the three states in which a program runs as if alone
 //!    estimate        means of valid samples
-//!    pressure        demands without counters, from probes of the memory
+//!    pressure        demands without counters, from readings of the memory
+//!    probed          such demands by program and phase
 //!    transitions     predicts the next phase
 //!    store           the data kept for the next execution
 //!  scheduler     decides
@@ -35,6 +36,7 @@ mod blocks;
 mod contention;
 mod estimate;
 mod pressure;
+mod probed;
 mod transitions;
 mod phases;
 mod store;
@@ -57,7 +59,7 @@ pub use gate::GateRule;
 pub use ideal::{Work, ideal_average_bandwidth, ideal_time_us, total_requests};
 pub use knowledge::{Forecast, Knowledge, Progress};
 pub use learned::{Learned, Learning};
-pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
+pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Reading, Run};
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
 pub use pressure::{Pressures, Source};

@@ -1,10 +1,11 @@
-//! Sources of counts: the instructions and memory requests of a program.
+//! Sources of knowledge about running programs: counts of instructions and memory requests, or readings of memory.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 use gristmill_os::perf::{Counter, Event, Space};
-use gristmill_schedule::{Counts, ProgramId};
+use gristmill_schedule::{Counts, ProgramId, Reading};
 use rustix::process::Pid;
 
 /// A source of counts. A recorded one stands in for the processor's in tests.
@@ -17,6 +18,16 @@ pub trait Source {
 
     /// Counts it no longer.
     fn end(&mut self, id: ProgramId);
+
+    /// Returns the moments of the next quantum at which memory is read, in order. A source that counts needs no readings.
+    fn moments(&mut self, _quantum: Duration) -> Vec<Duration> {
+        Vec::new()
+    }
+
+    /// Reads memory beside the programs that run now.
+    fn read(&mut self) -> Option<Reading> {
+        None
+    }
 }
 
 /// The processor's counters: instructions, and misses of the last cache, each of which is a request.

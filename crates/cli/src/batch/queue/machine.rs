@@ -1,11 +1,13 @@
 //! This machine, as the scheduling policy sees it: quanta in which some programs run and others are stopped.
 //!
 //! The queue decides when a program begins, and admits it by memory. The policy chooses, of those that have begun, which run in the next
-//! quantum. Two tiers are there:
+//! quantum. There are three tiers:
 //!
-//! - A: the processor counts instructions and cache misses, so the policy learns what each program demands. Without samples of addresses,
-//!   each program is a single phase.
-//! - C: nothing is counted. The system shares the processors out, and nothing is ever stopped.
+//! - A: the processor counts instructions and cache misses, so the policy learns what each program demands.
+//! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it ([`super::probing`]).
+//! - C: neither. The system shares the processors out, and nothing is ever stopped.
+//!
+//! Without samples of instruction addresses, each program is a single phase.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,11 +18,12 @@ use gristmill_counters::card::Card;
 use gristmill_counters::kept::Kept;
 use gristmill_schedule::{
     Arrival, Counts, Decision, Ended, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run, Scheduler,
-    Settings, drive,
+    Settings, Store, drive,
 };
 
 use super::counts::{Counters, Source};
 use super::identity::Identity;
+use super::probing::Probing;
 use super::runner::Runner;
 
 /// The bytes of a request: a line of the cache.
@@ -65,13 +68,45 @@ pub fn tier_a(processors: usize) -> Result<(Counters, Limits), String> {
     Ok((counters, limits))
 }
 
-/// Runs the queue, and lets the policy choose the programs of each quantum. What it learns is kept in the history.
-pub fn run(runner: &mut Runner<'_>, source: impl Source, limits: Limits) -> io::Result<()> {
+/// Returns the probe of this machine's memory and the shared resources, or the reason why readings tell nothing.
+pub fn tier_b(processors: usize) -> Result<(Probing, Limits), String> {
+    if processors < 2 {
+        return Err("on one processor no program runs beside another".to_owned());
+    }
+    let card = Card::here();
+    let probing = Probing::here(card.topology.last_level_bytes().unwrap_or(0));
+    let probing = probing.map_err(|error| format!("the kernel's task clock may not be used ({error})"))?;
+    let quota = card.quota.unwrap_or(f64::INFINITY);
+    // Demands are slow-downs here, and a peak of them is not known.
+    Ok((probing, Limits { processors, quota, memory_bytes: u64::MAX, peak: f64::INFINITY }))
+}
+
+/// Runs the queue in tier A. What the policy learns is kept in the history.
+pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) -> io::Result<()> {
+    let learned = |store| Learned::new(store, Learning::default());
+    run(runner, source, limits, Settings::default(), learned)
+}
+
+/// Runs the queue in tier B.
+pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) -> io::Result<()> {
+    let undisturbed = source.undisturbed();
+    let learned = |store| Learned::probed(store, Learning::default(), &undisturbed);
+    // What a pair of programs loses is not measured, so no pair is found wrong.
+    run(runner, source, limits, Settings { pairings: None, ..Settings::default() }, learned)
+}
+
+/// Runs the queue, and lets the policy choose the programs of each quantum.
+fn run(
+    runner: &mut Runner<'_>,
+    source: impl Source,
+    limits: Limits,
+    settings: Settings,
+    learned: impl FnOnce(Store) -> Learned,
+) -> io::Result<()> {
     let store = runner.recorder().learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
-    let settings = Settings { memory: false, ..Settings::default() };
-    let mut scheduler = Scheduler::new(Learned::new(store, Learning::default()), settings);
+    let mut scheduler = Scheduler::new(learned(store), Settings { memory: false, ..settings });
     dropped.iter().for_each(|(one, other)| scheduler.drop_pair(one, other));
     let mut here = Here { runner, source, limits, seen: BTreeMap::new(), ids: 0 };
     drive(&mut here, &mut scheduler)?;
@@ -99,11 +134,17 @@ impl<S: Source> Machine for Here<'_, '_, S> {
             program.set_stopped(!chosen)?;
         }
         // 2. Run.
-        let began = Instant::now();
-        let goes_on = self.runner.round(Some(began + Duration::from_micros(quantum_us as u64)))?;
+        let (began, planned) = (Instant::now(), Duration::from_micros(quantum_us as u64));
+        let mut readings = Vec::new();
+        for moment in self.source.moments(planned) {
+            if self.runner.round(Some(began + moment))? {
+                readings.extend(self.source.read());
+            }
+        }
+        let goes_on = self.runner.round(Some(began + planned))?;
         let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
         // 3. Report.
-        let mut quantum = Quantum { length_us, ..Quantum::default() };
+        let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
         self.report_running(&mut quantum);
         Ok((goes_on || !quantum.ended.is_empty()).then_some(quantum))

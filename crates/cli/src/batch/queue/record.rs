@@ -23,6 +23,8 @@ pub struct Record {
     /// It left processes running, which were ended.
     pub left_processes: bool,
     pub folder: Option<PathBuf>,
+    /// The tier in which programs were chosen; `None` if each had a processor.
+    pub tier: Option<&'static str>,
 }
 
 impl Record {
@@ -41,6 +43,7 @@ impl Record {
             "system_seconds": self.used.sys_us as f64 / 1e6,
             "memory_bytes": self.used.memory_bytes,
             "left_processes": self.left_processes,
+            "tier": self.tier,
             "output": self.folder.as_ref().map(|folder| folder.to_string_lossy()),
         })
     }

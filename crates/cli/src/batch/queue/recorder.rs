@@ -19,6 +19,7 @@ pub struct Recorder {
     history: Option<History>,
     path: String,
     host: String,
+    tier: Option<&'static str>,
     runs: Vec<Run>,
 }
 
@@ -27,7 +28,7 @@ impl Recorder {
     pub fn open(path: Option<&Path>) -> Recorder {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let shown = path.map_or(String::new(), |path| printable(&path.display().to_string()));
-        let mut recorder = Recorder { history: None, path: shown, host, runs: Vec::new() };
+        let mut recorder = Recorder { history: None, path: shown, host, tier: None, runs: Vec::new() };
         match path.map(History::open) {
             Some(Ok(history)) => recorder.history = Some(history),
             Some(Err(problem)) => recorder.give_up(&problem),
@@ -41,10 +42,23 @@ impl Recorder {
         tell(format_args!("the history {} is not used: {problem}", self.path));
     }
 
-    /// Returns what was learned on this host about programs and their demand for memory bandwidth.
+    /// Sets the tier of the runs that follow.
+    pub fn set_tier(&mut self, tier: Option<&'static str>) {
+        self.tier = tier;
+    }
+
+    /// Returns the host, under which demands are kept. Those of tier B have another unit, so they are kept apart.
+    fn host_of_demands(&self) -> String {
+        match self.tier {
+            Some("B") => format!("{} (tier B)", self.host),
+            _ => self.host.clone(),
+        }
+    }
+
+    /// Returns what was learned on this host, in this tier, about programs and their demand for memory bandwidth.
     pub fn learned(&mut self) -> Store {
         let Some(history) = &self.history else { return Store::default() };
-        history.load(&self.host).unwrap_or_else(|problem| {
+        history.load(&self.host_of_demands()).unwrap_or_else(|problem| {
             self.give_up(&problem);
             Store::default()
         })
@@ -52,8 +66,9 @@ impl Recorder {
 
     /// Keeps what was learned.
     pub fn keep(&mut self, store: &Store) {
+        let host = self.host_of_demands();
         if let Some(history) = &mut self.history
-            && let Err(problem) = history.save(&self.host, store)
+            && let Err(problem) = history.save(&host, store)
         {
             self.give_up(&problem);
         }

@@ -68,6 +68,8 @@ pub struct Runner<'a> {
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     live: Live,
+    /// The tier in which programs are chosen, or `None` if there is nothing to choose.
+    tier: Option<&'static str>,
     output: Option<PathBuf>,
     json: bool,
     quiet: bool,
@@ -108,6 +110,7 @@ impl<'a> Runner<'a> {
             usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
             recorder,
             live,
+            tier: None,
             output: reports.output.clone(),
             json: reports.json,
             quiet: reports.quiet,
@@ -159,6 +162,12 @@ impl<'a> Runner<'a> {
     /// The running programs, by job.
     pub fn running(&mut self) -> &mut BTreeMap<usize, Program> {
         &mut self.running
+    }
+
+    /// Sets the tier that each record names.
+    pub fn set_tier(&mut self, tier: Option<&'static str>) {
+        self.tier = tier;
+        self.recorder.set_tier(tier);
     }
 
     pub fn jobs(&self) -> &'a [Job] {
@@ -230,6 +239,7 @@ impl<'a> Runner<'a> {
                     used: Default::default(),
                     left_processes: false,
                     folder: None,
+                    tier: self.tier,
                 })?;
             }
         }
@@ -278,7 +288,8 @@ impl<'a> Runner<'a> {
             let handed_on = self.live.aside(|| program.capture.hand_on(self.json));
             let folder = program.capture.folder.take();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
-            self.note(Record { job, attempt, at_ms, took, outcome, again, used, left_processes, folder })?;
+            let tier = self.tier;
+            self.note(Record { job, attempt, at_ms, took, outcome, again, used, left_processes, folder, tier })?;
             match handed_on {
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
