@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::mem::take;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -96,13 +97,14 @@ pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) 
 }
 
 /// Runs the queue, and lets the policy choose the programs of each quantum.
-fn run(
+fn run<S: Source>(
     runner: &mut Runner<'_>,
-    source: impl Source,
+    source: S,
     limits: Limits,
     settings: Settings,
     learned: impl FnOnce(Store) -> Learned,
 ) -> io::Result<()> {
+    runner.set_events(S::EVENTS);
     let store = runner.recorder().learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
@@ -111,6 +113,7 @@ fn run(
     let mut here = Here { runner, source, limits, seen: BTreeMap::new(), ids: 0 };
     drive(&mut here, &mut scheduler)?;
     let dropped = scheduler.dropped();
+    runner.decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();
     store.dropped.extend(dropped);
     runner.recorder().keep(&store);
@@ -180,12 +183,12 @@ impl<S: Source> Here<'_, '_, S> {
         let now: Vec<_> = self
             .runner
             .running()
-            .iter()
+            .iter_mut()
             .map(|(job, program)| {
-                (*job, program.attempt, program.started.pid, program.processor_us(), program.is_stopped())
+                (*job, program.attempt, take(&mut program.counters), program.processor_us(), program.is_stopped())
             })
             .collect();
-        for (job, attempt, pid, processor_us, is_stopped) in now {
+        for (job, attempt, counters, processor_us, is_stopped) in now {
             match self.seen.remove(&job) {
                 Some(seen) => {
                     let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
@@ -203,7 +206,7 @@ impl<S: Source> Here<'_, '_, S> {
                 None => {
                     self.ids += 1;
                     let id = ProgramId(self.ids);
-                    self.source.begin(id, pid);
+                    self.source.begin(id, counters);
                     let Identity { build, input, .. } = Identity::of(&jobs[job]);
                     let threads = jobs[job].threads.max(1);
                     quantum.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
@@ -229,9 +232,9 @@ mod tests {
     use super::*;
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::runner::Reports;
+    use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Job, Queue, Rules, keys};
-    use rustix::process::Pid;
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -241,7 +244,8 @@ mod tests {
     }
 
     impl Source for Recorded {
-        fn begin(&mut self, _: ProgramId, _: Pid) {}
+        const EVENTS: &'static [Event] = &[];
+        fn begin(&mut self, _: ProgramId, _: Vec<Counter>) {}
         fn counts(&self, _: ProgramId) -> Option<Counts> {
             self.reads.set(self.reads.get() + 1.0);
             Some(Counts { instructions: 1e6 * self.reads.get(), requests: 1e3 * self.reads.get() })

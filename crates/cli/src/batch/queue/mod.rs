@@ -71,6 +71,10 @@ pub struct Programs {
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
     at_once: Option<Slots>,
 
+    /// Let the system share the processors out, even where programs could be chosen
+    #[arg(long)]
+    system_order: bool,
+
     /// Go on after a program has failed; those that wait for it are skipped
     #[arg(long, short)]
     keep_going: bool,
@@ -220,7 +224,7 @@ impl Programs {
             };
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
-            let means = (slots > processors).then(|| self.means(slots, processors));
+            let means = (slots > processors && !self.system_order).then(|| self.means(slots, processors));
             runner.set_tier(means.as_ref().map(Means::tier));
             let worked = match means {
                 Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),

@@ -1,17 +1,30 @@
 //! Writes runs to the history. If that is not possible, it says so once, and the work goes on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use gristmill_history::{History, Run};
+use gristmill_history::{History, Run, TIER_B};
 use gristmill_queue::{Job, Outcome};
-use gristmill_schedule::Store;
+use gristmill_schedule::{Reason, Store};
 
 use super::identity::Identity;
+use super::journal::now_ms;
 use super::record::Record;
 use crate::terminal::messages::{printable, tell};
 
 /// The number of runs that are written together.
 const RUNS_TOGETHER: usize = 500;
+
+/// The name of a reason in the history and in the summary.
+pub fn word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Start => "start",
+        Reason::NothingToChoose => "nothing to choose",
+        Reason::NotCovered => "not known well enough",
+        Reason::NoContention => "no contention",
+        Reason::Chosen => "chosen",
+    }
+}
 
 /// The history of one queue.
 pub struct Recorder {
@@ -50,7 +63,7 @@ impl Recorder {
     /// Returns the host, under which demands are kept. Those of tier B have another unit, so they are kept apart.
     fn host_of_demands(&self) -> String {
         match self.tier {
-            Some("B") => format!("{} (tier B)", self.host),
+            Some("B") => format!("{}{TIER_B}", self.host),
             _ => self.host.clone(),
         }
     }
@@ -69,6 +82,17 @@ impl Recorder {
         let host = self.host_of_demands();
         if let Some(history) = &mut self.history
             && let Err(problem) = history.save(&host, store)
+        {
+            self.give_up(&problem);
+        }
+    }
+
+    /// Keeps what was decided: the number of quanta for each reason.
+    pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
+        let quanta: Vec<(&str, u64)> = reasons.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
+        let (host, tier) = (self.host.clone(), self.tier.unwrap_or_default());
+        if let Some(history) = &mut self.history
+            && let Err(problem) = history.add_decisions(&host, now_ms(), tier, &quanta)
         {
             self.give_up(&problem);
         }

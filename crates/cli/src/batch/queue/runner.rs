@@ -13,9 +13,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::tree::descendants;
+use gristmill_os::perf::Event;
 use gristmill_os::program::{Freezer, Group, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue, State};
+use gristmill_schedule::Reason;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::capture::Capture;
@@ -23,7 +25,7 @@ use super::guard::{INTERRUPTED, Link};
 use super::journal::{Journal, now_ms};
 use super::live::Live;
 use super::program::{Ending, Program, outcome_of};
-use super::record::{Record, json_summary, summary};
+use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
 use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
@@ -68,6 +70,10 @@ pub struct Runner<'a> {
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     live: Live,
+    /// Events that are counted of each program from its start.
+    events: &'static [Event],
+    /// The number of quanta by the reason of their decision.
+    decided: BTreeMap<Reason, u64>,
     /// The tier in which programs are chosen, or `None` if there is nothing to choose.
     tier: Option<&'static str>,
     output: Option<PathBuf>,
@@ -110,6 +116,8 @@ impl<'a> Runner<'a> {
             usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
             recorder,
             live,
+            events: &[],
+            decided: BTreeMap::new(),
             tier: None,
             output: reports.output.clone(),
             json: reports.json,
@@ -170,6 +178,17 @@ impl<'a> Runner<'a> {
         self.recorder.set_tier(tier);
     }
 
+    /// Takes in what was decided, for the history and the summary.
+    pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
+        self.recorder.decided(reasons);
+        self.decided = reasons.clone();
+    }
+
+    /// Sets the events that are counted of each program that begins from now on.
+    pub fn set_events(&mut self, events: &'static [Event]) {
+        self.events = events;
+    }
+
     pub fn jobs(&self) -> &'a [Job] {
         self.jobs
     }
@@ -217,7 +236,8 @@ impl<'a> Runner<'a> {
         let started = Capture::begin(self.output.as_deref(), of, attempt)
             .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell));
         match started {
-            Ok(program) => {
+            Ok(mut program) => {
+                program.count(self.events);
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
                 self.running.insert(job, program);
             }
@@ -438,6 +458,7 @@ impl<'a> Runner<'a> {
         }
         if !self.quiet {
             summary(self.jobs, self.queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
+            decisions(&self.decided).into_iter().for_each(tell);
         }
         match () {
             () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
