@@ -121,9 +121,9 @@ pub(crate) fn host(transaction: &Transaction<'_>, name: &str) -> Result<i64, Pro
     Ok(transaction.query_row("select id from hosts where name = ?1", [name], |row| row.get(0))?)
 }
 
-/// Returns the number of a program, which is made if it is new.
+/// Returns the number of a program, which is made if it is new. One that was made without a name, which is then its build, gets this name.
 pub(crate) fn program(transaction: &Transaction<'_>, build: &str, name: &str) -> Result<i64, Problem> {
-    transaction.execute("insert into programs (build, name) values (?1, ?2) on conflict do nothing", [build, name])?;
+    transaction.execute("insert into programs (build, name) values (?1, ?2) on conflict do update set name = excluded.name where name = build", [build, name])?;
     Ok(transaction.query_row("select id from programs where build = ?1", [build], |row| row.get(0))?)
 }
 

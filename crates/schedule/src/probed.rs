@@ -13,6 +13,10 @@ use crate::pressure::{Pressures, Source};
 /// The number of quanta after which the demands are computed again.
 const QUANTA: u32 = 10;
 
+/// The largest demand from which programs can lose at all. On a machine at hand without contention, medians of readings differed by up to a quarter
+/// while foreign programs came and went; on one with contention, a demanding program slowed readings down by more than a half.
+const DEMAND_MIN: f64 = 0.3;
+
 /// A phase of a program: its build, and the place of the phase.
 pub(crate) type Place = (String, usize);
 
@@ -63,7 +67,7 @@ pub(crate) fn losses(programs: &[(f64, f64)], demand_max: f64, processors: usize
         let others_used = all.1 - used;
         let together = if others_used > 0.0 { ((processors as f64 - 1.0) / others_used).min(1.0) } else { 0.0 };
         let slow_down = ((all.0 - demand * used) * together).max(0.0);
-        let exposed = if demand_max > 0.0 { (demand / demand_max).min(1.0) } else { 0.0 };
+        let exposed = if demand_max >= DEMAND_MIN { (demand / demand_max).min(1.0) } else { 0.0 };
         exposed * slow_down / (1.0 + slow_down)
     };
     programs.iter().map(loss).collect()
@@ -86,6 +90,12 @@ mod tests {
         assert_eq!(losses(&[(0.0, 1.0), (0.0, 1.0)], 0.0, 2), [0.0, 0.0]);
         assert_eq!(losses(&[(1.0, 1.0)], 1.0, 2), [0.0]);
         assert_eq!(losses(&[(1.0, 0.5), (1.0, 0.5)], 1.0, 1), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn demands_that_may_be_noise_cost_nobody_anything() {
+        assert_eq!(losses(&[(0.25, 1.0), (0.25, 1.0)], 0.25, 2), [0.0, 0.0]);
+        assert!(losses(&[(0.6, 1.0), (0.6, 1.0)], 0.6, 2).iter().all(|loss| *loss > 0.3));
     }
 
     #[test]
