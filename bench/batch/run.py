@@ -4,7 +4,8 @@
     python3 bench/batch/run.py GRISTMILL PROGRAMS ROUNDS > rows.csv
 
 PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs). The ways of a task alternate, in reverse order in every second round.
-"system order" runs the same programs in the same cgroups, and lets the system share the processors out. A way whose command is not installed is left out. A row has the seconds, and the load of the machine before.
+"system order" runs the same programs at the same time in the same cgroups, and lets the system share the processors out. (Started by a shell,
+they would share one cgroup, and get less of a machine on which something else runs.) A way whose command is not installed is left out. A row has the seconds, and the load of the machine before.
 """
 
 import os
@@ -31,7 +32,6 @@ def ways(gristmill, history, commands, slots):
     return {
         "gristmill": f"{batch} -j {slots} {jobs}",
         "system order": f"{batch} --system-order -j {slots} {jobs}",
-        "all at once": " & ".join(commands) + " & wait",
         "xargs": f"xargs -a {jobs} -d '\\n' -P {slots} -n 1 sh -c",
         "make": f"make -s -j {slots} -f {jobs.with_suffix('.mk')}",
         "parallel": f"parallel --will-cite -j {slots} -a {jobs}",
@@ -40,13 +40,13 @@ def ways(gristmill, history, commands, slots):
 
 def tasks(gristmill, work, processors):
     """Returns the tasks: a name, and ways by name."""
+    many = ways(gristmill, f"{work}/true", ["true"] * 1000, processors)
+    del many["system order"]
+    yield "1000 true", many
     for name, count in [("2+2", 2), ("3+3", 3)]:
         commands = [TRIAD] * count + [COMPUTE] * count
         some = ways(gristmill, f"{work}/{name}", commands, 2 * count)
-        yield name, {way: some[way] for way in ("gristmill", "system order", "all at once")}
-    many = ways(gristmill, f"{work}/true", ["true"] * 1000, processors)
-    del many["all at once"], many["system order"]
-    yield "1000 true", many
+        yield name, {way: some[way] for way in ("gristmill", "system order")}
     text = f"{work}/text"
     subprocess.run(f"seq 1 3000000 | sort -R --random-source=/bin/sh > {text}", shell=True, check=True)
     database = f"{work}/database"
@@ -64,10 +64,10 @@ def tasks(gristmill, work, processors):
         f"zstd -q -1 -c {text} > /dev/null",
     ]
     some = ways(gristmill, f"{work}/real", real, processors)
-    del some["all at once"], some["system order"]
+    del some["system order"]
     yield "real programs", some
     more = ways(gristmill, f"{work}/real-more", real, len(real))
-    yield "real programs at once", {way: more[way] for way in ("gristmill", "system order", "all at once")}
+    yield "real programs at once", {way: more[way] for way in ("gristmill", "system order")}
 
 
 def main():
@@ -77,7 +77,7 @@ def main():
         for task, of in tasks(gristmill, work, len(os.sched_getaffinity(0))):
             # Round 0 warms the caches and the history, and is not written.
             for turn in range(rounds + 1):
-                order = [way for way in of if way == "all at once" or shutil.which(shlex.split(of[way])[0])]
+                order = [way for way in of if shutil.which(shlex.split(of[way])[0])]
                 for way in order if turn % 2 else reversed(order):
                     load, began = os.getloadavg()[0], time.monotonic()
                     subprocess.run(of[way], shell=True, check=True, cwd=programs, stdout=subprocess.DEVNULL)

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use gristmill_counters::card::Card;
 use gristmill_counters::kept::Kept;
 use gristmill_schedule::{
-    Arrival, Counts, Decision, Ended, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run, Scheduler,
-    Settings, Store, drive,
+    Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
+    Scheduler, Settings, Store, drive,
 };
 
 use super::counts::{Counters, Source};
@@ -92,8 +92,9 @@ pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) ->
 pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) -> io::Result<()> {
     let undisturbed = source.undisturbed();
     let learned = |store| Learned::probed(store, Learning::default(), &undisturbed);
-    // What a pair of programs loses is not measured, so no pair is found wrong.
-    run(runner, source, limits, Settings { pairings: None, ..Settings::default() }, learned)
+    // What a pair of programs loses is not measured, so no pair is found wrong. Readings are noisy, so the gate is checked every five seconds.
+    let gate = Some(GateRule { open_quanta: 50, ..GateRule::default() });
+    run(runner, source, limits, Settings { pairings: None, gate, ..Settings::default() }, learned)
 }
 
 /// Runs the queue, and lets the policy choose the programs of each quantum.
