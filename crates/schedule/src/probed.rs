@@ -48,7 +48,7 @@ impl Probed {
     /// Returns the demands that the readings determine, from time to time.
     pub(crate) fn demands(&mut self) -> Vec<(&Place, f64)> {
         self.quanta += 1;
-        if self.quanta % QUANTA != 0 {
+        if !self.quanta.is_multiple_of(QUANTA) {
             return Vec::new();
         }
         let demands = self.pressures.demands();

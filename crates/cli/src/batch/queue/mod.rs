@@ -11,6 +11,7 @@
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
+//!  remains    what programs left running when they ended
 //!  runner     begins programs and sees them end
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
@@ -27,6 +28,7 @@ mod record;
 mod recorder;
 mod live;
 mod timeline;
+mod remains;
 mod runner;
 mod counts;
 mod probing;

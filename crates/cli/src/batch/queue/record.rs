@@ -9,7 +9,6 @@ use gristmill_queue::{Counts, Job, Outcome, State};
 use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
-use super::recorder::word;
 use crate::terminal::messages::printable;
 
 /// One attempt of a job, after its end.
@@ -78,6 +77,17 @@ pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Recor
         lines.push(format!("and {} more that failed", failures.len() - FAILURES_NAMED));
     }
     lines
+}
+
+/// The name of a reason in the history and in the summary.
+pub fn word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Start => "start",
+        Reason::NothingToChoose => "nothing to choose",
+        Reason::NotCovered => "not known well enough",
+        Reason::NoContention => "no contention",
+        Reason::Chosen => "chosen",
+    }
 }
 
 /// Returns a sentence about the choice of programs, if there was any to make.

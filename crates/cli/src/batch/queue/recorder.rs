@@ -9,22 +9,11 @@ use gristmill_schedule::{Reason, Store};
 
 use super::identity::Identity;
 use super::journal::now_ms;
-use super::record::Record;
+use super::record::{Record, word};
 use crate::terminal::messages::{printable, tell};
 
 /// The number of runs that are written together.
 const RUNS_TOGETHER: usize = 500;
-
-/// The name of a reason in the history and in the summary.
-pub fn word(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Start => "start",
-        Reason::NothingToChoose => "nothing to choose",
-        Reason::NotCovered => "not known well enough",
-        Reason::NoContention => "no contention",
-        Reason::Chosen => "chosen",
-    }
-}
 
 /// The history of one queue.
 pub struct Recorder {

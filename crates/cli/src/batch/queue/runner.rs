@@ -12,13 +12,11 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gristmill_counters::tree::descendants;
 use gristmill_os::perf::Event;
-use gristmill_os::program::{Freezer, Group, now_ended, reap};
+use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue, State};
 use gristmill_schedule::Reason;
-use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
@@ -27,6 +25,7 @@ use super::live::Live;
 use super::program::{Ending, Program, outcome_of};
 use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
+use super::remains::{Remains, SWEEP};
 use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
@@ -35,12 +34,8 @@ use crate::terminal::standard_output::print;
 const SIGNALS: u64 = 0;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
-/// The time between two looks at groups that were not empty yet.
-const SWEEP: Duration = Duration::from_millis(20);
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
-/// The time after which a group that does not become empty is left alone: a process may hang in the kernel.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is told of the programs, and where.
 pub struct Reports {
@@ -63,8 +58,7 @@ pub struct Runner<'a> {
     link: Link,
     watch: Watch,
     running: BTreeMap<usize, Program>,
-    /// Groups of programs that have ended, with processes that have not.
-    emptying: Vec<(Group, Instant)>,
+    remains: Remains,
     records: Vec<Record>,
     recorder: Recorder,
     /// The usual time of each job in seconds, for the estimate on a terminal.
@@ -111,7 +105,7 @@ impl<'a> Runner<'a> {
             link,
             watch,
             running: BTreeMap::new(),
-            emptying: Vec::new(),
+            remains: Remains::default(),
             records: Vec::new(),
             usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
             recorder,
@@ -156,7 +150,7 @@ impl<'a> Runner<'a> {
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
         self.sync();
-        while !self.emptying.is_empty() {
+        while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
             self.sweep();
         }
@@ -202,7 +196,7 @@ impl<'a> Runner<'a> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
         let redraw = self.live.is_shown().then_some(now + REDRAW);
-        let sweep = (!self.emptying.is_empty()).then_some(now + SWEEP);
+        let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
         let next = [until, ticks, redraw, sweep, sync].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
@@ -303,7 +297,7 @@ impl<'a> Runner<'a> {
             let used = reap(program.started.pid)?;
             let (group, left_processes) = program.end_rest();
             if left_processes {
-                self.emptying.push((group, Instant::now()));
+                self.remains.add(group);
             }
             let handed_on = self.live.aside(|| program.capture.hand_on(self.json));
             let folder = program.capture.folder.take();
@@ -400,25 +394,10 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Removes groups that have become empty.
+    /// Ends what programs left running.
     fn sweep(&mut self) {
-        if self.emptying.is_empty() {
-            return;
-        }
-        // What a program left running is our child since that program's end.
-        let is_program = |pid: Pid| self.running.values().any(|program| program.started.pid == pid);
-        let orphans = descendants(std::process::id()).into_iter().filter_map(|pid| Pid::from_raw(pid as i32));
-        for orphan in orphans.filter(|pid| !is_program(*pid)) {
-            // Most have not ended, or are no children of ours.
-            let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
-        }
-        self.emptying.retain(|(group, since)| {
-            let is_empty = group.remove();
-            if !is_empty {
-                group.kill(&[]);
-            }
-            !is_empty && since.elapsed() < PATIENCE
-        });
+        let running = &self.running;
+        self.remains.sweep(|pid| running.values().any(|program| program.started.pid == pid));
     }
 
     /// Estimates the time left: the usual time of each job that has not ended, or the mean of those that have.
