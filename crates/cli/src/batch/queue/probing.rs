@@ -97,25 +97,28 @@ mod tests {
         let clock = |child| vec![Counter::of(Pid::from_child(child), Event::TaskClock, Space::User).expect("a clock")];
         probing.begin(ProgramId(1), clock(&busy));
         probing.begin(ProgramId(2), clock(&idle));
-        let readings: Vec<Reading> = (0..200)
-            .map(|_| {
-                sleep(PAUSE);
-                probing.read().expect("both have clocks")
-            })
-            .collect();
+        let began = Instant::now();
+        let mut readings: Vec<Reading> = Vec::new();
+        // On one processor the probe and the program never run at the same time.
+        let processors = gristmill_os::machine::cpus_allowed().expect("allowed").len();
+        let is_told = |reading: &Reading| (reading.used[0].1 > 0.9 || processors < 2) && reading.used[1].1 < 0.1;
+        while !readings.last().is_some_and(is_told) && began.elapsed() < Duration::from_secs(60) {
+            sleep(PAUSE);
+            readings.push(probing.read().expect("both have clocks"));
+        }
         for child in [&mut busy, &mut idle] {
             child.kill().and_then(|()| child.wait()).expect("it ends");
         }
         for reading in &readings {
             let ids: Vec<u32> = reading.used.iter().map(|(id, _)| id.0).collect();
             assert_eq!(ids, [1, 2]);
-            assert!(reading.took_us > 0.0 && reading.used[1].1 < 0.5, "{reading:?}");
-            assert!(reading.used[0].1 < 1.5, "one thread used more than one processor: {reading:?}");
+            assert!(reading.took_us > 0.0);
+            assert!(
+                reading.used.iter().all(|used| used.1 < 1.5),
+                "one thread used more than one processor: {reading:?}"
+            );
         }
-        // Where there are two processors, the probe runs on the other one at times.
-        let beside = readings.iter().filter(|reading| reading.used[0].1 > 0.9).count();
-        let processors = gristmill_os::machine::cpus_allowed().expect("allowed").len();
-        assert!(processors < 2 || beside > 0, "{readings:?}");
+        assert!(readings.last().is_some_and(is_told), "{readings:?}");
     }
 
     #[test]
