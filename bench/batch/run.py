@@ -30,8 +30,8 @@ def ways(gristmill, history, commands, slots):
     jobs.with_suffix(".mk").write_text(makefile)
     batch = f"{gristmill} batch -q --history {history}"
     return {
-        "gristmill": f"{batch} -j {slots} {jobs}",
-        "system order": f"{batch} --system-order -j {slots} {jobs}",
+        "gristmill": f"{batch} --by-bandwidth -j {slots} {jobs}",
+        "system order": f"{batch} -j {slots} {jobs}",
         "xargs": f"xargs -a {jobs} -d '\\n' -P {slots} -n 1 sh -c",
         "make": f"make -s -j {slots} -f {jobs.with_suffix('.mk')}",
         "parallel": f"parallel --will-cite -j {slots} -a {jobs}",

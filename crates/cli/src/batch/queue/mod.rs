@@ -73,9 +73,9 @@ pub struct Programs {
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
     at_once: Option<Slots>,
 
-    /// Let the system share the processors out, even where programs could be chosen
+    /// With more programs than processors, choose every 100 ms which of them run, by their demand for memory bandwidth
     #[arg(long)]
-    system_order: bool,
+    by_bandwidth: bool,
 
     /// Go on after a program has failed; those that wait for it are skipped
     #[arg(long, short)]
@@ -226,7 +226,7 @@ impl Programs {
             };
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
-            let means = (slots > processors && !self.system_order).then(|| self.means(slots, processors));
+            let means = (slots > processors && self.by_bandwidth).then(|| self.means(slots, processors));
             runner.set_tier(means.as_ref().map(Means::tier));
             let worked = match means {
                 Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),

@@ -17,6 +17,7 @@ use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue, State};
 use gristmill_schedule::Reason;
+use rustix::io::Errno;
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
@@ -227,8 +228,15 @@ impl<'a> Runner<'a> {
             self.sync();
         }
         self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
-        let started = Capture::begin(self.output.as_deref(), of, attempt)
-            .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell));
+        let start = || {
+            Capture::begin(self.output.as_deref(), of, attempt)
+                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell))
+        };
+        let started = match start() {
+            // Another queue took the empty group for one that was left over, and removed it.
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => start(),
+            started => started,
+        };
         match started {
             Ok(mut program) => {
                 program.count(self.events);
