@@ -8,6 +8,7 @@
 //!  card       all of these, as text and as JSON
 //!  load       the share of the processors that other programs took during a measurement
 //!  stream     reads, copies and triads of memory by several threads
+//!  probe      a short read of memory, whose time tells how busy the memory is
 //!  storage    reads of a file from the page cache and from its disk
 //!  tree       the descendants of a process
 //!  threads    the states of a program's threads at one moment
@@ -32,6 +33,7 @@ pub mod access;
 pub mod load;
 pub mod memory;
 pub mod stream;
+pub mod probe;
 pub mod storage;
 pub mod topology;
 pub mod tree;

@@ -144,4 +144,17 @@ mod tests {
         assert_eq!(history.forget("program a").expect("removed"), 1);
         assert_eq!((history.export(None).expect("read").len(), history.forget("a").expect("read")), (1, 0));
     }
+
+    /// `gristmill history xz` knew nothing of xz, if its demand had been kept before its first run.
+    #[test]
+    fn a_program_whose_demand_was_kept_first_has_its_name() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut history = History::open(&dir.path().join("h")).expect("a new file");
+        let store =
+            gristmill_schedule::Store { programs: [("a".to_owned(), Default::default())].into(), ..Default::default() };
+        history.save("here", &store).expect("saved");
+        history.add_runs("here", &[run("a", 1.0)]).expect("added");
+        history.save("here", &store).expect("saved");
+        assert_eq!(history.accounts(Some("program a")).expect("read").len(), 1);
+    }
 }

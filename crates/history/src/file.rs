@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use crate::schema::{TABLES, VERSION};
+use crate::schema::{ADDED_IN_2, TABLES, VERSION};
 
 /// An open history.
 #[derive(Debug)]
@@ -89,12 +89,16 @@ impl History {
                 connection.pragma_update(None, "journal_mode", "wal")?;
                 let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 // Another process may have made the tables meanwhile.
-                if version(&transaction)? == 0 {
+                let found = version(&transaction)?;
+                if found == 0 {
                     let is_empty = "select count(*) from sqlite_schema";
                     if transaction.query_row(is_empty, (), |row| row.get::<_, i64>(0))? > 0 {
                         return Err(Problem::Damaged);
                     }
                     transaction.execute_batch(TABLES)?;
+                }
+                if found < 2 {
+                    transaction.execute_batch(ADDED_IN_2)?;
                     transaction.pragma_update(None, "user_version", VERSION)?;
                 }
                 transaction.commit()?;
@@ -117,9 +121,9 @@ pub(crate) fn host(transaction: &Transaction<'_>, name: &str) -> Result<i64, Pro
     Ok(transaction.query_row("select id from hosts where name = ?1", [name], |row| row.get(0))?)
 }
 
-/// Returns the number of a program, which is made if it is new.
+/// Returns the number of a program, which is made if it is new. One that was made without a name, which is then its build, gets this name.
 pub(crate) fn program(transaction: &Transaction<'_>, build: &str, name: &str) -> Result<i64, Problem> {
-    transaction.execute("insert into programs (build, name) values (?1, ?2) on conflict do nothing", [build, name])?;
+    transaction.execute("insert into programs (build, name) values (?1, ?2) on conflict do update set name = excluded.name where name = build", [build, name])?;
     Ok(transaction.query_row("select id from programs where build = ?1", [build], |row| row.get(0))?)
 }
 
@@ -152,6 +156,23 @@ mod tests {
         drop(History::open(&path).expect("a new file"));
         Connection::open(&path).and_then(|file| file.pragma_update(None, "user_version", 99)).expect("changed");
         assert!(matches!(History::open(&path), Err(Problem::Newer(99))));
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_keeps_its_runs_and_gets_the_new_table() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("h");
+        let old = Connection::open(&path).expect("a new file");
+        old.execute_batch(TABLES).and_then(|()| old.pragma_update(None, "user_version", 1)).expect("made");
+        old.execute_batch("insert into hosts values (1, 'here')").expect("added");
+        drop(old);
+        let mut history = History::open(&path).expect("it opens");
+        history.add_decisions("here", 5, "B", &[("chosen", 3)]).expect("added");
+        let count: i64 =
+            history.connection.query_row("select count(*) from hosts", (), |row| row.get(0)).expect("read");
+        assert_eq!(count, 1);
+        drop(history);
+        assert!(History::open(&path).is_ok());
     }
 
     #[test]

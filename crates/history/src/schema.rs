@@ -1,7 +1,7 @@
 //! The tables.
 
 /// The version of the form, in the file's `user_version`. A file with a higher one is left alone.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// Bandwidth is a property of the machine, so all that depends on it is kept by host.
 pub const TABLES: &str = "
@@ -59,4 +59,15 @@ pub const TABLES: &str = "
         other text not null,
         primary key (host, one, other)
     ) without rowid;
+";
+
+/// What version 2 added: for each queue in which programs were chosen, the number of quanta by the reason of their decision.
+pub const ADDED_IN_2: &str = "
+    create table decisions (
+        host integer not null references hosts,
+        at_ms integer not null,
+        tier text not null,
+        reason text not null,
+        quanta integer not null
+    );
 ";

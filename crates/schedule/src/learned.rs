@@ -15,9 +15,10 @@ use crate::blocks::{BlockVector, Buckets};
 use crate::contention::{Little, Thresholds};
 use crate::ideal::Work;
 use crate::knowledge::{Forecast, Knowledge, Progress};
-use crate::machine::{Arrival, Key, Limits, ProgramId, Quantum, Ran};
+use crate::machine::{Arrival, Counts, Key, Limits, ProgramId, Quantum, Ran, Reading};
 use crate::phases::Similarity;
-use crate::store::{Store, alone_us};
+use crate::probed::{Probed, losses};
+use crate::store::{Store, alone_us, requests_of};
 use crate::transitions::Transitions;
 
 /// The parameters of learning.
@@ -56,6 +57,8 @@ pub struct Learned {
     executions: BTreeMap<ProgramId, Execution>,
     /// The number of quanta in each state, by build.
     states: BTreeMap<String, BTreeMap<Option<Little>, u64>>,
+    /// The readings of memory, on a machine that does not count.
+    probed: Option<Probed>,
 }
 
 /// A current execution.
@@ -74,7 +77,17 @@ struct Execution {
 impl Learned {
     /// Continues from the content of a store.
     pub fn new(store: Store, learning: Learning) -> Learned {
-        Learned { learning, store, executions: BTreeMap::new(), states: BTreeMap::new() }
+        Learned { learning, store, executions: BTreeMap::new(), states: BTreeMap::new(), probed: None }
+    }
+
+    /// Continues from the content of a store on a machine that reads memory from time to time instead of counting requests
+    /// ([`crate::Pressures`]). The store must come from such a machine, because demands have another unit there.
+    ///
+    /// `undisturbed` are readings that were taken before any program began.
+    pub fn probed(store: Store, learning: Learning, undisturbed: &[Reading]) -> Learned {
+        let mut probed = Probed::default();
+        probed.add(undisturbed, |_| None);
+        Learned { probed: Some(probed), ..Learned::new(store, learning) }
     }
 
     /// The store with all that has been learned.
@@ -95,7 +108,10 @@ impl Learned {
     fn learn_of(&mut self, ran: &Ran, state: Option<Little>, quantum_us: f64) {
         let Some(execution) = self.executions.get_mut(&ran.id) else { return };
         execution.progress = None;
-        let Some(counts) = ran.counts else { return };
+        let is_probed = self.probed.is_some();
+        // Without counters, work is processor time.
+        let work = is_probed.then_some(Counts { instructions: ran.processor_us, requests: 0.0 });
+        let Some(counts) = ran.counts.or(work) else { return };
         let ran_us = ran.processor_us / execution.threads as f64;
         if ran_us <= 0.0 {
             return;
@@ -117,13 +133,52 @@ impl Learned {
         *execution.instructions.entry(phase).or_default() += counts.instructions;
         if is_sample {
             let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
-            program.phases.update(phase, rate, bandwidth, state.is_some());
             execution.transitions.observe(phase);
+            if is_probed {
+                return;
+            }
+            program.phases.update(phase, rate, bandwidth, state.is_some());
             let states = self.states.entry(execution.key.build.clone()).or_default();
             *states.entry(state).or_default() += 1;
         }
         let known = program.phases.get(phase).map(|phase| phase.rate).filter(|rate| rate.valid && rate.mean > 0.0);
         execution.progress = known.map(|rate| Progress { ran_us, alone_us: counts.instructions / rate.mean });
+    }
+}
+
+/// Without counters.
+impl Learned {
+    /// Takes in a quantum's readings, and what follows from all of them.
+    fn learn_from_readings(&mut self, quantum: &Quantum, limits: &Limits) {
+        let Some(probed) = &mut self.probed else { return };
+        probed.add(&quantum.readings, |id| {
+            let execution = self.executions.get(&id)?;
+            Some((execution.key.build.clone(), execution.phase?))
+        });
+        for ((build, phase), demand) in probed.demands() {
+            if let Some(program) = self.store.programs.get_mut(build) {
+                program.phases.set_demand(*phase, demand);
+            }
+        }
+        let demand = |ran: &Ran| {
+            let execution = self.executions.get(&ran.id)?;
+            let phase = self.store.programs.get(&execution.key.build)?.phases.get(execution.phase?)?;
+            phase.bandwidth.valid.then_some(phase.bandwidth.mean)
+        };
+        let demands: Vec<Option<f64>> = quantum.ran.iter().map(demand).collect();
+        let phases = self.store.programs.values().flat_map(|program| program.phases.iter());
+        let largest = phases.map(|phase| phase.bandwidth.mean).fold(0.0, f64::max);
+        let used: Vec<(f64, f64)> = quantum
+            .ran
+            .iter()
+            .zip(&demands)
+            .map(|(ran, demand)| (demand.unwrap_or(0.0), ran.processor_us / quantum.length_us))
+            .collect();
+        for ((ran, demand), loss) in quantum.ran.iter().zip(demands).zip(losses(&used, largest, limits.processors)) {
+            let Some(execution) = self.executions.get_mut(&ran.id) else { continue };
+            let ran_us = ran.processor_us / execution.threads as f64;
+            execution.progress = demand.map(|_| Progress { ran_us, alone_us: ran_us * (1.0 - loss) });
+        }
     }
 }
 
@@ -149,6 +204,7 @@ impl Knowledge for Learned {
         for (ran, state) in quantum.ran.iter().zip(states) {
             self.learn_of(ran, state, quantum.length_us);
         }
+        self.learn_from_readings(quantum, limits);
     }
 
     fn end(&mut self, id: ProgramId, whole: bool) {
@@ -163,7 +219,14 @@ impl Knowledge for Learned {
     fn forecast(&self, id: ProgramId) -> Option<Forecast> {
         let execution = self.executions.get(&id)?;
         let program = self.store.programs.get(&execution.key.build)?;
-        let whole = self.store.work(&execution.key, execution.threads)?;
+        let mut whole = self.store.work(&execution.key, execution.threads)?;
+        let mut requests = execution.requests;
+        if self.probed.is_some() {
+            // A demand may become known after the run that was measured.
+            let input = program.inputs.get(&execution.key.input)?;
+            whole.requests = requests_of(&input.instructions, &program.phases);
+            requests = requests_of(&execution.instructions, &program.phases);
+        }
         if program.phases.coverage() < self.learning.coverage_min {
             return None;
         }
@@ -172,7 +235,7 @@ impl Knowledge for Learned {
         let next = execution.transitions.next().and_then(|place| program.phases.get(place));
         let left = Work {
             alone_us: (whole.alone_us - alone_us(&execution.instructions, &program.phases)).max(0.0),
-            requests: (whole.requests - execution.requests).max(0.0),
+            requests: (whole.requests - requests).max(0.0),
             ..whole
         };
         Some(Forecast { demand: next.map_or(mean, |phase| phase.bandwidth.mean), whole, left })
@@ -315,5 +378,40 @@ mod tests {
         }
         learned.begin(&arrival(3, "a"));
         assert_eq!(learned.forecast(ProgramId(3)), None);
+    }
+
+    /// Runs programs 1 and 2 for some quanta on two processors. A reading beside program 1 takes twice as long, beside program 2 as ever.
+    fn read_beside(learned: &mut Learned, quanta: usize) {
+        for _ in 0..quanta {
+            let reading = |id: u32, took_us: f64| Reading { took_us, used: vec![(ProgramId(id), 1.0)] };
+            let both = [1, 2].map(|id| Ran { counts: None, ..ran(id, 0.0, 0.0, u64::from(id) * 640) });
+            let readings = vec![reading(1, 20.0), reading(2, 10.0)];
+            learned.learn(&Quantum { readings, ..quantum(both.into()) }, &LIMITS);
+        }
+    }
+
+    #[test]
+    fn readings_give_a_forecast_on_a_machine_that_does_not_count() {
+        let undisturbed = vec![Reading { took_us: 10.0, used: vec![] }; 8];
+        let mut learned = Learned::probed(Store::default(), Learning::default(), &undisturbed);
+        for turn in 0..2 {
+            learned.begin(&arrival(1, "a"));
+            learned.begin(&arrival(2, "b"));
+            assert_eq!(learned.forecast(ProgramId(1)).is_some(), turn == 1);
+            read_beside(&mut learned, 10);
+            if turn == 0 {
+                (1..=2).for_each(|id| learned.end(ProgramId(id), true));
+            }
+        }
+        let demands = [1, 2].map(|id| learned.forecast(ProgramId(id)).map(|forecast| forecast.demand));
+        assert_eq!(demands, [Some(1.0), Some(0.0)]);
+        let forecast = learned.forecast(ProgramId(1)).expect("it is known");
+        assert_eq!((forecast.whole.alone_us, forecast.whole.requests, forecast.left.alone_us), (1e4, 1e4, 0.0));
+        // Beside a program without demand, nothing is lost.
+        assert_eq!(learned.progress(ProgramId(1)), Some(Progress { ran_us: 1000.0, alone_us: 1000.0 }));
+        // The next session knows it from its start.
+        let mut next = Learned::probed(learned.into_store(), Learning::default(), &undisturbed);
+        next.begin(&arrival(1, "a"));
+        assert_eq!(next.forecast(ProgramId(1)).map(|forecast| forecast.demand), Some(1.0));
     }
 }

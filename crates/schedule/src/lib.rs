@@ -10,6 +10,8 @@
 //!    phases          similar vectors are one phase
 //!    contention      the three states in which a program runs as if alone
 //!    estimate        means of valid samples
+//!    pressure        demands without counters, from readings of the memory
+//!    probed          such demands by program and phase
 //!    transitions     predicts the next phase
 //!    store           the data kept for the next execution
 //!  scheduler     decides
@@ -33,6 +35,8 @@ mod ideal;
 mod blocks;
 mod contention;
 mod estimate;
+mod pressure;
+mod probed;
 mod transitions;
 mod phases;
 mod store;
@@ -55,9 +59,10 @@ pub use gate::GateRule;
 pub use ideal::{Work, ideal_average_bandwidth, ideal_time_us, total_requests};
 pub use knowledge::{Forecast, Knowledge, Progress};
 pub use learned::{Learned, Learning};
-pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
+pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Reading, Run};
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
+pub use pressure::{Pressures, Source};
 pub use scheduler::{Cost, Reason, Scheduler, drive};
 pub use select::{Candidate, select};
 pub use settings::Settings;

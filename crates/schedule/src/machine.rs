@@ -88,6 +88,8 @@ pub struct Quantum {
     pub waiting: Vec<ProgramId>,
     /// Requests of programs outside the scheduler.
     pub foreign_requests: f64,
+    /// The readings of memory during it, on a machine that cannot count requests.
+    pub readings: Vec<Reading>,
     /// The programs that arrived. They have not begun.
     pub arrived: Vec<Arrival>,
     /// The programs that ended.
@@ -101,10 +103,19 @@ pub struct Ran {
     pub id: ProgramId,
     /// Processor time of all its threads.
     pub processor_us: f64,
-    /// The counts; `None` on a machine that cannot count, on which the system's own order is always kept.
+    /// The counts; `None` on a machine that cannot count. Without readings either, the system's own order is always kept.
     pub counts: Option<Counts>,
     /// Sampled instruction addresses, relative to the load address of the program's file.
     pub addresses: Vec<u64>,
+}
+
+/// A short read of memory that is in no cache, which takes longer while programs use the memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Its time.
+    pub took_us: f64,
+    /// The number of processors that each program used meanwhile.
+    pub used: Vec<(ProgramId, f64)>,
 }
 
 /// A machine's counts of a program.

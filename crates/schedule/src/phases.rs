@@ -78,6 +78,15 @@ impl Phases {
         phase.bandwidth.update(bandwidth, valid);
     }
 
+    /// Sets the demand of a phase, which was estimated from readings of memory, and makes the phase valid. Its rate is one microsecond of work in
+    /// a microsecond.
+    pub fn set_demand(&mut self, place: usize, demand: f64) {
+        if let Some(phase) = self.table.get_mut(place) {
+            phase.rate.update(1.0, true);
+            phase.bandwidth = Estimate { mean: demand, samples: phase.rate.samples, valid: true };
+        }
+    }
+
     /// Returns a phase by its place.
     pub fn get(&self, place: usize) -> Option<&Phase> {
         self.table.get(place)

@@ -68,6 +68,8 @@ pub struct Scheduler<K> {
     /// The numbers of builds.
     builds: BTreeMap<String, usize>,
     reason: Reason,
+    /// The number of decisions for each reason.
+    reasons: BTreeMap<Reason, u64>,
     /// The demands in the last decision did not exceed the target.
     is_balanced: bool,
     /// The last decision chose more threads than there are processors, because they wait at times.
@@ -100,6 +102,7 @@ impl<K: Knowledge> Scheduler<K> {
             pairings: settings.pairings.map(Pairings::new),
             builds: BTreeMap::new(),
             reason: Reason::Start,
+            reasons: BTreeMap::new(),
             is_balanced: false,
             is_crowded: false,
             cost: Cost::default(),
@@ -120,6 +123,11 @@ impl<K: Knowledge> Scheduler<K> {
     /// The reason for the last decision.
     pub fn reason(&self) -> Reason {
         self.reason
+    }
+
+    /// The number of decisions for each reason.
+    pub fn reasons(&self) -> &BTreeMap<Reason, u64> {
+        &self.reasons
     }
 
     /// The cost of all decisions.
@@ -162,6 +170,7 @@ impl<K: Knowledge> Scheduler<K> {
             Err(reason) => (reason, Run::System),
         };
         self.reason = reason;
+        *self.reasons.entry(reason).or_default() += 1;
         Decision { begin, run }
     }
 

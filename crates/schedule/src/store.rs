@@ -59,6 +59,11 @@ pub fn alone_us(instructions: &BTreeMap<usize, f64>, phases: &Phases) -> f64 {
     instructions.iter().map(time_us).sum()
 }
 
+/// Returns the requests of this work, by phase, where it is measured in processor time.
+pub(crate) fn requests_of(work_us: &BTreeMap<usize, f64>, phases: &Phases) -> f64 {
+    work_us.iter().map(|(phase, us)| phases.get(*phase).map_or(0.0, |phase| phase.bandwidth.mean) * us).sum()
+}
+
 impl Store {
     /// Returns the work of a whole execution, as far as it is known; `None` before the first one.
     pub fn work(&self, key: &Key, threads: usize) -> Option<Work> {

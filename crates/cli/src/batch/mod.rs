@@ -17,8 +17,8 @@ use simulate::Simulate;
 /// Run a list of programs, and continue after a crash
 ///
 /// Runs a list of commands, as many at the same time as there are processors, keeps the output of each apart, and can continue after a
-/// crash. With more programs at the same time than processors (-j), on a machine that counts cache misses, it learns what memory bandwidth they
-/// demand, and chooses every 100 ms which of them run.
+/// crash. With more programs at the same time than processors (-j) and --by-bandwidth, it learns what memory bandwidth they demand, and
+/// chooses every 100 ms which of them run.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = queue::EXAMPLES)]
 pub struct Batch {

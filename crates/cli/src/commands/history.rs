@@ -72,12 +72,27 @@ impl History {
         }
         let lines: Vec<String> = match self.export {
             true => file.export(program)?.into_iter().map(|run| run.to_string()).collect(),
-            false => file.accounts(program)?.iter().map(line).collect(),
+            false => self.accounts(&file)?,
         };
         if let Some(program) = program.filter(|_| lines.is_empty()) {
             tell(format_args!("nothing is known of {}", printable(program)));
         }
         Ok(lines.iter().try_for_each(print))
+    }
+}
+
+impl History {
+    /// Returns a line for each program. One that was asked for is also explained: what is known of its demand on each host.
+    fn accounts(&self, file: &File) -> Result<Vec<String>, Problem> {
+        let mut lines = Vec::new();
+        for account in file.accounts(self.program.as_deref())? {
+            lines.push(line(&account));
+            if self.program.is_some() {
+                let demands = file.demands(&account.build)?;
+                lines.extend(demands.iter().map(|on| format!("  {}: {}", printable(&on.host), on.sentence())));
+            }
+        }
+        Ok(lines)
     }
 }
 

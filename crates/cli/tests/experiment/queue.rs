@@ -293,3 +293,33 @@ fn a_damaged_history_is_told_once_and_the_work_goes_on() {
     assert!(status.success(), "{}", text(&stderr));
     assert_eq!(text(&stderr).matches("the history h is not used: it is damaged").count(), 1, "{}", text(&stderr));
 }
+
+/// A limit on the size of files stands in for a full disk: both refuse to let the journal grow.
+#[test]
+fn a_journal_on_a_full_disk_stops_the_queue_and_repeats_nothing_that_it_holds() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let jobs: String = (0..12).map(|job| format!("echo {job} >> ran\n")).collect();
+    fs::write(dir.path().join("jobs.txt"), jobs).expect("written");
+    let queue = |limit: &str, resume: &str| {
+        let line = format!("{limit} exec \"$0\" batch jobs.txt -j 1 --journal j {resume} --no-history");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_gristmill")]).current_dir(dir.path());
+        command.output().expect("it starts")
+    };
+    let Output { status, stderr, .. } = queue("ulimit -f 1;", "");
+    assert_eq!(status.code(), Some(1));
+    assert!(text(&stderr).contains("the journal j cannot be written"), "{}", text(&stderr));
+    let ran = || -> Vec<usize> {
+        let text = fs::read_to_string(dir.path().join("ran")).expect("some ran");
+        text.lines().map(|line| line.parse().expect("a number")).collect()
+    };
+    let past = || Past::read(&fs::read(dir.path().join("j")).expect("there")).expect("whole lines");
+    let (kept, first) = (past().ended.len(), ran().len());
+    assert!(kept > 0 && kept < 12 && first < 12, "{kept} {first}");
+    let Output { status, stderr, .. } = queue("", "--resume");
+    assert!(status.success(), "{}", text(&stderr));
+    // One at a time, so the journal has the ends of the first ones.
+    let mut expected: Vec<usize> = (0..first).collect();
+    expected.extend(kept..12);
+    assert_eq!((ran(), past().ended.len()), (expected, 12));
+}

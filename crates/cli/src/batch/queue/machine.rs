@@ -1,26 +1,30 @@
 //! This machine, as the scheduling policy sees it: quanta in which some programs run and others are stopped.
 //!
 //! The queue decides when a program begins, and admits it by memory. The policy chooses, of those that have begun, which run in the next
-//! quantum. Two tiers are there:
+//! quantum. There are three tiers:
 //!
-//! - A: the processor counts instructions and cache misses, so the policy learns what each program demands. Without samples of addresses,
-//!   each program is a single phase.
-//! - C: nothing is counted. The system shares the processors out, and nothing is ever stopped.
+//! - A: the processor counts instructions and cache misses, so the policy learns what each program demands.
+//! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it ([`super::probing`]).
+//! - C: neither. The system shares the processors out, and nothing is ever stopped.
+//!
+//! Without samples of instruction addresses, each program is a single phase.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::mem::take;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::card::Card;
 use gristmill_counters::kept::Kept;
 use gristmill_schedule::{
-    Arrival, Counts, Decision, Ended, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run, Scheduler,
-    Settings, drive,
+    Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
+    Scheduler, Settings, Store, drive,
 };
 
 use super::counts::{Counters, Source};
 use super::identity::Identity;
+use super::probing::Probing;
 use super::runner::Runner;
 
 /// The bytes of a request: a line of the cache.
@@ -65,17 +69,52 @@ pub fn tier_a(processors: usize) -> Result<(Counters, Limits), String> {
     Ok((counters, limits))
 }
 
-/// Runs the queue, and lets the policy choose the programs of each quantum. What it learns is kept in the history.
-pub fn run(runner: &mut Runner<'_>, source: impl Source, limits: Limits) -> io::Result<()> {
+/// Returns the probe of this machine's memory and the shared resources, or the reason why readings tell nothing.
+pub fn tier_b(processors: usize) -> Result<(Probing, Limits), String> {
+    if processors < 2 {
+        return Err("on one processor no program runs beside another".to_owned());
+    }
+    let card = Card::here();
+    let probing = Probing::here(card.topology.last_level_bytes().unwrap_or(0));
+    let probing = probing.map_err(|error| format!("the kernel's task clock may not be used ({error})"))?;
+    let quota = card.quota.unwrap_or(f64::INFINITY);
+    // Demands are slow-downs here, and a peak of them is not known.
+    Ok((probing, Limits { processors, quota, memory_bytes: u64::MAX, peak: f64::INFINITY }))
+}
+
+/// Runs the queue in tier A. What the policy learns is kept in the history.
+pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) -> io::Result<()> {
+    let learned = |store| Learned::new(store, Learning::default());
+    run(runner, source, limits, Settings::default(), learned)
+}
+
+/// Runs the queue in tier B.
+pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) -> io::Result<()> {
+    let undisturbed = source.undisturbed();
+    let learned = |store| Learned::probed(store, Learning::default(), &undisturbed);
+    // What a pair of programs loses is not measured, so no pair is found wrong. Readings are noisy, so the gate is checked every five seconds.
+    let gate = Some(GateRule { open_quanta: 50, ..GateRule::default() });
+    run(runner, source, limits, Settings { pairings: None, gate, ..Settings::default() }, learned)
+}
+
+/// Runs the queue, and lets the policy choose the programs of each quantum.
+fn run<S: Source>(
+    runner: &mut Runner<'_>,
+    source: S,
+    limits: Limits,
+    settings: Settings,
+    learned: impl FnOnce(Store) -> Learned,
+) -> io::Result<()> {
+    runner.set_events(S::EVENTS);
     let store = runner.recorder().learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
-    let settings = Settings { memory: false, ..Settings::default() };
-    let mut scheduler = Scheduler::new(Learned::new(store, Learning::default()), settings);
+    let mut scheduler = Scheduler::new(learned(store), Settings { memory: false, ..settings });
     dropped.iter().for_each(|(one, other)| scheduler.drop_pair(one, other));
     let mut here = Here { runner, source, limits, seen: BTreeMap::new(), ids: 0 };
     drive(&mut here, &mut scheduler)?;
     let dropped = scheduler.dropped();
+    runner.decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();
     store.dropped.extend(dropped);
     runner.recorder().keep(&store);
@@ -99,11 +138,17 @@ impl<S: Source> Machine for Here<'_, '_, S> {
             program.set_stopped(!chosen)?;
         }
         // 2. Run.
-        let began = Instant::now();
-        let goes_on = self.runner.round(Some(began + Duration::from_micros(quantum_us as u64)))?;
+        let (began, planned) = (Instant::now(), Duration::from_micros(quantum_us as u64));
+        let mut readings = Vec::new();
+        for moment in self.source.moments(planned) {
+            if self.runner.round(Some(began + moment))? {
+                readings.extend(self.source.read());
+            }
+        }
+        let goes_on = self.runner.round(Some(began + planned))?;
         let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
         // 3. Report.
-        let mut quantum = Quantum { length_us, ..Quantum::default() };
+        let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
         self.report_running(&mut quantum);
         Ok((goes_on || !quantum.ended.is_empty()).then_some(quantum))
@@ -139,12 +184,12 @@ impl<S: Source> Here<'_, '_, S> {
         let now: Vec<_> = self
             .runner
             .running()
-            .iter()
+            .iter_mut()
             .map(|(job, program)| {
-                (*job, program.attempt, program.started.pid, program.processor_us(), program.is_stopped())
+                (*job, program.attempt, take(&mut program.counters), program.processor_us(), program.is_stopped())
             })
             .collect();
-        for (job, attempt, pid, processor_us, is_stopped) in now {
+        for (job, attempt, counters, processor_us, is_stopped) in now {
             match self.seen.remove(&job) {
                 Some(seen) => {
                     let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
@@ -162,7 +207,7 @@ impl<S: Source> Here<'_, '_, S> {
                 None => {
                     self.ids += 1;
                     let id = ProgramId(self.ids);
-                    self.source.begin(id, pid);
+                    self.source.begin(id, counters);
                     let Identity { build, input, .. } = Identity::of(&jobs[job]);
                     let threads = jobs[job].threads.max(1);
                     quantum.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
@@ -188,9 +233,9 @@ mod tests {
     use super::*;
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::runner::Reports;
+    use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Job, Queue, Rules, keys};
-    use rustix::process::Pid;
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -200,7 +245,8 @@ mod tests {
     }
 
     impl Source for Recorded {
-        fn begin(&mut self, _: ProgramId, _: Pid) {}
+        const EVENTS: &'static [Event] = &[];
+        fn begin(&mut self, _: ProgramId, _: Vec<Counter>) {}
         fn counts(&self, _: ProgramId) -> Option<Counts> {
             self.reads.set(self.reads.get() + 1.0);
             Some(Counts { instructions: 1e6 * self.reads.get(), requests: 1e3 * self.reads.get() })

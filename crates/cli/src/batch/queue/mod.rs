@@ -11,8 +11,10 @@
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
+//!  remains    what programs left running when they ended
 //!  runner     begins programs and sees them end
 //!  counts     what the processor counts of a program
+//!  probing    readings of memory beside programs, where the processor counts nothing
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
@@ -26,8 +28,10 @@ mod record;
 mod recorder;
 mod live;
 mod timeline;
+mod remains;
 mod runner;
 mod counts;
+mod probing;
 mod machine;
 
 use std::ffi::OsString;
@@ -50,6 +54,7 @@ use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
 use counts::Counters;
 use journal::Journal;
+use probing::Probing;
 use runner::{Reports, Runner};
 
 /// The options of the queue.
@@ -67,6 +72,10 @@ pub struct Programs {
     /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
     at_once: Option<Slots>,
+
+    /// With more programs than processors, choose every 100 ms which of them run, by their demand for memory bandwidth
+    #[arg(long)]
+    by_bandwidth: bool,
 
     /// Go on after a program has failed; those that wait for it are skipped
     #[arg(long, short)]
@@ -215,9 +224,14 @@ impl Programs {
                     return 1;
                 }
             };
-            let worked = match self.tier(rules.slots, processors) {
-                Some((counters, limits)) => machine::run(&mut runner, counters, limits),
-                None => runner.run(),
+            // With a processor for each program there is nothing to choose.
+            let slots = rules.slots.min(jobs.len());
+            let means = (slots > processors && self.by_bandwidth).then(|| self.means(slots, processors));
+            runner.set_tier(means.as_ref().map(Means::tier));
+            let worked = match means {
+                Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),
+                Some(Means::Probed(probing, limits)) => machine::run_probed(&mut runner, probing, limits),
+                Some(Means::Nothing) | None => runner.run(),
             };
             if let Err(source) = worked {
                 tell(format_args!("running the programs: {source}"));
@@ -240,29 +254,51 @@ impl Programs {
     }
 }
 
+/// The means to learn what programs demand.
+enum Means {
+    Counted(Counters, Limits),
+    Probed(Probing, Limits),
+    Nothing,
+}
+
+impl Means {
+    /// The tier, as it is said at the start and in each record.
+    fn tier(&self) -> &'static str {
+        match self {
+            Means::Counted(..) => "A",
+            Means::Probed(..) => "B",
+            Means::Nothing => "C",
+        }
+    }
+}
+
 impl Programs {
-    /// Returns the counters by which programs are chosen, if there is anything to choose and to count, and says which it is.
-    fn tier(&self, slots: usize, processors: usize) -> Option<(Counters, Limits)> {
-        if slots <= processors {
-            return None;
-        }
-        let told = |sentence: String| {
-            if !self.quiet {
-                tell(sentence)
-            }
+    /// Returns the best means of this machine, and says which it is and why.
+    fn means(&self, slots: usize, processors: usize) -> Means {
+        let (means, sentence) = match machine::tier_a(processors) {
+            Ok((counters, limits)) => (
+                Means::Counted(counters, limits),
+                format!("programs are chosen by their demand for memory bandwidth, {processors} at a time"),
+            ),
+            Err(no_counts) => match machine::tier_b(processors) {
+                Ok((probing, limits)) => (
+                    Means::Probed(probing, limits),
+                    format!(
+                        "{no_counts}; programs are chosen by how much they slow down reads of memory, {processors} at a time, each as a single phase"
+                    ),
+                ),
+                Err(no_probe) => (
+                    Means::Nothing,
+                    format!(
+                        "{no_counts}, and {no_probe}, so the system shares the processors out among {slots} programs"
+                    ),
+                ),
+            },
         };
-        match machine::tier_a(processors) {
-            Ok(tier) => {
-                told(format!(
-                    "tier A: programs are chosen by their demand for memory bandwidth, {processors} at a time"
-                ));
-                Some(tier)
-            }
-            Err(why) => {
-                told(format!("tier C: {why}, so the system shares the processors out among {slots} programs"));
-                None
-            }
+        if !self.quiet {
+            tell(format_args!("tier {}: {sentence}", means.tier()));
         }
+        means
     }
 }
 

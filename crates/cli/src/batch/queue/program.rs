@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use gristmill_os::perf::{Counter, Event, Space};
 use gristmill_os::program::{Freezer, Group, Start, start};
 use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
@@ -54,6 +55,8 @@ pub struct Program {
     pub at_ms: u64,
     pub capture: Capture,
     pub ending: Option<Ending>,
+    /// What is counted of it; empty if nothing is, or it may not be.
+    pub counters: Vec<Counter>,
     group: Group,
     is_stopped: bool,
     /// When its time is over.
@@ -94,11 +97,18 @@ impl Program {
             at_ms,
             capture,
             ending: None,
+            counters: Vec::new(),
             group,
             is_stopped: false,
             timeout_at,
             kill_at: None,
         })
+    }
+
+    /// Counts events of the program, and of all that it starts from now on. So this comes at once after its start.
+    pub fn count(&mut self, events: &[Event]) {
+        let counters = events.iter().map(|event| Counter::of(self.started.pid, *event, Space::User));
+        self.counters = counters.collect::<io::Result<_>>().unwrap_or_default();
     }
 
     /// When [`Program::tick`] has something to do.

@@ -1,10 +1,12 @@
 //! What is told of a program that has ended: a line of JSON, and its part of the summary.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_os::program::Used;
 use gristmill_queue::{Counts, Job, Outcome, State};
+use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
 use crate::terminal::messages::printable;
@@ -23,6 +25,8 @@ pub struct Record {
     /// It left processes running, which were ended.
     pub left_processes: bool,
     pub folder: Option<PathBuf>,
+    /// The tier in which programs were chosen; `None` if each had a processor.
+    pub tier: Option<&'static str>,
 }
 
 impl Record {
@@ -41,6 +45,7 @@ impl Record {
             "system_seconds": self.used.sys_us as f64 / 1e6,
             "memory_bytes": self.used.memory_bytes,
             "left_processes": self.left_processes,
+            "tier": self.tier,
             "output": self.folder.as_ref().map(|folder| folder.to_string_lossy()),
         })
     }
@@ -74,6 +79,28 @@ pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Recor
     lines
 }
 
+/// The name of a reason in the history and in the summary.
+pub fn word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Start => "start",
+        Reason::NothingToChoose => "nothing to choose",
+        Reason::NotCovered => "not known well enough",
+        Reason::NoContention => "no contention",
+        Reason::Chosen => "chosen",
+    }
+}
+
+/// Returns a sentence about the choice of programs, if there was any to make.
+pub fn decisions(decided: &BTreeMap<Reason, u64>) -> Option<String> {
+    let all: u64 = decided.values().sum();
+    let chosen = decided.get(&Reason::Chosen).copied().unwrap_or(0);
+    let left = decided.iter().filter(|(reason, _)| **reason != Reason::Chosen);
+    let left: Vec<String> = left.map(|(reason, quanta)| format!("{quanta} {}", word(*reason))).collect();
+    let rest =
+        if left.is_empty() { String::new() } else { format!("; the others as the system does: {}", left.join(", ")) };
+    (all > 0).then(|| format!("programs were chosen in {chosen} of {all} quanta{rest}"))
+}
+
 /// Returns the last line of JSON.
 pub fn json_summary(counts: &Counts, took: Duration) -> Value {
     json!({ "summary": {
@@ -88,6 +115,18 @@ pub fn json_summary(counts: &Counts, took: Duration) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_says_how_often_programs_were_chosen_and_why_not() {
+        let decided = BTreeMap::from([(Reason::NoContention, 5), (Reason::Chosen, 3), (Reason::NotCovered, 2)]);
+        assert_eq!(
+            decisions(&decided).as_deref(),
+            Some(
+                "programs were chosen in 3 of 10 quanta; the others as the system does: 2 not known well enough, 5 no contention"
+            )
+        );
+        assert_eq!(decisions(&BTreeMap::new()), None);
+    }
 
     #[test]
     fn the_summary_counts_all_and_names_the_first_failures() {

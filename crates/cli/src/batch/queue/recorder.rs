@@ -1,13 +1,15 @@
 //! Writes runs to the history. If that is not possible, it says so once, and the work goes on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use gristmill_history::{History, Run};
+use gristmill_history::{History, Run, TIER_B};
 use gristmill_queue::{Job, Outcome};
-use gristmill_schedule::Store;
+use gristmill_schedule::{Reason, Store};
 
 use super::identity::Identity;
-use super::record::Record;
+use super::journal::now_ms;
+use super::record::{Record, word};
 use crate::terminal::messages::{printable, tell};
 
 /// The number of runs that are written together.
@@ -19,6 +21,7 @@ pub struct Recorder {
     history: Option<History>,
     path: String,
     host: String,
+    tier: Option<&'static str>,
     runs: Vec<Run>,
 }
 
@@ -27,7 +30,7 @@ impl Recorder {
     pub fn open(path: Option<&Path>) -> Recorder {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let shown = path.map_or(String::new(), |path| printable(&path.display().to_string()));
-        let mut recorder = Recorder { history: None, path: shown, host, runs: Vec::new() };
+        let mut recorder = Recorder { history: None, path: shown, host, tier: None, runs: Vec::new() };
         match path.map(History::open) {
             Some(Ok(history)) => recorder.history = Some(history),
             Some(Err(problem)) => recorder.give_up(&problem),
@@ -41,10 +44,23 @@ impl Recorder {
         tell(format_args!("the history {} is not used: {problem}", self.path));
     }
 
-    /// Returns what was learned on this host about programs and their demand for memory bandwidth.
+    /// Sets the tier of the runs that follow.
+    pub fn set_tier(&mut self, tier: Option<&'static str>) {
+        self.tier = tier;
+    }
+
+    /// Returns the host, under which demands are kept. Those of tier B have another unit, so they are kept apart.
+    fn host_of_demands(&self) -> String {
+        match self.tier {
+            Some("B") => format!("{}{TIER_B}", self.host),
+            _ => self.host.clone(),
+        }
+    }
+
+    /// Returns what was learned on this host, in this tier, about programs and their demand for memory bandwidth.
     pub fn learned(&mut self) -> Store {
         let Some(history) = &self.history else { return Store::default() };
-        history.load(&self.host).unwrap_or_else(|problem| {
+        history.load(&self.host_of_demands()).unwrap_or_else(|problem| {
             self.give_up(&problem);
             Store::default()
         })
@@ -52,8 +68,20 @@ impl Recorder {
 
     /// Keeps what was learned.
     pub fn keep(&mut self, store: &Store) {
+        let host = self.host_of_demands();
         if let Some(history) = &mut self.history
-            && let Err(problem) = history.save(&self.host, store)
+            && let Err(problem) = history.save(&host, store)
+        {
+            self.give_up(&problem);
+        }
+    }
+
+    /// Keeps what was decided: the number of quanta for each reason.
+    pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
+        let quanta: Vec<(&str, u64)> = reasons.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
+        let (host, tier) = (self.host.clone(), self.tier.unwrap_or_default());
+        if let Some(history) = &mut self.history
+            && let Err(problem) = history.add_decisions(&host, now_ms(), tier, &quanta)
         {
             self.give_up(&problem);
         }

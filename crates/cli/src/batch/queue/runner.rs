@@ -12,19 +12,21 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gristmill_counters::tree::descendants;
-use gristmill_os::program::{Freezer, Group, now_ended, reap};
+use gristmill_os::perf::Event;
+use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue, State};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use gristmill_schedule::Reason;
+use rustix::io::Errno;
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
 use super::journal::{Journal, now_ms};
 use super::live::Live;
 use super::program::{Ending, Program, outcome_of};
-use super::record::{Record, json_summary, summary};
+use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
+use super::remains::{Remains, SWEEP};
 use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
@@ -33,12 +35,8 @@ use crate::terminal::standard_output::print;
 const SIGNALS: u64 = 0;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
-/// The time between two looks at groups that were not empty yet.
-const SWEEP: Duration = Duration::from_millis(20);
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
-/// The time after which a group that does not become empty is left alone: a process may hang in the kernel.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is told of the programs, and where.
 pub struct Reports {
@@ -61,13 +59,18 @@ pub struct Runner<'a> {
     link: Link,
     watch: Watch,
     running: BTreeMap<usize, Program>,
-    /// Groups of programs that have ended, with processes that have not.
-    emptying: Vec<(Group, Instant)>,
+    remains: Remains,
     records: Vec<Record>,
     recorder: Recorder,
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     live: Live,
+    /// Events that are counted of each program from its start.
+    events: &'static [Event],
+    /// The number of quanta by the reason of their decision.
+    decided: BTreeMap<Reason, u64>,
+    /// The tier in which programs are chosen, or `None` if there is nothing to choose.
+    tier: Option<&'static str>,
     output: Option<PathBuf>,
     json: bool,
     quiet: bool,
@@ -103,11 +106,14 @@ impl<'a> Runner<'a> {
             link,
             watch,
             running: BTreeMap::new(),
-            emptying: Vec::new(),
+            remains: Remains::default(),
             records: Vec::new(),
             usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
             recorder,
             live,
+            events: &[],
+            decided: BTreeMap::new(),
+            tier: None,
             output: reports.output.clone(),
             json: reports.json,
             quiet: reports.quiet,
@@ -145,7 +151,7 @@ impl<'a> Runner<'a> {
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
         self.sync();
-        while !self.emptying.is_empty() {
+        while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
             self.sweep();
         }
@@ -161,6 +167,23 @@ impl<'a> Runner<'a> {
         &mut self.running
     }
 
+    /// Sets the tier that each record names.
+    pub fn set_tier(&mut self, tier: Option<&'static str>) {
+        self.tier = tier;
+        self.recorder.set_tier(tier);
+    }
+
+    /// Takes in what was decided, for the history and the summary.
+    pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
+        self.recorder.decided(reasons);
+        self.decided = reasons.clone();
+    }
+
+    /// Sets the events that are counted of each program that begins from now on.
+    pub fn set_events(&mut self, events: &'static [Event]) {
+        self.events = events;
+    }
+
     pub fn jobs(&self) -> &'a [Job] {
         self.jobs
     }
@@ -174,7 +197,7 @@ impl<'a> Runner<'a> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
         let redraw = self.live.is_shown().then_some(now + REDRAW);
-        let sweep = (!self.emptying.is_empty()).then_some(now + SWEEP);
+        let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
         let next = [until, ticks, redraw, sweep, sync].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
@@ -205,10 +228,18 @@ impl<'a> Runner<'a> {
             self.sync();
         }
         self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
-        let started = Capture::begin(self.output.as_deref(), of, attempt)
-            .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell));
+        let start = || {
+            Capture::begin(self.output.as_deref(), of, attempt)
+                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell))
+        };
+        let started = match start() {
+            // Another queue took the empty group for one that was left over, and removed it.
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => start(),
+            started => started,
+        };
         match started {
-            Ok(program) => {
+            Ok(mut program) => {
+                program.count(self.events);
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
                 self.running.insert(job, program);
             }
@@ -230,6 +261,7 @@ impl<'a> Runner<'a> {
                     used: Default::default(),
                     left_processes: false,
                     folder: None,
+                    tier: self.tier,
                 })?;
             }
         }
@@ -273,12 +305,13 @@ impl<'a> Runner<'a> {
             let used = reap(program.started.pid)?;
             let (group, left_processes) = program.end_rest();
             if left_processes {
-                self.emptying.push((group, Instant::now()));
+                self.remains.add(group);
             }
             let handed_on = self.live.aside(|| program.capture.hand_on(self.json));
             let folder = program.capture.folder.take();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
-            self.note(Record { job, attempt, at_ms, took, outcome, again, used, left_processes, folder })?;
+            let tier = self.tier;
+            self.note(Record { job, attempt, at_ms, took, outcome, again, used, left_processes, folder, tier })?;
             match handed_on {
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
@@ -369,25 +402,10 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Removes groups that have become empty.
+    /// Ends what programs left running.
     fn sweep(&mut self) {
-        if self.emptying.is_empty() {
-            return;
-        }
-        // What a program left running is our child since that program's end.
-        let is_program = |pid: Pid| self.running.values().any(|program| program.started.pid == pid);
-        let orphans = descendants(std::process::id()).into_iter().filter_map(|pid| Pid::from_raw(pid as i32));
-        for orphan in orphans.filter(|pid| !is_program(*pid)) {
-            // Most have not ended, or are no children of ours.
-            let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
-        }
-        self.emptying.retain(|(group, since)| {
-            let is_empty = group.remove();
-            if !is_empty {
-                group.kill(&[]);
-            }
-            !is_empty && since.elapsed() < PATIENCE
-        });
+        let running = &self.running;
+        self.remains.sweep(|pid| running.values().any(|program| program.started.pid == pid));
     }
 
     /// Estimates the time left: the usual time of each job that has not ended, or the mean of those that have.
@@ -427,6 +445,7 @@ impl<'a> Runner<'a> {
         }
         if !self.quiet {
             summary(self.jobs, self.queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
+            decisions(&self.decided).into_iter().for_each(tell);
         }
         match () {
             () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
