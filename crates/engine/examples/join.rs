@@ -7,6 +7,9 @@
 
 use gristmill::{Emit, Input, Job, MapReduce, ProgramError, Split};
 
+/// The tag of the file of orders.
+const ORDERS: u32 = 1;
+
 struct Rows;
 
 impl MapReduce for Rows {
@@ -17,14 +20,16 @@ impl MapReduce for Rows {
     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, (bool, String)>) -> Result<(), ProgramError> {
         for line in split.lines() {
             let (number, text) = str::from_utf8(line)?.split_once(' ').unwrap_or_default();
-            out.emit(number.parse()?, (split.source_number() == 1, text));
+            out.emit(number.parse()?, (split.tag() == ORDERS, text));
         }
         Ok(())
     }
 }
 
 fn main() -> gristmill::Result<()> {
-    let job = Job::new(&Rows, Input::paths(std::env::args_os().skip(1)));
+    let mut paths = std::env::args_os().skip(1);
+    let customers = Input::paths(paths.next());
+    let job = Job::new(&Rows, customers.chain(Input::paths(paths.next()).tagged(ORDERS)));
     let joined = job.reduce_to::<u64, (String, String)>(|number, rows, emit| {
         let mut customers = Vec::new();
         for (is_order, text) in rows.owned() {

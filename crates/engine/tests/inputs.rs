@@ -1,5 +1,7 @@
 //! However a file is packed, and wherever a worker dies while it reads, the result is that of its content.
 
+#[path = "inputs/chained.rs"]
+mod chained;
 mod common;
 #[path = "common/pack.rs"]
 mod pack;
@@ -27,6 +29,13 @@ fn main() {
                 the_sampling_process_is_reaped_while_the_job_is_running,
             ),
             ("a_message_names_the_line_of_compressed_csv", a_message_names_the_line_of_compressed_csv),
+            (
+                "each_input_of_a_chain_keeps_its_tag_and_its_records",
+                chained::each_input_of_a_chain_keeps_its_tag_and_its_records,
+            ),
+            ("records_that_a_program_makes_arrive_whole", chained::records_that_a_program_makes_arrive_whole),
+            ("a_format_that_no_input_can_have_is_refused", chained::a_format_that_no_input_can_have_is_refused),
+            ("a_split_knows_its_lines", chained::a_split_knows_its_lines),
         ],
         &[],
     );

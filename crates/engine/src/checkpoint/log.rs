@@ -35,6 +35,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::control::place::Place;
 use crate::error::{Error, Result};
+use crate::input::records::Records;
 use crate::input::source::Source;
 use crate::input::tasks::Tasks;
 use crate::plan::settings::Settings;
@@ -374,13 +375,6 @@ impl Settings {
 pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources: &[Source]) -> Result<Vec<String>> {
     let one_line = |text: &str| text.replace('\n', " ");
     let Settings { order, limit, records, combine, combine_after, deterministic, skip_bad_records, .. } = settings;
-    let separates = match records {
-        // A function has no lasting name, so its results identify it.
-        crate::Records::Separated(separates) => {
-            format!("separated by {:?}", (0..=255).filter(|byte| separates(*byte)).collect::<Vec<u8>>())
-        }
-        other => format!("{other:?}"),
-    };
     let built = fs::metadata("/proc/self/exe");
     let built =
         built.map_or(String::new(), |facts| format!("{} bytes, {}.{}", facts.len(), facts.mtime(), facts.mtime_nsec()));
@@ -389,7 +383,7 @@ pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources:
         format!("the program file: {built}"),
         format!("the program: {}", one_line(program)),
         format!("its types: {types}"),
-        format!("records: {separates}"),
+        format!("records: {}", format_of(*records)),
         format!("options: {order:?} {limit} {combine:?} {combine_after:?} {deterministic} {skip_bad_records}"),
     ];
     for source in sources {
@@ -403,9 +397,22 @@ pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources:
         }
         let name = one_line(&source.name.to_string_lossy());
         let (bytes, hash) = (facts.len(), crc32fast::hash(&ends));
-        lines.push(format!("{name}: {bytes} bytes, {}.{:09}, {hash:08x}", facts.mtime(), facts.mtime_nsec()));
+        let (tag, records) = (source.tag(), format_of(source.records_or(*records)));
+        let changed = format!("{}.{:09}", facts.mtime(), facts.mtime_nsec());
+        lines.push(format!("{name}: {bytes} bytes, {changed}, {hash:08x}, tag {tag}, {records}"));
     }
     Ok(lines)
+}
+
+/// Describes a format of records.
+fn format_of(records: Records) -> String {
+    match records {
+        // A function has no lasting name, so its results identify it.
+        Records::Separated(separates) => {
+            format!("separated by {:?}", (0..=255).filter(|byte| separates(*byte)).collect::<Vec<u8>>())
+        }
+        other => format!("{other:?}"),
+    }
 }
 
 /// Describes the first difference.

@@ -35,7 +35,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 Error::Unrepeatable { place: self.place(task) + &step, first, again, anew: self.kept.anew }
             }
             Failure::RecordCut { source: at, offset } => {
-                let Records::Fixed(record_bytes) = self.work.tasks.records else {
+                let Records::Fixed(record_bytes) = self.work.tasks.records_of(at) else {
                     unreachable!("only records of a fixed size can be cut");
                 };
                 Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }

@@ -14,7 +14,6 @@ use crate::data::order::Order;
 use crate::data::seed::Seed;
 use crate::error::{Asked, Error, Result};
 use crate::input::paths::Opened;
-use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::tasks::Tasks;
 use crate::memory::Memory;
@@ -157,9 +156,7 @@ impl<J: Program> Prepared<J> {
             }
         };
         let mut tasks = Tasks::cut(sources, settings.records, plan.split_bytes, settings.record_bytes_max);
-        if let Records::Csv(syntax) = settings.records {
-            scan_quotes(&mut tasks, syntax, cpus)?;
-        }
+        scan_quotes(&mut tasks, cpus)?;
         if let Some((log, facts)) = &checkpoint
             && let Some(what) = facts.misfit(&tasks, of_log)
         {

@@ -68,9 +68,11 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 _ => &mut open.insert((place.source, Pass::through(source).map_err(failed)?)).1,
             };
             let (line, mut record) = pass.record(place).map_err(failed)?;
-            record.truncate(tasks.records.without_end(&record).len().min(LISTED_BYTES_MAX as usize));
+            let records = tasks.records_of(place.source);
+            record = records.without_end(&record).to_vec();
+            record.truncate(LISTED_BYTES_MAX as usize);
             record.shrink_to_fit();
-            let line = tasks.records.are_lines().then_some(line);
+            let line = records.are_lines().then_some(line);
             list.push(BadRecord { path: source.name.clone(), offset: place.offset, line, record, cause });
         }
         Ok(list)

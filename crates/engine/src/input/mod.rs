@@ -1,15 +1,15 @@
 //! From the paths that a user names to splits of whole records.
 //!
-//! In: paths, patterns, pipes, bytes. Out: [`Source`](source::Source)s of known size, cut into [`Tasks`](tasks::Tasks),
+//! In: paths, patterns, pipes, bytes, iterators. Out: [`Source`](source::Source)s of known size, cut into [`Tasks`](tasks::Tasks),
 //! and [`Split`](split::Split)s as map functions see them. The rooms `survey`, `worker` and `job` call it. It never
 //! starts a process, and never trusts what a file claims about its own size.
 
 pub(crate) mod compression;
 pub(crate) mod seek_points;
 pub(crate) mod decoder;
-pub(crate) mod source;
 pub(crate) mod quotes;
 pub(crate) mod records;
+pub(crate) mod source;
 pub(crate) mod split;
 pub(crate) mod tasks;
 pub(crate) mod reader;
@@ -18,3 +18,4 @@ pub(crate) mod look;
 pub(crate) mod spool;
 pub(crate) mod walk;
 pub(crate) mod paths;
+pub(crate) mod made;

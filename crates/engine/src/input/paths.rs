@@ -1,4 +1,4 @@
-//! The input of a job: files, directories, patterns, pipes.
+//! The input of a job: files, directories, patterns, pipes, and what the program made itself ([`crate::input::made`]).
 //!
 //! Every input becomes a list of [`Source`]s of known size before the first worker starts ([`crate::input::walk`]). A
 //! pipe or standard input has no known size. It is first copied to an unnamed temporary file ([`crate::input::spool`]),
@@ -6,16 +6,15 @@
 //! end before the job ([`crate::job::bad_files`]), so that nothing of a bad file is ever counted.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gristmill_os::file_size::LimitIsAnError;
-use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::error::{Asked, Error, Result};
+use crate::error::{Error, Result};
 use crate::input::left_out::Tallies;
-use crate::input::look::{BadFile, Entry, InputNews, Look, News, in_proc};
+use crate::input::look::{BadFile, Entry, InputNews, Look, News};
+use crate::input::records::Records;
 use crate::input::source::Source;
 use crate::input::walk::Walk;
 use crate::memory::Memory;
@@ -23,17 +22,25 @@ use crate::memory::Memory;
 /// The input of a job.
 #[derive(Clone, Debug)]
 pub struct Input {
-    entries: Vec<Entry>,
+    groups: Vec<Group>,
     pub(crate) look: Look,
-    /// The sources, if the paths have already been searched.
-    pub(crate) opened: Option<Arc<Opened>>,
+}
+
+/// Paths that were named together. Their files have the same tag, and records of the same format.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    entries: Vec<Entry>,
+    /// Sources instead of entries: made by the program, or found before.
+    opened: Option<Arc<Opened>>,
+    tag: Option<u32>,
+    records: Option<Records>,
 }
 
 /// The sources of a job, and the unnamed files that must stay open as long as it runs.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub sources: Arc<[Source]>,
-    pub kept: Arc<[File]>,
+    pub kept: Vec<Arc<File>>,
     /// Files that were set aside.
     pub bad: Vec<BadFile>,
 }
@@ -44,24 +51,80 @@ impl Input {
     /// below a directory is read once, however many paths lead to it.
     pub fn paths<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Input {
         let entries = paths.into_iter().map(|path| Entry::Named(path.as_ref().to_owned())).collect();
-        Input { entries, look: Look::default(), opened: None }
+        Input { groups: vec![Group { entries, ..Group::default() }], look: Look::default() }
     }
 
     /// Adds a path, as in [`Input::paths`].
     pub fn and(mut self, path: impl Into<PathBuf>) -> Input {
-        self.entries.push(Entry::Named(path.into()));
+        self.entries().push(Entry::Named(path.into()));
         self
     }
 
     /// Adds paths from a list. FIFOs, sockets and devices among them, which could block a reader, are left out.
     pub fn and_listed(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Input {
-        self.entries.extend(paths.into_iter().map(Entry::Listed));
+        self.entries().extend(paths.into_iter().map(Entry::Listed));
         self
     }
 
     /// Adds paths that a pattern matched. As [`Input::and_listed`], but a file that matches twice is read once.
     pub fn and_matched(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Input {
-        self.entries.extend(paths.into_iter().map(Entry::Matched));
+        self.entries().extend(paths.into_iter().map(Entry::Matched));
+        self
+    }
+
+    /// Adds another input, which keeps its tag and the format of its records. Its other settings, such as
+    /// [`Input::follow`], are dropped: those of `self` hold for both.
+    ///
+    /// ```
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Split};
+    ///
+    /// /// Prices of goods, and how many of each were sold: `tea 3` in lines, and the names alone, each with a NUL.
+    /// struct Sales;
+    ///
+    /// impl MapReduce for Sales {
+    ///     type Key = String;
+    ///     /// The price, and the number sold.
+    ///     type Value = (u64, u64);
+    ///
+    ///     fn combiner(&self) -> Option<impl Fn((u64, u64), (u64, u64)) -> (u64, u64)> {
+    ///         Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1))
+    ///     }
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<String, (u64, u64)>) -> Result<(), ProgramError> {
+    ///         for (_, record) in split.records() {
+    ///             let record = str::from_utf8(record)?;
+    ///             match (split.tag(), record.split_once(' ')) {
+    ///                 (0, Some((what, price))) => out.emit(what, (price.parse()?, 0)),
+    ///                 _ => out.emit(record, (0, 1)),
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let prices = Input::bytes("prices", b"tea 3\nsoup 7\n")?;
+    /// let sales = Input::bytes("sales", b"soup\0tea\0soup\0")?.tagged(1).records(Records::EndedBy(0));
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Sales, prices.chain(sales)).isolation(Isolation::Thread);
+    /// assert_eq!(job.run()?.0.get("soup"), Some((7, 2)));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn chain(mut self, other: Input) -> Input {
+        self.groups.extend(other.groups);
+        self
+    }
+
+    /// Tags everything named so far with a number that the map function sees ([`Split::tag`](crate::Split::tag)), to
+    /// tell the sides of a join apart. The tag of an input without this call is 0.
+    pub fn tagged(mut self, tag: u32) -> Input {
+        self.groups.iter_mut().for_each(|group| group.tag = Some(tag));
+        self
+    }
+
+    /// Chooses where the records of everything named so far end. Without this call, [`Job::records`](crate::Job::records)
+    /// does.
+    pub fn records(mut self, records: Records) -> Input {
+        self.groups.iter_mut().for_each(|group| group.records = Some(records));
         self
     }
 
@@ -118,42 +181,61 @@ impl Input {
         self
     }
 
-    /// Makes an input of bytes in memory. Many jobs may read it.
-    ///
-    /// # Errors
-    /// [`Error::System`] if the system has no memory for them.
-    pub fn bytes(name: impl Into<PathBuf>, bytes: &[u8]) -> Result<Input> {
-        const WHAT: &str = "keeping the input of a job in memory";
-        let _guard = LimitIsAnError::new();
-        let mut file: File = memfd_create(c"gristmill input", MemfdFlags::CLOEXEC).asked(WHAT)?.into();
-        file.write_all(bytes).asked(WHAT)?;
-        let source = Source::plain(name.into(), in_proc(&file), bytes.len() as u64);
-        Ok(Input::of(Opened { sources: [source].into(), kept: [file].into(), bad: Vec::new() }))
+    pub(crate) fn of(opened: Opened) -> Input {
+        let group = Group { opened: Some(Arc::new(opened)), ..Group::default() };
+        Input { groups: vec![group], look: Look::default() }
     }
 
-    pub(crate) fn of(opened: Opened) -> Input {
-        Input { entries: Vec::new(), look: Look::default(), opened: Some(Arc::new(opened)) }
+    /// Returns the list to which paths are added.
+    fn entries(&mut self) -> &mut Vec<Entry> {
+        if self.groups.last().is_none_or(|last| last.opened.is_some()) {
+            self.groups.push(Group::default());
+        }
+        &mut self.groups.last_mut().expect("just added").entries
+    }
+
+    /// Returns the sources if they need not be searched for.
+    pub(crate) fn opened(&self) -> Option<&Arc<Opened>> {
+        match &self.groups[..] {
+            [Group { opened: Some(opened), tag: None, records: None, .. }] => Some(opened),
+            _ => None,
+        }
+    }
+
+    /// Remembers the sources that were found.
+    pub(crate) fn set_opened(&mut self, opened: Arc<Opened>) -> &Opened {
+        self.groups = vec![Group { opened: Some(opened), ..Group::default() }];
+        self.groups[0].opened.as_ref().expect("just set")
     }
 
     /// Returns the sources that the paths lead to; may be called any number of times.
     pub(crate) fn find(&self) -> Result<Arc<Opened>> {
         let _guard = LimitIsAnError::new();
-        if let Some(opened) = &self.opened {
+        if let Some(opened) = self.opened() {
             return Ok(opened.clone());
         }
-        if self.entries.is_empty() {
+        if self.groups.iter().all(|group| group.entries.is_empty() && group.opened.is_none()) {
             return Err(Error::NoInput {
                 what: "no input was named: give files, directories, or - for standard input".into(),
             });
         }
         let mut walk = Walk::new(&self.look);
-        self.entries.iter().try_for_each(|entry| walk.add(entry))?;
+        for group in &self.groups {
+            group.records.map_or(Ok(()), Records::check)?;
+            walk.begin_group(group.tag, group.records);
+            group.entries.iter().try_for_each(|entry| walk.add(entry))?;
+            if let Some(opened) = &group.opened {
+                walk.kept.extend(opened.kept.iter().cloned());
+                walk.bad.extend(opened.bad.iter().cloned());
+                opened.sources.iter().cloned().try_for_each(|source| walk.add_source(source))?;
+            }
+        }
         let Walk { sources, kept, bad, left_out, .. } = walk;
         self.look.tell_left_out(&left_out);
         if sources.is_empty() {
             return Err(nothing_left(&left_out, &bad));
         }
-        Ok(Arc::new(Opened { sources: sources.into(), kept: kept.into(), bad }))
+        Ok(Arc::new(Opened { sources: sources.into(), kept, bad }))
     }
 }
 

@@ -68,19 +68,20 @@ impl Reader {
         mut visit: impl FnMut(&mut Split<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Range { start, end } = part.range;
-        let chunk_bytes = match tasks.records {
+        let records = tasks.records_of(part.source);
+        let chunk_bytes = match records {
             Records::Fixed(width) => self.chunk_bytes.next_multiple_of(width),
             // A byte order mark is recognised only if it is read in one piece.
             Records::Csv(_) => self.chunk_bytes.max(MARK.len()),
             _ => self.chunk_bytes,
         };
         // The part begins with a record, or inside one: the byte before the part decides, or the state of CSV.
-        let (mut at, mut skipping) = match tasks.records {
-            Records::Fixed(_) | Records::WholeFile => (start, false),
+        let (mut at, mut skipping) = match records {
+            Records::Fixed(_) | Records::WholeFile | Records::Prefixed => (start, false),
             Records::Csv(_) => (start, part.state != State::Record),
             _ => (start.saturating_sub(1), start > 0),
         };
-        let mut scan = Scan::new(tasks.records, at, part.state);
+        let mut scan = Scan::new(records, at, part.state);
         // The buffer holds the `filled` bytes of the content that begin at `at`.
         let mut filled = 0;
         loop {
@@ -119,7 +120,7 @@ impl Reader {
             let whole = whole.or(ended.then_some(filled));
             check_record(tasks, part.source, at, &self.buffer[..filled], searched, before)?;
             if let Some(whole) = whole {
-                if let Records::Fixed(width) = tasks.records
+                if let Records::Fixed(width) = records
                     && !whole.is_multiple_of(width)
                 {
                     return Err(Failure::RecordCut {
@@ -163,7 +164,7 @@ impl Reader {
             _ => offset + whole as u64,
         };
         let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
-        let (state, records) = (&self.state[..], tasks.records);
+        let (state, records) = (&self.state[..], tasks.records_of(index));
         visit(&mut Split { bytes, source, index, offset, reached, records, state, is_written: false })
     }
 
@@ -255,9 +256,12 @@ fn check_record(
     mut scan: Scan,
 ) -> Result<(), Failure> {
     let limit = tasks.record_bytes_max.saturating_add(1);
-    if searched == 0 || buffer.len() <= limit || matches!(tasks.records, Records::Fixed(_)) {
+    let records = tasks.records_of(source);
+    if searched == 0 || buffer.len() <= limit || matches!(records, Records::Fixed(_)) {
         return Ok(());
     }
+    // The length of such a record stands before it.
+    let searched = if matches!(records, Records::Prefixed) { 0 } else { searched };
     match scan.first_end(&buffer[searched..]) {
         Some(end) if searched + end <= limit => Ok(()),
         _ => Err(Failure::RecordTooLong { source, offset }),

@@ -1,5 +1,6 @@
 //! Boundaries between records.
 
+use crate::error::{Error, Result};
 use crate::input::quotes::{MARK, State, Syntax};
 
 /// The format of records: where one ends and the next begins.
@@ -17,19 +18,46 @@ pub enum Records {
     WholeFile,
     /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends.
     Csv(Syntax),
+    /// Records that each begin with their length in bytes, which is not counted: 4 bytes, little-endian. Only
+    /// [`Input::from_records`](crate::Input::from_records) makes them, because other files cannot be cut between them.
+    #[doc(hidden)]
+    Prefixed,
+}
+
+/// The length of the prefix of a record of [`Records::Prefixed`].
+pub(crate) const PREFIX_BYTES: usize = 4;
+
+/// Returns the length of the first record of [`Records::Prefixed`] with its prefix, if `bytes` holds all of it.
+fn prefixed_end(bytes: &[u8]) -> Option<usize> {
+    let prefix = bytes.first_chunk::<PREFIX_BYTES>()?;
+    Some(PREFIX_BYTES + u32::from_le_bytes(*prefix) as usize).filter(|end| *end <= bytes.len())
 }
 
 impl Records {
+    /// Refuses formats that no input can have.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Records::Fixed(0) => {
+                Err(Error::Setting("records of 0 bytes were asked for; a record has at least one byte".into()))
+            }
+            Records::Prefixed => {
+                Err(Error::Setting("only Input::from_records makes records with their length in front".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns whether records are lines, at least roughly, so that a message can name the line.
     pub(crate) fn are_lines(self) -> bool {
         matches!(self, Records::Lines | Records::Csv(_))
     }
 
-    /// Returns a record without its end mark.
+    /// Returns a record without its end mark, or without its length in front.
     pub(crate) fn without_end(self, record: &[u8]) -> &[u8] {
         match (self, record) {
             (Records::Lines | Records::Csv(_), [line @ .., b'\r', b'\n'] | [line @ .., b'\r' | b'\n']) => line,
             (Records::EndedBy(end), [record @ .., last]) if *last == end => record,
+            (Records::Prefixed, record) => record.get(PREFIX_BYTES..).unwrap_or_default(),
             (Records::Separated(separates), [record @ .., last]) if separates(*last) => record,
             _ => record,
         }
@@ -59,6 +87,7 @@ impl Scan {
             Records::EndedBy(end) => memchr::memchr(end, bytes).map(|at| at + 1),
             Records::Separated(separates) => bytes.iter().position(|byte| separates(*byte)).map(|at| at + 1),
             Records::Fixed(_) | Records::WholeFile => None,
+            Records::Prefixed => prefixed_end(bytes),
             Records::Csv(syntax) => {
                 let mark = self.mark(bytes);
                 self.state.first_end(&bytes[mark..], syntax).map(|end| mark + end)
@@ -76,6 +105,13 @@ impl Scan {
             Records::Separated(separates) => bytes.iter().rposition(|byte| separates(*byte))? + 1,
             Records::Fixed(width) => return Some(buffer.len() / width * width).filter(|end| *end > 0),
             Records::WholeFile => return None,
+            Records::Prefixed => {
+                let mut end = 0;
+                while let Some(record) = prefixed_end(&buffer[end..]) {
+                    end += record;
+                }
+                return Some(end).filter(|end| *end > 0);
+            }
             Records::Csv(syntax) => {
                 let mark = self.mark(bytes);
                 mark + self.state.last_end(&bytes[mark..], syntax)?

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use crate::error::{Error, Result};
 use crate::input::compression::{Compression, MAGIC_BYTES};
 use crate::input::decoder::{Decoder, Stored, decoder_bytes_max};
+use crate::input::records::Records;
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 use crate::memory::Memory;
 
@@ -26,6 +27,10 @@ pub struct Source {
     pub bytes: u64,
     /// Whether it was found below a directory.
     pub(crate) is_below: bool,
+    /// The number by which the map function tells inputs apart.
+    tag: u32,
+    /// The format of its records, if it is not that of the job.
+    records: Option<Records>,
     memory: TaskMemory,
     packing: Option<Packing>,
 }
@@ -76,7 +81,7 @@ const STREAM_BYTES: u64 = 1 << 30;
 impl Source {
     /// Makes the source of a file that is read as it is.
     pub(crate) fn plain(name: PathBuf, path: PathBuf, bytes: u64) -> Source {
-        Source { name, path, bytes, is_below: false, memory: UNLIMITED, packing: None }
+        Source { name, path, bytes, is_below: false, tag: 0, records: None, memory: UNLIMITED, packing: None }
     }
 
     /// Makes the source of a file that is open; its first bytes decide whether it is compressed.
@@ -96,7 +101,7 @@ impl Source {
                 Some(Packing { compression: Some(compression), cuts, stream: None })
             }
         };
-        Ok(Source { name, path, bytes, is_below: false, memory: UNLIMITED, packing })
+        Ok(Source { name, path, bytes, is_below: false, tag: 0, records: None, memory: UNLIMITED, packing })
     }
 
     /// Makes the source of a stream that a single task reads directly.
@@ -115,7 +120,44 @@ impl Source {
         let cuts = [Cut { stored: 0, content: 0 }, Cut { stored: 0, content: UNKNOWN_BYTES }].into();
         let stream = OnePassStream { file: file.into(), head, is_taken: AtomicBool::new(false) };
         let packing = Some(Packing { compression, cuts, stream: Some(stream.into()) });
-        Ok(Source { path: name.clone(), name, bytes: STREAM_BYTES, is_below: false, memory: UNLIMITED, packing })
+        Ok(Source {
+            path: name.clone(),
+            name,
+            bytes: STREAM_BYTES,
+            is_below: false,
+            tag: 0,
+            records: None,
+            memory: UNLIMITED,
+            packing,
+        })
+    }
+
+    /// Makes a source of records that this program wrote, each with its length in front ([`Records::Prefixed`]). `cuts`
+    /// are offsets of records, with the end of the file.
+    pub(crate) fn prefixed(name: PathBuf, path: PathBuf, cuts: &[u64]) -> Source {
+        let bytes = cuts.last().copied().unwrap_or(0);
+        let cuts = [0].iter().chain(cuts).map(|at| Cut { stored: *at, content: *at }).collect();
+        let packing = Some(Packing { compression: None, cuts, stream: None });
+        let records = Some(Records::Prefixed);
+        Source { name, path, bytes, is_below: false, tag: 0, records, memory: UNLIMITED, packing }
+    }
+
+    /// Sets the tag, and the format of records, where they are given.
+    pub(crate) fn tagged(self, tag: Option<u32>, records: Option<Records>) -> Source {
+        // Records that this program wrote have one format only.
+        let records =
+            if matches!(self.records, Some(Records::Prefixed)) { self.records } else { records.or(self.records) };
+        Source { tag: tag.unwrap_or(self.tag), records, ..self }
+    }
+
+    /// Returns the number that its input was given ([`Input::tagged`](crate::Input::tagged)); 0 if none was.
+    pub fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    /// Returns the format of its records; `of_the_job`, if it has none of its own.
+    pub(crate) fn records_or(&self, of_the_job: Records) -> Records {
+        self.records.unwrap_or(of_the_job)
     }
 
     pub(crate) fn with_memory(self, memory: TaskMemory) -> Source {
@@ -180,6 +222,18 @@ impl Source {
         match file.metadata()?.is_file() {
             true => Ok(file),
             false => Err(io::Error::other("it was a file when the job began, and is none any more")),
+        }
+    }
+
+    /// Returns the line, from 1, of this byte of the content; `None` if the source cannot be read again.
+    pub(crate) fn line(&self, offset: u64) -> Option<u64> {
+        let mut before = self.open().ok()?.take(offset);
+        let (mut buffer, mut line) = (vec![0; 64 << 10], 1);
+        loop {
+            match before.read(&mut buffer).ok()? {
+                0 => return Some(line),
+                read => line += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
+            }
         }
     }
 

@@ -103,6 +103,22 @@ impl Split<'_> {
         self.index
     }
 
+    /// Returns the number that the input of that file was given ([`Input::tagged`](crate::Input::tagged)); 0 if none
+    /// was.
+    pub fn tag(&self) -> u32 {
+        self.source.tag()
+    }
+
+    /// Returns the line, from 1, of byte `at` of this split, if records are lines. To count the lines before the split,
+    /// the file is read again from its start: meant for messages, not for every record.
+    pub fn line(&self, at: usize) -> Option<u64> {
+        if !self.records.are_lines() || at > self.bytes.len() {
+            return None;
+        }
+        let before = self.source.line(self.offset)?;
+        Some(before + memchr::memchr_iter(b'\n', &self.bytes[..at]).count() as u64)
+    }
+
     /// Returns the offset in bytes of the split in the content of its file, after decompression if the file is
     /// compressed.
     pub fn offset(&self) -> u64 {

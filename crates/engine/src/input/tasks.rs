@@ -5,7 +5,6 @@
 //! began before the part, and finishes the record that ends after it. Thus every record is read by exactly one task,
 //! wherever the cuts fall.
 
-use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,7 +30,8 @@ pub(crate) struct Tasks {
     parts: Vec<Part>,
     /// The parts of each task.
     tasks: Vec<Range<usize>>,
-    pub records: Records,
+    /// The format of the records of sources that have none of their own.
+    records: Records,
     pub record_bytes_max: usize,
 }
 
@@ -43,7 +43,7 @@ impl Tasks {
         let (mut first, mut gathered) = (0, 0);
         for (source, file) in sources.iter().enumerate() {
             let (mut start, mut stored) = (0, 0);
-            for (end, stored_end) in ends(file, records, split_bytes) {
+            for (end, stored_end) in ends(file, file.records_or(records), split_bytes) {
                 let stored_bytes = stored_end - stored;
                 parts.push(Part { source, range: start..end, stored_bytes, state: State::default() });
                 gathered += stored_end - stored;
@@ -58,6 +58,11 @@ impl Tasks {
             tasks.push(first..parts.len());
         }
         Tasks { sources, parts, tasks, records, record_bytes_max }
+    }
+
+    /// Returns the format of the records of a source.
+    pub fn records_of(&self, source: usize) -> Records {
+        self.sources[source].records_or(self.records)
     }
 
     pub fn len(&self) -> usize {
@@ -84,17 +89,10 @@ impl Tasks {
 
     /// Returns the line, from 1, of this byte of the content, if records are lines and the source can still be read.
     pub fn line(&self, source: usize, offset: u64) -> Option<u64> {
-        if !self.records.are_lines() {
+        if !self.records_of(source).are_lines() {
             return None;
         }
-        let mut before = self.sources[source].open().ok()?.take(offset);
-        let (mut buffer, mut line) = (vec![0; 64 << 10], 1);
-        loop {
-            match before.read(&mut buffer).ok()? {
-                0 => return Some(line),
-                read => line += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
-            }
-        }
+        self.sources[source].line(offset)
     }
 
     /// Returns the place of this task's input, for a message.
@@ -144,6 +142,7 @@ fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
                 // alone.
                 let end = match records {
                     Records::Fixed(width) => cut.content.next_multiple_of(width as u64),
+                    Records::Prefixed => cut.content,
                     _ => cut.content + 1,
                 };
                 if end - last >= split_bytes && end < content_bytes {

@@ -16,6 +16,7 @@ use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gristmill_os::standard;
 use rustix::fs::OFlags;
@@ -24,6 +25,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, Tallies};
 use crate::input::look::{BadFile, Entry, Look, in_proc};
+use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::spool;
 use crate::memory::Memory;
@@ -51,9 +53,13 @@ impl Way {
 pub(crate) struct Walk<'l> {
     look: &'l Look,
     pub sources: Vec<Source>,
-    pub kept: Vec<File>,
+    pub kept: Vec<Arc<File>>,
     pub bad: Vec<BadFile>,
     pub left_out: Tallies,
+    /// The tag of the files that are found next, if any.
+    tag: Option<u32>,
+    /// The format of their records, if it is not that of the job.
+    records: Option<Records>,
     /// Device and inode numbers of the files that were named.
     named: HashSet<(u64, u64)>,
     /// Device and inode numbers of the files and directories that were found.
@@ -75,6 +81,8 @@ impl<'l> Walk<'l> {
             kept: Vec::new(),
             bad: Vec::new(),
             left_out,
+            tag: None,
+            records: None,
             named,
             found,
             inside: Vec::new(),
@@ -83,8 +91,16 @@ impl<'l> Walk<'l> {
         }
     }
 
+    /// Begins paths that were named together. What was found for others may be found again.
+    pub fn begin_group(&mut self, tag: Option<u32>, records: Option<Records>) {
+        (self.tag, self.records) = (tag, records);
+        self.named.clear();
+        self.found.clear();
+    }
+
     /// Adds a file to the list.
-    fn add_source(&mut self, source: Source) -> Result<()> {
+    pub fn add_source(&mut self, source: Source) -> Result<()> {
+        let source = source.tagged(self.tag, self.records);
         self.list_bytes += source.list_bytes();
         self.memory.share(4).allow(self.list_bytes).map_err(|too_large| {
             Error::Setting(format!("the list of the input's files, {} so far, {too_large}", self.sources.len()))
@@ -218,7 +234,7 @@ impl<'l> Walk<'l> {
         {
             self.named.insert(identity(&facts));
             self.add_source(Source::recognised(name, path, facts.len(), &file)?)?;
-            self.kept.push(file);
+            self.kept.push(file.into());
             return Ok(());
         }
         self.add_stream(name, file)
@@ -232,7 +248,7 @@ impl<'l> Walk<'l> {
         }
         let (file, bytes) = spool::copy(&mut stream, &name, self.look)?;
         self.add_source(Source::recognised(name, in_proc(&file), bytes, &file)?)?;
-        self.kept.push(file);
+        self.kept.push(file.into());
         Ok(())
     }
 }

@@ -89,7 +89,7 @@ impl Input {
     /// Those of a job that reads this input.
     pub fn look(&mut self) -> Result<&[Source]> {
         let opened = self.open()?;
-        Ok(&self.opened.insert(opened).sources)
+        Ok(&self.set_opened(opened).sources)
     }
 
     /// Calls `look_at` with each file, for a program that reads only some kinds of files. A file that it cannot read is
@@ -116,7 +116,7 @@ impl Input {
         if sources.is_empty() {
             return Err(nothing_left(&left_out, &bad));
         }
-        self.opened = Some(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
+        self.set_opened(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
         Ok(())
     }
 
@@ -151,21 +151,21 @@ impl Input {
         if sources.is_empty() {
             return Err(nothing_left(&Tallies::default(), &bad));
         }
-        self.opened = Some(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
+        self.set_opened(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
         Ok(())
     }
 
     /// Returns the files that are read. If bad ones are set aside, reads all of them to their ends first.
     pub(crate) fn open(&self) -> Result<Arc<Opened>> {
         let opened = self.find()?;
-        if self.opened.is_some() || self.look.skip_bad_files == 0 {
+        if self.opened().is_some() || self.look.skip_bad_files == 0 {
             return Ok(opened);
         }
         let bytes = opened.sources.iter().map(|source| source.bytes).sum();
         self.look.news.tell(&InputNews::Checking { files: opened.sources.len(), bytes });
         let found = bad_files::all(&opened.sources, self.look.memory_bytes, false, bad_files::read_to_the_end)?;
         let mut input = self.clone();
-        input.opened = Some(opened);
+        input.set_opened(opened);
         input.set_aside_those(&found)?;
         input.find()
     }

@@ -172,9 +172,7 @@ impl Settings {
 
     /// Refuses settings that no plan can honour.
     pub fn check(&self) -> Result<()> {
-        if matches!(self.records, Records::Fixed(0)) {
-            return Err(Error::Setting("records of 0 bytes were asked for; a record has at least one byte".into()));
-        }
+        self.records.check()?;
         if self.skip_bad_records > BAD_RECORDS_MAX {
             return Err(Error::Setting(format!(
                 "{} records were to be set aside; a job sets aside at most {BAD_RECORDS_MAX}",

@@ -14,29 +14,36 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::input::quotes::{MARK, State, Syntax};
+use crate::input::records::Records;
 use crate::input::source::Source;
 use crate::input::tasks::Tasks;
 
 /// The number of bytes that a thread reads at a time.
 const CHUNK_BYTES: usize = if cfg!(test) { 7 } else { 256 << 10 };
 
-/// Sets the state of each part of `tasks`; at most `threads` parts are read in parallel.
+/// Sets the state of each part of a CSV file in `tasks`; at most `threads` parts are read in parallel.
 ///
 /// # Errors
 /// A file cannot be read, or is shorter than when it was listed.
-pub(crate) fn scan_quotes(tasks: &mut Tasks, syntax: Syntax, threads: usize) -> Result<()> {
+pub(crate) fn scan_quotes(tasks: &mut Tasks, threads: usize) -> Result<()> {
     // 1. Find the transition of each part that is followed by another part of its file.
-    let ends = tasks.all_parts().windows(2).map(|two| two[0].source == two[1].source);
-    let pieces: Vec<usize> = ends.enumerate().filter(|(_, is_followed)| *is_followed).map(|(part, _)| part).collect();
+    let mut pieces = Vec::new();
+    for (part, two) in tasks.all_parts().windows(2).enumerate() {
+        if let Records::Csv(syntax) = tasks.records_of(two[0].source)
+            && two[0].source == two[1].source
+        {
+            pieces.push((part, syntax));
+        }
+    }
     if pieces.is_empty() {
         return Ok(());
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; tasks.all_parts().len()]));
     let scan = || -> Result<()> {
         let mut buffer = vec![0; CHUNK_BYTES];
-        while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((piece, syntax)) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
             let part = &tasks.all_parts()[*piece];
-            let transition = transition_of(&tasks.sources[part.source], part.range.clone(), syntax, &mut buffer)?;
+            let transition = transition_of(&tasks.sources[part.source], part.range.clone(), *syntax, &mut buffer)?;
             found.lock().expect("no thread panics with it")[*piece] = Some(transition);
         }
         Ok(())

@@ -94,8 +94,8 @@ impl Sample {
 pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
     let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
     let first = sources.iter().find(|source| source.bytes > 0);
-    let is_large =
-        matches!(settings.records, Records::WholeFile) && first.is_some_and(|first| first.bytes > WHOLE_BYTES_MAX);
+    let is_whole = |source: &Source| matches!(source.records_or(settings.records), Records::WholeFile);
+    let is_large = first.is_some_and(|first| is_whole(first) && first.bytes > WHOLE_BYTES_MAX);
     let is_read_once = sources.iter().any(Source::is_stream);
     settings.sample && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
 }
@@ -103,11 +103,9 @@ pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
 /// Cuts the input into about `pieces` tasks; the first chunk of each is a piece.
 pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> Tasks {
     let input_bytes: u64 = sources.iter().map(|source| source.bytes).sum();
-    let piece = match settings.records {
-        // Where a quoted field is open is only known at the beginning.
-        Records::Csv(_) => u64::MAX,
-        _ => input_bytes.div_ceil(pieces),
-    };
+    let is_csv = |source: &Source| matches!(source.records_or(settings.records), Records::Csv(_));
+    // Where a quoted field is open is only known at the beginning.
+    let piece = if sources.iter().any(is_csv) { u64::MAX } else { input_bytes.div_ceil(pieces) };
     Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max)
 }
 
