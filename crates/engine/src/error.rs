@@ -260,16 +260,6 @@ pub enum Error {
         /// The limit.
         limit_bytes: u64,
     },
-    /// The pairs that a reducer gathers in one step of an iterated job exceed its share of the memory.
-    #[error(
-        "step {step} did not fit: its pairs may take {limit_bytes} bytes in each reducer, and a job in steps does not spill. Raise Job::memory, or stop a step earlier"
-    )]
-    StepLimit {
-        /// The step, from 0.
-        step: u32,
-        /// The limit of one reducer.
-        limit_bytes: u64,
-    },
     /// A pair kept for the next step is larger than an extent, the piece of the region that a worker takes at a time.
     #[error(
         "a pair of {bytes} bytes in step {step} is larger than {limit_bytes} bytes, the largest that can be kept from step to step. Emit it in parts"

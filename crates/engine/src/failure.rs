@@ -45,8 +45,6 @@ pub(crate) enum Failure {
     },
     /// The pairs that a step keeps for the next do not fit on the shelf.
     ShelfFull,
-    /// The pairs that a reducer gathers in a step exceed its share of the memory.
-    StepFull,
     /// A pair to be kept for the next step is larger than an extent.
     PairTooLarge {
         bytes: usize,
@@ -106,7 +104,6 @@ impl Failure {
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
             Failure::Output { part, errno } => [17, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
-            Failure::StepFull => [15, 0, 0, 0],
             Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
             Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
             Failure::OtherPairs { task, first, again } => [16, task as u64, first, again],
@@ -134,11 +131,10 @@ impl Failure {
             7 => Some(Failure::Conflict { task: source, what: message() }),
             8 => Some(Failure::RecordCut { source, offset: number }),
             9 => Some(Failure::Compressed { source, offset: number, why: message() }),
-            spill @ 10..15 => {
+            spill @ 10..=14 => {
                 let doing = DOINGS[spill as usize - 10];
                 Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
             }
-            15 => Some(Failure::StepFull),
             16 => Some(Failure::OtherPairs { task: source, first: number, again: more }),
             17 => Some(Failure::Output { part: source, errno: number as i32 }),
             18 => Some(Failure::Pairs { error: ProgramError::from_message(&message(), code(more)) }),

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Case, Random, die_at_every, input_of, random_text, resident_kib};
+use common::{Case, Random, die_at_every, input_of, least_memory_in_steps, random_text, resident_kib};
 use gristmill::{
     Buffer, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, PagePolicy,
     Pairs, ProgramError, Records, Split, Summary,
@@ -26,6 +26,8 @@ fn main() {
             ("a_step_without_pairs_is_followed_by_another", nothing_left),
             ("pairs_that_outgrow_the_region_are_one_clear_error", limit),
             ("steps_stay_within_the_memory_or_name_the_step_that_does_not_fit", memory),
+            ("steps_that_spill_give_the_same_results_whoever_dies", spills),
+            ("a_reduce_function_makes_the_pairs_of_each_step", reduces),
             ("a_pair_larger_than_an_extent_is_one_clear_error", giant),
             ("a_longer_state_is_a_clear_panic", longer_state),
             ("used_pages_fault_once_and_fresh_ones_each_time", faults),
@@ -207,7 +209,7 @@ fn memory() {
     let before_kib = resident_kib();
     for (budget, keep_bytes, what) in [
         (32, Some(2 << 20), "the pairs of two steps in a row may take 2097152 bytes together"),
-        (32, Some(16 << 20), "bytes in each reducer, and a job in steps does not spill"),
+        (32, Some(16 << 20), "the pairs of two steps in a row may take 16777216 bytes together"),
         (64, None, "bytes"),
     ] {
         let (mut reached, mut peak_kib) = (0, 0);
@@ -224,6 +226,55 @@ fn memory() {
         assert!(error.contains(&format!("step {} did not fit", reached + 1)) && error.contains(what), "{error}");
         assert!(error.contains("Raise Job::memory"), "{error}");
         assert!(reached >= 15 && peak_kib - before_kib < budget as u64 * 1024, "{peak_kib} KiB of {budget} MiB");
+    }
+}
+
+fn spills() {
+    let runs_of =
+        |summary: &Summary| -> u64 { summary.workers.iter().map(|worker| worker.counters.get(Count::Runs)).sum() };
+    let text = random_text(&mut Random(77), 600_000, 1 << 30, 10, false);
+    let (_dir, input) = input_of(&text);
+    for count in [true, false] {
+        let case =
+            Case { count, steps: 2, least_memory: true, split_bytes: 20_000, page_bytes: 8192, ..Case::fused(2) };
+        for combine in [Combining::Both, Combining::Map, Combining::Off] {
+            let summary = Case { combine, ..case }.check(&input, &[]).expect("the answer");
+            assert!(runs_of(&summary) > 10, "{count} {combine:?}: {} runs", runs_of(&summary));
+        }
+        for (moment, nth) in [(Moment::Spilled, 2), (Moment::Spilled, 7), (Moment::Keeping, 9), (Moment::Kept, 40)] {
+            let summary = case.check(&input, &[(1, moment, nth)]).expect("the answer");
+            assert_eq!(summary.deaths.len(), 1, "{count} {moment:?} {nth}");
+        }
+    }
+}
+
+fn reduces() {
+    // Of the numbers that a step makes, its reduce function drops one in sixteen.
+    let is_kept = |number: u64| number % 16 != 15;
+    let job = || {
+        doubling(&Doubling).keep_bytes(16 << 20).reduce(move |number, values, emit| {
+            assert_eq!(values.owned().collect::<Vec<_>>(), [1]);
+            if is_kept(number) {
+                emit(number, 2);
+            }
+            Ok(())
+        })
+    };
+    for job in [job(), job().memory(least_memory_in_steps(job()))] {
+        let mut expected = vec![0];
+        let summary = job.iterate(&[], |step| {
+            let mut found: Vec<u64> = Vec::new();
+            step.for_each(|number, value| {
+                assert_eq!(value, 2);
+                found.push(number);
+            });
+            found.sort();
+            assert!(found == expected, "step {}", step.number());
+            expected =
+                expected.iter().flat_map(|number| [number * 2, number * 2 + 1]).filter(|n| is_kept(*n)).collect();
+            if step.number() == 19 { Next::Stop } else { Next::Pairs }
+        });
+        summary.expect("it runs");
     }
 }
 

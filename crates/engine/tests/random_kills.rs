@@ -105,7 +105,7 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         take_pause: Duration::from_micros(random.pick(&[0, 0, 0, 1000])),
         // With progress, the coordinator looks ten times a second, which would hide a lost wake-up.
         progress: random.below(4) == 0,
-        steps: if random.below(3) == 0 && !spills { 1 + random.below(7) as u32 } else { 0 },
+        steps: if random.below(3) == 0 { 1 + random.below(if spills { 3 } else { 7 }) as u32 } else { 0 },
         least_memory: random.below(3) == 0 || spills,
         deterministic: random.below(6) == 0,
     };

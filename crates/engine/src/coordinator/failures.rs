@@ -63,9 +63,6 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 source: std::io::Error::from_raw_os_error(errno),
             },
             Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.plan.budget.keep_bytes as u64 },
-            Failure::StepFull => {
-                Error::StepLimit { step, limit_bytes: self.work.plan.reduce_memory.nearly_full_bytes() as u64 }
-            }
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,

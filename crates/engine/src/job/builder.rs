@@ -270,8 +270,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::run`]; when the pairs of two consecutive steps exceed [`Job::keep_bytes`]; and when the pairs of one
-    /// step, while they are gathered, exceed the memory of its reducers.
+    /// As [`Job::run`]; and when the pairs of two consecutive steps exceed [`Job::keep_bytes`].
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
         let (request, open) = self.described();
         coordinator::iterate(request, open, state, control)
@@ -545,7 +544,6 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
     /// Sets the memory of all workers and the coordinator together, in bytes. Pairs that do not fit are spilled to
     /// disk. By default half of the memory that is available to the machine and to the process's cgroup.
-    /// [`Job::iterate`] never spills: a step that does not fit is an error.
     ///
     /// The limit covers pages, tables, buffers, decoders of compressed files, the sorting of the result, and the memory
     /// that the program declares ([`Job::holds`], [`MapReduce::UNPACKS`]). It does not cover other allocations of the

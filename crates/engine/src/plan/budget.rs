@@ -95,8 +95,6 @@ pub(crate) struct Budget {
     pub decoder_bytes: usize,
     /// The memory of each task for what its map function makes of the file.
     pub unpack_bytes: usize,
-    /// Whether the job runs in steps.
-    iterates: bool,
 }
 
 impl Budget {
@@ -168,7 +166,6 @@ impl Budget {
             share_bytes: (left - result_bytes) / reduce_workers,
             decoder_bytes,
             unpack_bytes,
-            iterates,
         })
     }
 
@@ -179,11 +176,10 @@ impl Budget {
         // written.
         let block_bytes = (blocks_bytes / 2 / (2 * STREAMS_MIN)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         ReduceMemory {
-            pairs_bytes: self.share_bytes / 8 * if self.iterates { 7 } else { 5 },
+            pairs_bytes: self.share_bytes / 8 * 5,
             held_bytes: self.share_bytes / 8,
             block_bytes,
             streams_max: (blocks_bytes / (2 * block_bytes)).max(STREAMS_MIN),
-            spills: !self.iterates,
         }
     }
 }
@@ -206,7 +202,7 @@ mod tests {
             };
             if let Ok(budget) = Budget::divide(Some(asked), 0, needs) {
                 let ReduceMemory { pairs_bytes, held_bytes, block_bytes, streams_max, .. } = budget.room();
-                let blocks_bytes = if iterates { 0 } else { 2 * block_bytes * streams_max };
+                let blocks_bytes = 2 * block_bytes * streams_max;
                 let reducers = workers * (pairs_bytes + held_bytes + blocks_bytes);
                 let tasks = workers * (budget.decoder_bytes + budget.unpack_bytes) + needs.held_bytes + will_hold_bytes;
                 prop_assert!(pages_bytes + maps_bytes + reducers + tasks + budget.result_bytes + budget.keep_bytes <= asked);

@@ -329,7 +329,9 @@ impl Plan {
             // Only workers that map at once write many pages. Of a small budget, the pages of all workers take an
             // eighth.
             let cached = POOL_BYTES / (map_at_once * pool_pages);
-            let affordable = settings.memory_bytes.map_or(cached, |bytes| bytes / 8 / (map_workers * pool_pages));
+            let taken_bytes = settings.held_bytes.saturating_add(settings.keep_bytes.unwrap_or(0) as usize);
+            let left_bytes = settings.memory_bytes.map(|bytes| bytes.saturating_sub(taken_bytes));
+            let affordable = left_bytes.map_or(cached, |bytes| bytes / 8 / (map_workers * pool_pages));
             let most = if input_bytes < WORTH_BYTES && !iterates { PAGE_BYTES_UNKNOWN } else { PAGE_BYTES_MAX };
             cached.min(affordable).clamp(PAGE_BYTES_MIN, most) / 4096 * 4096
         });

@@ -130,18 +130,64 @@ fn text_of<K: Key>(key: K::Ref<'_>) -> String {
     }
 }
 
-/// Finishes a step: combines and reduces the pairs partition by partition, in no order. Reducers of such jobs do not
-/// spill.
-pub(crate) fn in_partitions<'w, J: Program>(
+/// The pairs of a step, reduced partition by partition.
+pub(crate) struct InPartitions<'w, J: Program> {
     reduction: Reduction<'w, J>,
-    plan: &Plan,
-    reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
-) -> Result<Reduction<'w, J>, Failure> {
-    let (mut reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
-    if let Some(grouping) = grouping {
-        grouping.regroup(&mut reduction)?;
+    grouping: Option<Grouping<'w, J>>,
+    /// Whether pairs are still as they came: neither combined again, nor reduced, nor spilled.
+    as_they_came: bool,
+}
+
+impl<'w, J: Program> InPartitions<'w, J> {
+    /// Combines what need not be sorted for it.
+    pub fn prepare(
+        reduction: Reduction<'w, J>,
+        plan: &Plan,
+        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+    ) -> Result<InPartitions<'w, J>, Failure> {
+        let combined_late = combines(reduction.program) && !reduction.combines();
+        let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
+        let as_they_came = grouping.is_none() && !combined_late && !reduction.sorter.has_runs();
+        Ok(InPartitions { reduction, grouping, as_they_came })
     }
-    Ok(reduction)
+
+    /// Calls `visit` with the pairs that are made from those of a partition, until it fails; returns the number of keys
+    /// (of pairs, if they are not grouped). To be called once for each partition.
+    pub fn try_for_each(
+        &mut self,
+        partition: usize,
+        mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> Result<(), Failure>,
+    ) -> Result<u64, Failure> {
+        let sorter = &mut self.reduction.sorter;
+        if self.grouping.is_none() && !sorter.has_runs() {
+            let mut pairs = 0;
+            sorter.store.try_for_each(partition, |key, value| {
+                pairs += 1;
+                visit(key, value)
+            })?;
+            return Ok(pairs);
+        }
+        let merge = sorter.take_partition(partition).into_merge(Order::ByKey, usize::MAX)?;
+        let (mut visited, mut pairs) = (Ok(()), 0);
+        let mut take = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
+            pairs += 1;
+            visited = visit(key, value);
+            if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let keys = match &self.grouping {
+            None => merge.for_each(take).map(|()| None)?,
+            Some(grouping) => Some(grouping.for_each(merge, |key, value| {
+                let (key, value) = J::back(key, value);
+                take(key, value)
+            })?),
+        };
+        visited.map(|()| keys.unwrap_or(pairs))
+    }
+
+    /// Returns the reduction, whose memory can be used again, if pairs are still as they came.
+    pub fn as_they_came(self) -> Option<Reduction<'w, J>> {
+        self.as_they_came.then_some(self.reduction)
+    }
 }
 
 /// The stream that the pairs of the result are made from.

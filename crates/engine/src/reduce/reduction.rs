@@ -87,15 +87,13 @@ impl<'r, J: Program> Reduction<'r, J> {
         }
     }
 
-    /// Makes room: combines the waiting pairs, and spills if that is not enough. A job in steps fails instead of
-    /// spilling.
+    /// Makes room: combines the waiting pairs, and spills if that is not enough.
     pub fn make_room(&mut self) -> Result<(), Failure> {
         self.combine();
         self.scratch.trim();
         match self.is_nearly_full() || self.sorter.is_crowded {
             false => Ok(()),
-            true if self.sorter.room.spills => self.sorter.spill(),
-            true => Err(Failure::StepFull),
+            true => self.sorter.spill(),
         }
     }
 

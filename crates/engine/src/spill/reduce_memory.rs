@@ -11,8 +11,6 @@ pub(crate) struct ReduceMemory {
     pub block_bytes: usize,
     /// The number of streams merged at once, including the pairs in memory.
     pub streams_max: usize,
-    /// Whether pairs beyond the limit are spilled; if not, they end the job.
-    pub spills: bool,
 }
 
 impl ReduceMemory {

@@ -7,8 +7,10 @@
 //! ```
 //!
 //! Equal keys are combined wherever they meet, if the job combines pairs as they arrive.
+//!
+//! A job in steps keeps its pairs by partition. Its sorter writes a run for each partition, and each is merged alone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -36,6 +38,8 @@ pub(crate) struct Sorter<'c, K: Key, V: Datum> {
     pub room: ReduceMemory,
     pub spill: Rc<Spill>,
     runs: VecDeque<Run>,
+    /// The runs of each partition instead, if partitions are sorted alone.
+    runs_of: Option<BTreeMap<usize, VecDeque<Run>>>,
     /// The number of pairs in the store at each spill, summed up.
     spilled_pairs: u64,
 }
@@ -49,8 +53,26 @@ impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
         room: ReduceMemory,
         spill: Rc<Spill>,
     ) -> Self {
-        let runs = VecDeque::new();
-        Sorter { store, held_bytes: 0, is_crowded: false, order, limit, combine, room, spill, runs, spilled_pairs: 0 }
+        let (runs, runs_of) = (VecDeque::new(), None);
+        let (held_bytes, is_crowded, spilled_pairs) = (0, false, 0);
+        Sorter { store, held_bytes, is_crowded, order, limit, combine, room, spill, runs, runs_of, spilled_pairs }
+    }
+
+    /// Sorts each partition alone: see [`Sorter::take_partition`].
+    pub fn by_partition(&mut self) {
+        self.runs_of = Some(BTreeMap::new());
+    }
+
+    /// Takes out the pairs of one partition, in memory and on disk: a sorter for them alone.
+    pub fn take_partition(&mut self, partition: usize) -> Sorter<'c, K, V> {
+        let runs = self.runs_of.as_mut().and_then(|runs_of| runs_of.remove(&partition));
+        Sorter { runs: runs.unwrap_or_default(), ..self.take_store(partition) }
+    }
+
+    /// Takes out the pairs of one partition that are in memory.
+    fn take_store(&mut self, partition: usize) -> Sorter<'c, K, V> {
+        let store = self.store.take(partition);
+        Sorter::new(store, self.order, self.limit, self.combine.clone(), self.room, self.spill.clone())
     }
 
     /// Makes a sorter that is filled pair by pair.
@@ -60,7 +82,7 @@ impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
 
     /// Returns whether anything was spilled.
     pub fn has_runs(&self) -> bool {
-        !self.runs.is_empty()
+        !self.runs.is_empty() || self.runs_of.as_ref().is_some_and(|runs_of| !runs_of.is_empty())
     }
 
     /// Returns the number of pairs taken so far. A combined key counts once for each run that contains it.
@@ -102,8 +124,32 @@ impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
         self.runs.push_back(run);
     }
 
-    /// Writes everything in the store as one run.
+    /// Writes everything in the store as one run, or as one run for each partition.
     pub fn spill(&mut self) -> Result<(), Failure> {
+        self.spilled_pairs += self.store.len() as u64;
+        match self.runs_of {
+            None => {
+                let run = self.write_store()?;
+                self.runs.push_back(run);
+            }
+            Some(_) => {
+                for partition in 0..self.store.partitions() {
+                    let mut taken = self.take_store(partition);
+                    if taken.store.len() > 0 {
+                        let run = taken.write_store()?;
+                        let runs_of = self.runs_of.as_mut().expect("partitions are sorted alone");
+                        runs_of.entry(partition).or_default().push_back(run);
+                    }
+                }
+            }
+        }
+        self.spill.count_run();
+        self.clear();
+        Ok(())
+    }
+
+    /// Writes everything in the store as one run.
+    fn write_store(&mut self) -> Result<Run, Failure> {
         let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);
         for part in self.store.parts() {
             let rows = self.store.rows(part, self.order, self.limit);
@@ -115,11 +161,7 @@ impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
                 writer.push_entry(self.store.entry(*row))?;
             }
         }
-        self.runs.push_back(writer.finish()?);
-        self.spill.count_run();
-        self.spilled_pairs += self.store.len() as u64;
-        self.clear();
-        Ok(())
+        writer.finish()
     }
 
     /// Removes all pairs from the store.

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use crate::control::counters::{Count, Phase};
+use crate::data::order::Order;
 use crate::exchange::lane::Lane;
 use crate::failure::Failure;
 use crate::gather::store::Store;
 use crate::plan::settings::PagePolicy;
 use crate::program::ending::Program;
-use crate::program::map_reduce::combines;
-use crate::reduce::delivery::{in_partitions, run_order};
+use crate::reduce::delivery::{InPartitions, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::Spill;
 use crate::steps::shelf_writer::{NoRoom, ShelfWriter};
@@ -19,10 +19,17 @@ use crate::worker::work::Work;
 /// Makes the reduction of a worker that has gathered nothing.
 pub(super) fn empty_reduction<'w, J: Program>(work: &Work<'w, J>, spill: Rc<Spill>) -> Reduction<'w, J> {
     let Work { plan, reduce, .. } = *work;
-    let (order, limit) = run_order(work.program, plan, reduce.is_some());
+    let (order, limit) = match work.mode.iterates() {
+        // The order and the limit of the result have no effect on steps.
+        true => (Order::ByKey, usize::MAX),
+        false => run_order(work.program, plan, reduce.is_some()),
+    };
     let store = Store::empty(plan.partitions, plan.combining.in_reduce, work.ranges.is_some());
     let mut reduction = Reduction::new(work.program, store, order, limit, plan.reduce_memory, spill, work.seed);
     reduction.watch_for_skew(plan.combining.after);
+    if work.mode.iterates() {
+        reduction.sorter.by_partition();
+    }
     reduction
 }
 
@@ -47,31 +54,30 @@ pub(super) fn keep<'w, J: Program>(
 ) -> Result<(), Failure> {
     let Work { plan, shared, .. } = *work;
     let before = lane.meter.enter(Phase::Reduce);
-    let mut reduction = in_partitions(reduced(work, lane), plan, work.reduce)?;
+    let mut partitions = InPartitions::prepare(reduced(work, lane), plan, work.reduce)?;
     lane.meter.enter(Phase::Output);
-    lane.meter.add(Count::Keys, reduction.sorter.store.len() as u64);
     let step = shared.step();
     let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;
     // Partitions that a dead predecessor has put there stay as they are.
     for partition in (0..plan.partitions).filter(mine).filter(|partition| !shared.is_kept(*partition, step)) {
         // Generations count from 1.
         let mut writer = shelf_writer.begin(step + 1);
-        let written = reduction
-            .sorter
-            .store
-            .try_for_each(partition, |key, value| writer.append::<J::Key, J::Value>(key, value))
-            .map(|()| writer.end());
-        let kept = written.map_err(|why| match why {
-            NoRoom::Shelf => Failure::ShelfFull,
-            NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
-        })?;
+        let written = partitions.try_for_each(partition, |key, value| {
+            writer.append::<J::Key, J::Value>(key, value).map_err(|why| match why {
+                NoRoom::Shelf => Failure::ShelfFull,
+                NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
+            })
+        });
+        lane.meter.add(Count::Keys, written?);
+        let kept = writer.end();
         lane.outbox.kill_point.passes(Moment::Keeping);
         shared.publish(partition, step, kept);
         lane.outbox.kill_point.passes(Moment::Kept);
     }
     shelf_writer.end_generation();
-    let as_it_came = work.reduce.is_none() && (!combines(work.program) || plan.combining.in_reduce);
-    if as_it_came && plan.pages != PagePolicy::Fresh {
+    if let Some(mut reduction) = partitions.as_they_came()
+        && plan.pages != PagePolicy::Fresh
+    {
         reduction.sorter.clear();
         lane.inbox.as_mut().expect("a reducer has an inbox").reduction = reduction;
     }

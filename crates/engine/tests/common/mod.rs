@@ -458,7 +458,9 @@ impl Case {
         fates: &[(usize, gristmill::Moment, u64)],
     ) -> Result<Summary, String> {
         let expected = walk_oracle(&fs::read(input).expect("read"), COMBINES, self.steps);
-        let mut job = with_fates(self.settle(program, input), fates);
+        let job = || self.settle(program, input).keep_bytes(64 << 20);
+        let tight = || job().memory(least_memory_in_steps(job()));
+        let mut job = with_fates(if self.least_memory { tight() } else { job() }, fates);
         if self.progress {
             job = job.on_progress(|_| {});
         }
@@ -582,10 +584,16 @@ pub fn until_nobody_dies(next: impl Fn(u64) -> u64, run: impl Fn(u64) -> Summary
 
 /// Returns the least memory that `job` can run with, which it reports when it is given less.
 pub fn least_memory<J: MapReduce>(job: Job<J>) -> usize {
-    let why = match job.memory(1).run() {
-        Ok(_) => panic!("one byte is enough for no job"),
-        Err(why) => why.to_string(),
-    };
+    least_of(job.memory(1).run().map(|_| ()))
+}
+
+/// As [`least_memory`], for a job in steps.
+pub fn least_memory_in_steps<J: MapReduce>(job: Job<J>) -> usize {
+    least_of(job.memory(1).iterate(&[0], |_| Next::Stop).map(|_| ()))
+}
+
+fn least_of(outcome: Result<(), gristmill::Error>) -> usize {
+    let why = outcome.expect_err("one byte is enough for no job").to_string();
     let (_, least) = why.split_once("needs at least ").unwrap_or_else(|| panic!("it should name the least: {why}"));
     let mib: usize = least.split(' ').next().and_then(|mib| mib.parse().ok()).expect("a number of MiB");
     mib << 20

@@ -39,7 +39,7 @@ fn any_csv_gives_the_rows_of_the_csv_crate() {
         rows(&content, &mut sequential);
         let (source, _file) = source(Packing::Plain, &content).expect("plain");
         let mut tasks = Tasks::cut([source].into(), Records::Csv(Syntax::default()), random.u64(1..60), 1 << 20);
-        scan_quotes(&mut tasks, Syntax::default(), 2).expect("plain");
+        scan_quotes(&mut tasks, 2).expect("plain");
         let mut reader = Reader::new(random.usize(1..60));
         for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {
             let visit = |split: &mut Split<'_>| {

@@ -32,8 +32,8 @@ pub(super) fn read(
 ) -> Result<Vec<Vec<u8>>, String> {
     let (source, _file) = source(packing, file).map_err(|error| error.to_string())?;
     let mut tasks = Tasks::cut([source].into(), records, split_bytes, 1 << 20);
-    if let Records::Csv(syntax) = records {
-        scan_quotes(&mut tasks, syntax, 2).map_err(|error| error.to_string())?;
+    {
+        scan_quotes(&mut tasks, 2).map_err(|error| error.to_string())?;
     }
     let mut reader = Reader::new(chunk_bytes);
     let mut found = Vec::new();
@@ -63,6 +63,7 @@ pub(super) fn expected(content: &[u8], records: Records) -> Vec<Vec<u8>> {
         }
         Records::Fixed(width) => content.chunks(width).collect(),
         Records::WholeFile => [content].into_iter().filter(|content| !content.is_empty()).collect(),
+        Records::Prefixed => unreachable!("only Input::from_records makes them"),
         Records::Csv(syntax) => {
             let (mut state, mut rest, mut rows) = (State::default(), content, Vec::new());
             while let Some(end) = state.first_end(rest, syntax) {
