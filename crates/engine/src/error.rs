@@ -244,11 +244,17 @@ pub enum Error {
     },
     /// Process isolation was requested where a fork is not safe.
     #[error(
-        "this process already runs {threads} threads, and a process with threads cannot be forked safely. Use Isolation::Thread, or run the job before the first thread is started"
+        "this process already runs {threads} threads, and a process with threads cannot be forked safely. Make a Starter before the first thread and run the job there, or use Isolation::Thread"
     )]
     ThreadsRunning {
         /// The number of threads of this process.
         threads: usize,
+    },
+    /// A call of a [`Starter`](crate::Starter) was not served to its end.
+    #[error("{what}")]
+    Starter {
+        /// What ended, and why.
+        what: String,
     },
     /// The pairs of two consecutive steps of an iterated job do not fit in the region.
     #[error(

@@ -33,6 +33,7 @@ mod survey;
 mod worker;
 mod coordinator;
 mod job;
+mod starter;
 
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -70,6 +71,7 @@ pub use program::pairs::Pairs;
 pub use program_error::ProgramError;
 pub use shared_output::array::{Plain, SharedOutput};
 pub use spill::values::Values;
+pub use starter::{Answers, Call, Starter};
 pub use steps::step::{Control, Next, Step};
 #[doc(hidden)]
 pub use testing::kill_points::{MOMENTS, Moment};

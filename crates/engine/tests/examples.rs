@@ -96,3 +96,37 @@ fn a_join_has_each_order_with_each_of_its_customers() {
     let lines = expected.iter().map(|(number, name, what)| format!("{number}\t{name}\t{what}\n"));
     assert!(run(dir.path(), "join", &["customers", "orders"]) == lines.collect::<String>());
 }
+
+/// Writes three files of words, one in each line, and returns them.
+fn files(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
+    let mut random = numbers();
+    let mut file = |name, words| {
+        let words: Vec<String> = random.by_ref().take(words).map(|n| format!("w{}", n % 9_000)).collect();
+        fs::write(folder.join(name), words.join("\n")).expect("written");
+        (name, words)
+    };
+    vec![file("a", 20_000), file("b", 3_000), file("c", 0)]
+}
+
+#[test]
+fn words_are_counted_from_asynchronous_code() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let expected = files(dir.path())
+        .into_iter()
+        .map(|(name, words)| format!("{name}\t{}\t{}\n", words.len(), words.iter().collect::<BTreeSet<_>>().len()));
+    assert_eq!(run(dir.path(), "from_tokio", &["a", "b", "c"]), expected.collect::<String>());
+}
+
+#[test]
+fn pairs_of_files_are_compared_from_threads() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let files: Vec<(&str, BTreeSet<String>)> =
+        files(dir.path()).into_iter().map(|(name, words)| (name, words.into_iter().collect())).collect();
+    let mut expected = String::new();
+    for (at, (b, words)) in files.iter().enumerate() {
+        for (a, others) in &files[..at] {
+            writeln!(expected, "{a}\t{b}\t{}", words.intersection(others).count()).expect("written");
+        }
+    }
+    assert_eq!(run(dir.path(), "from_rayon", &["a", "b", "c"]), expected);
+}

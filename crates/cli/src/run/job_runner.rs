@@ -322,7 +322,8 @@ impl<'o> JobRunner<'o> {
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
-        let mut job = job.options(self.options.engine()).on_news(|news| self.terminal.tell(news));
+        let terminal = &self.terminal;
+        let mut job = job.options(self.options.engine()).on_news(|news| terminal.tell(news));
         if self.inputs.is_some() {
             job = job.record_bytes_max(self.record_bytes_max);
             job = self.workers_max.into_iter().fold(job, Job::workers);
@@ -337,7 +338,7 @@ impl<'o> JobRunner<'o> {
             let folder = self.checkpoint.get_or_init(|| CheckpointFolder::begin(dir)).of_job(self.jobs.get());
             job = job.checkpoint(folder, &command.join(" "), self.options.checkpoint_every);
         }
-        if self.terminal.is_watched() { job.on_progress(|progress| self.terminal.show(progress)) } else { job }
+        if terminal.is_watched() { job.on_progress(|progress| terminal.show(progress)) } else { job }
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! The calling thread draws the bar; it has no thread of its own, because workers are forked from this process.
 
-use std::cell::{Cell, OnceCell};
 use std::io::IsTerminal;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill::{Count, Counters, InputNews, LeftOut, Progress, Summary};
@@ -21,15 +21,15 @@ const NEWS_TOLD: usize = 4;
 /// The terminal during the job.
 pub struct Terminal {
     /// `None` if standard error is not a terminal.
-    bar: Option<OnceCell<ProgressBar>>,
+    bar: Option<OnceLock<ProgressBar>>,
     quiet: bool,
     began: Instant,
     /// The number of news so far.
-    told: Cell<usize>,
+    told: AtomicUsize,
     /// The bar for the copy of a stream, before the job.
     copying: Arc<OnceLock<ProgressBar>>,
-    unit: Cell<Unit>,
-    pace: Cell<Option<Pace>>,
+    unit: Mutex<Unit>,
+    pace: Mutex<Option<Pace>>,
 }
 
 /// The unit in which the work of a job is counted.
@@ -56,19 +56,23 @@ impl Terminal {
     pub fn new(quiet: bool) -> Terminal {
         let watched = !quiet && std::io::stderr().is_terminal();
         Terminal {
-            bar: watched.then(OnceCell::new),
+            bar: watched.then(OnceLock::new),
             quiet,
             began: Instant::now(),
-            told: Cell::new(0),
+            told: AtomicUsize::new(0),
             copying: Arc::default(),
-            unit: Cell::new(Unit::Bytes),
-            pace: Cell::new(None),
+            unit: Mutex::new(Unit::Bytes),
+            pace: Mutex::new(None),
         }
     }
 
     /// Counts the work in another unit than bytes.
     pub fn count_in(&self, unit: Unit) {
-        self.unit.set(unit);
+        *self.unit.lock().unwrap_or_else(PoisonError::into_inner) = unit;
+    }
+
+    fn unit(&self) -> Unit {
+        *self.unit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if [`Terminal::show`] shows anything.
@@ -89,20 +93,21 @@ impl Terminal {
             return;
         }
         let share = progress.done_bytes as f64 / progress.total_bytes.max(1) as f64;
-        let share = match self.unit.get() {
+        let share = match self.unit() {
             Unit::Steps(Some(most)) => (f64::from(progress.step) + share) / most.max(1) as f64,
             _ => share,
         };
         bar.set_position((share.min(1.0) * PARTS as f64) as u64);
-        bar.set_message(message(progress, self.unit.get(), rate));
+        bar.set_message(message(progress, self.unit(), rate));
     }
 
     /// Returns the bytes per second since this step or round began; `None` if that was only a moment ago.
     fn rate(&self, progress: &Progress) -> Option<f64> {
         let Progress { step, round, done_bytes, .. } = *progress;
         let same = |pace: &Pace| pace.step == step && pace.round == round && pace.done_bytes <= done_bytes;
-        let pace = self.pace.get().filter(same).unwrap_or(Pace { since: Instant::now(), step, round, done_bytes });
-        self.pace.set(Some(pace));
+        let mut last = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = last.filter(same).unwrap_or(Pace { since: Instant::now(), step, round, done_bytes });
+        *last = Some(pace);
         let passed = pace.since.elapsed();
         (passed >= PATIENCE).then(|| (done_bytes - pace.done_bytes) as f64 / passed.as_secs_f64())
     }
@@ -110,7 +115,7 @@ impl Terminal {
     /// Removes the bar before rows or the summary follow.
     pub fn clear(&self) {
         end(&self.copying);
-        if let Some(bar) = self.bar.as_ref().and_then(OnceCell::get)
+        if let Some(bar) = self.bar.as_ref().and_then(OnceLock::get)
             && !bar.is_finished()
         {
             bar.finish_and_clear();
@@ -143,11 +148,11 @@ impl Terminal {
 
     /// Prints news while the job continues.
     pub fn tell(&self, news: &str) {
-        self.told.set(self.told.get() + 1);
-        if self.quiet || self.told.get() > NEWS_TOLD {
+        let told_before = self.told.fetch_add(1, Ordering::Relaxed);
+        if self.quiet || told_before >= NEWS_TOLD {
             return;
         }
-        match self.bar.as_ref().and_then(OnceCell::get) {
+        match self.bar.as_ref().and_then(OnceLock::get) {
             Some(bar) => bar.suspend(|| tell(news)),
             None => tell(news),
         }
@@ -159,11 +164,11 @@ impl Terminal {
         if self.quiet {
             return;
         }
-        if self.told.get() > NEWS_TOLD {
+        if self.told.load(Ordering::Relaxed) > NEWS_TOLD {
             tell(format_args!("{} workers died in all; the result is complete", summary.deaths.len()));
         }
         if self.is_watched() {
-            messages::line(line(summary, self.unit.get(), besides, pairs, keys));
+            messages::line(line(summary, self.unit(), besides, pairs, keys));
         }
     }
 }
@@ -274,7 +279,7 @@ mod tests {
         assert_eq!(terminal.rate(&progress(1 << 29, 0)), None);
         let at = |seconds: u64, step| {
             let since = Instant::now().checked_sub(Duration::from_secs(seconds)).expect("the machine runs longer");
-            terminal.pace.set(Some(Pace { since, step, round: 0, done_bytes: 1 << 29 }));
+            *terminal.pace.lock().expect("no panic") = Some(Pace { since, step, round: 0, done_bytes: 1 << 29 });
         };
         at(1, 0);
         let rate = terminal.rate(&progress(3 << 28, 0)).expect("a second has passed");

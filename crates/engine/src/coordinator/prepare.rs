@@ -57,7 +57,7 @@ impl<J: Program> Prepared<J> {
         settings: &mut Settings,
         mode: Mode<'_>,
         reduces: bool,
-        on_plan: Option<Box<dyn FnMut(&[Choice]) + '_>>,
+        on_plan: Option<Box<dyn FnMut(&[Choice]) + Send + '_>>,
     ) -> Result<Prepared<J>> {
         // 1. Check that the job can run.
         if settings.deterministic && settings.order == Order::Unordered {

@@ -20,9 +20,9 @@ pub(crate) struct Request<'j, J: Program> {
 pub(crate) struct Terms<'j> {
     pub settings: Settings,
     /// Returns whether the job must stop.
-    pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'j>>,
-    pub on_news: Option<Box<dyn FnMut(&str) + 'j>>,
-    pub on_plan: Option<Box<dyn FnMut(&[Choice]) + 'j>>,
+    pub progress: Option<Box<dyn FnMut(Progress) -> bool + Send + 'j>>,
+    pub on_news: Option<Box<dyn FnMut(&str) + Send + 'j>>,
+    pub on_plan: Option<Box<dyn FnMut(&[Choice]) + Send + 'j>>,
     pub cancel: Option<CancelToken>,
     /// Shared outputs that map functions write.
     pub outputs: Vec<&'j Scope>,

@@ -65,8 +65,8 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: Program> {
 
 /// What a job keeps when it starts over.
 pub(super) struct AcrossAttempts<'p> {
-    pub progress: Option<Box<dyn FnMut(Progress) -> bool + 'p>>,
-    pub on_news: Option<Box<dyn FnMut(&str) + 'p>>,
+    pub progress: Option<Box<dyn FnMut(Progress) -> bool + Send + 'p>>,
+    pub on_news: Option<Box<dyn FnMut(&str) + Send + 'p>>,
     pub interrupt: Interrupt,
     pub deaths: Vec<String>,
     /// The checkpoint and what it says is done, if the job has one.

@@ -115,6 +115,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             &mut Values<'_, J::Key, J::Value>,
             &mut dyn FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>),
         ) -> Result<(), ProgramError>
+        + Send
         + Sync
         + 'j,
     ) -> Self {
@@ -159,6 +160,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
             &mut Values<'_, J::Key, J::Value>,
             &mut dyn FnMut(K::Ref<'_>, V::Ref<'_>),
         ) -> Result<(), ProgramError>
+        + Send
         + Sync
         + 'j,
     ) -> Job<'j, J, Made<K, V>> {
@@ -618,7 +620,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
     /// Calls `progress` about ten times a second while the job runs. If it returns [`ControlFlow::Break`], the job ends
     /// with [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + 'j) -> Self {
+    pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + Send + 'j) -> Self {
         self.terms.progress = Some(Box::new(move |now| progress(now).stops()));
         self
     }
@@ -639,7 +641,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
     /// Calls `on_news` with a sentence about an event that a user may want to know of while the job runs: a worker died
     /// (with the attempt at its task) and is replaced, or a job continues from a checkpoint.
-    pub fn on_news(mut self, on_news: impl FnMut(&str) + 'j) -> Self {
+    pub fn on_news(mut self, on_news: impl FnMut(&str) + Send + 'j) -> Self {
         self.terms.on_news = Some(Box::new(on_news));
         self
     }
@@ -674,7 +676,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// assert_eq!(workers.why, "the input is so small that one more would cost more than it brings");
     /// # Ok::<(), gristmill::Error>(())
     /// ```
-    pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + 'j) -> Self {
+    pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + Send + 'j) -> Self {
         self.terms.on_plan = Some(Box::new(on_plan));
         self
     }

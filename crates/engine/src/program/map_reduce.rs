@@ -130,6 +130,7 @@ pub type Reduce<'f, K, V, OK = K, OV = V> = dyn for<'a> Fn(
         &mut Values<'_, K, V>,
         &mut dyn FnMut(<OK as Datum>::Ref<'_>, <OV as Datum>::Ref<'_>),
     ) -> Result<(), ProgramError>
+    + Send
     + Sync
     + 'f;
 

@@ -185,7 +185,7 @@ impl<'w, J: Program> InPartitions<'w, J> {
     }
 
     /// Returns the reduction, whose memory can be used again, if pairs are still as they came.
-    pub fn as_they_came(self) -> Option<Reduction<'w, J>> {
+    pub fn into_reduction(self) -> Option<Reduction<'w, J>> {
         self.as_they_came.then_some(self.reduction)
     }
 }

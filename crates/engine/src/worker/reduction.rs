@@ -75,7 +75,7 @@ pub(super) fn keep<'w, J: Program>(
         lane.outbox.kill_point.passes(Moment::Kept);
     }
     shelf_writer.end_generation();
-    if let Some(mut reduction) = partitions.as_they_came()
+    if let Some(mut reduction) = partitions.into_reduction()
         && plan.pages != PagePolicy::Fresh
     {
         reduction.sorter.clear();

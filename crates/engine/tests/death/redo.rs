@@ -2,9 +2,9 @@
 //! or fewer pairs. After a death, part of the result is made anew and the rest is kept, so such a function could lose
 //! some records and double others. The result must be that of one call for each record, or one clear error.
 
-use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -286,18 +286,18 @@ pub fn bounded() {
     let killer = dir.path().join("killer");
     std::fs::write(&killer, "").expect("written");
     let program = Moody::<true> { killer: Some(killer.clone()), ..Moody::new(Mood::Random) };
-    let news = RefCell::new(Vec::new());
+    let news = Mutex::new(Vec::new());
     let job = job(&program, &input, Workers::Fused(2)).on_news(|told| {
         if told.contains("so the job begins anew") {
             std::fs::write(&killer, "").expect("written");
-            news.borrow_mut().push(told.to_owned());
+            news.lock().expect("no panic").push(told.to_owned());
         }
     });
     let error = job.run().map(|_| ()).expect_err("no attempt is left alone");
     let why = error.to_string();
     assert!(matches!(error, Error::Unrepeatable { anew: 3, .. }), "{why}");
     assert!(why.contains("when it was mapped again after a death; the job had begun anew 3 times"), "{why}");
-    assert_eq!(news.borrow().len(), 3, "{news:?}");
+    assert_eq!(news.lock().expect("no panic").len(), 3, "{news:?}");
 }
 
 /// An iteration once kept part of a step and made the rest from other pairs.
