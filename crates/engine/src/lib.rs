@@ -65,6 +65,7 @@ pub use output::parts::{Part, Row, Target};
 pub use plan::explain::Choice;
 pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
 pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy};
+pub use program::accumulator::Accumulator;
 pub use program::ending::{AsMapped, Ending, Made};
 pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};
 pub use program::pairs::Pairs;

@@ -130,3 +130,37 @@ fn pairs_of_files_are_compared_from_threads() {
     }
     assert_eq!(run(dir.path(), "from_rayon", &["a", "b", "c"]), expected);
 }
+
+#[test]
+fn pagerank_is_that_of_a_sequential_loop() {
+    let dir = tempfile::tempdir().expect("a folder");
+    const PAGES: usize = 2_000;
+    // Pages with low numbers have more links to them; one in ten has none of its own.
+    let page = |n: u64| (n % PAGES as u64).min(n / PAGES as u64 % PAGES as u64) as u32;
+    let mut random = numbers();
+    let mut draw = || page(random.next().expect("no end"));
+    let links: Vec<(u32, u32)> = (0..20_000).map(|_| (draw(), draw())).filter(|(from, _)| from % 10 != 3).collect();
+    let bytes: Vec<u8> = links.iter().flat_map(|(from, to)| [from.to_le_bytes(), to.to_le_bytes()].concat()).collect();
+    fs::write(dir.path().join("links"), bytes).expect("written");
+    let pages = links.iter().map(|(from, to)| from.max(to) + 1).max().expect("links") as usize;
+    let mut degrees = vec![0.0; pages];
+    links.iter().for_each(|(from, _)| degrees[*from as usize] += 1.0);
+    let mut ranks = vec![1.0 / pages as f64; pages];
+    for _ in 0..10 {
+        let mut next = vec![0.0; pages];
+        links
+            .iter()
+            .for_each(|(from, to)| next[*to as usize] += 0.85 * ranks[*from as usize] / degrees[*from as usize]);
+        let lost = 1.0 - next.iter().sum::<f64>();
+        ranks = next.into_iter().map(|rank| rank + lost / pages as f64).collect();
+    }
+    let mut expected: Vec<(usize, f64)> = ranks.into_iter().enumerate().collect();
+    expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let text = run(dir.path(), "pagerank", &["10", "links"]);
+    let found = text.lines().map(|line| line.split_once('\t').expect("two fields"));
+    for ((page, rank), (expected, of)) in found.zip(&expected[..10]) {
+        assert_eq!(page.parse(), Ok(*expected));
+        assert!((rank.parse::<f64>().expect("a number") - of).abs() < 1e-8, "{page} {rank} {of}");
+    }
+    assert_eq!(text.lines().count(), 10);
+}

@@ -11,6 +11,7 @@ pub(crate) mod telling;
 pub(crate) mod words;
 pub(crate) mod claims;
 pub(crate) mod digests;
+pub(crate) mod accumulated;
 pub(crate) mod bad_records;
 pub(crate) mod failures;
 pub(crate) mod steps;

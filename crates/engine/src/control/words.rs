@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  | job, 24 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
-//!  | pieces | careful tasks | records set aside | workers that are wanted |
+//!  | pieces | careful tasks | records set aside | workers that are wanted | accumulators |
 //!
 //!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
 //!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum |
@@ -28,6 +28,8 @@ use crate::control::telling::Telling;
 use crate::failure::FAILURE_WORDS;
 use crate::testing::kill_points::KillPoint;
 
+/// The words of one accumulator of a task: see `accumulated`.
+pub(crate) const ACCUMULATED_WORDS: usize = 2;
 pub(crate) const JOB_WORDS: usize = 24;
 const _: () = assert!((Job::Failed as usize) < JOB_WORDS);
 pub(crate) const PARTITION_WORDS: usize = 8;
@@ -141,6 +143,7 @@ pub(crate) struct Shared<'p> {
     pub careful_words: &'p [AtomicU64],
     pub set_aside_words: &'p [AtomicU64],
     pub wanted_words: &'p [AtomicU64],
+    pub accumulated_words: &'p [AtomicU64],
     /// For a job that sets records aside.
     pub telling: Option<Telling>,
 }
@@ -158,23 +161,25 @@ pub(crate) struct WordCounts {
     pub state_bytes: usize,
     /// The number of records that may be set aside.
     pub bad_records: usize,
+    pub accumulators: usize,
 }
 
 impl WordCounts {
     /// Returns the number of words that [`Shared::new`] needs in the region.
     pub fn words(self) -> usize {
-        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records } = self;
+        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators } = self;
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
+        let accumulated = tasks * accumulators * ACCUMULATED_WORDS;
         let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
         let wanted = slots.div_ceil(64);
-        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + failing + wanted
+        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + failing + wanted + accumulated
     }
 }
 
 impl<'p> Shared<'p> {
     pub fn new(pages: &'p Pages, room: WordCounts) -> io::Result<Shared<'p>> {
-        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records } = room;
+        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators } = room;
         let (job, words) = pages.extra_words().split_at(JOB_WORDS);
         let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
         let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
@@ -184,7 +189,8 @@ impl<'p> Shared<'p> {
         let (piece_words, words) = words.split_at(pieces * PIECE_WORDS);
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
         let (set_aside_words, words) = words.split_at(bad_records * SET_ASIDE_WORDS);
-        let wanted_words = &words[..slots.div_ceil(64)];
+        let (wanted_words, words) = words.split_at(slots.div_ceil(64));
+        let accumulated_words = &words[..tasks * accumulators * ACCUMULATED_WORDS];
         let bell = CoordinatorBell(Bell::new()?);
         let telling = if bad_records > 0 { Some(Telling::new()?) } else { None };
         Ok(Shared {
@@ -201,6 +207,7 @@ impl<'p> Shared<'p> {
             careful_words,
             set_aside_words,
             wanted_words,
+            accumulated_words,
             telling,
         })
     }

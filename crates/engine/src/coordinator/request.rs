@@ -4,6 +4,7 @@ use crate::control::progress::Progress;
 use crate::interrupt::CancelToken;
 use crate::plan::explain::Choice;
 use crate::plan::settings::Settings;
+use crate::program::accumulator::Kind;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Reduce;
 use crate::shared_output::array::Scope;
@@ -26,4 +27,6 @@ pub(crate) struct Terms<'j> {
     pub cancel: Option<CancelToken>,
     /// Shared outputs that map functions write.
     pub outputs: Vec<&'j Scope>,
+    /// Accumulators that map functions add to.
+    pub accumulators: Vec<Kind>,
 }

@@ -1,9 +1,11 @@
 //! Rounds: when a round is mapped, when it is drained, and what follows. After the death of a reducer the next round
 //! maps the same tasks again, only for the tainted partitions.
 
+use crate::control::accumulated::add;
 use crate::control::result_parts::PartSize;
 use crate::coordinator::state::{Coordinator, Taint};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::program::accumulator::Values;
 use crate::program::ending::Program;
 use crate::worker::work::Work;
 
@@ -21,6 +23,18 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         starts.into_iter().enumerate().for_each(|(partition, start)| shared.set_start(partition, start));
         self.kept.delivered = true;
         self.placed = Some(sizes);
+    }
+
+    /// Adds what the tasks of this step have accumulated to the totals of the job; returns that of the step.
+    pub(super) fn accumulate(&mut self) -> Result<Values> {
+        let Work { shared, accumulators, .. } = *self.work;
+        let mut of_step = Values::new();
+        let fits = shared.add_accumulated(accumulators, &mut of_step)
+            && of_step.iter().all(|(kind, value)| add(&mut self.totals, *kind, *value).is_some());
+        match fits {
+            true => Ok(of_step),
+            false => Err(Error::TooLarge { what: "the total of an accumulator exceeds 64 bits".into() }),
+        }
     }
 
     /// Opens the first round of a step.

@@ -17,6 +17,7 @@ use crate::coordinator::clock::Clock;
 use crate::coordinator::stages::Stages;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::interrupt::Interrupt;
+use crate::program::accumulator::Values;
 use crate::program::ending::Program;
 use crate::worker::work::Work;
 
@@ -61,6 +62,8 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: Program> {
     pub clock: Clock,
     /// For a job with a checkpoint.
     pub stages: Option<Stages>,
+    /// What the steps so far have accumulated.
+    pub totals: Values,
 }
 
 /// What a job keeps when it starts over.

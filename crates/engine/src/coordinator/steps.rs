@@ -48,14 +48,19 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             // All tasks are committed, so no worker is inside one.
             let settled = outputs.settle()?;
             let reader = shelf.reader(COORDINATOR);
-            let mut step = Step::new(shared, &reader, &settled, seed, number);
+            let totals = self.accumulate()?;
+            let mut step = Step::new(shared, &reader, &settled, &totals, seed, number);
             let pairs = step.pairs();
             self.kept.delivered = true;
             // 2. Ask what the next step maps. It goes to the shelf as the generation after its number. Nothing older is
             // needed.
             let next = control(&mut step);
             let pieces: Option<Vec<Piece>> = match next {
-                Next::Stop => return Ok((pairs, started_ns)),
+                Next::Stop => {
+                    // They are in the totals already.
+                    shared.clear_accumulated();
+                    return Ok((pairs, started_ns));
+                }
                 Next::Input => None,
                 Next::Pairs => {
                     let partitions = 0..shared.partitions();
@@ -64,6 +69,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             };
             drop((reader, settled));
             shelf.clear(if pieces.is_some() { number + 1 } else { number + 2 });
+            shared.clear_accumulated();
             // 3. Open a round for all partitions.
             let round = shared.round() + 1;
             // Each death takes a slot, and at most one round.

@@ -93,12 +93,18 @@ fn supervise<J: Program>(
     let start_ns = monotonic_ns();
     let _guard = LimitIsAnError::new();
     let Request { program, reduce, terms } = job;
-    let Terms { mut settings, progress, on_news, outputs, on_plan, cancel } = terms;
+    let Terms { mut settings, progress, on_news, outputs, accumulators, on_plan, cancel } = terms;
     settings.check()?;
     let interrupt = Interrupt::new(cancel, settings.deadline);
     let described = settings.clone();
     let mode = Mode::new(&described, state, !outputs.is_empty(), writing.is_some())?;
+    if !accumulators.is_empty() && matches!(mode, Mode::Stages(_)) {
+        return Err(Error::Setting(
+            "accumulators are not saved, so a job that has some cannot be continued: leave out Job::checkpoint".into(),
+        ));
+    }
     let mut prepared = Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), on_plan)?;
+    prepared.room.accumulators = accumulators.len();
     let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
     let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
     let Prepared { plan, tasks, ranges, .. } = &prepared;
@@ -138,6 +144,7 @@ fn supervise<J: Program>(
             ranges: ranges.as_ref(),
             target: target.as_ref(),
             outputs: &outputs,
+            accumulators: &accumulators,
             checkpoint: folder.as_deref(),
             seed: &prepared.seed,
             start_ns,
@@ -167,6 +174,7 @@ fn supervise<J: Program>(
                 next_tick_ns: 0,
                 clock: Clock::new(start_ns),
                 stages: None,
+                totals: Vec::new(),
             };
             let begun = coordinator.listen().and_then(|()| coordinator.go_on());
             let outcome = begun.and_then(|()| conduct(&mut coordinator));
@@ -174,6 +182,7 @@ fn supervise<J: Program>(
             coordinator.dismiss(outcome.is_ok());
             let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
             let bad_records = coordinator.list_bad_records()?;
+            coordinator.accumulate()?;
             Ok(Summary {
                 wall_ns: monotonic_ns() - start_ns,
                 start_ns: started_ns - start_ns,
@@ -197,6 +206,7 @@ fn supervise<J: Program>(
                     .collect(),
                 deaths: std::mem::take(&mut coordinator.kept.deaths),
                 bad_records,
+                totals: std::mem::take(&mut coordinator.totals),
             })
         });
         if outcome.is_ok() {

@@ -20,6 +20,7 @@ use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::plan::explain::Choice;
 use crate::plan::options::Options;
 use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy};
+use crate::program::accumulator::Accumulator;
 use crate::program::ending::{AsMapped, Ending, Made, Whole};
 use crate::program::map_reduce::{MapReduce, Reduce};
 use crate::program_error::ProgramError;
@@ -541,6 +542,14 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// [`SharedOutput`]. A job may write several.
     pub fn writes<T: Plain>(mut self, output: &'j SharedOutput<T>) -> Self {
         self.terms.outputs.push(output.scope());
+        self
+    }
+
+    /// Lets the map function add to this [`Accumulator`]. A job may have several.
+    pub fn accumulates(mut self, accumulator: &Accumulator) -> Self {
+        if !self.terms.accumulators.contains(&accumulator.kind) {
+            self.terms.accumulators.push(accumulator.kind);
+        }
         self
     }
 

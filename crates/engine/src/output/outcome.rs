@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::control::counters::Counters;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
+use crate::program::accumulator::{Accumulator, Values};
 use crate::program::ending::{AsMapped, Ending};
 
 /// The result of a job, gathered in memory in the requested order.
@@ -162,6 +163,15 @@ pub struct Summary {
     pub bad_records: Vec<BadRecord>,
     /// The statistics of each worker, including dead ones.
     pub workers: Vec<Worker>,
+    /// The values of the accumulators that were added to.
+    pub(crate) totals: Values,
+}
+
+impl Summary {
+    /// Returns what the map function has added to `accumulator` in the whole job; `None` if it has added nothing.
+    pub fn total(&self, accumulator: &Accumulator) -> Option<i64> {
+        self.totals.iter().find(|(kind, _)| *kind == accumulator.kind).map(|(_, total)| *total)
+    }
 }
 
 /// A record that was set aside because the map function failed on it.

@@ -10,6 +10,7 @@ use crate::data::datum::Datum;
 use crate::data::entry;
 use crate::data::key;
 use crate::data::seed::Seed;
+use crate::program::accumulator::{Accumulator, Values};
 use crate::program::map_reduce::MapReduce;
 use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
@@ -35,6 +36,7 @@ pub struct Step<'s, J: MapReduce> {
     shared: &'s Shared<'s>,
     shelf: &'s Reader<'s>,
     outputs: &'s Settled<'s>,
+    totals: &'s Values,
     seed: &'s Seed,
     number: u32,
     kind: PhantomData<J>,
@@ -45,10 +47,11 @@ impl<'s, J: MapReduce> Step<'s, J> {
         shared: &'s Shared<'s>,
         shelf: &'s Reader<'s>,
         outputs: &'s Settled<'s>,
+        totals: &'s Values,
         seed: &'s Seed,
         number: u32,
     ) -> Self {
-        Step { shared, shelf, outputs, seed, number, kind: PhantomData }
+        Step { shared, shelf, outputs, totals, seed, number, kind: PhantomData }
     }
 
     /// Returns its number, from 0.
@@ -84,6 +87,11 @@ impl<'s, J: MapReduce> Step<'s, J> {
     /// When the job does not [write](crate::Job::writes) this output.
     pub fn values<'v, T: Plain>(&'v self, output: &'v SharedOutput<T>) -> &'v [T] {
         self.outputs.values(output)
+    }
+
+    /// Returns what the map function has added to `accumulator` in this step; `None` if it has added nothing.
+    pub fn total(&self, accumulator: &Accumulator) -> Option<i64> {
+        self.totals.iter().find(|(kind, _)| *kind == accumulator.kind).map(|(_, total)| *total)
     }
 
     /// Sets the state that later steps see ([`Split::state`](crate::Split::state), [`Pairs::state`]).

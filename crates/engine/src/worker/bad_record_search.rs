@@ -32,6 +32,7 @@ use crate::failure::Failure;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
 use crate::input::split::Split;
+use crate::program::accumulator;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Emit;
 use crate::program_error::{ProgramError, Verdict};
@@ -189,6 +190,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     fn try_map(&mut self, split: &mut Split<'_>) -> Result<(), Failed> {
         let Work { program, plan, .. } = *self.work;
         QUIET.set(plan.faults.skip_bad_records > 0);
+        let added_before = accumulator::of_this_task();
         // A map function depends only on its split, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
         QUIET.set(false);
@@ -198,6 +200,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
             Err(panic) => Failed::Panicked(panic),
         };
         self.apart.clear();
+        accumulator::set_of_this_task(added_before);
         Err(failed)
     }
 

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::input::reader::Reader;
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Buffer;
+use crate::program::accumulator;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Emit;
 use crate::program::pairs::Pairs;
@@ -81,6 +82,7 @@ impl<J: Program> Mapper<J> {
         if self.open_tasks == 0 {
             self.epoch_since_ns = now_ns;
         }
+        accumulator::set_of_this_task(Vec::new());
         lane.meter.enter(Phase::Map);
         lane.meter.add(Count::Tasks, 1);
         self.open_tasks += 1;
@@ -134,6 +136,7 @@ impl<J: Program> Mapper<J> {
         let Digest { pairs: again, .. } = digest;
         let proved = work.shared.prove(task, lane.outbox.round, digest, !work.outputs.is_empty());
         proved.map_err(|Digest { pairs: first, .. }| Failure::OtherPairs { task, first, again })?;
+        work.shared.set_accumulated(task, work.accumulators, &accumulator::of_this_task());
         merge_outputs(work, lane, task)?;
         lane.meter.add(Count::InputBytes, work.task_bytes(task));
         work.shared.end_task(lane.slot);

@@ -9,6 +9,7 @@ use crate::input::tasks::Tasks;
 use crate::output::parts::OpenTarget;
 use crate::plan::job_plan::Plan;
 use crate::plan::mode::Mode;
+use crate::program::accumulator::Kind;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Reduce;
 use crate::program::ranges::Ranges;
@@ -39,6 +40,8 @@ pub(crate) struct Work<'w, J: Program> {
     /// The file that reducers write the result to, if they do.
     pub target: Option<&'w OpenTarget<'w, J>>,
     pub outputs: &'w Scopes<'w>,
+    /// The accumulators that map functions may add to.
+    pub accumulators: &'w [Kind],
     /// The folder of the checkpoint, if the job has one.
     pub checkpoint: Option<&'w Folder>,
     /// The seed of all hashes.

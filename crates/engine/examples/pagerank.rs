@@ -1,0 +1,77 @@
+//! PageRank: how often a reader who follows links at random comes to each page.
+//!
+//!     cargo run --release --example pagerank -- STEPS LINKS
+//!
+//! A link is two numbers of pages, from 0, each of 4 bytes, little-endian. Prints the ten pages that are reached most.
+
+use gristmill::{Emit, Input, Job, MapReduce, Next, ProgramError, Records, Split};
+
+/// The share of readers who follow a link; the others begin anew on any page.
+const FOLLOW: f64 = 0.85;
+
+struct Links {
+    /// The number of links on each page.
+    degrees: Vec<u32>,
+}
+
+impl MapReduce for Links {
+    type Key = u32;
+    type Value = f64;
+
+    fn keys(&self) -> Option<usize> {
+        Some(self.degrees.len())
+    }
+
+    fn combiner(&self) -> Option<impl Fn(f64, f64) -> f64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
+        let ranks = split.state().as_chunks().0;
+        for (from, to) in links(split.bytes()) {
+            out.emit(to, f64::from_le_bytes(ranks[from as usize]) / f64::from(self.degrees[from as usize]));
+        }
+        Ok(())
+    }
+}
+
+fn links(bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|[a, b, c, d, e, f, g, h]| (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let [steps, path] = std::env::args().skip(1).collect::<Vec<_>>().try_into().expect("STEPS and LINKS");
+    let (steps, mut degrees): (u32, Vec<u32>) = (steps.parse()?, Vec::new());
+    for (from, to) in links(&std::fs::read(&path)?) {
+        degrees.resize(degrees.len().max(from.max(to) as usize + 1), 0);
+        degrees[from as usize] += 1;
+    }
+    let pages = degrees.len();
+    let mut ranks = vec![1.0 / pages as f64; pages];
+    let state = |ranks: &[f64]| -> Vec<u8> { ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect() };
+    let links = Links { degrees };
+    let job = Job::new(&links, Input::paths([path])).records(Records::Fixed(8));
+    job.iterate(&state(&ranks), |step| {
+        let mut reached = 0.0;
+        let mut next = vec![0.0; pages];
+        step.for_each(|page, rank| {
+            next[page as usize] = FOLLOW * rank;
+            reached += FOLLOW * rank;
+        });
+        // Readers on a page without links begin anew, too.
+        next.iter_mut().for_each(|rank| *rank += (1.0 - reached) / pages as f64);
+        ranks = next;
+        step.set_state(&state(&ranks));
+        if step.number() + 1 == steps { Next::Stop } else { Next::Input }
+    })?;
+    let mut best: Vec<(usize, f64)> = ranks.into_iter().enumerate().collect();
+    best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    for (page, rank) in best.iter().take(10) {
+        println!("{page}\t{rank:.9}");
+    }
+    Ok(())
+}
