@@ -153,10 +153,11 @@ pub enum Error {
         /// The number that the program gave it ([`ProgramError::code`](crate::ProgramError::code)).
         code: Option<i32>,
     },
-    /// The reduce function, or [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), returned an error.
+    /// The reduce function, [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), or a [`Sink`](crate::Sink) returned
+    /// an error.
     #[error("{what}: {why}")]
     Program {
-        /// The function, and the key or the step.
+        /// The function, and the key, the step or the part.
         what: String,
         /// What is wrong: the message of the error, and those of its sources.
         why: String,

@@ -37,6 +37,11 @@ pub(crate) enum Failure {
         key: String,
         error: ProgramError,
     },
+    /// A sink returned an error. Its messages travel as the slot's message.
+    Sink {
+        part: usize,
+        error: ProgramError,
+    },
     /// A task emitted other pairs than the first time: `first` pairs then, `again` now.
     OtherPairs {
         task: usize,
@@ -101,6 +106,7 @@ impl Failure {
             Failure::Rejected { source, offset, ref error } => [4, source as u64, offset, code_word(error)],
             Failure::Pairs { ref error } => [18, 0, 0, code_word(error)],
             Failure::Reduce { ref error, .. } => [19, 0, 0, code_word(error)],
+            Failure::Sink { part, ref error } => [20, part as u64, 0, code_word(error)],
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
             Failure::Output { part, errno } => [17, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
@@ -142,6 +148,10 @@ impl Failure {
                 let message = message();
                 let (key, why) = message.split_once('\0').unwrap_or((&message, ""));
                 Some(Failure::Reduce { key: key.to_owned(), error: ProgramError::from_message(why, code(more)) })
+            }
+            20 => {
+                let error = ProgramError::from_message(&message(), code(more));
+                Some(Failure::Sink { part: source, error })
             }
             other => panic!("a failure of kind {other} was left"),
         }

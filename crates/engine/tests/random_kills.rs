@@ -108,6 +108,7 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         steps: if random.below(3) == 0 { 1 + random.below(if spills { 3 } else { 7 }) as u32 } else { 0 },
         least_memory: random.below(3) == 0 || spills,
         deterministic: random.below(6) == 0,
+        sink: random.below(4) == 0,
     };
     (case, text)
 }

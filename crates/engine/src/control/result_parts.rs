@@ -1,5 +1,6 @@
 //! The words of a partition in a job whose reducers write the result: its size, and its place. (In a job in steps they
-//! describe where its pairs are on the shelf.)
+//! describe where its pairs are on the shelf. In a job with a sink, those of a reducer's first partition say what was
+//! closed.)
 
 use std::sync::atomic::Ordering;
 
@@ -9,6 +10,8 @@ const PAIRS: usize = 2;
 const BYTES: usize = 3;
 const START: usize = 4;
 const CHECKSUM: usize = 5;
+/// In a job with a sink: the number of the attempt that was closed, plus 1; 0 before.
+const CLOSED: usize = START;
 
 /// The size of a partition in the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,5 +53,20 @@ impl Shared<'_> {
 
     pub fn checksum(&self, partition: usize) -> u32 {
         self.partition_words(partition)[CHECKSUM].load(Ordering::Relaxed) as u32
+    }
+
+    /// Notes that a part was closed. The reducer does this before its last page of the result, which the coordinator
+    /// receives.
+    pub fn set_closed(&self, part: usize, attempt: usize, pairs: u64) {
+        let words = self.partition_words(part);
+        words[PAIRS].store(pairs, Ordering::Relaxed);
+        words[CLOSED].store(attempt as u64 + 1, Ordering::Relaxed);
+    }
+
+    /// Returns the attempt at a part that was closed, and its number of pairs.
+    pub fn closed(&self, part: usize) -> Option<(usize, u64)> {
+        let words = self.partition_words(part);
+        let attempt = words[CLOSED].load(Ordering::Relaxed).checked_sub(1)?;
+        Some((attempt as usize, words[PAIRS].load(Ordering::Relaxed)))
     }
 }

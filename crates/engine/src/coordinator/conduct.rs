@@ -13,6 +13,7 @@ use crate::data::datum::Datum;
 use crate::data::order::Order;
 use crate::error::Result;
 use crate::output::parts::Part;
+use crate::output::sink::Attempt;
 use crate::plan::mode::Mode;
 use crate::program::ending::Program;
 use crate::program::ranges::Ranges;
@@ -31,6 +32,8 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         // The result arrives in order. While the coordinator waits for its next page, it watches over the job.
         let mut results = Results::<J>::new(shared, receiver, plan);
         let arrangement = match (self.work.ranges, plan.order) {
+            // No pairs arrive, only the ends of the streams.
+            _ if self.work.sink.is_some() => Arrangement::Unordered,
             (Some(_), _) => Arrangement::Ranges(plan.partitions),
             (None, Order::Unordered) => Arrangement::Unordered,
             // Rounding changes no order here, because each key has one pair.
@@ -119,5 +122,15 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             .collect();
         let pairs = parts.iter().map(|part| part.records).sum();
         Ok((parts, (pairs, started_ns)))
+    }
+
+    /// As [`Coordinator::conduct`], for a job with a sink. Also returns the parts that were closed.
+    pub(super) fn conduct_into_sink(&mut self) -> Result<(Vec<Attempt>, (u64, u64))> {
+        let (_, started_ns) = self.conduct(|_, _| unreachable!("reducers write every pair to the sink"))?;
+        let Work { shared, plan, .. } = *self.work;
+        let closed = (0..plan.reduce_workers).filter_map(|part| Some((part, shared.closed(part)?)));
+        let (parts, pairs): (Vec<Attempt>, Vec<u64>) =
+            closed.map(|(part, (attempt, pairs))| (Attempt { part, attempt }, pairs)).unzip();
+        Ok((parts, (pairs.iter().sum(), started_ns)))
     }
 }

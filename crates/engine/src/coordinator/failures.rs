@@ -58,6 +58,10 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 let what = format!("the reduce function, at the key {key}");
                 Error::Program { what, why: error.to_string(), code: error.number() }
             }
+            Failure::Sink { part, error } => {
+                let what = format!("the sink, at part {part} of the result");
+                Error::Program { what, why: error.to_string(), code: error.number() }
+            }
             Failure::Output { errno, .. } => Error::Output {
                 path: self.work.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),

@@ -2,6 +2,7 @@
 //! much shared memory it needs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill_os::process::{Child, threads_in_this_process};
 use gristmill_page::Shape;
@@ -64,7 +65,7 @@ impl<J: Program> Prepared<J> {
             settings.order = Order::ByKey;
         }
         if settings.isolation == Isolation::Process {
-            let threads = threads_in_this_process().asked("counting the threads of this process")?;
+            let threads = threads_that_stay()?;
             if threads > 1 {
                 return Err(Error::ThreadsRunning { threads });
             }
@@ -191,6 +192,21 @@ impl<J: Program> Prepared<J> {
             extent_bytes: self.shelf.extent_bytes,
         }
     }
+}
+
+/// Returns the number of threads of this process, after waiting a moment for those that are ending: a thread that was
+/// joined has done its work, but the kernel may not have removed it yet.
+fn threads_that_stay() -> Result<usize> {
+    const LOOKS: u32 = 20;
+    let mut threads = 1;
+    for _ in 0..LOOKS {
+        threads = threads_in_this_process().asked("counting the threads of this process")?;
+        if threads == 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(threads)
 }
 
 /// Opens the checkpoint of a job that has one, and reads what it says is done.

@@ -1,4 +1,4 @@
-//! The entry points of a job (run, write, iterate), and how its rounds follow each other.
+//! The entry points of a job (run, run_into, write, iterate), and how its rounds follow each other.
 //!
 //! The coordinator touches no data until results arrive. It sleeps until a worker announces something, a worker dies,
 //! or a tick passes. Then it looks at the shared words and moves the job on:
@@ -29,12 +29,13 @@ use crate::coordinator::clock::Clock;
 use crate::coordinator::prepare::Prepared;
 use crate::coordinator::request::{Request, Terms};
 use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
-use crate::data::datum::Datum;
+use crate::data::datum::{Datum, Key};
 use crate::error::{Asked, Error, Result, gave};
 use crate::input::paths::Opened;
 use crate::interrupt::Interrupt;
 use crate::output::outcome::{Summary, Worker};
 use crate::output::parts::{OpenTarget, Part, WriteRequest};
+use crate::output::sink::{Attempt, Sink};
 use crate::plan::mode::Mode;
 use crate::program::ending::Program;
 use crate::shared_output::array::Scopes;
@@ -50,7 +51,50 @@ pub(crate) fn run<J: Program>(
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
-    supervise(job, open, None, None, |coordinator| coordinator.conduct(&mut visit))
+    supervise(job, open, Way::Visited, |coordinator| coordinator.conduct(&mut visit))
+}
+
+/// Runs a job whose reducers write their parts of the result to `sink`.
+pub(crate) fn run_into<J: Program>(
+    job: Request<'_, J>,
+    open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
+    sink: &dyn Sink<J::OutKey, J::OutValue>,
+) -> Result<Summary> {
+    let mut parts = Vec::new();
+    let ran = supervise(job, open, Way::Sink(sink), |coordinator| {
+        let (closed, counted) = coordinator.conduct_into_sink()?;
+        parts = closed;
+        Ok(counted)
+    });
+    committed(sink, &parts, ran)
+}
+
+/// Commits these parts if the job has gone well, and removes them if not.
+pub(crate) fn committed<K: Key, V: Datum>(
+    sink: &dyn Sink<K, V>,
+    parts: &[Attempt],
+    ran: Result<Summary>,
+) -> Result<Summary> {
+    let outcome = ran.and_then(|summary| match sink.commit(parts) {
+        Ok(()) => Ok(summary),
+        Err(error) => {
+            let what = "the sink, when it committed the result".into();
+            Err(Error::Program { what, why: error.to_string(), code: error.number() })
+        }
+    });
+    outcome.inspect_err(|_| sink.abort())
+}
+
+/// The way in which the result leaves the workers.
+enum Way<'t, 's, J: Program> {
+    /// The coordinator visits its pairs.
+    Visited,
+    /// Reducers write it to places in files.
+    Written(WriteRequest<'t, J>),
+    /// Reducers write parts of it.
+    Sink(&'t dyn Sink<J::OutKey, J::OutValue>),
+    /// It stays in the region from step to step. The first step sees this state.
+    Steps(&'s [u8]),
 }
 
 /// Runs a job whose reducers write the result.
@@ -60,7 +104,7 @@ pub(crate) fn write<J: Program>(
     writing: WriteRequest<'_, J>,
 ) -> Result<(Vec<Part>, Summary)> {
     let mut parts = Vec::new();
-    let summary = supervise(job, open, None, Some(writing), |coordinator| {
+    let summary = supervise(job, open, Way::Written(writing), |coordinator| {
         let (written, counted) = coordinator.conduct_writing()?;
         parts = written;
         Ok(counted)
@@ -75,19 +119,17 @@ pub(crate) fn iterate<J: Program>(
     state: &[u8],
     mut control: impl FnMut(&mut Step<'_, J::User>) -> Next,
 ) -> Result<Summary> {
-    supervise(job, open, Some(state), None, |coordinator| coordinator.conduct_steps(&mut control))
+    supervise(job, open, Way::Steps(state), |coordinator| coordinator.conduct_steps(&mut control))
 }
 
-/// Makes everything that workers share, lets `conduct` run the job, and ends the workers. `state` is that of a job in
-/// steps, and `writing` that of a job whose reducers write the result.
+/// Makes everything that workers share, lets `conduct` run the job, and ends the workers.
 ///
 /// If a map function emits other pairs when it runs again, what was made of the first ones is useless. As long as
 /// nobody has seen any of the result, the job starts over with new workers, after the last stage of its checkpoint.
 fn supervise<J: Program>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
-    state: Option<&[u8]>,
-    writing: Option<WriteRequest<'_, J>>,
+    way: Way<'_, '_, J>,
     mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
@@ -95,6 +137,12 @@ fn supervise<J: Program>(
     let Request { program, reduce, terms } = job;
     let Terms { mut settings, progress, on_news, outputs, accumulators, on_plan, cancel } = terms;
     settings.check()?;
+    let (state, writing, sink) = match way {
+        Way::Visited => (None, None, None),
+        Way::Written(writing) => (None, Some(writing), None),
+        Way::Sink(sink) => (None, None, Some(sink)),
+        Way::Steps(state) => (Some(state), None, None),
+    };
     let interrupt = Interrupt::new(cancel, settings.deadline);
     let described = settings.clone();
     let mode = Mode::new(&described, state, !outputs.is_empty(), writing.is_some())?;
@@ -143,11 +191,13 @@ fn supervise<J: Program>(
             kill_points: if kept.anew == 0 { &settings.kill_points } else { &[] },
             ranges: ranges.as_ref(),
             target: target.as_ref(),
+            sink,
             outputs: &outputs,
             accumulators: &accumulators,
             checkpoint: folder.as_deref(),
             seed: &prepared.seed,
             start_ns,
+            anew: kept.anew,
         };
         let outcome = std::thread::scope(|scope| {
             let over = Over(&shared);

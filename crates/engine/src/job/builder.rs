@@ -11,12 +11,13 @@ use crate::control::progress::Progress;
 use crate::coordinator::{self, Request, Terms};
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::paths::{Input, Opened};
 use crate::input::records::Records;
 use crate::interrupt::{CancelToken, Interrupt, MayStop};
 use crate::output::outcome::{Outcome, Output, Summary};
 use crate::output::parts::{Part, Row, Target, WriteRequest};
+use crate::output::sink::{Attempt, Sink};
 use crate::plan::explain::Choice;
 use crate::plan::options::Options;
 use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy};
@@ -742,6 +743,43 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     ) -> Result<Summary> {
         let (request, open) = self.described();
         coordinator::run(request, open, visit)
+    }
+
+    /// Runs the job and lets its reducers write the result to `sink` in parallel, each its own part. The pairs of a part
+    /// are in the order of the result; the keys of different parts are not ordered among each other. A result with a
+    /// limit ([`Job::limit`]) is one part, which the caller's process writes.
+    ///
+    /// The example is at [`Sink`], and one for files at [`PartFiles`](crate::PartFiles).
+    ///
+    /// # Errors
+    /// As [`Job::run`], and [`Error::Program`](crate::Error::Program) for an error of the sink. Nothing is committed
+    /// after an error.
+    pub fn run_into(self, sink: &dyn Sink<E::Key, E::Value>) -> Result<Summary> {
+        if self.terms.settings.limit < usize::MAX {
+            return self.run_limited_into(sink);
+        }
+        let (request, open) = self.described();
+        coordinator::run_into(request, open, sink)
+    }
+
+    /// As [`Job::run_into`], for a result with a limit: which pairs belong to it is known only where all parts meet.
+    fn run_limited_into(self, sink: &dyn Sink<E::Key, E::Value>) -> Result<Summary> {
+        let part = Attempt { part: 0, attempt: 0 };
+        let failed = |error: ProgramError| {
+            let what = "the sink, at part 0 of the result".into();
+            Error::Program { what, why: error.to_string(), code: error.number() }
+        };
+        let mut written = Ok(());
+        let run = || {
+            let mut writer = sink.open(part).map_err(failed)?;
+            let summary = self.run_while(|key, value| {
+                written = writer.pair(key, value);
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            written.and_then(|()| writer.close()).map_err(failed)?;
+            Ok(summary)
+        };
+        coordinator::committed(sink, &[part], run())
     }
 
     /// Returns the request for the coordinator, and what opens the input, given what may interrupt the job.

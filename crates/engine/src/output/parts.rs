@@ -45,12 +45,18 @@ pub struct Part {
     pub keys: Option<[Vec<u8>; 2]>,
 }
 
-/// The format of a pair in a result that reducers write.
+/// The format of a pair in a file of the result.
 pub trait Row<K: Key, V: Datum>: Sync {
-    /// Returns the number of bytes that [`write`](Row::write) will append.
-    fn bytes(&self, key: K::Ref<'_>, value: V::Ref<'_>) -> usize;
     /// Appends the row, including its end.
     fn write(&self, key: K::Ref<'_>, value: V::Ref<'_>, to: &mut Vec<u8>);
+
+    /// Returns the number of bytes that [`write`](Row::write) will append. [`Job::write`](crate::Job::write) asks for
+    /// every pair, so a row that knows its size without being written saves time.
+    fn bytes(&self, key: K::Ref<'_>, value: V::Ref<'_>) -> usize {
+        let mut row = Vec::new();
+        self.write(key, value, &mut row);
+        row.len()
+    }
 }
 
 /// A request to write the result to a target, in a row format.

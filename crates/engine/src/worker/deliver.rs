@@ -10,11 +10,12 @@ use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::Failure;
 use crate::output::parts::OpenTarget;
+use crate::output::sink::{Attempt, OpenPart, Sink};
 use crate::program::ending::Program;
 use crate::reduce::delivery::Delivery;
 use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
-use crate::worker::work::Work;
+use crate::worker::work::{Work, number_of};
 
 /// Sorts the pairs that this worker has reduced, and sends them to the coordinator or writes them.
 pub(crate) fn finish<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Result<(), Failure> {
@@ -31,9 +32,10 @@ pub(crate) fn finish<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>)
         (Some(_), Some(inbox)) => Parts::new(&inbox.part_sizes),
         _ => Parts::one(),
     };
-    let keys = match work.target {
-        Some(target) => write(work, target, lane, delivery, &mut parts)?,
-        None => delivery.for_each(|key, value| {
+    let keys = match (work.target, work.sink) {
+        (Some(target), _) => write(work, target, lane, delivery, &mut parts)?,
+        (None, Some(sink)) => into_sink(work, sink, lane, |visit| delivery.for_each(visit))?,
+        (None, None) => delivery.for_each(|key, value| {
             if let Some(ended) = parts.advance().ended {
                 lane.send_result(ended);
             }
@@ -45,6 +47,32 @@ pub(crate) fn finish<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>)
     lane.end_result(parts.partition);
     Ok(())
 }
+
+/// Writes what `pairs` visits to a part of `sink`.
+pub(super) fn into_sink<J: Program, T>(
+    work: &Work<'_, J>,
+    sink: &dyn Sink<J::OutKey, J::OutValue>,
+    lane: &Lane<'_, J>,
+    pairs: impl FnOnce(&mut Visit<'_, J>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let part = number_of(work, lane.slot);
+    let attempt = work.anew as usize * work.plan.slots() + lane.slot;
+    let mut open = OpenPart::open(sink, Attempt { part, attempt })?;
+    let mut written = Ok(());
+    let visited = pairs(&mut |key, value| {
+        written = open.pair(key, value);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    written?;
+    let pairs = open.close()?;
+    lane.outbox.kill_point.passes(Moment::Written);
+    work.shared.set_closed(part, attempt, pairs);
+    Ok(visited)
+}
+
+/// Receives a pair of the result.
+type Visit<'v, J> = dyn FnMut(<<J as Program>::OutKey as Datum>::Ref<'_>, <<J as Program>::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>
+    + 'v;
 
 /// Writes partitions that are ranges of the result to their places. Sends the first and the last pair of each.
 fn write<J: Program>(

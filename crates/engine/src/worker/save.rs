@@ -24,13 +24,9 @@ use crate::spill::merge::Merge;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::Moment;
+use crate::worker::deliver::into_sink;
 use crate::worker::reduction::reduced;
-use crate::worker::work::Work;
-
-/// Returns the number of the reducer in `slot`, which is that of its first partition.
-fn number_of<J: Program>(work: &Work<'_, J>, slot: usize) -> usize {
-    (0..work.plan.reduce_workers).find(|partition| work.shared.owner(*partition) == slot).expect("it reduces")
-}
+use crate::worker::work::{Work, number_of};
 
 /// Saves what this worker has gathered in a stage.
 pub(crate) fn save<'w, J: Program>(
@@ -96,10 +92,14 @@ pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir
     };
     lane.outbox.kill_point.passes(Moment::RunsMerged);
     lane.meter.enter(Phase::Output);
-    Merge::<J::OutKey, J::OutValue>::new(plan.order, &Rc::new(spill), [result], None)?.for_each(|key, value| {
-        lane.append_result::<J::OutKey, J::OutValue>(RESULT, key, value);
-        ControlFlow::Continue(())
-    })?;
+    let merge = Merge::<J::OutKey, J::OutValue>::new(plan.order, &Rc::new(spill), [result], None)?;
+    match work.sink {
+        Some(sink) => into_sink(work, sink, lane, |visit| merge.for_each(visit))?,
+        None => merge.for_each(|key, value| {
+            lane.append_result::<J::OutKey, J::OutValue>(RESULT, key, value);
+            ControlFlow::Continue(())
+        })?,
+    }
     lane.end_result(RESULT);
     Ok(())
 }

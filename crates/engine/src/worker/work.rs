@@ -7,6 +7,7 @@ use crate::control::words::Shared;
 use crate::data::seed::Seed;
 use crate::input::tasks::Tasks;
 use crate::output::parts::OpenTarget;
+use crate::output::sink::Sink;
 use crate::plan::job_plan::Plan;
 use crate::plan::mode::Mode;
 use crate::program::accumulator::Kind;
@@ -39,6 +40,8 @@ pub(crate) struct Work<'w, J: Program> {
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
     /// The file that reducers write the result to, if they do.
     pub target: Option<&'w OpenTarget<'w, J>>,
+    /// Where reducers write the result to, if they do.
+    pub sink: Option<&'w dyn Sink<J::OutKey, J::OutValue>>,
     pub outputs: &'w Scopes<'w>,
     /// The accumulators that map functions may add to.
     pub accumulators: &'w [Kind],
@@ -47,6 +50,8 @@ pub(crate) struct Work<'w, J: Program> {
     /// The seed of all hashes.
     pub seed: &'w Seed,
     pub start_ns: u64,
+    /// How often the job has begun anew.
+    pub anew: u32,
 }
 
 impl<J: Program> Work<'_, J> {
@@ -55,4 +60,9 @@ impl<J: Program> Work<'_, J> {
         let of_input = || self.tasks.bytes(self.shared.input_task(task));
         self.shared.piece(task).map_or_else(of_input, |piece| u64::from(piece.bytes))
     }
+}
+
+/// Returns the number of the reducer in `slot`, which is that of its first partition.
+pub(crate) fn number_of<J: Program>(work: &Work<'_, J>, slot: usize) -> usize {
+    (0..work.plan.reduce_workers).find(|partition| work.shared.owner(*partition) == slot).expect("it reduces")
 }

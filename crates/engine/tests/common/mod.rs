@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill::{
-    Buffer, Bytes, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs,
-    ProgramError, Split, Summary,
+    Buffer, Bytes, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs, PartFiles,
+    ProgramError, Row, Split, Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -401,6 +401,8 @@ pub struct Case {
     /// Whether the job gets the least memory that it can run with.
     pub least_memory: bool,
     pub deterministic: bool,
+    /// Whether reducers write the result to files. Not for jobs in steps.
+    pub sink: bool,
 }
 
 impl Case {
@@ -425,6 +427,7 @@ impl Case {
             steps: 0,
             least_memory: false,
             deterministic: false,
+            sink: false,
         }
     }
 
@@ -505,6 +508,11 @@ impl Case {
         if self.progress {
             job = job.on_progress(|_| {});
         }
+        if self.sink {
+            let dir = tempfile::tempdir().expect("a folder");
+            let summary = job.run_into(&PartFiles::new(dir.path().join("result"), &Pair).expect("made"))?;
+            return Ok((self.read_parts(dir.path(), &summary), summary));
+        }
         let mut pairs = Answer::new();
         let summary = job.run_each(|key, value| {
             pairs.push((key.to_vec(), value));
@@ -513,6 +521,37 @@ impl Case {
             }
         })?;
         Ok((pairs, summary))
+    }
+
+    /// Reads what reducers have written to `result` in this folder, and checks that each part is in order.
+    fn read_parts(&self, dir: &Path, summary: &Summary) -> Answer {
+        let names = |dir: &Path| {
+            let entries = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path());
+            entries.collect::<Vec<PathBuf>>()
+        };
+        assert_eq!(names(dir), [dir.join("result")], "nothing else is left");
+        let order = if self.limit < usize::MAX { Order::ByValueDescending } else { self.order };
+        let by_order = |a: &(Vec<u8>, u64), b: &(Vec<u8>, u64)| match order {
+            Order::Unordered => std::cmp::Ordering::Equal,
+            Order::ByKey => a.cmp(b),
+            Order::ByValueDescending => b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)),
+        };
+        let mut all = Answer::new();
+        for path in names(&dir.join("result")) {
+            let bytes = fs::read(&path).expect("read");
+            let (mut rest, mut part) = (&bytes[..], Answer::new());
+            while let Some((key_bytes, after)) = rest.split_first_chunk() {
+                let (key, after) = after.split_at(u64::from_le_bytes(*key_bytes) as usize);
+                let (value, after) = after.split_first_chunk().expect("a value");
+                part.push((key.to_vec(), u64::from_le_bytes(*value)));
+                rest = after;
+            }
+            assert!(part.is_sorted_by(|a, b| by_order(a, b).is_le()), "{} is out of order", path.display());
+            all.extend(part);
+        }
+        assert_eq!(summary.pairs, all.len() as u64);
+        all.sort_by(by_order);
+        all
     }
 
     /// Runs the job and compares its result with the oracle's.
@@ -549,6 +588,17 @@ impl Case {
                 expected.len(),
             )),
         }
+    }
+}
+
+/// A pair in a file: the length of the key, the key, and the value.
+struct Pair;
+
+impl Row<Bytes, u64> for Pair {
+    fn write(&self, key: &[u8], value: u64, to: &mut Vec<u8>) {
+        to.extend_from_slice(&(key.len() as u64).to_le_bytes());
+        to.extend_from_slice(key);
+        to.extend_from_slice(&value.to_le_bytes());
     }
 }
 
