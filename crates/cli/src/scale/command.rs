@@ -18,6 +18,7 @@ use gristmill_os::wake::poll;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
 use super::look::Look;
+use super::phases::{Own, Phases};
 use crate::terminal::messages::printable;
 
 /// The placeholder for the number of workers.
@@ -32,6 +33,8 @@ pub struct Program {
     /// The command's standard error.
     said: File,
     stop: Stop,
+    /// Set if it is one of our own applications.
+    own: Option<Own>,
 }
 
 /// The end of a run.
@@ -55,6 +58,8 @@ pub struct Once {
     pub load: Option<Load>,
     /// The number of processes that it left running.
     pub left: usize,
+    /// The phases of its workers, if it is one of our own applications.
+    pub phases: Option<Phases>,
 }
 
 /// Returns the word with the number in place of the placeholder.
@@ -83,9 +88,14 @@ pub fn has_place(words: &[OsString]) -> bool {
 impl Program {
     /// Makes a program from a command of at least one word. From now on, processes it leaves running become children
     /// of this process.
-    pub fn new(words: Vec<OsString>, prepare: Option<OsString>, timeout: Duration) -> io::Result<Program> {
+    pub fn new(
+        words: Vec<OsString>,
+        own: Option<Own>,
+        prepare: Option<OsString>,
+        timeout: Duration,
+    ) -> io::Result<Program> {
         set_child_subreaper(Some(getpid()))?;
-        Ok(Program { words, prepare, timeout, said: tempfile::tempfile()?, stop: Stop::new()? })
+        Ok(Program { words, prepare, timeout, said: tempfile::tempfile()?, stop: Stop::new()?, own })
     }
 
     /// Runs the command once with this many workers.
@@ -108,7 +118,11 @@ impl Program {
             }
         }
         let words: Vec<OsString> = self.words.iter().map(|word| filled(word, workers)).collect();
-        self.once(&words, look)
+        let end = self.once(&words, look)?;
+        Ok(match (end, &self.own) {
+            (End::Done(once), Some(own)) => End::Done(Once { phases: Some(own.phases()?), ..once }),
+            (end, _) => end,
+        })
     }
 
     fn once(&self, words: &[OsString], mut look: Option<&mut Look>) -> io::Result<End> {
@@ -169,6 +183,7 @@ impl Program {
                 usage: Usage::of_children() - before,
                 load: watch.load(),
                 left,
+                phases: None,
             }),
             // This status has a meaning only for this program's own processes.
             (Some(_), Death::MemoryRefused) => {
@@ -193,6 +208,7 @@ impl Program {
 
     /// Ends this process as the signal would have.
     pub fn end_by(self, signal: i32) {
+        drop(self.own);
         self.stop.end_by(signal);
     }
 }

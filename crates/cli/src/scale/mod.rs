@@ -4,6 +4,7 @@
 //!  command   one run with all its processes
 //!  runs      the order of the runs, and which of them count
 //!            (the analysis of their times: `gristmill_diagnose`)
+//!  phases    where the workers of our own applications spend their time
 //!  evidence  one more run each, with samples of the threads: an account of the workers' time
 //!  text      the report on the terminal
 //!  page      the report as a page
@@ -12,6 +13,7 @@
 mod look;
 pub mod command;
 mod runs;
+mod phases;
 mod evidence;
 mod text;
 mod page;
@@ -37,17 +39,22 @@ use command::{PLACE, Program, has_place};
 use evidence::Evidence;
 use gristmill::units;
 use page::About;
+use phases::Own;
 use runs::{Effort, Series};
 
 /// Find out where more workers stop helping, for any command
 ///
-/// Runs the command with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
+/// Runs one of Gristmill's applications, or any command behind --, with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
 /// changes, where it rises, which law describes that, and how sure this is. Standard output of the command is thrown away.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Scale {
+    /// An application with its arguments, but without --workers
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "APPLICATION", conflicts_with = "from")]
+    application: Vec<OsString>,
+
     /// The command; {workers} stands for the number of workers
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "from", conflicts_with = "from")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "from")]
     command: Vec<OsString>,
 
     /// Numbers of workers, separated by commas [default: 1, 2, 4 and so on to twice the processors]
@@ -85,12 +92,17 @@ pub struct Scale {
     output: Option<PathBuf>,
 }
 
+const USAGE: &str = "\
+gristmill scale [OPTIONS] APPLICATION [ARGUMENTS]...
+       gristmill scale [OPTIONS] -- COMMAND...
+       gristmill scale [OPTIONS] --from FILE";
+
 const EXAMPLES: &str = "\
 Examples:
+  gristmill scale word-count logs
   gristmill scale --prepare 'make clean' -- make -j{workers}
   gristmill scale --workers 1,2,4,8 -- sort --parallel={workers} -o /dev/null words.txt
   gristmill scale --output report.html -- env OMP_NUM_THREADS={workers} ./simulate
-  gristmill scale -- gristmill word-count --workers {workers} --output /dev/null logs
   gristmill scale --from times.csv
 
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
@@ -131,13 +143,25 @@ impl Scale {
         }
         let curve = Curve::with(&times, self.processors).map_err(wrong)?;
         let title = printable(&path.display().to_string());
-        let about = About { title, facts: Vec::new(), result: vec![curve.sentence()], notes };
-        self.report(&curve, &about, None, |_| String::new())
+        let result = vec![curve.sentence()];
+        let about = About { title, facts: Vec::new(), result, notes, phases: String::new() };
+        self.report(&curve, &about, None, "", |_| String::new())
     }
 
     /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
-        if !has_place(&self.command) {
+        let system = |source| Failure::Job(Error::System { what: "running the command", source });
+        let (command, own) = match &self.application[..] {
+            [] => (self.command.clone(), None),
+            words => {
+                let (command, own) = Own::command(words).map_err(system)?.map_err(Failure::Usage)?;
+                (command, Some(own))
+            }
+        };
+        if command.is_empty() {
+            return Err(Failure::Usage("name an application, or a command behind --, or times with --from".to_owned()));
+        }
+        if !has_place(&command) {
             return Err(Failure::Usage(format!(
                 "nothing in the command says how many workers it shall use: write {PLACE} in its place, as in make -j{PLACE}, or \
                  env OMP_NUM_THREADS={PLACE} ./program"
@@ -147,8 +171,7 @@ impl Scale {
         let processors = available(card.topology.allowed.len(), card.quota);
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
         // 1. Run.
-        let system = |source| Failure::Job(Error::System { what: "running the command", source });
-        let program = Program::new(self.command.clone(), self.prepare.clone(), self.timeout).map_err(system)?;
+        let program = Program::new(command, own, self.prepare.clone(), self.timeout).map_err(system)?;
         let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
         let effort = Effort { repeats: self.repeats as usize, enough: ENOUGH };
         let bar = ProgressBar::new((workers.len() * effort.repeats + 1) as u64);
@@ -203,7 +226,8 @@ impl Scale {
             result.push(format!("Does the command use the number that stands for {PLACE}?"));
         }
         result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(&curve)));
-        let words: Vec<String> = self.command.iter().map(|word| printable(&word.to_string_lossy())).collect();
+        let words = if self.application.is_empty() { &self.command } else { &self.application };
+        let words: Vec<String> = words.iter().map(|word| printable(&word.to_string_lossy())).collect();
         let mut facts: Vec<(String, String)> =
             card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
@@ -213,7 +237,8 @@ impl Scale {
             let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
             busy + load
         };
-        self.report(&curve, &About { title: words.join(" "), facts, result, notes }, evidence.as_ref(), mark)
+        let about = About { title: words.join(" "), facts, result, notes, phases: phases::html(&all) };
+        self.report(&curve, &about, evidence.as_ref(), &phases::table(&all), mark)
     }
 
     /// Prints the report and writes the page.
@@ -222,12 +247,13 @@ impl Scale {
         curve: &Curve,
         about: &About,
         evidence: Option<&Evidence>,
+        phases: &str,
         mark: impl Fn(u64) -> String,
     ) -> Result<(), Failure> {
         let notes: String = about.notes.iter().map(|note| format!("{note}\n")).collect();
         let account = evidence.map_or(String::new(), |evidence| evidence.table() + "\n");
         let (table, drawn) = (text::table(curve, mark), text::drawn(curve));
-        let text = format!("{table}\n{drawn}\n{account}{notes}{}", about.result.join(" "));
+        let text = format!("{table}\n{drawn}\n{phases}{account}{notes}{}", about.result.join(" "));
         if let Some(path) = &self.output {
             let page = page::html(about, curve, evidence);
             let written = Aside::create(path).and_then(|mut aside| {
