@@ -24,7 +24,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use gristmill::Error;
 use gristmill_counters::card::Card;
 use gristmill_counters::load::Load;
@@ -42,20 +42,17 @@ use page::About;
 use phases::Own;
 use runs::{Effort, Series};
 
-/// Find out where more workers stop helping, for any command
+/// Find out where more workers stop helping
 ///
 /// Runs one of Gristmill's applications, or any command behind --, with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
 /// changes, where it rises, which law describes that, and how sure this is. Standard output of the command is thrown away.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Scale {
-    /// An application with its arguments, but without --workers
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "APPLICATION", conflicts_with = "from")]
-    application: Vec<OsString>,
-
-    /// The command; {workers} stands for the number of workers
-    #[arg(last = true, value_name = "COMMAND", conflicts_with = "from")]
-    command: Vec<OsString>,
+    /// An application of Gristmill with its arguments, but without --workers; or, behind --, any command, in which {workers} stands
+    /// for the number of workers
+    #[arg(trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, conflicts_with = "from")]
+    program: Vec<OsString>,
 
     /// Numbers of workers, separated by commas [default: 1, 2, 4 and so on to twice the processors]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=4096))]
@@ -93,7 +90,7 @@ pub struct Scale {
 }
 
 const USAGE: &str = "\
-gristmill scale [OPTIONS] APPLICATION [ARGUMENTS]...
+gristmill scale [OPTIONS] APPLICATION [ARGUMENT]...
        gristmill scale [OPTIONS] -- COMMAND...
        gristmill scale [OPTIONS] --from FILE";
 
@@ -148,25 +145,32 @@ impl Scale {
         self.report(&curve, &about, None, "", |_| String::new())
     }
 
+    /// Returns the command, and what reads its statistics if it is one of our own applications.
+    ///
+    /// # Errors
+    /// There is nothing that can be run with several numbers of workers.
+    fn command(&self) -> io::Result<Result<(Vec<OsString>, Option<Own>), Failure>> {
+        let words = &self.program;
+        if words.is_empty() {
+            let nothing = "name an application, or a command behind --, or times with --from";
+            return Ok(Err(Failure::Usage(nothing.to_owned())));
+        }
+        if !is_behind_dashes(words, std::env::args_os()) {
+            return Ok(Own::command(words)?.map(|(command, own)| (command, Some(own))).map_err(Failure::Usage));
+        }
+        if !has_place(words) {
+            return Ok(Err(Failure::Usage(format!(
+                "nothing in the command says how many workers it shall use: write {PLACE} in its place, as in make -j{PLACE}, or \
+                 env OMP_NUM_THREADS={PLACE} ./program"
+            ))));
+        }
+        Ok(Ok((words.clone(), None)))
+    }
+
     /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
         let system = |source| Failure::Job(Error::System { what: "running the command", source });
-        let (command, own) = match &self.application[..] {
-            [] => (self.command.clone(), None),
-            words => {
-                let (command, own) = Own::command(words).map_err(system)?.map_err(Failure::Usage)?;
-                (command, Some(own))
-            }
-        };
-        if command.is_empty() {
-            return Err(Failure::Usage("name an application, or a command behind --, or times with --from".to_owned()));
-        }
-        if !has_place(&command) {
-            return Err(Failure::Usage(format!(
-                "nothing in the command says how many workers it shall use: write {PLACE} in its place, as in make -j{PLACE}, or \
-                 env OMP_NUM_THREADS={PLACE} ./program"
-            )));
-        }
+        let (command, own) = self.command().map_err(system)??;
         let card = Card::here();
         let processors = available(card.topology.allowed.len(), card.quota);
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
@@ -226,8 +230,7 @@ impl Scale {
             result.push(format!("Does the command use the number that stands for {PLACE}?"));
         }
         result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(&curve)));
-        let words = if self.application.is_empty() { &self.command } else { &self.application };
-        let words: Vec<String> = words.iter().map(|word| printable(&word.to_string_lossy())).collect();
+        let words: Vec<String> = self.program.iter().map(|word| printable(&word.to_string_lossy())).collect();
         let mut facts: Vec<(String, String)> =
             card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
@@ -265,6 +268,13 @@ impl Scale {
         }
         print(text)
     }
+}
+
+/// Returns true if `--` precedes the words on the command line `all`, which they end. The parser drops it.
+fn is_behind_dashes(words: &[OsString], all: impl Iterator<Item = OsString>) -> bool {
+    let all: Vec<OsString> = all.collect();
+    let before = all.len().checked_sub(words.len() + 1);
+    before.is_some_and(|before| all[before] == "--")
 }
 
 /// Returns the number of processors that this process may use at once.
@@ -353,6 +363,20 @@ mod tests {
         assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
         assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
         assert_eq!((available(8, Some(2.5)), available(8, None), available(0, Some(0.1))), (3, 8, 1));
+    }
+
+    /// `sort` is one of our applications, and a command of every system.
+    #[test]
+    fn two_dashes_tell_any_command_from_our_applications() {
+        let of = |words: usize, all: &str| {
+            let all: Vec<OsString> = all.split(' ').map(OsString::from).collect();
+            is_behind_dashes(&all[all.len() - words..], all.iter().cloned())
+        };
+        assert!(of(2, "gristmill scale -- sort --parallel={workers}"));
+        assert!(of(2, "gristmill scale --workers 1,2 -- sort --parallel={workers}"));
+        assert!(!of(2, "gristmill scale sort file"));
+        assert!(!of(3, "gristmill scale sort -- -file"));
+        assert!(!of(3, "gristmill scale sort --"));
     }
 
     #[test]

@@ -22,6 +22,13 @@ const KINDS: [(&str, &[&str]); 6] = [
     ("idle", &["start", "idle"]),
 ];
 
+/// The options that are added to those of the application, and why it may not have them already.
+const OURS: [(&str, &str); 3] = [
+    ("--workers", "it is what varies, so write it before the application"),
+    ("--stats", "the report is made of its statistics"),
+    ("--quiet", "it is always given"),
+];
+
 /// The time of all workers of a run, in thread-seconds, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phases([f64; KINDS.len()]);
@@ -84,17 +91,21 @@ fn checked(words: &[OsString]) -> Result<(), String> {
             "{name} is none of Gristmill's applications; write any other command behind --, with {PLACE} in it"
         ));
     }
-    if words.iter().any(|word| word == "--workers" || word.to_string_lossy().starts_with("--workers=")) {
-        return Err("the number of workers is what varies: write --workers before the application".to_owned());
+    for (option, why) in OURS {
+        let is_option = |word: &OsString| word == option || word.to_string_lossy().starts_with(&format!("{option}="));
+        if words.iter().any(is_option) {
+            return Err(format!("leave {option} of {name} out: {why}"));
+        }
     }
     let added = ["--workers", "1", "--quiet", "--stats", "stats.json"].map(OsString::from);
     let command = [&["gristmill".into(), words[0].clone()], &added[..], &words[1..]].concat();
     match crate::Command::command().try_get_matches_from(command) {
         Ok(_) => Ok(()),
+        Err(error) if !error.use_stderr() => Err(format!("gristmill {name} --help tells the options of {name}")),
         Err(error) => {
             let text = error.render().to_string();
             let first = text.lines().next().unwrap_or_default();
-            Err(first.strip_prefix("error: ").unwrap_or(first).to_owned())
+            Err(format!("{name}: {}", first.strip_prefix("error: ").unwrap_or(first)))
         }
     }
 }
@@ -163,7 +174,14 @@ mod tests {
         assert_eq!(check(&["word-count", "--top", "3", "file"]), Ok(()));
         assert!(check(&["make", "-j2"]).expect_err("unknown").contains("behind --"));
         assert!(check(&["scale"]).is_err());
-        assert!(check(&["word-count", "--workers=3", "file"]).expect_err("it varies").contains("what varies"));
-        assert!(check(&["word-count", "--tops", "3"]).expect_err("wrong").contains("--tops"));
+        for (words, said) in [
+            (&["word-count", "--workers=3", "file"][..], "leave --workers of word-count out: it is what varies"),
+            (&["word-count", "--stats", "file", "file"], "leave --stats of word-count out"),
+            (&["word-count", "--help"], "gristmill word-count --help tells"),
+            (&["word-count", "--tops", "3"], "word-count: unexpected argument '--tops'"),
+        ] {
+            let why = check(words).expect_err(said);
+            assert!(why.starts_with(said) && why.lines().count() == 1, "{why}");
+        }
     }
 }

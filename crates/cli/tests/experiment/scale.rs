@@ -58,6 +58,50 @@ fn the_report_tells_how_far_a_command_scales() {
     assert!(said.contains("the report is in "), "{said}");
 }
 
+/// Returns the row of the phases of each number of workers, without that number.
+fn phases(report: &str) -> Vec<Vec<f64>> {
+    let rows = report.lines().skip_while(|line| !line.contains("reading   mapping")).skip(1);
+    let rows = rows.take_while(|row| !row.is_empty());
+    rows.map(|row| row.split_whitespace().skip(1).map(|number| number.parse().expect("seconds")).collect()).collect()
+}
+
+#[test]
+fn the_phases_of_our_own_applications_are_timed_apart() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [text, page] = ["text", "report.html"].map(|name| dir.path().join(name).display().to_string());
+    fs::write(&text, "anna and otto saw a level\n".repeat(20_000)).expect("written");
+    for application in [&["word-count", "--top", "3"][..], &["sort"], &["palindromes"]] {
+        let options = ["--workers", "1,2,4", "--repeats", "1", "--output", &page];
+        let (status, report, said) = run(&[&options[..], application, &[&text]].concat());
+        assert_eq!(status, 0, "{said}");
+        let rows = phases(&report);
+        assert!(rows.len() == 3 && rows.iter().all(|row| row.len() == 6), "{report}");
+        assert!(rows.iter().all(|row| row[1] > 0.0 && row.iter().sum::<f64>() > row[1]), "{report}");
+        let html = fs::read_to_string(&page).expect("a page");
+        let title = format!("<p class='soft'>{} {text}</p>", application.join(" "));
+        assert!(html.contains(&title) && html.contains("<h2>Phases</h2>"), "{html}");
+        assert_eq!(html.matches("<th class='number'>reading</th>").count(), 1, "{html}");
+    }
+    // Behind --, the same name is that of a command.
+    let (status, report, said) =
+        run(&["--workers", "1", "--repeats", "1", "--", "sort", "--parallel={workers}", &text]);
+    assert!(status == 0 && !report.contains("reading"), "{report} {said}");
+    for (arguments, why) in [
+        (&["make", "-j2"][..], "make is none of Gristmill's applications"),
+        (&["word-count", "--workers", "2", "text"], "leave --workers of word-count out"),
+        (&["word-count", "--tops", "2", "text"], "word-count: unexpected argument '--tops' found"),
+        (&[], "name an application, or a command behind --"),
+    ] {
+        let (status, report, said) = run(arguments);
+        assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
+    }
+    let (status, _, said) = run(&["--workers", "1,2", "word-count", "/nowhere/text"]);
+    assert!(
+        status == 1 && said.contains("With 1, 2 workers the command failed: ") && said.contains("/nowhere/text"),
+        "{said}"
+    );
+}
+
 /// A command ignored the number, and its times were once taken for those of a program that does not scale.
 #[test]
 fn a_command_that_ignores_the_number_of_workers_is_reported() {
