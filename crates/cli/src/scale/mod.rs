@@ -1,6 +1,10 @@
 //! `gristmill scale`: finds where more workers stop helping, for any command.
 //!
 //! ```text
+//!  words     the words of a command, with places for the number of workers
+//!  own       one of our own applications as a command
+//!  vary      combinations of other parameters
+//!  what      the words of each run, from the command line
 //!  command   one run with all its processes
 //!  runs      the order of the runs, and which of them count
 //!            (the analysis of their times: `gristmill_diagnose`)
@@ -10,6 +14,10 @@
 //!  page      the report as a page
 //! ```
 
+mod words;
+mod own;
+mod vary;
+mod what;
 mod look;
 pub mod command;
 mod runs;
@@ -35,12 +43,13 @@ use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
-use command::{PLACE, Program, has_place};
+use command::{Program, What};
 use evidence::Evidence;
 use gristmill::units;
 use page::About;
-use phases::Own;
 use runs::{Effort, Series};
+use vary::{Combination, Parameter, Table};
+use words::PLACE;
 
 /// Find out where more workers stop helping
 ///
@@ -57,6 +66,16 @@ pub struct Scale {
     /// Numbers of workers, separated by commas [default: 1, 2, 4 and so on to twice the processors]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=4096))]
     workers: Vec<u64>,
+
+    /// Another parameter and its values, for a table with a row for each; {NAME} stands for the value, and one of Gristmill's
+    /// applications gets --NAME. May be given several times, for all combinations
+    #[arg(long, value_name = "NAME=A,B", value_parser = Parameter::parse, conflicts_with = "from")]
+    vary: Vec<Parameter>,
+
+    /// The work grows with the workers: times are divided by their number. One of Gristmill's applications reads its input as often as there are
+    /// workers; in a command, {workers*N} is N times the number
+    #[arg(long, conflicts_with = "from")]
+    weak: bool,
 
     /// How often the command runs with each number at least, after one run that does not count. There are up to three times as many
     /// while the times lie far apart
@@ -97,14 +116,18 @@ gristmill scale [OPTIONS] APPLICATION [ARGUMENT]...
 const EXAMPLES: &str = "\
 Examples:
   gristmill scale word-count logs
+  gristmill scale --vary chunk-bytes=64KiB,1MiB,16MiB word-count logs
   gristmill scale --prepare 'make clean' -- make -j{workers}
   gristmill scale --workers 1,2,4,8 -- sort --parallel={workers} -o /dev/null words.txt
   gristmill scale --output report.html -- env OMP_NUM_THREADS={workers} ./simulate
+  gristmill scale --weak --vary size=1000,2000 -- ./simulate --threads {workers} --cells {workers*1000} --side {size}
   gristmill scale --from times.csv
 
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
 processors; with fewer, the report says what was seen and no more.";
 
+/// What the times of --weak mean.
+const WEAK: &str = "The work grew with the workers, so the times are those of the work of one worker: divided by the number of workers.";
 /// The time after which no optional round begins.
 const ENOUGH: Duration = Duration::from_secs(40);
 /// The limit on the input of --from.
@@ -141,47 +164,29 @@ impl Scale {
         let curve = Curve::with(&times, self.processors).map_err(wrong)?;
         let title = printable(&path.display().to_string());
         let result = vec![curve.sentence()];
-        let about = About { title, facts: Vec::new(), result, notes, phases: String::new() };
-        self.report(&curve, &about, None, "", |_| String::new())
-    }
-
-    /// Returns the command, and what reads its statistics if it is one of our own applications.
-    ///
-    /// # Errors
-    /// There is nothing that can be run with several numbers of workers.
-    fn command(&self) -> io::Result<Result<(Vec<OsString>, Option<Own>), Failure>> {
-        let words = &self.program;
-        if words.is_empty() {
-            let nothing = "name an application, or a command behind --, or times with --from";
-            return Ok(Err(Failure::Usage(nothing.to_owned())));
-        }
-        if !is_behind_dashes(words, std::env::args_os()) {
-            return Ok(Own::command(words)?.map(|(command, own)| (command, Some(own))).map_err(Failure::Usage));
-        }
-        if !has_place(words) {
-            return Ok(Err(Failure::Usage(format!(
-                "nothing in the command says how many workers it shall use: write {PLACE} in its place, as in make -j{PLACE}, or \
-                 env OMP_NUM_THREADS={PLACE} ./program"
-            ))));
-        }
-        Ok(Ok((words.clone(), None)))
+        let (facts, varied, phases) = Default::default();
+        let about = About { title, facts, result, notes, time: "time", varied, phases };
+        self.report(&curve, &about, None, |_| String::new())
     }
 
     /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
         let system = |source| Failure::Job(Error::System { what: "running the command", source });
-        let (command, own) = self.command().map_err(system)??;
+        let combinations = Combination::all(&self.vary).map_err(Failure::Usage)?;
+        let whats: io::Result<Result<Vec<What>, String>> =
+            combinations.iter().map(|values| self.what(values)).collect();
+        let whats = whats.map_err(system)?.map_err(Failure::Usage)?;
         let card = Card::here();
         let processors = available(card.topology.allowed.len(), card.quota);
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
         // 1. Run.
-        let program = Program::new(command, own, self.prepare.clone(), self.timeout).map_err(system)?;
+        let programs = Program::all(whats, self.timeout).map_err(system)?;
         let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
         let effort = Effort { repeats: self.repeats as usize, enough: ENOUGH };
-        let bar = ProgressBar::new((workers.len() * effort.repeats + 1) as u64);
+        let bar = ProgressBar::new(((workers.len() * effort.repeats + 1) * programs.len()) as u64);
         let style = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}");
         bar.set_style(style.expect("the template is right"));
-        let all = runs::make(&program, &workers, *warm, &effort, |workers, round| {
+        let all = runs::make(&programs, &workers, *warm, &effort, |workers, round| {
             if round as u64 * bar.length().unwrap_or(0) > 0 && bar.position() + 1 > bar.length().unwrap_or(0) {
                 bar.inc_length(1);
             }
@@ -192,28 +197,33 @@ impl Scale {
             });
             bar.inc(1);
         });
-        let evidence = match all.map_err(system)? {
-            Ok(all) if self.no_account => Ok((all, None)),
+        let made = match all.map_err(system)? {
             Ok(all) => {
-                let evidence = evidence::gather(&program, &all, |workers| {
-                    bar.set_message(format!("looked at, workers: {workers}"));
-                });
-                evidence.map_err(system)?.map(|evidence| (all, Some(evidence)))
+                let fastest = Table { combinations: &combinations, series: &all, is_weak: self.weak }.fastest();
+                let evidence = if self.no_account || self.weak {
+                    Ok(None)
+                } else {
+                    let begins = |workers| bar.set_message(format!("looked at, workers: {workers}"));
+                    evidence::gather(&programs[fastest], &all[fastest], begins).map_err(system)?.map(Some)
+                };
+                evidence.map(|evidence| (all, fastest, evidence))
             }
             Err(signal) => Err(signal),
         };
         bar.finish_and_clear();
-        let (all, evidence) = match evidence {
+        let (series, fastest, evidence) = match made {
             Ok(made) => made,
             Err(signal) => {
-                program.end_by(signal);
+                Program::end_by(programs, signal);
                 return Ok(());
             }
         };
+        let varied = Table { combinations: &combinations, series: &series, is_weak: self.weak };
+        let all = &series[fastest];
         // 2. Collect failures.
-        let mut notes: Vec<String> = failures(&all);
+        let mut notes: Vec<String> = failures(all);
         let wrong = |error: gristmill_diagnose::Error| system(io::Error::other(error.to_string()));
-        let times = match runs::times(&all) {
+        let times = match runs::times(all, self.weak) {
             Ok(times) if times.points().next().is_some() => times,
             Ok(_) => {
                 let why = notes.first().cloned().unwrap_or_default();
@@ -222,11 +232,14 @@ impl Scale {
             Err(error) => return Err(wrong(error)),
         };
         // 3. Collect disturbances.
-        notes.extend(disturbances(&all));
+        notes.extend(disturbances(all));
         let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
-        let mut result: Vec<String> = under_load(&all).into_iter().collect();
+        let mut result: Vec<String> = under_load(all).into_iter().collect();
+        if self.weak {
+            result.push(WEAK.to_owned());
+        }
         result.push(curve.sentence());
-        if curve.verdict == Verdict::Flat && result.len() == 1 {
+        if curve.verdict == Verdict::Flat && result.len() == 1 + usize::from(self.weak) {
             result.push(format!("Does the command use the number that stands for {PLACE}?"));
         }
         result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(&curve)));
@@ -240,8 +253,16 @@ impl Scale {
             let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
             busy + load
         };
-        let about = About { title: words.join(" "), facts, result, notes, phases: phases::html(&all) };
-        self.report(&curve, &about, evidence.as_ref(), &phases::table(&all), mark)
+        let about = About {
+            title: words.join(" "),
+            facts,
+            result,
+            notes,
+            time: if self.weak { "time / k" } else { "time" },
+            varied: varied.section(),
+            phases: phases::section(all),
+        };
+        self.report(&curve, &about, evidence.as_ref(), mark)
     }
 
     /// Prints the report and writes the page.
@@ -250,13 +271,13 @@ impl Scale {
         curve: &Curve,
         about: &About,
         evidence: Option<&Evidence>,
-        phases: &str,
         mark: impl Fn(u64) -> String,
     ) -> Result<(), Failure> {
         let notes: String = about.notes.iter().map(|note| format!("{note}\n")).collect();
         let account = evidence.map_or(String::new(), |evidence| evidence.table() + "\n");
-        let (table, drawn) = (text::table(curve, mark), text::drawn(curve));
-        let text = format!("{table}\n{drawn}\n{phases}{account}{notes}{}", about.result.join(" "));
+        let (table, drawn) = (text::table(curve, about.time, mark), text::drawn(curve));
+        let (varied, phases) = (&about.varied.text, &about.phases.text);
+        let text = format!("{varied}{table}\n{drawn}\n{phases}{account}{notes}{}", about.result.join(" "));
         if let Some(path) = &self.output {
             let page = page::html(about, curve, evidence);
             let written = Aside::create(path).and_then(|mut aside| {
@@ -268,13 +289,6 @@ impl Scale {
         }
         print(text)
     }
-}
-
-/// Returns true if `--` precedes the words on the command line `all`, which they end. The parser drops it.
-fn is_behind_dashes(words: &[OsString], all: impl Iterator<Item = OsString>) -> bool {
-    let all: Vec<OsString> = all.collect();
-    let before = all.len().checked_sub(words.len() + 1);
-    before.is_some_and(|before| all[before] == "--")
 }
 
 /// Returns the number of processors that this process may use at once.
@@ -363,20 +377,6 @@ mod tests {
         assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
         assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
         assert_eq!((available(8, Some(2.5)), available(8, None), available(0, Some(0.1))), (3, 8, 1));
-    }
-
-    /// `sort` is one of our applications, and a command of every system.
-    #[test]
-    fn two_dashes_tell_any_command_from_our_applications() {
-        let of = |words: usize, all: &str| {
-            let all: Vec<OsString> = all.split(' ').map(OsString::from).collect();
-            is_behind_dashes(&all[all.len() - words..], all.iter().cloned())
-        };
-        assert!(of(2, "gristmill scale -- sort --parallel={workers}"));
-        assert!(of(2, "gristmill scale --workers 1,2 -- sort --parallel={workers}"));
-        assert!(!of(2, "gristmill scale sort file"));
-        assert!(!of(3, "gristmill scale sort -- -file"));
-        assert!(!of(3, "gristmill scale sort --"));
     }
 
     #[test]

@@ -17,8 +17,19 @@ pub struct About {
     pub result: Vec<String>,
     /// Notes for the reader.
     pub notes: Vec<String>,
-    /// The phases of our own applications, as HTML.
-    pub phases: String,
+    /// The name of the times: not simply `time` if they are divided by the workers.
+    pub time: &'static str,
+    /// A table with a row for each combination of parameters.
+    pub varied: Section,
+    /// The phases of our own applications.
+    pub phases: Section,
+}
+
+/// A part of the report, for the terminal and for the page. Both may be empty.
+#[derive(Default)]
+pub struct Section {
+    pub text: String,
+    pub html: String,
 }
 
 /// Renders the whole page.
@@ -44,10 +55,11 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
         "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
          <figure><h3>Time over workers</h3>{}<figcaption>Points: medians. Thick lines: the middle half of the runs. Dashed: the \
          time of the first point, divided by the workers, or by the processors if they are fewer.</figcaption></figure>\
-         {}{}<h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
+         {}{}{}<h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
         escape(&about.title),
         chart::curve(&points, processors),
-        about.phases,
+        about.varied.html,
+        about.phases.html,
         evidence.map_or(String::new(), Evidence::html),
         escape(&sentence_case(&regions(curve))),
         numbers(curve),

@@ -6,10 +6,10 @@ use gristmill_diagnose::{Curve, Point, Trend};
 
 use crate::experiment::chart::milliseconds;
 
-/// Formats a row for each number of workers.
-pub fn table(curve: &Curve, notes: impl Fn(u64) -> String) -> String {
+/// Formats a row for each number of workers. `time` is the name of the times.
+pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String {
     let mut text =
-        format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", "time", "from - to", "speed-up", "efficiency");
+        format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", time, "from - to", "speed-up", "efficiency");
     for point in &curve.points {
         let mark = if curve.is_crowded(point.workers) { "*" } else { " " };
         let (least, most) = point.range();
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_processors_are_marked() {
-        let text = table(&curve(Some(16)), |_| String::new());
+        let text = table(&curve(Some(16)), "time", |_| String::new());
         assert!(text.contains("     16   ") && text.contains("     32*  "), "{text}");
         assert!(text.contains("* more workers than the 16 processors"), "{text}");
-        assert!(!table(&curve(None), |_| String::new()).contains('*'));
+        assert!(!table(&curve(None), "time", |_| String::new()).contains('*'));
         let regions = regions(&curve(None));
         assert!(regions.starts_with("gain from 1 to 16, ") && regions.ends_with("loss from 32 to 64"), "{regions}");
     }

@@ -102,6 +102,66 @@ fn the_phases_of_our_own_applications_are_timed_apart() {
     );
 }
 
+#[test]
+fn every_combination_of_parameters_has_a_row_and_the_fastest_is_reported() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let page = dir.path().join("report.html").display().to_string();
+    let options = ["--workers", "1,2", "--vary", "size=4,1", "--vary", "unit=1,0", "--output", &page];
+    let (status, report, said) = script("test {unit} = 1 && : {workers} && sleep 0.{size}", &options);
+    assert_eq!(status, 0, "{said}");
+    let rows: Vec<Vec<&str>> = report.lines().skip(1).take(5).map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["size", "unit", "1", "2", "best"], "{report}");
+    assert!(rows[1][..2] == ["4", "1"] && rows[3][..2] == ["1", "1"] && rows[3].len() == 7, "{report}");
+    assert_eq!(rows[2], ["4", "0", "failed", "failed", "none"], "{report}");
+    assert!(report.contains("size=1 unit=1 has the shortest time; what follows is about it.\n"), "{report}");
+    let html = fs::read_to_string(&page).expect("a page");
+    assert!(html.contains("<h2>Parameters</h2>") && html.contains("<td class='number first'>1</td>"), "{html}");
+    // Our own applications take them as options.
+    let text = dir.path().join("text").display().to_string();
+    fs::write(&text, "a b\n").expect("written");
+    let options = ["--workers", "1", "--repeats", "1", "--vary", "chunk-bytes=64KiB,1MiB"];
+    let (status, report, said) = run(&[&options[..], &["word-count", &text]].concat());
+    assert!(status == 0 && report.contains("     64KiB  ") && report.contains("reading"), "{report} {said}");
+    for (arguments, why) in [
+        (
+            &["--vary", "size=1", "--", "make", "-j{workers}"][..],
+            "nothing in the command uses size of --vary: write {size}",
+        ),
+        (&["--vary", "size=1", "word-count", "text"], "word-count: unexpected argument '--size' found"),
+        (&["--vary", "size", "word-count", "text"], "write it as NAME=a,b,c"),
+        (&["--vary", "a=1", "--vary", "a=2", "--", "echo", "{a}{workers}"], "--vary names a twice"),
+    ] {
+        let (status, report, said) = run(arguments);
+        assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
+    }
+}
+
+/// Work that grows with the workers was once taken for a loss.
+#[test]
+fn work_that_grows_with_the_workers_is_divided_by_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let counts = dir.path().join("counts");
+    let grows = format!("echo {{workers}} {{workers*100}} >> {}; sleep 0.3", counts.display());
+    let (status, report, said) = script(&grows, &["--workers", "1,2", "--weak"]);
+    assert_eq!(status, 0, "{said}");
+    assert!((1.5..2.5).contains(&speed_up(&report, "2")) && report.contains("time / k"), "{report}");
+    assert!(report.contains("The work grew with the workers") && !report.contains("absent"), "{report}");
+    assert!(fs::read_to_string(&counts).expect("numbers").contains("2 200\n"));
+    // Our own applications read their input as often as there are workers.
+    let [text, rows] = ["text", "rows"].map(|name| dir.path().join(name).display().to_string());
+    fs::write(&text, "word\n").expect("written");
+    let options = ["--weak", "--workers", "3", "--repeats", "1"];
+    let (status, _, said) = run(&[&options[..], &["word-count", "-o", &rows, &text]].concat());
+    assert_eq!((status, fs::read_to_string(&rows).expect("rows").as_str()), (0, "word\t3\n"), "{said}");
+    for (arguments, why) in [
+        (&["--weak", "--", "make", "-j{workers}"][..], "nothing in the command makes its work grow"),
+        (&["--weak", "tile-search"], "--weak repeats the input, and tile-search is given no file"),
+    ] {
+        let (status, report, said) = run(arguments);
+        assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
+    }
+}
+
 /// A command ignored the number, and its times were once taken for those of a program that does not scale.
 #[test]
 fn a_command_that_ignores_the_number_of_workers_is_reported() {
