@@ -11,6 +11,7 @@
 //!  phases    where the workers of our own applications spend their time
 //!  evidence  one more run each, with samples of the threads: an account of the workers' time
 //!  text      the report on the terminal
+//!  chart     the curve as SVG
 //!  page      the report as a page
 //! ```
 
@@ -24,6 +25,7 @@ mod runs;
 mod phases;
 mod evidence;
 mod text;
+mod chart;
 mod page;
 
 use std::ffi::OsString;

@@ -2,10 +2,10 @@
 
 use gristmill_diagnose::{Curve, Fit};
 
+use super::chart;
 use super::evidence::Evidence;
 use super::text::{has_crowd, regions, shown};
-use crate::experiment::chart::{self, escape};
-use crate::experiment::tally::Tally;
+use crate::experiment::chart::escape;
 
 /// The content of a page other than the curve.
 pub struct About {
@@ -42,22 +42,16 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
     let result: String =
         about.result.iter().map(|sentence| format!("<p class='result'>{}</p>", escape(sentence))).collect();
     let notes: String = about.notes.iter().map(|note| format!("<p class='note'>{}</p>", escape(note))).collect();
-    let points: Vec<(f64, Tally)> = curve
-        .points
-        .iter()
-        .map(|point| {
-            let milliseconds: Vec<f64> = point.seconds.iter().map(|seconds| seconds * 1e3).collect();
-            (point.workers as f64, Tally::of(&milliseconds))
-        })
-        .collect();
-    let processors = curve.processors.map_or(usize::MAX, |processors| processors as usize);
     let body = format!(
         "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
-         <figure><h3>Time over workers</h3>{}<figcaption>Points: medians. Thick lines: the middle half of the runs. Dashed: the \
-         time of the first point, divided by the workers, or by the processors if they are fewer.</figcaption></figure>\
+         <div class='charts'><figure><h3>Time over workers</h3>{}<figcaption>{}</figcaption></figure>\
+         <figure><h3>Efficiency over workers</h3>{}<figcaption>The speed-up, divided by the workers: 100 % means that no worker \
+         is wasted.</figcaption></figure></div>\
          {}{}{}<h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
         escape(&about.title),
-        chart::curve(&points, processors),
+        chart::times(curve),
+        legend(curve),
+        chart::efficiency(curve),
         about.varied.html,
         about.phases.html,
         evidence.map_or(String::new(), Evidence::html),
@@ -68,8 +62,27 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
     format!(
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: where more workers stop helping</title>\
          <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}</style></head>\n<body>{body}</body></html>\n",
-        include_str!("../experiment/report.css")
+        [include_str!("../experiment/report.css"), include_str!("page.css")].concat()
     )
+}
+
+/// Names what is drawn in the curve of times.
+fn legend(curve: &Curve) -> String {
+    let key = |class: &str, text: &str| format!("<span class='key of-{class}'></span>{}", escape(text));
+    let mut keys = vec![key("point", "median; the line through it, all runs"), key("ideal", "without loss")];
+    for (at, fit) in chart::laws(curve).into_iter().enumerate() {
+        keys.push(key(&format!("law{}", at.min(2)), &fit.fitted.law.to_string()));
+        if at == 0 {
+            keys.push(key("band", "where that law lies in nine of ten cases"));
+        }
+    }
+    if curve.best.interval.is_some_and(|(from, to)| from < to) {
+        keys.push(key("best", "where the best number of workers lies in nine of ten cases"));
+    }
+    if let (Some(processors), true) = (curve.processors, has_crowd(curve)) {
+        keys.push(key("limit", &format!("the {processors} processors: beyond, workers take turns")));
+    }
+    keys.concat() + "<br>Both axes double from line to line, so perfect scaling is straight."
 }
 
 fn sentence_case(text: &str) -> String {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use gristmill_diagnose::{Curve, Point, Trend};
 
+use super::chart::ideal;
 use crate::experiment::chart::milliseconds;
 
 /// Formats a row for each number of workers. `time` is the name of the times.
@@ -53,12 +54,6 @@ pub fn drawn(curve: &Curve) -> String {
     if curve.points.len() < 2 {
         return String::new();
     }
-    let ideal = |point: &Point| {
-        let base = curve.base();
-        let at_once =
-            curve.processors.map_or(point.workers, |processors| point.workers.min(processors.max(base.workers)));
-        base.median() * base.workers as f64 / at_once as f64
-    };
     let medians = || curve.points.iter().map(Point::median);
     // The line of perfect scaling is drawn as far as it leaves room for the curve.
     let least = medians().fold(f64::INFINITY, f64::min) / 1.5;
@@ -72,8 +67,9 @@ pub fn drawn(curve: &Curve) -> String {
     let mut grid = vec![vec![' '; curve.points.len() * COLUMN]; ROWS];
     for (at, point) in curve.points.iter().enumerate() {
         let column = at * COLUMN + COLUMN / 2;
-        if ideal(point) >= least {
-            grid[row(ideal(point))][column] = '.';
+        let ideal = ideal(curve, point.workers);
+        if ideal >= least {
+            grid[row(ideal)][column] = '.';
         }
         grid[row(point.median())][column] = 'o';
     }
