@@ -39,16 +39,18 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
         .iter()
         .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
         .collect();
+    let facts = if facts.is_empty() { facts } else { format!("<h2>Circumstances</h2><dl>{facts}</dl>") };
     let result: String =
         about.result.iter().map(|sentence| format!("<p class='result'>{}</p>", escape(sentence))).collect();
     let notes: String = about.notes.iter().map(|note| format!("<p class='note'>{}</p>", escape(note))).collect();
     let body = format!(
         "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
-         <div class='charts'><figure><h3>Time over workers</h3>{}<figcaption>{}</figcaption></figure>\
+         <div class='charts'><figure><h3>{} over workers</h3>{}<figcaption>{}</figcaption></figure>\
          <figure><h3>Efficiency over workers</h3>{}<figcaption>The speed-up, divided by the workers: 100 % means that no worker \
          is wasted.</figcaption></figure></div>\
-         {}{}{}<h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
+         {}{}{}<h2>Numbers</h2><p>{}.</p>{}{}{facts}",
         escape(&about.title),
+        escape(&sentence_case(about.time)),
         chart::times(curve),
         legend(curve),
         chart::efficiency(curve),
@@ -68,7 +70,9 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
 
 /// Names what is drawn in the curve of times.
 fn legend(curve: &Curve) -> String {
-    let key = |class: &str, text: &str| format!("<span class='key of-{class}'></span>{}", escape(text));
+    let key = |class: &str, text: &str| {
+        format!("<span class='entry'><span class='key of-{class}'></span>{}</span> ", escape(text))
+    };
     let mut keys = vec![key("point", "median; the line through it, all runs"), key("ideal", "without loss")];
     for (at, fit) in chart::laws(curve).into_iter().enumerate() {
         keys.push(key(&format!("law{}", at.min(2)), &fit.fitted.law.to_string()));
@@ -99,14 +103,16 @@ fn numbers(curve: &Curve) -> String {
         .map(|point| {
             let (least, most) = point.range();
             let class = if point.workers == curve.best.workers { " first" } else { "" };
+            let range = match point.seconds.len() {
+                1 => "one run".to_owned(),
+                _ => format!("{} – {}", shown(least), shown(most)),
+            };
             let mark = if curve.is_crowded(point.workers) { " *" } else { "" };
             format!(
-                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{} – {}</td>\
+                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{range}</td>\
                  <td class='number'>{}</td><td class='number'>{:.2}</td><td class='number'>{:.0} %</td></tr>",
                 point.workers,
                 shown(point.median()),
-                shown(least),
-                shown(most),
                 point.seconds.len(),
                 curve.speed_up(point),
                 curve.efficiency(point) * 100.0,
