@@ -67,12 +67,11 @@ impl Axes {
             )]);
         }
         labels.add([Label::new(Anchor::Middle, f64::midpoint(FIRST, LAST), self.height - 10.0, "workers")]);
-        if let Some(processors) = curve.processors.map(|processors| processors as f64) {
-            if processors > self.workers.0 && processors < self.workers.1 {
-                let x = self.x(processors);
-                write!(svg, "<path class='limit' d='M{x:.1} {TOP}V{:.1}'/>", self.bottom())
-                    .expect("a string takes everything");
-            }
+        let is_between = |processors: &f64| *processors > self.workers.0 && *processors < self.workers.1;
+        if let Some(processors) = curve.processors.map(|processors| processors as f64).filter(is_between) {
+            let x = self.x(processors);
+            write!(svg, "<path class='limit' d='M{x:.1} {TOP}V{:.1}'/>", self.bottom())
+                .expect("a string takes everything");
         }
     }
 }

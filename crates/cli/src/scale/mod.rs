@@ -9,6 +9,7 @@
 //!  runs      the order of the runs, and which of them count
 //!            (the analysis of their times: `gristmill_diagnose`)
 //!  phases    where the workers of our own applications spend their time
+//!  palindromes  what the fourth paper measures beyond that
 //!  evidence  one more run each, with samples of the threads: an account of the workers' time
 //!  text      the report on the terminal
 //!  chart     the curve as SVG
@@ -23,6 +24,7 @@ mod look;
 pub mod command;
 mod runs;
 mod phases;
+mod palindromes;
 mod evidence;
 mod text;
 mod chart;
@@ -48,7 +50,8 @@ use crate::terminal::standard_output::print;
 use command::{Program, What};
 use evidence::Evidence;
 use gristmill::units;
-use page::About;
+use page::{About, Section};
+use palindromes::Control;
 use runs::{Effort, Series};
 use vary::{Combination, Parameter, Table};
 use words::PLACE;
@@ -177,10 +180,21 @@ impl Scale {
         let combinations = Combination::all(&self.vary).map_err(Failure::Usage)?;
         let whats: io::Result<Result<Vec<What>, String>> =
             combinations.iter().map(|values| self.what(values)).collect();
-        let whats = whats.map_err(system)?.map_err(Failure::Usage)?;
+        let mut whats = whats.map_err(system)?.map_err(Failure::Usage)?;
         let card = Card::here();
         let processors = available(card.topology.allowed.len(), card.quota);
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
+        // The control runs in the same rounds.
+        let control = match &whats[..] {
+            [What { own: Some(own), .. }] if !self.weak => {
+                Control::of(&self.program, own, *workers.last().expect("at least one")).map_err(system)?
+            }
+            _ => None,
+        };
+        let control = control.map(|(control, what)| {
+            whats.push(what);
+            control
+        });
         // 1. Run.
         let programs = Program::all(whats, self.timeout).map_err(system)?;
         let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
@@ -200,7 +214,8 @@ impl Scale {
             bar.inc(1);
         });
         let made = match all.map_err(system)? {
-            Ok(all) => {
+            Ok(mut all) => {
+                let control = control.map(|control| (control, all.pop().expect("it ran last")));
                 let fastest = Table { combinations: &combinations, series: &all, is_weak: self.weak }.fastest();
                 let evidence = if self.no_account || self.weak {
                     Ok(None)
@@ -208,12 +223,12 @@ impl Scale {
                     let begins = |workers| bar.set_message(format!("looked at, workers: {workers}"));
                     evidence::gather(&programs[fastest], &all[fastest], begins).map_err(system)?.map(Some)
                 };
-                evidence.map(|evidence| (all, fastest, evidence))
+                evidence.map(|evidence| (all, control, fastest, evidence))
             }
             Err(signal) => Err(signal),
         };
         bar.finish_and_clear();
-        let (series, fastest, evidence) = match made {
+        let (series, control, fastest, evidence) = match made {
             Ok(made) => made,
             Err(signal) => {
                 Program::end_by(programs, signal);
@@ -255,6 +270,11 @@ impl Scale {
             let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
             busy + load
         };
+        let mut phases = phases::section(all);
+        if let Some((control, without)) = &control {
+            let paper = control.section(all, without, processors);
+            phases = Section { text: phases.text + &paper.text, html: phases.html + &paper.html };
+        }
         let about = About {
             title: words.join(" "),
             facts,
@@ -262,7 +282,7 @@ impl Scale {
             notes,
             time: if self.weak { "time / k" } else { "time" },
             varied: varied.section(),
-            phases: phases::section(all),
+            phases,
         };
         self.report(&curve, &about, evidence.as_ref(), mark)
     }

@@ -37,10 +37,20 @@ impl Phases {
         };
         Ok(Phases(KINDS.map(|(_, phases)| phases.iter().map(of_phase).sum())))
     }
+
+    /// Returns the thread-seconds spent reading.
+    pub fn reading(&self) -> f64 {
+        self.0[0]
+    }
+
+    /// Returns the thread-seconds spent in the map function.
+    pub fn mapping(&self) -> f64 {
+        self.0[1]
+    }
 }
 
 /// Returns the phases of the run whose time is the median, for each number of workers.
-fn medians(all: &[Series]) -> Vec<(u64, Phases)> {
+pub fn medians(all: &[Series]) -> Vec<(u64, Phases)> {
     let of = |series: &Series| {
         let mut runs: Vec<_> = series.runs.iter().filter(|run| run.phases.is_some()).collect();
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));

@@ -55,6 +55,19 @@ impl Series {
         (!self.runs.is_empty()).then(|| used as f64 / 1e6 / seconds)
     }
 
+    /// Returns the median of the times, in seconds.
+    pub fn median(&self) -> Option<f64> {
+        let seconds: Vec<f64> = self.runs.iter().map(|run| run.seconds).collect();
+        (!seconds.is_empty()).then(|| Tally::of(&seconds).median)
+    }
+
+    /// Returns the share of the processor time that the kernel took.
+    pub fn kernel_share(&self) -> Option<f64> {
+        let system: u64 = self.runs.iter().map(|run| run.usage.sys_us).sum();
+        let all: u64 = self.runs.iter().map(|run| run.usage.user_us + run.usage.sys_us).sum();
+        (all > 0).then(|| system as f64 / all as f64)
+    }
+
     fn is_wide(&self) -> bool {
         let seconds: Vec<f64> = self.runs.iter().map(|run| run.seconds).collect();
         if seconds.is_empty() {

@@ -8,7 +8,6 @@ use super::runs::Series;
 use super::text::shown;
 use super::words::varied;
 use crate::experiment::chart::escape;
-use crate::experiment::tally::Tally;
 
 /// The limit on the combinations of all parameters.
 const COMBINATIONS_MAX: usize = 64;
@@ -104,8 +103,7 @@ pub struct Table<'t> {
 impl Table<'_> {
     fn median(&self, series: &Series) -> Option<f64> {
         let share = if self.is_weak { series.workers as f64 } else { 1.0 };
-        let seconds: Vec<f64> = series.runs.iter().map(|run| run.seconds / share).collect();
-        (!seconds.is_empty()).then(|| Tally::of(&seconds).median)
+        series.median().map(|seconds| seconds / share)
     }
 
     /// Returns the number of workers with the shortest median, and that.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::command::gristmill;
+use crate::command::{answer, complaint, gristmill};
 
 /// Returns the status, the output and the messages.
 fn run(arguments: &[&str]) -> (i32, String, String) {
@@ -160,6 +160,40 @@ fn work_that_grows_with_the_workers_is_divided_by_them() {
         let (status, report, said) = run(arguments);
         assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
     }
+}
+
+/// The fourth paper shows that reading is not the limit by a run without it.
+#[test]
+fn palindromes_are_compared_with_a_run_that_reads_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [books, page] = ["books", "report.html"].map(|name| dir.path().join(name));
+    fs::create_dir(&books).expect("made");
+    for file in 0..8 {
+        fs::write(books.join(file.to_string()), "abba\naa\n".repeat(1000)).expect("written");
+    }
+    let first = books.join("0");
+    let [folder, file, html] = [&books, &first, &page].map(|path| path.to_str().expect("text"));
+    let options = ["--workers", "1,2", "--repeats", "1", "--output", html];
+    let (status, report, said) = run(&[&options[..], &["palindromes", "--algorithm=tree", folder]].concat());
+    assert_eq!(status, 0, "{said}");
+    let rows = report.lines().skip_while(|line| !line.contains("without reading")).skip(1).take(2);
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    // Four times with their units, and five shares with theirs.
+    assert!(rows.len() == 2 && rows.iter().all(|row| row.len() == 1 + 2 * (4 + 5)), "{report}");
+    assert!(
+        report.contains("The efficiency of 2 workers is ") && report.contains("(65 bytes for each byte"),
+        "{report}"
+    );
+    assert!(fs::read_to_string(&page).expect("a page").contains("<h2>Reading and computing</h2>"));
+    let (_, report, _) = run(&[&options[..], &["palindromes", file]].concat());
+    assert!(!report.contains("without reading"), "one file has no control: {report}");
+
+    let total = |arguments: &[&str]| {
+        String::from_utf8(answer(gristmill(["palindromes", "--print", "total"]).args(arguments))).expect("text")
+    };
+    assert_eq!(total(&["--constant", "8", file]), total(&[folder]));
+    let said = complaint(gristmill(["palindromes", "--constant", "8"]).args([file, file]), 2);
+    assert!(said.contains("--constant takes one file"), "{said}");
 }
 
 /// A command ignored the number, and its times were once taken for those of a program that does not scale.
