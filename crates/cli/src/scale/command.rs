@@ -74,7 +74,8 @@ impl Program {
     pub fn all(all: Vec<What>, timeout: Duration) -> io::Result<Vec<Program>> {
         set_child_subreaper(Some(getpid()))?;
         let stop = Rc::new(Stop::new()?);
-        let program = |what| Ok(Program { what, timeout, said: tempfile::tempfile()?, stop: stop.clone() });
+        let program =
+            |what| Ok(Program { what, timeout, said: tempfile::tempfile().map_err(no_temporary)?, stop: stop.clone() });
         all.into_iter().map(program).collect()
     }
 
@@ -195,6 +196,13 @@ impl Program {
             stop.end_by(signal);
         }
     }
+}
+
+/// Explains why a temporary file or folder cannot be made.
+pub fn no_temporary(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let why = format!("no temporary file can be made in {} ({error}); set TMPDIR to another folder", folder.display());
+    io::Error::new(error.kind(), why)
 }
 
 /// Ends all descendants of this process, and returns their number.

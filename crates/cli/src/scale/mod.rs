@@ -140,6 +140,10 @@ const TABLE_BYTES_MAX: u64 = 16 << 20;
 
 impl Scale {
     pub fn run(&self) -> Result<(), Failure> {
+        // Minutes of measurements would be lost if the page could not be written.
+        if let Some(path) = &self.output {
+            Aside::create(path).map_err(|source| Failure::output(path, source))?;
+        }
         match &self.from {
             Some(path) => self.analyse(path),
             None => self.measure(),

@@ -5,6 +5,7 @@ use std::io;
 
 use clap::{ArgMatches, CommandFactory, Subcommand};
 
+use super::command::no_temporary;
 use super::phases::Phases;
 use super::words::PLACE;
 use crate::commands::Applications;
@@ -34,7 +35,7 @@ impl Own {
             Ok(inputs) => inputs,
             Err(why) => return Ok(Err(why)),
         };
-        let folder = tempfile::tempdir()?;
+        let folder = tempfile::tempdir().map_err(no_temporary)?;
         let mut command = vec![std::env::current_exe()?.into_os_string()];
         command.extend_from_slice(&words[..1]);
         command.extend(["--workers", PLACE, "--quiet", "--stats"].map(OsString::from));

@@ -257,6 +257,35 @@ fn failures_with_some_workers_are_reported_and_the_rest_is_analysed() {
     assert!(status == 1 && said.contains("what prepares it failed: it ended with exit status 7"), "{said}");
 }
 
+/// The whole command was once measured before the page turned out to be impossible.
+#[test]
+fn what_cannot_be_written_is_said_at_once_and_a_home_is_not_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let ran = dir.path().join("ran").display().to_string();
+    let command = ["--workers", "1", "--repeats", "1", "--", "touch", &ran, "{workers}"];
+    let (status, _, said) = run(&[&["--output", "/nowhere/report.html"], &command[..]].concat());
+    assert!(status == 1 && said.contains("cannot write /nowhere/report.html: "), "{said}");
+    let without = |variable, arguments: &[&str]| {
+        read(
+            gristmill(["scale"])
+                .args(arguments)
+                .env(variable, "/nowhere")
+                .current_dir(&dir)
+                .output()
+                .expect("it starts"),
+        )
+    };
+    let own = ["--workers", "1", "--repeats", "1", "word-count", "text"];
+    for arguments in [&command[..], &own] {
+        let (status, report, said) = without("TMPDIR", arguments);
+        assert_eq!((status, report.as_str(), said.lines().count()), (1, "", 1), "{said}");
+        assert!(said.contains("no temporary file can be made in /nowhere (No such"), "{said}");
+    }
+    assert!(!Path::new(&ran).exists());
+    let (status, report, said) = without("HOME", &command);
+    assert!(status == 0 && report.contains("Only 1 worker was measured"), "{report} {said}");
+}
+
 /// Returns true while the process whose number is in this file runs.
 fn runs(file: &Path) -> bool {
     let number = fs::read_to_string(file).expect("a number").trim().parse().expect("a number");
