@@ -31,6 +31,8 @@ pub struct Fit {
     pub deviation: f64,
     /// Akaike's criterion for small samples: less is better, and differences below 2 are insignificant.
     pub aicc: f64,
+    /// The fits of times that differ from these only by noise.
+    again: Vec<Fitted>,
 }
 
 /// The deviation below which a fit counts as exact, because times have few digits.
@@ -137,7 +139,14 @@ impl Fit {
             deviation: (squares / (count - parameters) as f64).sqrt(),
             aicc,
             fitted,
+            again,
         })
+    }
+
+    /// Returns the time that the law gives for a number of workers, in seconds, with its interval.
+    pub fn seconds(&self, workers: f64) -> Interval {
+        let all = self.again.iter().map(|fitted| fitted.seconds(workers)).collect();
+        Interval::of(self.fitted.seconds(workers), all)
     }
 }
 
@@ -206,6 +215,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_interval_of_a_time_is_narrow_where_times_were_measured() {
+        let truth = Fitted { law: Law::Universal, first_seconds: 40.0, shape: [0.044, 0.0019] };
+        let fit = Fit::of(truth.law, &points(&truth, &[1, 2, 4, 8, 16, 32, 64], 3, 0.03, 1)).expect("enough points");
+        let width = |workers: f64| {
+            let interval = fit.seconds(workers);
+            assert!(interval.from <= interval.value && interval.value <= interval.to, "{interval:?}");
+            interval.to / interval.from
+        };
+        assert!(fit.seconds(10.0).holds(truth.seconds(10.0)));
+        assert!(width(16.0) < 1.1 && width(16.0) < width(1024.0));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod kmeans;
 mod pca;
 mod tile_search;
 mod matrix_multiply;
-mod palindromes;
+pub mod palindromes;
 mod sort;
 mod terasort;
 pub mod machine;

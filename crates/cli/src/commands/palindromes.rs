@@ -1,6 +1,11 @@
 //! `gristmill palindromes`: counts the palindromes in the lines of each file.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
+use gristmill::{Error, Input};
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
@@ -25,6 +30,10 @@ pub struct Palindromes {
     #[arg(long, value_enum, default_value_t)]
     print: Print,
 
+    /// Read the file once and count it N times, to compare with a run that reads: N files of the same content
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    constant: Option<u32>,
+
     #[command(flatten)]
     ranking: Ranking,
 
@@ -33,7 +42,7 @@ pub struct Palindromes {
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
-enum Algorithm {
+pub enum Algorithm {
     /// Brute force on lines with few palindromes, such as prose, and Manacher's algorithm on others
     #[default]
     Auto,
@@ -60,6 +69,39 @@ Examples:
   gristmill palindromes --print total --algorithm brute --workers 1 notes
   gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'";
 
+impl From<Algorithm> for gristmill_apps::Algorithm {
+    fn from(algorithm: Algorithm) -> gristmill_apps::Algorithm {
+        match algorithm {
+            Algorithm::Auto => gristmill_apps::Algorithm::Auto,
+            Algorithm::Brute => gristmill_apps::Algorithm::Brute,
+            Algorithm::Manacher => gristmill_apps::Algorithm::Manacher,
+            Algorithm::Tree => gristmill_apps::Algorithm::Tree,
+        }
+    }
+}
+
+/// The limit on a file that is kept in memory.
+pub const CONSTANT_BYTES_MAX: u64 = 64 << 20;
+/// The tasks of a job that reads nothing.
+const CONSTANT_TASKS: u64 = 4096;
+
+impl Palindromes {
+    /// Returns the file that stands for all the others of --constant, and its content.
+    fn constant(&self) -> Result<(&Path, Vec<u8>), Failure> {
+        let mut named = self.common.inputs.named();
+        let (Some(path), None) = (named.next(), named.next()) else {
+            return Err(Failure::Usage("--constant takes one file, which stands for all the others".to_owned()));
+        };
+        let failed = |source| Failure::Job(Error::Input { path: path.to_owned(), source });
+        let mut text = Vec::new();
+        File::open(path).and_then(|file| file.take(CONSTANT_BYTES_MAX + 1).read_to_end(&mut text)).map_err(failed)?;
+        if text.len() as u64 > CONSTANT_BYTES_MAX {
+            return Err(failed(io::Error::other("the file of --constant may have 64 MiB")));
+        }
+        Ok((path, text))
+    }
+}
+
 impl Application for Palindromes {
     const WORKLOADS: &'static [Workload] = &[Workload {
         name: "palindromes",
@@ -72,13 +114,19 @@ impl Application for Palindromes {
 
     fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
-        let program = gristmill_apps::Palindromes::new(match self.algorithm {
-            Algorithm::Auto => gristmill_apps::Algorithm::Auto,
-            Algorithm::Brute => gristmill_apps::Algorithm::Brute,
-            Algorithm::Manacher => gristmill_apps::Algorithm::Manacher,
-            Algorithm::Tree => gristmill_apps::Algorithm::Tree,
-        });
-        let job = program.job(runs.input()?);
+        let program = gristmill_apps::Palindromes::new(self.algorithm.into());
+        let (program, input) = match self.constant {
+            None => (program, runs.input()?),
+            Some(times) => {
+                let (path, text) = self.constant()?;
+                (program.constant(text), Input::bytes(path, &vec![b'\n'; times as usize])?)
+            }
+        };
+        let job = program.job(input);
+        let job = match self.constant {
+            None => job,
+            Some(times) => job.split_bytes((u64::from(times) / CONSTANT_TASKS).max(1)),
+        };
         let summary = match self.print {
             Print::Files => {
                 let output = self

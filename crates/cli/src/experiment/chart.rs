@@ -13,7 +13,8 @@ pub struct Bar<'b> {
     pub is_first: bool,
 }
 
-const WIDTH: f64 = 560.0;
+/// The width of a chart.
+pub const WIDTH: f64 = 560.0;
 /// The bounds of the bars. Names are to the left of them, times to the right.
 const LEFT: f64 = 146.0;
 const RIGHT: f64 = 424.0;
@@ -23,7 +24,7 @@ const LETTER_HEIGHT: f64 = 12.5;
 const LETTER_WIDTH: f64 = 0.64 * LETTER_HEIGHT;
 
 /// A text in a chart.
-struct Label {
+pub struct Label {
     text: String,
     anchor: Anchor,
     x: f64,
@@ -33,14 +34,14 @@ struct Label {
 
 /// The part of a text that is at its x; each is a class in `report.css`.
 #[derive(Clone, Copy, PartialEq)]
-enum Anchor {
+pub enum Anchor {
     Start,
     Middle,
     End,
 }
 
 impl Label {
-    fn new(anchor: Anchor, x: f64, y: f64, text: impl Into<String>) -> Label {
+    pub fn new(anchor: Anchor, x: f64, y: f64, text: impl Into<String>) -> Label {
         Label { text: text.into(), anchor, x, y }
     }
 
@@ -73,19 +74,19 @@ impl Label {
 
 /// The labels of a chart. No two of them overlap.
 #[derive(Default)]
-struct Labels(Vec<Label>);
+pub struct Labels(Vec<Label>);
 
 impl Labels {
     /// Adds the label at the first free place of `places`. Without a free place it is omitted: the tables have all
     /// numbers.
-    fn add(&mut self, places: impl IntoIterator<Item = Label>) {
+    pub fn add(&mut self, places: impl IntoIterator<Item = Label>) {
         let free = |place: &Label| !self.0.iter().any(|there| there.overlaps(place));
         if let Some(label) = places.into_iter().find(free) {
             self.0.push(label);
         }
     }
 
-    fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         self.0.iter().map(Label::svg).collect()
     }
 }
@@ -169,7 +170,8 @@ pub fn curve(points: &[(f64, Tally)], processors: usize) -> String {
     svg + &labels.svg() + "</svg>"
 }
 
-fn begin(height: f64, label: &str) -> String {
+/// Opens a chart of this height; `label` says what it shows.
+pub fn begin(height: f64, label: &str) -> String {
     format!("<svg viewBox='0 0 {WIDTH} {height}' role='img' aria-label='{label}'>")
 }
 

@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::load::{Load, Watch};
@@ -18,20 +18,30 @@ use gristmill_os::wake::poll;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
 use super::look::Look;
+use super::own::Own;
+use super::phases::Phases;
+use super::words::filled;
 use crate::terminal::messages::printable;
-
-/// The placeholder for the number of workers.
-pub const PLACE: &str = "{workers}";
 
 /// A command that is run with several numbers of workers.
 pub struct Program {
-    words: Vec<OsString>,
-    /// A shell command that is run before each run, and not timed.
-    prepare: Option<OsString>,
+    what: What,
     timeout: Duration,
     /// The command's standard error.
     said: File,
-    stop: Stop,
+    stop: Rc<Stop>,
+}
+
+/// The words of a program.
+pub struct What {
+    /// The command; at least one word.
+    pub words: Vec<OsString>,
+    /// Follow the command once for each worker but the first: input that grows with the workers.
+    pub repeated: Vec<OsString>,
+    /// A shell command that is run before each run, and not timed.
+    pub prepare: Option<OsString>,
+    /// Set if it is one of our own applications.
+    pub own: Option<Own>,
 }
 
 /// The end of a run.
@@ -55,37 +65,18 @@ pub struct Once {
     pub load: Option<Load>,
     /// The number of processes that it left running.
     pub left: usize,
-}
-
-/// Returns the word with the number in place of the placeholder.
-fn filled(word: &OsStr, workers: u64) -> OsString {
-    let (bytes, place) = (word.as_bytes(), PLACE.as_bytes());
-    let mut filled = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at..].starts_with(place) {
-            filled.extend_from_slice(workers.to_string().as_bytes());
-            at += place.len();
-        } else {
-            filled.push(bytes[at]);
-            at += 1;
-        }
-    }
-    OsString::from_vec(filled)
-}
-
-/// Returns true if some word has the placeholder.
-pub fn has_place(words: &[OsString]) -> bool {
-    let place = PLACE.as_bytes();
-    words.iter().any(|word| word.as_bytes().windows(place.len()).any(|part| part == place))
+    /// The phases of its workers, if it is one of our own applications.
+    pub phases: Option<Phases>,
 }
 
 impl Program {
-    /// Makes a program from a command of at least one word. From now on, processes it leaves running become children
-    /// of this process.
-    pub fn new(words: Vec<OsString>, prepare: Option<OsString>, timeout: Duration) -> io::Result<Program> {
+    /// Makes programs. From now on, processes they leave running become children of this process.
+    pub fn all(all: Vec<What>, timeout: Duration) -> io::Result<Vec<Program>> {
         set_child_subreaper(Some(getpid()))?;
-        Ok(Program { words, prepare, timeout, said: tempfile::tempfile()?, stop: Stop::new()? })
+        let stop = Rc::new(Stop::new()?);
+        let program =
+            |what| Ok(Program { what, timeout, said: tempfile::tempfile().map_err(no_temporary)?, stop: stop.clone() });
+        all.into_iter().map(program).collect()
     }
 
     /// Runs the command once with this many workers.
@@ -99,7 +90,7 @@ impl Program {
     }
 
     fn prepared(&self, workers: u64, look: Option<&mut Look>) -> io::Result<End> {
-        if let Some(prepare) = &self.prepare {
+        if let Some(prepare) = &self.what.prepare {
             let words = [OsStr::new("sh"), OsStr::new("-c"), prepare].map(|word| filled(word, workers));
             match self.once(&words, None)? {
                 End::Done(_) => {}
@@ -107,8 +98,13 @@ impl Program {
                 End::Stopped(signal) => return Ok(End::Stopped(signal)),
             }
         }
-        let words: Vec<OsString> = self.words.iter().map(|word| filled(word, workers)).collect();
-        self.once(&words, look)
+        let again = (1..workers).flat_map(|_| &self.what.repeated);
+        let words: Vec<OsString> = self.what.words.iter().chain(again).map(|word| filled(word, workers)).collect();
+        let end = self.once(&words, look)?;
+        Ok(match (end, &self.what.own) {
+            (End::Done(once), Some(own)) => End::Done(Once { phases: Some(own.phases()?), ..once }),
+            (end, _) => end,
+        })
     }
 
     fn once(&self, words: &[OsString], mut look: Option<&mut Look>) -> io::Result<End> {
@@ -169,6 +165,7 @@ impl Program {
                 usage: Usage::of_children() - before,
                 load: watch.load(),
                 left,
+                phases: None,
             }),
             // This status has a meaning only for this program's own processes.
             (Some(_), Death::MemoryRefused) => {
@@ -192,9 +189,20 @@ impl Program {
     }
 
     /// Ends this process as the signal would have.
-    pub fn end_by(self, signal: i32) {
-        self.stop.end_by(signal);
+    pub fn end_by(mut programs: Vec<Program>, signal: i32) {
+        let Some(stop) = programs.pop().map(|last| last.stop) else { return };
+        drop(programs);
+        if let Ok(stop) = Rc::try_unwrap(stop) {
+            stop.end_by(signal);
+        }
     }
+}
+
+/// Explains why a temporary file or folder cannot be made.
+pub fn no_temporary(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let why = format!("no temporary file can be made in {} ({error}); set TMPDIR to another folder", folder.display());
+    io::Error::new(error.kind(), why)
 }
 
 /// Ends all descendants of this process, and returns their number.
@@ -217,20 +225,4 @@ pub fn end_all() -> io::Result<usize> {
         }
     }
     Ok(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_placeholder_is_replaced_by_the_number() {
-        let of = |word: &str| filled(OsStr::new(word), 12).into_string().expect("text");
-        assert_eq!(of("-j{workers}"), "-j12");
-        assert_eq!(of("{workers}/{workers}"), "12/12");
-        assert_eq!(of("{worker}{workers"), "{worker}{workers");
-        let odd = OsString::from_vec(b"\xff{workers}".to_vec());
-        assert_eq!(filled(&odd, 3).into_vec(), b"\xff3");
-        assert!(has_place(&["make".into(), "-j{workers}".into()]) && !has_place(&["make".into()]));
-    }
 }

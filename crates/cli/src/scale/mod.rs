@@ -1,19 +1,33 @@
 //! `gristmill scale`: finds where more workers stop helping, for any command.
 //!
 //! ```text
+//!  words     the words of a command, with places for the number of workers
+//!  own       one of our own applications as a command
+//!  vary      combinations of other parameters
+//!  what      the words of each run, from the command line
 //!  command   one run with all its processes
 //!  runs      the order of the runs, and which of them count
 //!            (the analysis of their times: `gristmill_diagnose`)
+//!  phases    where the workers of our own applications spend their time
+//!  palindromes  what the fourth paper measures beyond that
 //!  evidence  one more run each, with samples of the threads: an account of the workers' time
 //!  text      the report on the terminal
+//!  chart     the curve as SVG
 //!  page      the report as a page
 //! ```
 
+mod words;
+mod own;
+mod vary;
+mod what;
 mod look;
 pub mod command;
 mod runs;
+mod phases;
+mod palindromes;
 mod evidence;
 mod text;
+mod chart;
 mod page;
 
 use std::ffi::OsString;
@@ -22,7 +36,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use gristmill::Error;
 use gristmill_counters::card::Card;
 use gristmill_counters::load::Load;
@@ -33,26 +47,40 @@ use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
-use command::{PLACE, Program, has_place};
+use command::{Program, What};
 use evidence::Evidence;
 use gristmill::units;
-use page::About;
+use page::{About, Section};
+use palindromes::Control;
 use runs::{Effort, Series};
+use vary::{Combination, Parameter, Table};
+use words::PLACE;
 
-/// Find out where more workers stop helping, for any command
+/// Find out where more workers stop helping
 ///
-/// Runs the command with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
+/// Runs one of Gristmill's applications, or any command behind --, with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
 /// changes, where it rises, which law describes that, and how sure this is. Standard output of the command is thrown away.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Scale {
-    /// The command; {workers} stands for the number of workers
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "from", conflicts_with = "from")]
-    command: Vec<OsString>,
+    /// An application of Gristmill with its arguments, but without --workers; or, behind --, any command, in which {workers} stands
+    /// for the number of workers
+    #[arg(trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, conflicts_with = "from")]
+    program: Vec<OsString>,
 
     /// Numbers of workers, separated by commas [default: 1, 2, 4 and so on to twice the processors]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=4096))]
     workers: Vec<u64>,
+
+    /// Another parameter and its values, for a table with a row for each; {NAME} stands for the value, and one of Gristmill's
+    /// applications gets --NAME. May be given several times, for all combinations
+    #[arg(long, value_name = "NAME=A,B", value_parser = Parameter::parse, conflicts_with = "from")]
+    vary: Vec<Parameter>,
+
+    /// The work grows with the workers: times are divided by their number. One of Gristmill's applications reads its input as often as there are
+    /// workers; in a command, {workers*N} is N times the number
+    #[arg(long, conflicts_with = "from")]
+    weak: bool,
 
     /// How often the command runs with each number at least, after one run that does not count. There are up to three times as many
     /// while the times lie far apart
@@ -85,17 +113,26 @@ pub struct Scale {
     output: Option<PathBuf>,
 }
 
+const USAGE: &str = "\
+gristmill scale [OPTIONS] APPLICATION [ARGUMENT]...
+       gristmill scale [OPTIONS] -- COMMAND...
+       gristmill scale [OPTIONS] --from FILE";
+
 const EXAMPLES: &str = "\
 Examples:
+  gristmill scale word-count logs
+  gristmill scale --vary chunk-bytes=64KiB,1MiB,16MiB word-count logs
   gristmill scale --prepare 'make clean' -- make -j{workers}
   gristmill scale --workers 1,2,4,8 -- sort --parallel={workers} -o /dev/null words.txt
   gristmill scale --output report.html -- env OMP_NUM_THREADS={workers} ./simulate
-  gristmill scale -- gristmill word-count --workers {workers} --output /dev/null logs
+  gristmill scale --weak --vary size=1000,2000 -- ./simulate --threads {workers} --cells {workers*1000} --side {size}
   gristmill scale --from times.csv
 
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
 processors; with fewer, the report says what was seen and no more.";
 
+/// What the times of --weak mean.
+const WEAK: &str = "The work grew with the workers, so the times are those of the work of one worker: divided by the number of workers.";
 /// The time after which no optional round begins.
 const ENOUGH: Duration = Duration::from_secs(40);
 /// The limit on the input of --from.
@@ -103,6 +140,10 @@ const TABLE_BYTES_MAX: u64 = 16 << 20;
 
 impl Scale {
     pub fn run(&self) -> Result<(), Failure> {
+        // Minutes of measurements would be lost if the page could not be written.
+        if let Some(path) = &self.output {
+            Aside::create(path).map_err(|source| Failure::output(path, source))?;
+        }
         match &self.from {
             Some(path) => self.analyse(path),
             None => self.measure(),
@@ -131,30 +172,41 @@ impl Scale {
         }
         let curve = Curve::with(&times, self.processors).map_err(wrong)?;
         let title = printable(&path.display().to_string());
-        let about = About { title, facts: Vec::new(), result: vec![curve.sentence()], notes };
+        let result = vec![curve.sentence()];
+        let (facts, varied, phases) = Default::default();
+        let about = About { title, facts, result, notes, time: "time", varied, phases };
         self.report(&curve, &about, None, |_| String::new())
     }
 
     /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
-        if !has_place(&self.command) {
-            return Err(Failure::Usage(format!(
-                "nothing in the command says how many workers it shall use: write {PLACE} in its place, as in make -j{PLACE}, or \
-                 env OMP_NUM_THREADS={PLACE} ./program"
-            )));
-        }
+        let system = |source| Failure::Job(Error::System { what: "running the command", source });
+        let combinations = Combination::all(&self.vary).map_err(Failure::Usage)?;
+        let whats: io::Result<Result<Vec<What>, String>> =
+            combinations.iter().map(|values| self.what(values)).collect();
+        let mut whats = whats.map_err(system)?.map_err(Failure::Usage)?;
         let card = Card::here();
         let processors = available(card.topology.allowed.len(), card.quota);
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
+        // The control runs in the same rounds.
+        let control = match &whats[..] {
+            [What { own: Some(own), .. }] if !self.weak => {
+                Control::of(&self.program, own, *workers.last().expect("at least one")).map_err(system)?
+            }
+            _ => None,
+        };
+        let control = control.map(|(control, what)| {
+            whats.push(what);
+            control
+        });
         // 1. Run.
-        let system = |source| Failure::Job(Error::System { what: "running the command", source });
-        let program = Program::new(self.command.clone(), self.prepare.clone(), self.timeout).map_err(system)?;
+        let programs = Program::all(whats, self.timeout).map_err(system)?;
         let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
         let effort = Effort { repeats: self.repeats as usize, enough: ENOUGH };
-        let bar = ProgressBar::new((workers.len() * effort.repeats + 1) as u64);
+        let bar = ProgressBar::new(((workers.len() * effort.repeats + 1) * programs.len()) as u64);
         let style = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}");
         bar.set_style(style.expect("the template is right"));
-        let all = runs::make(&program, &workers, *warm, &effort, |workers, round| {
+        let all = runs::make(&programs, &workers, *warm, &effort, |workers, round| {
             if round as u64 * bar.length().unwrap_or(0) > 0 && bar.position() + 1 > bar.length().unwrap_or(0) {
                 bar.inc_length(1);
             }
@@ -165,28 +217,34 @@ impl Scale {
             });
             bar.inc(1);
         });
-        let evidence = match all.map_err(system)? {
-            Ok(all) if self.no_account => Ok((all, None)),
-            Ok(all) => {
-                let evidence = evidence::gather(&program, &all, |workers| {
-                    bar.set_message(format!("looked at, workers: {workers}"));
-                });
-                evidence.map_err(system)?.map(|evidence| (all, Some(evidence)))
+        let made = match all.map_err(system)? {
+            Ok(mut all) => {
+                let control = control.map(|control| (control, all.pop().expect("it ran last")));
+                let fastest = Table { combinations: &combinations, series: &all, is_weak: self.weak }.fastest();
+                let evidence = if self.no_account || self.weak {
+                    Ok(None)
+                } else {
+                    let begins = |workers| bar.set_message(format!("looked at, workers: {workers}"));
+                    evidence::gather(&programs[fastest], &all[fastest], begins).map_err(system)?.map(Some)
+                };
+                evidence.map(|evidence| (all, control, fastest, evidence))
             }
             Err(signal) => Err(signal),
         };
         bar.finish_and_clear();
-        let (all, evidence) = match evidence {
+        let (series, control, fastest, evidence) = match made {
             Ok(made) => made,
             Err(signal) => {
-                program.end_by(signal);
+                Program::end_by(programs, signal);
                 return Ok(());
             }
         };
+        let varied = Table { combinations: &combinations, series: &series, is_weak: self.weak };
+        let all = &series[fastest];
         // 2. Collect failures.
-        let mut notes: Vec<String> = failures(&all);
+        let mut notes: Vec<String> = failures(all);
         let wrong = |error: gristmill_diagnose::Error| system(io::Error::other(error.to_string()));
-        let times = match runs::times(&all) {
+        let times = match runs::times(all, self.weak) {
             Ok(times) if times.points().next().is_some() => times,
             Ok(_) => {
                 let why = notes.first().cloned().unwrap_or_default();
@@ -195,15 +253,18 @@ impl Scale {
             Err(error) => return Err(wrong(error)),
         };
         // 3. Collect disturbances.
-        notes.extend(disturbances(&all));
+        notes.extend(disturbances(all));
         let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
-        let mut result: Vec<String> = under_load(&all).into_iter().collect();
+        let mut result: Vec<String> = under_load(all).into_iter().collect();
+        if self.weak {
+            result.push(WEAK.to_owned());
+        }
         result.push(curve.sentence());
-        if curve.verdict == Verdict::Flat && result.len() == 1 {
+        if curve.verdict == Verdict::Flat && result.len() == 1 + usize::from(self.weak) {
             result.push(format!("Does the command use the number that stands for {PLACE}?"));
         }
         result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(&curve)));
-        let words: Vec<String> = self.command.iter().map(|word| printable(&word.to_string_lossy())).collect();
+        let words: Vec<String> = self.program.iter().map(|word| printable(&word.to_string_lossy())).collect();
         let mut facts: Vec<(String, String)> =
             card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
@@ -213,7 +274,21 @@ impl Scale {
             let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
             busy + load
         };
-        self.report(&curve, &About { title: words.join(" "), facts, result, notes }, evidence.as_ref(), mark)
+        let mut phases = phases::section(all);
+        if let Some((control, without)) = &control {
+            let paper = control.section(all, without, processors);
+            phases = Section { text: phases.text + &paper.text, html: phases.html + &paper.html };
+        }
+        let about = About {
+            title: words.join(" "),
+            facts,
+            result,
+            notes,
+            time: if self.weak { "time / k" } else { "time" },
+            varied: varied.section(),
+            phases,
+        };
+        self.report(&curve, &about, evidence.as_ref(), mark)
     }
 
     /// Prints the report and writes the page.
@@ -226,8 +301,9 @@ impl Scale {
     ) -> Result<(), Failure> {
         let notes: String = about.notes.iter().map(|note| format!("{note}\n")).collect();
         let account = evidence.map_or(String::new(), |evidence| evidence.table() + "\n");
-        let (table, drawn) = (text::table(curve, mark), text::drawn(curve));
-        let text = format!("{table}\n{drawn}\n{account}{notes}{}", about.result.join(" "));
+        let (table, drawn) = (text::table(curve, about.time, mark), text::drawn(curve));
+        let (varied, phases) = (&about.varied.text, &about.phases.text);
+        let text = format!("{varied}{table}\n{drawn}\n{phases}{account}{notes}{}", about.result.join(" "));
         if let Some(path) = &self.output {
             let page = page::html(about, curve, evidence);
             let written = Aside::create(path).and_then(|mut aside| {

@@ -2,10 +2,10 @@
 
 use gristmill_diagnose::{Curve, Fit};
 
+use super::chart;
 use super::evidence::Evidence;
 use super::text::{has_crowd, regions, shown};
-use crate::experiment::chart::{self, escape};
-use crate::experiment::tally::Tally;
+use crate::experiment::chart::escape;
 
 /// The content of a page other than the curve.
 pub struct About {
@@ -17,6 +17,19 @@ pub struct About {
     pub result: Vec<String>,
     /// Notes for the reader.
     pub notes: Vec<String>,
+    /// The name of the times: not simply `time` if they are divided by the workers.
+    pub time: &'static str,
+    /// A table with a row for each combination of parameters.
+    pub varied: Section,
+    /// The phases of our own applications.
+    pub phases: Section,
+}
+
+/// A part of the report, for the terminal and for the page. Both may be empty.
+#[derive(Default)]
+pub struct Section {
+    pub text: String,
+    pub html: String,
 }
 
 /// Renders the whole page.
@@ -26,25 +39,23 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
         .iter()
         .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
         .collect();
+    let facts = if facts.is_empty() { facts } else { format!("<h2>Circumstances</h2><dl>{facts}</dl>") };
     let result: String =
         about.result.iter().map(|sentence| format!("<p class='result'>{}</p>", escape(sentence))).collect();
     let notes: String = about.notes.iter().map(|note| format!("<p class='note'>{}</p>", escape(note))).collect();
-    let points: Vec<(f64, Tally)> = curve
-        .points
-        .iter()
-        .map(|point| {
-            let milliseconds: Vec<f64> = point.seconds.iter().map(|seconds| seconds * 1e3).collect();
-            (point.workers as f64, Tally::of(&milliseconds))
-        })
-        .collect();
-    let processors = curve.processors.map_or(usize::MAX, |processors| processors as usize);
     let body = format!(
         "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
-         <figure><h3>Time over workers</h3>{}<figcaption>Points: medians. Thick lines: the middle half of the runs. Dashed: the \
-         time of the first point, divided by the workers, or by the processors if they are fewer.</figcaption></figure>\
-         {}<h2>Numbers</h2><p>{}.</p>{}{}<h2>Circumstances</h2><dl>{facts}</dl>",
+         <div class='charts'><figure><h3>{} over workers</h3>{}<figcaption>{}</figcaption></figure>\
+         <figure><h3>Efficiency over workers</h3>{}<figcaption>The speed-up, divided by the workers: 100 % means that no worker \
+         is wasted.</figcaption></figure></div>\
+         {}{}{}<h2>Numbers</h2><p>{}.</p>{}{}{facts}",
         escape(&about.title),
-        chart::curve(&points, processors),
+        escape(&sentence_case(about.time)),
+        chart::times(curve),
+        legend(curve),
+        chart::efficiency(curve),
+        about.varied.html,
+        about.phases.html,
         evidence.map_or(String::new(), Evidence::html),
         escape(&sentence_case(&regions(curve))),
         numbers(curve),
@@ -53,8 +64,29 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
     format!(
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: where more workers stop helping</title>\
          <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}</style></head>\n<body>{body}</body></html>\n",
-        include_str!("../experiment/report.css")
+        [include_str!("../experiment/report.css"), include_str!("page.css")].concat()
     )
+}
+
+/// Names what is drawn in the curve of times.
+fn legend(curve: &Curve) -> String {
+    let key = |class: &str, text: &str| {
+        format!("<span class='entry'><span class='key of-{class}'></span>{}</span> ", escape(text))
+    };
+    let mut keys = vec![key("point", "median; the line through it, all runs"), key("ideal", "without loss")];
+    for (at, fit) in chart::laws(curve).into_iter().enumerate() {
+        keys.push(key(&format!("law{}", at.min(2)), &fit.fitted.law.to_string()));
+        if at == 0 {
+            keys.push(key("band", "where that law lies in nine of ten cases"));
+        }
+    }
+    if curve.best.interval.is_some_and(|(from, to)| from < to) {
+        keys.push(key("best", "where the best number of workers lies in nine of ten cases"));
+    }
+    if let (Some(processors), true) = (curve.processors, has_crowd(curve)) {
+        keys.push(key("limit", &format!("the {processors} processors: beyond, workers take turns")));
+    }
+    keys.concat() + "<br>Both axes double from line to line, so perfect scaling is straight."
 }
 
 fn sentence_case(text: &str) -> String {
@@ -71,14 +103,16 @@ fn numbers(curve: &Curve) -> String {
         .map(|point| {
             let (least, most) = point.range();
             let class = if point.workers == curve.best.workers { " first" } else { "" };
+            let range = match point.seconds.len() {
+                1 => "one run".to_owned(),
+                _ => format!("{} – {}", shown(least), shown(most)),
+            };
             let mark = if curve.is_crowded(point.workers) { " *" } else { "" };
             format!(
-                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{} – {}</td>\
+                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{range}</td>\
                  <td class='number'>{}</td><td class='number'>{:.2}</td><td class='number'>{:.0} %</td></tr>",
                 point.workers,
                 shown(point.median()),
-                shown(least),
-                shown(most),
                 point.seconds.len(),
                 curve.speed_up(point),
                 curve.efficiency(point) * 100.0,

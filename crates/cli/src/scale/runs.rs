@@ -1,7 +1,7 @@
 //! The schedule of runs: their order, and which of them count.
 //!
-//! 1. One warm-up run, which does not count.
-//! 2. Rounds: every number of workers once, in ascending order, then in descending order, and so on (ABBA), so that a
+//! 1. One warm-up run of each program, which does not count.
+//! 2. Rounds: every program with every number of workers once, in ascending order, then in descending order, and so on (ABBA), so that a
 //!    machine that becomes slower or faster favours none.
 //! 3. A run that other programs disturbed is repeated at once; the less disturbed of the two counts.
 //! 4. More rounds, while the times at some number of workers spread widely and there is time.
@@ -26,6 +26,8 @@ pub struct Effort {
 /// The runs with one number of workers.
 #[derive(Debug, Default)]
 pub struct Series {
+    /// The place of the program among those that run.
+    pub program: usize,
     pub workers: u64,
     /// The runs that count.
     pub runs: Vec<Once>,
@@ -53,6 +55,19 @@ impl Series {
         (!self.runs.is_empty()).then(|| used as f64 / 1e6 / seconds)
     }
 
+    /// Returns the median of the times, in seconds.
+    pub fn median(&self) -> Option<f64> {
+        let seconds: Vec<f64> = self.runs.iter().map(|run| run.seconds).collect();
+        (!seconds.is_empty()).then(|| Tally::of(&seconds).median)
+    }
+
+    /// Returns the share of the processor time that the kernel took.
+    pub fn kernel_share(&self) -> Option<f64> {
+        let system: u64 = self.runs.iter().map(|run| run.usage.sys_us).sum();
+        let all: u64 = self.runs.iter().map(|run| run.usage.user_us + run.usage.sys_us).sum();
+        (all > 0).then(|| system as f64 / all as f64)
+    }
+
     fn is_wide(&self) -> bool {
         let seconds: Vec<f64> = self.runs.iter().map(|run| run.seconds).collect();
         if seconds.is_empty() {
@@ -63,33 +78,37 @@ impl Series {
     }
 }
 
-/// Returns the times of all series, for the curve.
-pub fn times(all: &[Series]) -> Result<Times, Error> {
+/// Returns the times of all series, for the curve. If the work grew with the workers, a time is that of the work of
+/// one worker.
+pub fn times(all: &[Series], is_weak: bool) -> Result<Times, Error> {
     let mut times = Times::default();
     for series in all {
+        let share = if is_weak { series.workers as f64 } else { 1.0 };
         for run in &series.runs {
-            times.add(series.workers, run.seconds)?;
+            times.add(series.workers, run.seconds / share)?;
         }
     }
     Ok(times)
 }
 
-/// Runs with all these numbers of workers. `begins` is called before each run. Returns a signal if this program was
-/// asked to end.
+/// Runs each program with all these numbers of workers. `begins` is called before each run. Returns the series of
+/// each program, or a signal if this program was asked to end.
 pub fn make(
-    program: &Program,
+    programs: &[Program],
     workers: &[u64],
     warm: u64,
     effort: &Effort,
     mut begins: impl FnMut(u64, usize),
-) -> io::Result<Result<Vec<Series>, i32>> {
-    let mut all: Vec<Series> =
-        workers.iter().map(|workers| Series { workers: *workers, ..Series::default() }).collect();
+) -> io::Result<Result<Vec<Vec<Series>>, i32>> {
+    let of = |program| workers.iter().map(move |workers| Series { program, workers: *workers, ..Series::default() });
+    let mut all: Vec<Series> = (0..programs.len()).flat_map(of).collect();
     let began = Instant::now();
-    begins(warm, 0);
-    // If it fails, it will fail again.
-    if let End::Stopped(signal) = program.run(warm)? {
-        return Ok(Err(signal));
+    for program in programs {
+        begins(warm, 0);
+        // If it fails, it will fail again.
+        if let End::Stopped(signal) = program.run(warm)? {
+            return Ok(Err(signal));
+        }
     }
     for round in 1..=effort.repeats * ROUNDS_MAX {
         let is_over = round > effort.repeats && (began.elapsed() > effort.enough || !all.iter().any(Series::is_wide));
@@ -104,14 +123,16 @@ pub fn make(
                 continue;
             }
             begins(series.workers, round);
-            match once(program, series)? {
+            match once(&programs[series.program], series)? {
                 End::Done(run) => series.runs.push(run),
                 End::Failed(why) => series.failure = Some(why),
                 End::Stopped(signal) => return Ok(Err(signal)),
             }
         }
     }
-    Ok(Ok(all))
+    let mut of_programs: Vec<Vec<Series>> = programs.iter().map(|_| Vec::new()).collect();
+    all.into_iter().for_each(|series| of_programs[series.program].push(series));
+    Ok(Ok(of_programs))
 }
 
 /// Runs once, or twice if disturbed, and keeps the less disturbed run.

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use gristmill_diagnose::{Curve, Point, Trend};
 
+use super::chart::ideal;
 use crate::experiment::chart::milliseconds;
 
-/// Formats a row for each number of workers.
-pub fn table(curve: &Curve, notes: impl Fn(u64) -> String) -> String {
+/// Formats a row for each number of workers. `time` is the name of the times.
+pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String {
     let mut text =
-        format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", "time", "from - to", "speed-up", "efficiency");
+        format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", time, "from - to", "speed-up", "efficiency");
     for point in &curve.points {
         let mark = if curve.is_crowded(point.workers) { "*" } else { " " };
         let (least, most) = point.range();
@@ -53,12 +54,6 @@ pub fn drawn(curve: &Curve) -> String {
     if curve.points.len() < 2 {
         return String::new();
     }
-    let ideal = |point: &Point| {
-        let base = curve.base();
-        let at_once =
-            curve.processors.map_or(point.workers, |processors| point.workers.min(processors.max(base.workers)));
-        base.median() * base.workers as f64 / at_once as f64
-    };
     let medians = || curve.points.iter().map(Point::median);
     // The line of perfect scaling is drawn as far as it leaves room for the curve.
     let least = medians().fold(f64::INFINITY, f64::min) / 1.5;
@@ -72,8 +67,9 @@ pub fn drawn(curve: &Curve) -> String {
     let mut grid = vec![vec![' '; curve.points.len() * COLUMN]; ROWS];
     for (at, point) in curve.points.iter().enumerate() {
         let column = at * COLUMN + COLUMN / 2;
-        if ideal(point) >= least {
-            grid[row(ideal(point))][column] = '.';
+        let ideal = ideal(curve, point.workers);
+        if ideal >= least {
+            grid[row(ideal)][column] = '.';
         }
         grid[row(point.median())][column] = 'o';
     }
@@ -139,10 +135,10 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_processors_are_marked() {
-        let text = table(&curve(Some(16)), |_| String::new());
+        let text = table(&curve(Some(16)), "time", |_| String::new());
         assert!(text.contains("     16   ") && text.contains("     32*  "), "{text}");
         assert!(text.contains("* more workers than the 16 processors"), "{text}");
-        assert!(!table(&curve(None), |_| String::new()).contains('*'));
+        assert!(!table(&curve(None), "time", |_| String::new()).contains('*'));
         let regions = regions(&curve(None));
         assert!(regions.starts_with("gain from 1 to 16, ") && regions.ends_with("loss from 32 to 64"), "{regions}");
     }

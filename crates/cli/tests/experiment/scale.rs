@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::command::gristmill;
+use crate::command::{answer, complaint, gristmill};
 
 /// Returns the status, the output and the messages.
 fn run(arguments: &[&str]) -> (i32, String, String) {
@@ -56,6 +56,144 @@ fn the_report_tells_how_far_a_command_scales() {
     assert!(html.contains("<svg ") && html.contains("More workers help up to 2"), "{html}");
     assert!(!html.contains("http") && !html.contains("src="), "the page refers to something outside");
     assert!(said.contains("the report is in "), "{said}");
+}
+
+/// Returns the row of the phases of each number of workers, without that number.
+fn phases(report: &str) -> Vec<Vec<f64>> {
+    let rows = report.lines().skip_while(|line| !line.contains("reading   mapping")).skip(1);
+    let rows = rows.take_while(|row| !row.is_empty());
+    rows.map(|row| row.split_whitespace().skip(1).map(|number| number.parse().expect("seconds")).collect()).collect()
+}
+
+#[test]
+fn the_phases_of_our_own_applications_are_timed_apart() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [text, page] = ["text", "report.html"].map(|name| dir.path().join(name).display().to_string());
+    fs::write(&text, "anna and otto saw a level\n".repeat(20_000)).expect("written");
+    for application in [&["word-count", "--top", "3"][..], &["sort"], &["palindromes"]] {
+        let options = ["--workers", "1,2,4", "--repeats", "1", "--output", &page];
+        let (status, report, said) = run(&[&options[..], application, &[&text]].concat());
+        assert_eq!(status, 0, "{said}");
+        let rows = phases(&report);
+        assert!(rows.len() == 3 && rows.iter().all(|row| row.len() == 6), "{report}");
+        assert!(rows.iter().all(|row| row[1] > 0.0 && row.iter().sum::<f64>() > row[1]), "{report}");
+        let html = fs::read_to_string(&page).expect("a page");
+        let title = format!("<p class='soft'>{} {text}</p>", application.join(" "));
+        assert!(html.contains(&title) && html.contains("<h2>Phases</h2>"), "{html}");
+        assert_eq!(html.matches("<th class='number'>reading</th>").count(), 1, "{html}");
+    }
+    // Behind --, the same name is that of a command.
+    let (status, report, said) =
+        run(&["--workers", "1", "--repeats", "1", "--", "sort", "--parallel={workers}", &text]);
+    assert!(status == 0 && !report.contains("reading"), "{report} {said}");
+    for (arguments, why) in [
+        (&["make", "-j2"][..], "make is none of Gristmill's applications"),
+        (&["word-count", "--workers", "2", "text"], "leave --workers of word-count out"),
+        (&["word-count", "--tops", "2", "text"], "word-count: unexpected argument '--tops' found"),
+        (&[], "name an application, or a command behind --"),
+    ] {
+        let (status, report, said) = run(arguments);
+        assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
+    }
+    let (status, _, said) = run(&["--workers", "1,2", "word-count", "/nowhere/text"]);
+    assert!(
+        status == 1 && said.contains("With 1, 2 workers the command failed: ") && said.contains("/nowhere/text"),
+        "{said}"
+    );
+}
+
+#[test]
+fn every_combination_of_parameters_has_a_row_and_the_fastest_is_reported() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let page = dir.path().join("report.html").display().to_string();
+    let options = ["--workers", "1,2", "--vary", "size=4,1", "--vary", "unit=1,0", "--output", &page];
+    let (status, report, said) = script("test {unit} = 1 && : {workers} && sleep 0.{size}", &options);
+    assert_eq!(status, 0, "{said}");
+    let rows: Vec<Vec<&str>> = report.lines().skip(1).take(5).map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["size", "unit", "1", "2", "best"], "{report}");
+    assert!(rows[1][..2] == ["4", "1"] && rows[3][..2] == ["1", "1"] && rows[3].len() == 7, "{report}");
+    assert_eq!(rows[2], ["4", "0", "failed", "failed", "none"], "{report}");
+    assert!(report.contains("size=1 unit=1 has the shortest time; what follows is about it.\n"), "{report}");
+    let html = fs::read_to_string(&page).expect("a page");
+    assert!(html.contains("<h2>Parameters</h2>") && html.contains("<td class='number first'>1</td>"), "{html}");
+    // Our own applications take them as options.
+    let text = dir.path().join("text").display().to_string();
+    fs::write(&text, "a b\n").expect("written");
+    let options = ["--workers", "1", "--repeats", "1", "--vary", "chunk-bytes=64KiB,1MiB"];
+    let (status, report, said) = run(&[&options[..], &["word-count", &text]].concat());
+    assert!(status == 0 && report.contains("     64KiB  ") && report.contains("reading"), "{report} {said}");
+    for (arguments, why) in [
+        (
+            &["--vary", "size=1", "--", "make", "-j{workers}"][..],
+            "nothing in the command uses size of --vary: write {size}",
+        ),
+        (&["--vary", "size=1", "word-count", "text"], "word-count: unexpected argument '--size' found"),
+        (&["--vary", "size", "word-count", "text"], "write it as NAME=a,b,c"),
+        (&["--vary", "a=1", "--vary", "a=2", "--", "echo", "{a}{workers}"], "--vary names a twice"),
+    ] {
+        let (status, report, said) = run(arguments);
+        assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
+    }
+}
+
+/// Work that grows with the workers was once taken for a loss.
+#[test]
+fn work_that_grows_with_the_workers_is_divided_by_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let counts = dir.path().join("counts");
+    let grows = format!("echo {{workers}} {{workers*100}} >> {}; sleep 0.3", counts.display());
+    let (status, report, said) = script(&grows, &["--workers", "1,2", "--weak"]);
+    assert_eq!(status, 0, "{said}");
+    assert!((1.5..2.5).contains(&speed_up(&report, "2")) && report.contains("time / k"), "{report}");
+    assert!(report.contains("The work grew with the workers") && !report.contains("absent"), "{report}");
+    assert!(fs::read_to_string(&counts).expect("numbers").contains("2 200\n"));
+    // Our own applications read their input as often as there are workers.
+    let [text, rows] = ["text", "rows"].map(|name| dir.path().join(name).display().to_string());
+    fs::write(&text, "word\n").expect("written");
+    let options = ["--weak", "--workers", "3", "--repeats", "1"];
+    let (status, _, said) = run(&[&options[..], &["word-count", "-o", &rows, &text]].concat());
+    assert_eq!((status, fs::read_to_string(&rows).expect("rows").as_str()), (0, "word\t3\n"), "{said}");
+    for (arguments, why) in [
+        (&["--weak", "--", "make", "-j{workers}"][..], "nothing in the command makes its work grow"),
+        (&["--weak", "tile-search"], "--weak repeats the input, and tile-search is given no file"),
+    ] {
+        let (status, report, said) = run(arguments);
+        assert!((status, report.as_str()) == (2, "") && said.contains(why), "{arguments:?}: {said}");
+    }
+}
+
+/// The fourth paper shows that reading is not the limit by a run without it.
+#[test]
+fn palindromes_are_compared_with_a_run_that_reads_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [books, page] = ["books", "report.html"].map(|name| dir.path().join(name));
+    fs::create_dir(&books).expect("made");
+    for file in 0..8 {
+        fs::write(books.join(file.to_string()), "abba\naa\n".repeat(1000)).expect("written");
+    }
+    let first = books.join("0");
+    let [folder, file, html] = [&books, &first, &page].map(|path| path.to_str().expect("text"));
+    let options = ["--workers", "1,2", "--repeats", "1", "--output", html];
+    let (status, report, said) = run(&[&options[..], &["palindromes", "--algorithm=tree", folder]].concat());
+    assert_eq!(status, 0, "{said}");
+    let rows = report.lines().skip_while(|line| !line.contains("without reading")).skip(1).take(2);
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    // Four times with their units, and five shares with theirs.
+    assert!(rows.len() == 2 && rows.iter().all(|row| row.len() == 1 + 2 * (4 + 5)), "{report}");
+    assert!(
+        report.contains("The efficiency of 2 workers is ") && report.contains("(65 bytes for each byte"),
+        "{report}"
+    );
+    assert!(fs::read_to_string(&page).expect("a page").contains("<h2>Reading and computing</h2>"));
+    let (_, report, _) = run(&[&options[..], &["palindromes", file]].concat());
+    assert!(!report.contains("without reading"), "one file has no control: {report}");
+
+    let total = |arguments: &[&str]| {
+        String::from_utf8(answer(gristmill(["palindromes", "--print", "total"]).args(arguments))).expect("text")
+    };
+    assert_eq!(total(&["--constant", "8", file]), total(&[folder]));
+    let said = complaint(gristmill(["palindromes", "--constant", "8"]).args([file, file]), 2);
+    assert!(said.contains("--constant takes one file"), "{said}");
 }
 
 /// A command ignored the number, and its times were once taken for those of a program that does not scale.
@@ -117,6 +255,35 @@ fn failures_with_some_workers_are_reported_and_the_rest_is_analysed() {
     }
     let (status, _, said) = run(&["--workers", "1", "--prepare", "exit 7", "--", "true", "{workers}"]);
     assert!(status == 1 && said.contains("what prepares it failed: it ended with exit status 7"), "{said}");
+}
+
+/// The whole command was once measured before the page turned out to be impossible.
+#[test]
+fn what_cannot_be_written_is_said_at_once_and_a_home_is_not_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let ran = dir.path().join("ran").display().to_string();
+    let command = ["--workers", "1", "--repeats", "1", "--", "touch", &ran, "{workers}"];
+    let (status, _, said) = run(&[&["--output", "/nowhere/report.html"], &command[..]].concat());
+    assert!(status == 1 && said.contains("cannot write /nowhere/report.html: "), "{said}");
+    let without = |variable, arguments: &[&str]| {
+        read(
+            gristmill(["scale"])
+                .args(arguments)
+                .env(variable, "/nowhere")
+                .current_dir(&dir)
+                .output()
+                .expect("it starts"),
+        )
+    };
+    let own = ["--workers", "1", "--repeats", "1", "word-count", "text"];
+    for arguments in [&command[..], &own] {
+        let (status, report, said) = without("TMPDIR", arguments);
+        assert_eq!((status, report.as_str(), said.lines().count()), (1, "", 1), "{said}");
+        assert!(said.contains("no temporary file can be made in /nowhere (No such"), "{said}");
+    }
+    assert!(!Path::new(&ran).exists());
+    let (status, report, said) = without("HOME", &command);
+    assert!(status == 0 && report.contains("Only 1 worker was measured"), "{report} {said}");
 }
 
 /// Returns true while the process whose number is in this file runs.

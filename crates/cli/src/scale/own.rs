@@ -1,0 +1,125 @@
+//! One of our own applications as a command: its words, and the statistics that it leaves.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use clap::{ArgMatches, CommandFactory, Subcommand};
+
+use super::command::no_temporary;
+use super::phases::Phases;
+use super::words::PLACE;
+use crate::commands::Applications;
+
+/// The options that are added to those of the application, and why it may not have them already.
+const OURS: [(&str, &str); 3] = [
+    ("--workers", "it is what varies, so write it before the application"),
+    ("--stats", "the report is made of its statistics"),
+    ("--quiet", "it is always given"),
+];
+
+/// One of our own applications, which is run with several numbers of workers.
+pub struct Own {
+    /// Holds the statistics of the last run.
+    folder: tempfile::TempDir,
+    /// The files and folders that it reads, as they were named.
+    pub inputs: Vec<OsString>,
+}
+
+impl Own {
+    /// Returns the command that runs an application of this program with its arguments, and what reads its statistics.
+    ///
+    /// # Errors
+    /// The first word names no application, or the arguments are wrong; a sentence.
+    pub fn command(words: &[OsString]) -> io::Result<Result<(Vec<OsString>, Own), String>> {
+        let inputs = match inputs(words) {
+            Ok(inputs) => inputs,
+            Err(why) => return Ok(Err(why)),
+        };
+        let folder = tempfile::tempdir().map_err(no_temporary)?;
+        let mut command = vec![std::env::current_exe()?.into_os_string()];
+        command.extend_from_slice(&words[..1]);
+        command.extend(["--workers", PLACE, "--quiet", "--stats"].map(OsString::from));
+        command.push(folder.path().join("stats.json").into_os_string());
+        command.extend_from_slice(&words[1..]);
+        Ok(Ok((command, Own { folder, inputs })))
+    }
+
+    /// Returns the phases of the last run.
+    ///
+    /// # Errors
+    /// The run has left no statistics.
+    pub fn phases(&self) -> io::Result<Phases> {
+        Phases::read(&self.folder.path().join("stats.json"))
+    }
+}
+
+/// Returns the inputs that an application is given.
+///
+/// # Errors
+/// The words name no application, or its arguments are wrong; a sentence.
+pub fn inputs(words: &[OsString]) -> Result<Vec<OsString>, String> {
+    let name = words[0].to_string_lossy();
+    if !Applications::has_subcommand(&name) {
+        return Err(format!(
+            "{name} is none of Gristmill's applications; write any other command behind --, with {PLACE} in it"
+        ));
+    }
+    for (option, why) in OURS {
+        let is_option = |word: &OsString| word == option || word.to_string_lossy().starts_with(&format!("{option}="));
+        if words.iter().any(is_option) {
+            return Err(format!("leave {option} of {name} out: {why}"));
+        }
+    }
+    let added = ["--workers", "1", "--quiet", "--stats", "stats.json"].map(OsString::from);
+    let command = [&["gristmill".into(), words[0].clone()], &added[..], &words[1..]].concat();
+    let mut definition = crate::Command::command();
+    definition.build();
+    match definition.try_get_matches_from_mut(command) {
+        Ok(matches) => {
+            let of = definition.find_subcommand(OsStr::new(&*name)).expect("it was found above");
+            let matches = matches.subcommand_matches(&name).expect("it was parsed");
+            named(of, matches).ok_or_else(|| format!("{name} needs a file: standard input can be read only once"))
+        }
+        Err(error) if !error.use_stderr() => Err(format!("gristmill {name} --help tells the options of {name}")),
+        Err(error) => {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            Err(format!("{name}: {}", first.strip_prefix("error: ").unwrap_or(first)))
+        }
+    }
+}
+
+/// Returns the values of all positional arguments; `None` if the application would read standard input.
+fn named(of: &clap::Command, matches: &ArgMatches) -> Option<Vec<OsString>> {
+    let values = |argument: &clap::Arg| matches.get_raw(argument.get_id().as_str());
+    let inputs: Vec<OsString> = of.get_positionals().filter_map(values).flatten().map(OsStr::to_owned).collect();
+    let takes_files = of.get_positionals().any(|argument| argument.get_id() == "paths");
+    let are_listed = of.get_opts().any(|option| option.get_id() == "files_from" && values(option).is_some());
+    let is_standard = takes_files && inputs.is_empty() && !are_listed || inputs.iter().any(|input| input == "-");
+    (!is_standard).then_some(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_right_arguments_of_our_applications_are_taken() {
+        let check = |words: &[&str]| inputs(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(check(&["word-count", "--top", "3", "file"]), Ok(vec!["file".into()]));
+        assert!(check(&["make", "-j2"]).expect_err("unknown").contains("behind --"));
+        assert!(check(&["scale"]).is_err());
+        assert_eq!(check(&["tile-search"]), Ok(vec![]));
+        for (words, said) in [
+            (&["word-count", "--workers=3", "file"][..], "leave --workers of word-count out: it is what varies"),
+            (&["word-count", "--stats", "file", "file"], "leave --stats of word-count out"),
+            (&["word-count"], "word-count needs a file"),
+            (&["word-count", "file", "-"], "word-count needs a file"),
+            (&["word-count", "--help"], "gristmill word-count --help tells"),
+            (&["word-count", "--tops", "3"], "word-count: unexpected argument '--tops'"),
+        ] {
+            let why = check(words).expect_err(said);
+            assert!(why.starts_with(said) && why.lines().count() == 1, "{why}");
+        }
+    }
+}

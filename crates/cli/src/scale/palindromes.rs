@@ -1,0 +1,286 @@
+//! The tables of the fourth paper, for `gristmill scale palindromes` (papers/thread-bottlenecks).
+//!
+//! 1. Reading and computing apart, each with its efficiency, and the share of the kernel.
+//! 2. The control: the same work without reading, so that what is left of a loss is not due to reading.
+//! 3. The bytes that pass between caches and memory, estimated from the code, against the measured ceiling.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use gristmill_counters::card::Card;
+use gristmill_counters::ceilings::Plan;
+use gristmill_counters::stream;
+
+use super::command::What;
+use super::own::Own;
+use super::page::Section;
+use super::phases::medians;
+use super::runs::Series;
+use super::text::shown;
+use crate::commands::palindromes::{Algorithm, CONSTANT_BYTES_MAX};
+
+/// A run that counts one file as often as there are files, without reading.
+pub struct Control {
+    input: Input,
+    /// The bytes between caches and memory for each byte of the input, at most.
+    traffic: u64,
+}
+
+/// The files that the runs read.
+#[derive(Debug, Default, PartialEq)]
+struct Input {
+    files: u64,
+    bytes: u64,
+    /// The file that is nearest to the mean in size.
+    typical: PathBuf,
+}
+
+/// Fewer files than this for each worker are not spread evenly.
+const FILES_PER_WORKER: u64 = 4;
+
+impl Control {
+    /// Returns the control for a run of palindromes, and its words. `None` if the run is of another application, has
+    /// too few files, or writes or does what a control cannot.
+    pub fn of(words: &[OsString], own: &Own, workers_max: u64) -> io::Result<Option<(Control, What)>> {
+        let has = |option: &str| words.iter().any(|word| word.as_encoded_bytes().starts_with(option.as_bytes()));
+        if words[0] != "palindromes" || has("-o") || has("--output") || has("--constant") {
+            return Ok(None);
+        }
+        let Some(input) = Input::of(&own.inputs).filter(|input| {
+            input.files >= FILES_PER_WORKER * workers_max && input.bytes / input.files <= CONSTANT_BYTES_MAX / 2
+        }) else {
+            return Ok(None);
+        };
+        let options = words.iter().filter(|word| !own.inputs.contains(word)).cloned();
+        let constant = ["--constant".into(), input.files.to_string().into(), input.typical.clone().into_os_string()];
+        let words: Vec<OsString> = options.chain(constant).collect();
+        let traffic = gristmill_apps::Algorithm::from(algorithm(&words)).traffic();
+        let what = Own::command(&words)?.map(|(words, own)| What {
+            words,
+            repeated: Vec::new(),
+            prepare: None,
+            own: Some(own),
+        });
+        Ok(what.ok().map(|what| (Control { input, traffic }, what)))
+    }
+
+    /// Formats the tables. `series` are the runs that read, `control` those that do not.
+    pub fn section(&self, series: &[Series], control: &[Series], processors: u64) -> Section {
+        let rows = rows(series, control);
+        let mut sentences: Vec<String> = without_reading(&rows, processors).into_iter().collect();
+        sentences.extend(self.against_ceiling(series, processors));
+        Section { text: text(&rows, &sentences), html: html(&rows, &sentences) }
+    }
+
+    /// Sets the estimated bytes against the rate that as many threads reach at most.
+    fn against_ceiling(&self, series: &[Series], processors: u64) -> Option<String> {
+        let fits = series.iter().filter(|series| series.workers <= processors);
+        let (threads, seconds) =
+            fits.filter_map(|series| Some((series.workers, series.median()?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let card = Card::here();
+        let plan = Plan::new(&card, Path::new("/"));
+        let used = &card.topology.allowed[..(threads as usize).min(card.topology.allowed.len())];
+        let rates = stream::measure(used, plan.array_bytes, PASSES);
+        let (rate, ceiling) = (self.traffic as f64 * self.input.bytes as f64 / seconds, rates.copy.max(rates.read));
+        let share = rate / ceiling;
+        Some(format!(
+            "With {threads} workers at most {:.2} GB/s pass between caches and memory ({} bytes for each byte of the input, as \
+             estimated from the code), {:.0} % of the {:.1} GB/s that as many threads can read or copy: memory bandwidth {}.",
+            rate / 1e9,
+            self.traffic,
+            share * 100.0,
+            ceiling / 1e9,
+            if share < LIMITS_MIN { "does not limit them" } else { "may limit them" }
+        ))
+    }
+}
+
+/// The passes of each kernel over the arrays.
+const PASSES: usize = 3;
+/// The share of the ceiling from which the memory may be the limit.
+const LIMITS_MIN: f64 = 0.5;
+/// The difference of efficiency that reading must make to be a limit.
+const READING_MIN: f64 = 0.1;
+
+/// Returns the algorithm that these words choose.
+fn algorithm(words: &[OsString]) -> Algorithm {
+    let texts: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let behind = texts.iter().position(|word| *word == "--algorithm").and_then(|at| texts.get(at + 1).copied());
+    let named = behind.or_else(|| texts.iter().find_map(|word| word.strip_prefix("--algorithm=")));
+    named.and_then(|name| Algorithm::from_str(name, false).ok()).unwrap_or_default()
+}
+
+impl Input {
+    /// Returns the files with these names and below these folders. `None` if something cannot be read, as a pattern.
+    fn of(named: &[OsString]) -> Option<Input> {
+        let mut files = Vec::new();
+        named.iter().try_for_each(|name| add(Path::new(OsStr::new(name)), &mut files))?;
+        let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+        let mean = bytes / (files.len() as u64).max(1);
+        let (typical, _) = files.iter().min_by_key(|(_, bytes)| bytes.abs_diff(mean))?;
+        Some(Input { files: files.len() as u64, bytes, typical: typical.clone() })
+    }
+}
+
+/// Adds the files below a path, with their sizes.
+fn add(path: &Path, files: &mut Vec<(PathBuf, u64)>) -> Option<()> {
+    let metadata = path.metadata().ok()?;
+    if !metadata.is_dir() {
+        files.push((path.to_owned(), metadata.len()));
+        return Some(());
+    }
+    for entry in path.read_dir().ok()? {
+        add(&entry.ok()?.path(), files)?;
+    }
+    Some(())
+}
+
+/// A row of the table: a number of workers.
+struct Row {
+    workers: u64,
+    seconds: f64,
+    /// The seconds of a worker on average.
+    reading: f64,
+    computing: f64,
+    kernel: Option<f64>,
+    without_reading: Option<f64>,
+}
+
+fn rows(series: &[Series], control: &[Series]) -> Vec<Row> {
+    let of = |(workers, phases): (u64, super::phases::Phases)| {
+        let series = series.iter().find(|series| series.workers == workers)?;
+        Some(Row {
+            workers,
+            seconds: series.median()?,
+            reading: phases.reading() / workers as f64,
+            computing: phases.mapping() / workers as f64,
+            kernel: series.kernel_share(),
+            without_reading: control.iter().find(|control| control.workers == workers).and_then(Series::median),
+        })
+    };
+    medians(series).into_iter().filter_map(of).collect()
+}
+
+/// Returns `E = (T1 / Tk) / k` of one of the times of a row.
+fn efficiency(rows: &[Row], row: &Row, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+    let first = rows.first()?;
+    Some(of(first)? / of(row)? * first.workers as f64 / row.workers as f64)
+}
+
+/// Says whether reading limits the run with the most workers that have a processor each.
+fn without_reading(rows: &[Row], processors: u64) -> Option<String> {
+    let row = rows.iter().rev().find(|row| row.workers <= processors)?;
+    let with = efficiency(rows, row, |row| Some(row.seconds))?;
+    let without = efficiency(rows, row, |row| row.without_reading)?;
+    let verdict = if row.workers == rows[0].workers {
+        return None;
+    } else if without - with > READING_MIN {
+        "reading costs the difference"
+    } else {
+        "reading is not what limits them"
+    };
+    Some(format!(
+        "The efficiency of {} workers is {:.0} % with reading, and {:.0} % when one file is counted again and again: {verdict}.",
+        row.workers,
+        with * 100.0,
+        without * 100.0
+    ))
+}
+
+const TITLE: &str = "Palindromes as in the paper: the seconds of a worker on average, and their efficiency";
+const HEADS: [&str; 10] = [
+    "workers",
+    "all",
+    "efficiency",
+    "reading",
+    "efficiency",
+    "computing",
+    "efficiency",
+    "kernel",
+    "without reading",
+    "efficiency",
+];
+
+fn cells(rows: &[Row], row: &Row) -> [String; HEADS.len()] {
+    let none = || "-".to_owned();
+    let percent = |share: Option<f64>| share.map_or_else(none, |share| format!("{:.0} %", share * 100.0));
+    let share = |of: fn(&Row) -> Option<f64>| percent(efficiency(rows, row, of));
+    [
+        row.workers.to_string(),
+        shown(row.seconds),
+        share(|row| Some(row.seconds)),
+        shown(row.reading),
+        share(|row| Some(row.reading).filter(|reading| *reading > 0.0)),
+        shown(row.computing),
+        share(|row| Some(row.computing).filter(|computing| *computing > 0.0)),
+        percent(row.kernel),
+        row.without_reading.map_or_else(none, shown),
+        share(|row| row.without_reading),
+    ]
+}
+
+fn text(rows: &[Row], sentences: &[String]) -> String {
+    let mut text = format!("{TITLE}:\n");
+    let mut put = |cells: &[String]| {
+        let line: String =
+            cells.iter().zip(HEADS).map(|(cell, head)| format!("{cell:>0$}  ", head.len().max(8))).collect();
+        writeln!(text, "{}", line.trim_end()).expect("a string takes everything");
+    };
+    put(&HEADS.map(str::to_owned));
+    rows.iter().for_each(|row| put(&cells(rows, row)));
+    sentences.iter().for_each(|sentence| writeln!(text, "{sentence}").expect("a string takes everything"));
+    text + "\n"
+}
+
+fn html(rows: &[Row], sentences: &[String]) -> String {
+    let line = |tag: &str, cells: &[String]| {
+        let cells: String = cells.iter().map(|cell| format!("<{tag} class='number'>{cell}</{tag}>")).collect();
+        format!("<tr>{cells}</tr>")
+    };
+    let heads = line("th", &HEADS.map(str::to_owned));
+    let rows: String = rows.iter().map(|row| line("td", &cells(rows, row))).collect();
+    let sentences: String = sentences.iter().map(|sentence| format!("<p>{sentence}</p>")).collect();
+    format!(
+        "<h2>Reading and computing</h2><p class='soft'>{TITLE}. Kernel: its share of the processor time.</p>\
+         <div class='scroll'><table>{heads}{rows}</table></div>{sentences}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(workers: u64, seconds: f64, without_reading: f64) -> Row {
+        Row { workers, seconds, reading: 0.0, computing: seconds, kernel: None, without_reading: Some(without_reading) }
+    }
+
+    /// The paper's table of 10,000 files of 100,000 characters, whose control took about the same time.
+    #[test]
+    fn a_control_that_takes_the_same_time_clears_reading() {
+        let paper = [(1, 40.6), (2, 21.2), (16, 5.2), (64, 6.7)];
+        let rows = paper.map(|(workers, seconds)| row(workers, seconds, seconds * 0.98));
+        let said = without_reading(&rows, 48).expect("a sentence");
+        assert!(said.starts_with("The efficiency of 16 workers is 49 % with reading, and 49 %"), "{said}");
+        assert!(said.ends_with("reading is not what limits them."), "{said}");
+        let rows = paper.map(|(workers, seconds)| row(workers, seconds, 30.0 / workers as f64));
+        assert!(without_reading(&rows, 48).expect("a sentence").ends_with("reading costs the difference."));
+        assert_eq!(without_reading(&rows[..1], 48), None);
+    }
+
+    #[test]
+    fn the_file_nearest_to_the_mean_stands_for_all() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let below = dir.path().join("below");
+        std::fs::create_dir(&below).expect("made");
+        for (name, bytes) in [("a", 10), ("b", 19), ("c", 40)] {
+            std::fs::write(below.join(name), vec![b'a'; bytes]).expect("written");
+        }
+        let input = Input::of(&[dir.path().into()]);
+        assert_eq!(input, Some(Input { files: 3, bytes: 69, typical: below.join("b") }));
+        assert_eq!(Input::of(&["/nowhere/*".into()]), None);
+        assert_eq!(Input::of(&[]), None);
+    }
+}
