@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use gristmill_diagnose::{Curve, Fit, Point, Verdict};
 
-use super::text::shown;
+use super::section::shown;
+use super::text::ideal;
 use crate::experiment::chart::{Anchor, Label, Labels, WIDTH, begin};
 
 const TOP: f64 = 20.0;
@@ -99,13 +100,6 @@ fn marks(least: f64, most: f64) -> Vec<f64> {
     let digits = least.log10().floor() as i32..=most.log10().ceil() as i32;
     let all = digits.flat_map(|digit| [1.0, 2.0, 5.0].map(|first| first * 10_f64.powi(digit)));
     all.filter(|value| (least..=most).contains(value)).collect()
-}
-
-/// Returns the time without loss: that of the first point, shared by as many workers as there are processors.
-pub fn ideal(curve: &Curve, workers: u64) -> f64 {
-    let base = curve.base();
-    let at_once = curve.processors.map_or(workers, |processors| workers.min(processors.max(base.workers)));
-    base.median() * base.workers as f64 / at_once as f64
 }
 
 /// Draws times over workers, both doubling from line to line, so that perfect scaling is straight.

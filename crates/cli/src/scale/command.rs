@@ -21,6 +21,7 @@ use super::look::Look;
 use super::own::Own;
 use super::phases::Phases;
 use super::words::filled;
+use crate::terminal::failure::no_temporary;
 use crate::terminal::messages::printable;
 
 /// A command that is run with several numbers of workers.
@@ -196,13 +197,6 @@ impl Program {
             stop.end_by(signal);
         }
     }
-}
-
-/// Explains why a temporary file or folder cannot be made.
-pub fn no_temporary(error: io::Error) -> io::Error {
-    let folder = std::env::temp_dir();
-    let why = format!("no temporary file can be made in {} ({error}); set TMPDIR to another folder", folder.display());
-    io::Error::new(error.kind(), why)
 }
 
 /// Ends all descendants of this process, and returns their number.

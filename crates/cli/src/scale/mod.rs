@@ -1,29 +1,34 @@
 //! `gristmill scale`: finds where more workers stop helping, for any command.
 //!
 //! ```text
-//!  words     the words of a command, with places for the number of workers
-//!  own       one of our own applications as a command
-//!  vary      combinations of other parameters
-//!  what      the words of each run, from the command line
-//!  command   one run with all its processes
-//!  runs      the order of the runs, and which of them count
-//!            (the analysis of their times: `gristmill_diagnose`)
-//!  phases    where the workers of our own applications spend their time
+//!  words        the words of a command, with places for the number of workers
+//!  section      a part of the report
+//!  phases       where the workers of our own applications spend their time
+//!  own          one of our own applications as a command
+//!  look         what the threads of a run do now
+//!  command      one run with all its processes
+//!  runs         the order of the runs, and which of them count
+//!               (the analysis of their times: `gristmill_diagnose`)
+//!  phase_table  the phases as a part of the report
+//!  vary         combinations of other parameters
+//!  what         the words of each run, from the command line
 //!  palindromes  what the fourth paper measures beyond that
-//!  evidence  one more run each, with samples of the threads: an account of the workers' time
-//!  text      the report on the terminal
-//!  chart     the curve as SVG
-//!  page      the report as a page
+//!  evidence     one more run each, with samples of the threads: an account of the workers' time
+//!  text         the report on the terminal
+//!  chart        the curve as SVG
+//!  page         the report as a page
 //! ```
 
 mod words;
+mod section;
+mod phases;
 mod own;
-mod vary;
-mod what;
 mod look;
 pub mod command;
 mod runs;
-mod phases;
+mod phase_table;
+mod vary;
+mod what;
 mod palindromes;
 mod evidence;
 mod text;
@@ -50,10 +55,12 @@ use crate::terminal::standard_output::print;
 use command::{Program, What};
 use evidence::Evidence;
 use gristmill::units;
-use page::{About, Section};
+use page::About;
 use palindromes::Control;
 use runs::{Effort, Series};
+use section::Section;
 use vary::{Combination, Parameter, Table};
+use what::Described;
 use words::PLACE;
 
 /// Find out where more workers stop helping
@@ -182,8 +189,9 @@ impl Scale {
     fn measure(&self) -> Result<(), Failure> {
         let system = |source| Failure::Job(Error::System { what: "running the command", source });
         let combinations = Combination::all(&self.vary).map_err(Failure::Usage)?;
+        let described = Described { program: &self.program, prepare: self.prepare.as_ref(), is_weak: self.weak };
         let whats: io::Result<Result<Vec<What>, String>> =
-            combinations.iter().map(|values| self.what(values)).collect();
+            combinations.iter().map(|values| described.with(values)).collect();
         let mut whats = whats.map_err(system)?.map_err(Failure::Usage)?;
         let card = Card::here();
         let processors = available(card.topology.allowed.len(), card.quota);
@@ -274,7 +282,7 @@ impl Scale {
             let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
             busy + load
         };
-        let mut phases = phases::section(all);
+        let mut phases = phase_table::section(all);
         if let Some((control, without)) = &control {
             let paper = control.section(all, without, processors);
             phases = Section { text: phases.text + &paper.text, html: phases.html + &paper.html };

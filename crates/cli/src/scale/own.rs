@@ -5,10 +5,10 @@ use std::io;
 
 use clap::{ArgMatches, CommandFactory, Subcommand};
 
-use super::command::no_temporary;
 use super::phases::Phases;
 use super::words::PLACE;
 use crate::commands::Applications;
+use crate::terminal::failure::no_temporary;
 
 /// The options that are added to those of the application, and why it may not have them already.
 const OURS: [(&str, &str); 3] = [

@@ -4,7 +4,8 @@ use gristmill_diagnose::{Curve, Fit};
 
 use super::chart;
 use super::evidence::Evidence;
-use super::text::{has_crowd, regions, shown};
+use super::section::{Section, shown};
+use super::text::{has_crowd, regions};
 use crate::experiment::chart::escape;
 
 /// The content of a page other than the curve.
@@ -23,13 +24,6 @@ pub struct About {
     pub varied: Section,
     /// The phases of our own applications.
     pub phases: Section,
-}
-
-/// A part of the report, for the terminal and for the page. Both may be empty.
-#[derive(Default)]
-pub struct Section {
-    pub text: String,
-    pub html: String,
 }
 
 /// Renders the whole page.

@@ -16,10 +16,9 @@ use gristmill_counters::stream;
 
 use super::command::What;
 use super::own::Own;
-use super::page::Section;
-use super::phases::medians;
+use super::phase_table::medians;
 use super::runs::Series;
-use super::text::shown;
+use super::section::{Section, shown};
 use crate::commands::palindromes::{Algorithm, CONSTANT_BYTES_MAX};
 
 /// A run that counts one file as often as there are files, without reading.

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use gristmill_diagnose::{Curve, Point, Trend};
 
-use super::chart::ideal;
-use crate::experiment::chart::milliseconds;
+use super::section::shown;
 
 /// Formats a row for each number of workers. `time` is the name of the times.
 pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String {
@@ -41,9 +40,11 @@ pub fn has_crowd(curve: &Curve) -> bool {
     curve.points.iter().any(|point| curve.is_crowded(point.workers))
 }
 
-/// Formats a time with three digits.
-pub fn shown(seconds: f64) -> String {
-    milliseconds(seconds * 1e3)
+/// Returns the time without loss: that of the first point, shared by as many workers as there are processors.
+pub fn ideal(curve: &Curve, workers: u64) -> f64 {
+    let base = curve.base();
+    let at_once = curve.processors.map_or(workers, |processors| workers.min(processors.max(base.workers)));
+    base.median() * base.workers as f64 / at_once as f64
 }
 
 const ROWS: usize = 10;

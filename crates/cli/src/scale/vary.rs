@@ -3,9 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write};
 
-use super::page::Section;
 use super::runs::Series;
-use super::text::shown;
+use super::section::{Section, shown};
 use super::words::varied;
 use crate::experiment::chart::escape;
 

@@ -3,31 +3,37 @@
 use std::ffi::OsString;
 use std::io;
 
-use super::Scale;
 use super::command::What;
 use super::own::Own;
 use super::vary::Combination;
 use super::words::{PLACE, places};
 
-impl Scale {
+/// What the command line says of the program.
+pub struct Described<'s> {
+    pub program: &'s [OsString],
+    pub prepare: Option<&'s OsString>,
+    pub is_weak: bool,
+}
+
+impl Described<'_> {
     /// Returns the program with this combination of the parameters.
     ///
     /// # Errors
     /// It cannot be run with several numbers of workers or values.
-    pub(super) fn what(&self, values: &Combination) -> io::Result<Result<What, String>> {
+    pub fn with(&self, values: &Combination) -> io::Result<Result<What, String>> {
         let Some(first) = self.program.first() else {
             return Ok(Err("name an application, or a command behind --, or times with --from".to_owned()));
         };
-        let prepare = self.prepare.as_ref().map(|prepare| values.fill(prepare));
-        if !is_behind_dashes(&self.program, std::env::args_os()) {
+        let prepare = self.prepare.map(|prepare| values.fill(prepare));
+        if !is_behind_dashes(self.program, std::env::args_os()) {
             let words = [std::slice::from_ref(first), &values.options(), &self.program[1..]].concat();
             let what = Own::command(&words)?.map(|(words, own)| {
-                let repeated = if self.weak { own.inputs.clone() } else { Vec::new() };
+                let repeated = if self.is_weak { own.inputs.clone() } else { Vec::new() };
                 What { words, repeated, prepare, own: Some(own) }
             });
             let name = first.to_string_lossy();
             return Ok(match what {
-                Ok(what) if self.weak && what.repeated.is_empty() => {
+                Ok(what) if self.is_weak && what.repeated.is_empty() => {
                     Err(format!("--weak repeats the input, and {name} is given no file as an argument"))
                 }
                 what => what,
@@ -42,13 +48,13 @@ impl Scale {
                  env OMP_NUM_THREADS={PLACE} ./program"
             )));
         }
-        if self.weak && in_all < 2 {
+        if self.is_weak && in_all < 2 {
             return Ok(Err(format!(
                 "nothing in the command makes its work grow with the workers, as --weak says: write {PLACE} or {{workers*N}} in the \
                  place of its size, too"
             )));
         }
-        let all: Vec<OsString> = self.program.iter().chain(&self.prepare).cloned().collect();
+        let all: Vec<OsString> = self.program.iter().chain(self.prepare).cloned().collect();
         if let Some(name) = values.without_place(&all) {
             return Ok(Err(format!("nothing in the command uses {name} of --vary: write {{{name}}} in its place")));
         }

@@ -59,3 +59,10 @@ impl Failure {
         }
     }
 }
+
+/// Explains why a temporary file or folder cannot be made.
+pub fn no_temporary(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let why = format!("no temporary file can be made in {} ({error}); set TMPDIR to another folder", folder.display());
+    io::Error::new(error.kind(), why)
+}
