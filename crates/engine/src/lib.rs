@@ -44,6 +44,7 @@ pub use control::counters::{COUNTS, Count, Counters, PHASES, Phase};
 pub use control::progress::Progress;
 pub use data::contract::{check_datum, check_key};
 pub use data::datum::{Bytes, Datum, Key};
+pub use data::either::Either;
 pub use data::order::Order;
 pub use data::short::{SHORT_BYTES, Short};
 pub use error::{Error, Result};

@@ -23,4 +23,4 @@ mod conduct;
 mod supervise;
 
 pub(crate) use request::{Request, Terms};
-pub(crate) use supervise::{committed, iterate, run, run_into, write};
+pub(crate) use supervise::{begun, committed, iterate, run, run_into, write};

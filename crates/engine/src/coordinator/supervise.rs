@@ -69,6 +69,14 @@ pub(crate) fn run_into<J: Program>(
     committed(sink, &parts, ran)
 }
 
+/// Begins a result of this many parts.
+pub(crate) fn begun<K: Key, V: Datum>(sink: &dyn Sink<K, V>, parts: usize) -> Result<()> {
+    sink.begin(parts).map_err(|error| {
+        let what = "the sink, before the job began".into();
+        Error::Program { what, why: error.to_string(), code: error.number() }
+    })
+}
+
 /// Commits these parts if the job has gone well, and removes them if not.
 pub(crate) fn committed<K: Key, V: Datum>(
     sink: &dyn Sink<K, V>,
@@ -164,6 +172,9 @@ fn supervise<J: Program>(
         }
         _ => None,
     };
+    if let Some(sink) = sink {
+        begun(sink, plan.reduce_workers)?;
+    }
     let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
     let mut kept = AcrossAttempts {
         progress,

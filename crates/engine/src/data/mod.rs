@@ -9,6 +9,7 @@ pub(crate) mod datum;
 pub(crate) mod key;
 pub(crate) mod simple;
 pub(crate) mod compound;
+pub(crate) mod either;
 pub(crate) mod entry;
 pub(crate) mod digest;
 pub(crate) mod order;

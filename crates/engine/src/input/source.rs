@@ -31,6 +31,8 @@ pub struct Source {
     tag: u32,
     /// The format of its records, if it is not that of the job.
     records: Option<Records>,
+    /// The types of its pairs, if it is the result of another job.
+    pairs: Option<&'static str>,
     memory: TaskMemory,
     packing: Option<Packing>,
 }
@@ -81,7 +83,17 @@ const STREAM_BYTES: u64 = 1 << 30;
 impl Source {
     /// Makes the source of a file that is read as it is.
     pub(crate) fn plain(name: PathBuf, path: PathBuf, bytes: u64) -> Source {
-        Source { name, path, bytes, is_below: false, tag: 0, records: None, memory: UNLIMITED, packing: None }
+        Source {
+            name,
+            path,
+            bytes,
+            is_below: false,
+            tag: 0,
+            records: None,
+            pairs: None,
+            memory: UNLIMITED,
+            packing: None,
+        }
     }
 
     /// Makes the source of a file that is open; its first bytes decide whether it is compressed.
@@ -101,7 +113,17 @@ impl Source {
                 Some(Packing { compression: Some(compression), cuts, stream: None })
             }
         };
-        Ok(Source { name, path, bytes, is_below: false, tag: 0, records: None, memory: UNLIMITED, packing })
+        Ok(Source {
+            name,
+            path,
+            bytes,
+            is_below: false,
+            tag: 0,
+            records: None,
+            pairs: None,
+            memory: UNLIMITED,
+            packing,
+        })
     }
 
     /// Makes the source of a stream that a single task reads directly.
@@ -127,6 +149,7 @@ impl Source {
             is_below: false,
             tag: 0,
             records: None,
+            pairs: None,
             memory: UNLIMITED,
             packing,
         })
@@ -139,7 +162,7 @@ impl Source {
         let cuts = [0].iter().chain(cuts).map(|at| Cut { stored: *at, content: *at }).collect();
         let packing = Some(Packing { compression: None, cuts, stream: None });
         let records = Some(Records::Prefixed);
-        Source { name, path, bytes, is_below: false, tag: 0, records, memory: UNLIMITED, packing }
+        Source { name, path, bytes, is_below: false, tag: 0, records, pairs: None, memory: UNLIMITED, packing }
     }
 
     /// Sets the tag, and the format of records, where they are given.
@@ -148,6 +171,16 @@ impl Source {
         let records =
             if matches!(self.records, Some(Records::Prefixed)) { self.records } else { records.or(self.records) };
         Source { tag: tag.unwrap_or(self.tag), records, ..self }
+    }
+
+    /// Notes that its records are pairs of these types.
+    pub(crate) fn with_pairs(self, types: &'static str) -> Source {
+        Source { pairs: Some(types), ..self }
+    }
+
+    /// Returns the types of its pairs, if its records are pairs.
+    pub(crate) fn pairs(&self) -> Option<&'static str> {
+        self.pairs
     }
 
     /// Returns the number that its input was given ([`Input::tagged`](crate::Input::tagged)); 0 if none was.

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use crate::data::datum::{Datum, Key};
+use crate::data::entry;
 use crate::input::quotes::State;
 use crate::input::records::{Records, Scan};
 use crate::input::source::Source;
@@ -73,6 +75,27 @@ impl Split<'_> {
         };
         let skip_empty = matches!(self.records, Records::Separated(_));
         std::iter::from_fn(next).filter(move |(_, record)| !skip_empty || !record.is_empty())
+    }
+
+    /// Iterates over the pairs that another job has made ([`Job::run_to_input`](crate::Job::run_to_input)).
+    ///
+    /// # Errors
+    /// The input has no pairs, or pairs of other types.
+    pub fn pairs<K: Key, V: Datum>(&self) -> Result<impl Iterator<Item = (K::Ref<'_>, V::Ref<'_>)>, ProgramError> {
+        let (asked, found) = (std::any::type_name::<(K, V)>(), self.source.pairs());
+        match found {
+            Some(found) if found == asked => {}
+            Some(found) => {
+                return Err(ProgramError::new(format!(
+                    "the map function asks for pairs {asked}, but they are {found}"
+                )));
+            }
+            None => return Err(ProgramError::new("the map function asks for pairs, but the input has records")),
+        }
+        Ok(self.records().map(|(_, record)| {
+            let pair = entry::read::<K, V>(record);
+            (pair.key, pair.value)
+        }))
     }
 
     /// Returns the end of the record that begins at `at`, at most the end of the split. `scan` has seen the records

@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill_os::room::TemporaryFolder;
 use rustix::process::Signal;
 
 use crate::control::progress::Progress;
 use crate::coordinator::{self, Request, Terms};
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
-use crate::error::{Error, Result};
+use crate::error::{Asked, Error, Result};
 use crate::input::paths::{Input, Opened};
 use crate::input::records::Records;
 use crate::interrupt::{CancelToken, Interrupt, MayStop};
 use crate::output::outcome::{Outcome, Output, Summary};
+use crate::output::pair_files::PairFiles;
 use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::output::sink::{Attempt, Sink};
 use crate::plan::explain::Choice;
@@ -762,6 +764,65 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         coordinator::run_into(request, open, sink)
     }
 
+    /// Runs the job and makes its result the input of another, whose map function sees it with
+    /// [`Split::pairs`](crate::Split::pairs). The pairs are kept in unnamed files in the spill folders
+    /// ([`Job::spill_dirs`]), as long as the input exists; reducers write them in parallel.
+    ///
+    /// ```
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    ///
+    /// /// Counts words.
+    /// struct Words;
+    ///
+    /// impl MapReduce for Words {
+    ///     type Key = String;
+    ///     type Value = u64;
+    ///
+    ///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    ///         Some(|a, b| a + b)
+    ///     }
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<String, u64>) -> Result<(), ProgramError> {
+    ///         str::from_utf8(split.bytes())?.split_whitespace().for_each(|word| out.emit(word, 1));
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// /// Counts words that are equally frequent.
+    /// struct Frequencies;
+    ///
+    /// impl MapReduce for Frequencies {
+    ///     type Key = u64;
+    ///     type Value = u64;
+    ///
+    ///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    ///         Some(|a, b| a + b)
+    ///     }
+    ///
+    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+    ///         split.pairs::<String, u64>()?.for_each(|(_, count)| out.emit(count, 1));
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let words = Job::new(&Words, Input::bytes("song", b"row row row your boat")?).isolation(Isolation::Thread);
+    /// let (counts, _) = words.run_to_input()?;
+    /// let (frequencies, _) = Job::new(&Frequencies, counts).isolation(Isolation::Thread).run()?;
+    /// assert_eq!(frequencies.iter().collect::<Vec<_>>(), [(1, 2), (3, 1)]);
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Job::run_into`].
+    pub fn run_to_input(self) -> Result<(Input, Summary)> {
+        let settings = &self.terms.settings;
+        let folder = |path| TemporaryFolder::new(path, settings.keep_free_bytes);
+        let files = PairFiles::new(settings.spill_folders().into_iter().map(folder).collect());
+        let summary = self.run_into(&files)?;
+        Ok((files.into_input().asked("reading the result of a job")?, summary))
+    }
+
     /// As [`Job::run_into`], for a result with a limit: which pairs belong to it is known only where all parts meet.
     fn run_limited_into(self, sink: &dyn Sink<E::Key, E::Value>) -> Result<Summary> {
         let part = Attempt { part: 0, attempt: 0 };
@@ -771,6 +832,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         };
         let mut written = Ok(());
         let run = || {
+            coordinator::begun(sink, 1)?;
             let mut writer = sink.open(part).map_err(failed)?;
             let summary = self.run_while(|key, value| {
                 written = writer.pair(key, value);

@@ -6,3 +6,4 @@
 pub(crate) mod bad_files;
 pub(crate) mod opening;
 pub(crate) mod builder;
+mod joins;

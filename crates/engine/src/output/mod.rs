@@ -6,4 +6,5 @@
 pub(crate) mod parts;
 pub(crate) mod sink;
 pub(crate) mod part_files;
+pub(crate) mod pair_files;
 pub(crate) mod outcome;

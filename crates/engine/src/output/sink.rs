@@ -86,6 +86,15 @@ use crate::program_error::ProgramError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Sink<K: Key, V: Datum>: Sync {
+    /// Called once, in the caller's process, before any worker starts. Parts are numbered up to `parts`.
+    ///
+    /// # Errors
+    /// Any of them is the error of the job.
+    fn begin(&self, parts: usize) -> Result<(), ProgramError> {
+        let _ = parts;
+        Ok(())
+    }
+
     /// Begins a part, in a worker. The same part may be begun again with another attempt.
     ///
     /// # Errors
