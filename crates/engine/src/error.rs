@@ -257,9 +257,9 @@ pub enum Error {
         /// What ended, and why.
         what: String,
     },
-    /// The pairs of two consecutive steps of an iterated job do not fit in the region.
+    /// The pairs of two consecutive steps of an iterated job do not fit in memory and in the spill folder.
     #[error(
-        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together. Raise Job::memory or Job::keep_bytes, or stop a step earlier"
+        "step {step} did not fit: the pairs of two steps in a row may take {limit_bytes} bytes together, in memory and in the spill folder. Make room there, raise Job::memory or Job::keep_bytes, or stop a step earlier"
     )]
     KeepLimit {
         /// The step whose pairs did not fit, from 0.

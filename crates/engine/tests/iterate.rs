@@ -3,13 +3,16 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::time::Duration;
 
 use common::{Case, Random, die_at_every, input_of, least_memory_in_steps, random_text, resident_kib};
 use gristmill::{
-    Buffer, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, PagePolicy,
-    Pairs, ProgramError, Records, Split, Summary,
+    Buffer, Bytes, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
+    PagePolicy, Pairs, ProgramError, Records, Split, Summary,
 };
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 fn main() {
     common::run(
@@ -24,8 +27,9 @@ fn main() {
             ("published_partitions_of_a_dead_reducer_are_not_repeated", published),
             ("a_thousand_steps_start_workers_once", many_steps),
             ("a_step_without_pairs_is_followed_by_another", nothing_left),
-            ("pairs_that_outgrow_the_region_are_one_clear_error", limit),
-            ("steps_stay_within_the_memory_or_name_the_step_that_does_not_fit", memory),
+            ("pairs_that_outgrow_memory_and_disk_are_one_clear_error", limit),
+            ("steps_stay_within_the_memory", memory),
+            ("pairs_kept_on_disk_give_the_same_results_whoever_dies", kept_on_disk),
             ("steps_that_spill_give_the_same_results_whoever_dies", spills),
             ("a_reduce_function_makes_the_pairs_of_each_step", reduces),
             ("a_pair_larger_than_an_extent_is_one_clear_error", giant),
@@ -192,8 +196,9 @@ fn nothing_left() {
 }
 
 fn limit() {
+    // Nothing may be written to the spill folder: so much must stay free there.
     let mut reached = 0;
-    let outcome = doubling(&Doubling).keep_bytes(2 << 20).iterate(&[], |step| {
+    let outcome = doubling(&Doubling).keep_bytes(2 << 20).keep_free(1 << 60).iterate(&[], |step| {
         assert_eq!(step.pairs(), 1 << step.number());
         reached = step.number();
         Next::Pairs
@@ -203,29 +208,90 @@ fn limit() {
     assert!(reached >= 15, "step {reached}");
     let expected = format!("step {} did not fit: the pairs of two steps in a row may take 2097152 bytes", reached + 1);
     assert!(error.contains(&expected) && error.contains("Job::keep_bytes"), "{error}");
+    // A limit on file sizes bounds the file as well, and the room in it counts.
+    setrlimit(Resource::Fsize, Rlimit { current: Some(8 << 20), maximum: None }).expect("set");
+    let outcome = doubling(&Doubling).memory(64 << 20).keep_bytes(2 << 20).iterate(&[], |_| Next::Pairs);
+    let error = outcome.expect_err("2^40 numbers do not fit 10 MiB").to_string();
+    assert!(error.contains("may take 10485760 bytes together, in memory and in the spill folder"), "{error}");
 }
 
 fn memory() {
     let before_kib = resident_kib();
-    for (budget, keep_bytes, what) in [
-        (32, Some(2 << 20), "the pairs of two steps in a row may take 2097152 bytes together"),
-        (32, Some(16 << 20), "the pairs of two steps in a row may take 16777216 bytes together"),
-        (64, None, "bytes"),
-    ] {
-        let (mut reached, mut peak_kib) = (0, 0);
+    for (budget, keep_bytes) in [(32, Some(2 << 20)), (32, Some(16 << 20)), (48, None)] {
+        // The last two steps take 57 MB.
+        const LAST: u32 = 22;
+        let (mut peak_kib, mut sum) = (0, 0);
         let job = doubling(&Doubling).memory(budget << 20);
         let job = if let Some(bytes) = keep_bytes { job.keep_bytes(bytes) } else { job };
         let outcome = job.iterate(&[], |step| {
             assert_eq!(step.pairs(), 1 << step.number());
-            reached = step.number();
             peak_kib = peak_kib.max(resident_kib());
-            Next::Pairs
+            if step.number() < LAST {
+                return Next::Pairs;
+            }
+            step.for_each(|number, _| sum += number);
+            Next::Stop
         });
-        let error = outcome.expect_err("2^40 numbers do not fit").to_string();
-        println!("{budget} MiB: {peak_kib} KiB above {before_kib} KiB, {reached} steps: {error}");
-        assert!(error.contains(&format!("step {} did not fit", reached + 1)) && error.contains(what), "{error}");
-        assert!(error.contains("Raise Job::memory"), "{error}");
-        assert!(reached >= 15 && peak_kib - before_kib < budget as u64 * 1024, "{peak_kib} KiB of {budget} MiB");
+        outcome.expect("there is room on the disk");
+        assert_eq!(sum, (0..1 << LAST).sum::<u64>());
+        println!("{budget} MiB: {peak_kib} KiB, {before_kib} KiB before");
+        assert!(peak_kib - before_kib < budget as u64 * 1024, "{peak_kib} KiB of {budget} MiB");
+    }
+}
+
+fn kept_on_disk() {
+    let (_dir, input) = input_of(&random_text(&mut Random(78), 400_000, 1 << 30, 10, false));
+    for (isolation, workers) in [(Isolation::Process, 2), (Isolation::Process, 7), (Isolation::Thread, 2)] {
+        for moment in [None, Some(Moment::Claimed), Some(Moment::Keeping), Some(Moment::Kept)] {
+            let kills = match (moment, isolation) {
+                (Some(moment), Isolation::Process) => vec![(1, moment, 3), (2, moment, 40)],
+                _ => vec![],
+            };
+            let job = kills.iter().fold(
+                Job::new(&Doubled, Input::paths([&input])).isolation(isolation).workers(workers).split_bytes(20_000),
+                |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth),
+            );
+            // Two steps of one extent for each worker: nearly everything is in the file.
+            let mut last = Vec::new();
+            let summary = job.keep_bytes(1 << 20).iterate(&[], |step| {
+                if step.number() < 3 {
+                    return Next::Pairs;
+                }
+                step.for_each(|word, count| last.push((word.to_vec(), count)));
+                Next::Stop
+            });
+            let summary = summary.expect("there is room on the disk");
+            assert_eq!(summary.deaths.is_empty(), kills.is_empty(), "{moment:?}: {:?}", summary.deaths);
+            last.sort();
+            let text = fs::read(&input).expect("read");
+            let mut expected = BTreeMap::<Vec<u8>, u64>::new();
+            let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            words.for_each(|word| *expected.entry(word.to_vec()).or_default() += 8);
+            assert!(last.into_iter().eq(expected), "{isolation:?}, {workers} workers, {moment:?}");
+        }
+    }
+}
+
+/// Counts words, and doubles the counts in each step.
+struct Doubled;
+
+impl MapReduce for Doubled {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let words = split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.for_each(|word| out.emit(word, 1));
+        Ok(())
+    }
+
+    fn map_pairs(&self, pairs: &Pairs<'_, Bytes, u64>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        pairs.iter().for_each(|(word, count)| out.emit(word, 2 * count));
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cgroup;
@@ -167,6 +168,11 @@ pub fn size_bytes(text: &str) -> Option<usize> {
         None => (text, 1),
     };
     digits.parse::<usize>().ok()?.checked_mul(unit)
+}
+
+/// Returns the limit on the address space of this process in bytes (`ulimit -v`), if there is one.
+pub fn address_space_limit_bytes() -> Option<u64> {
+    getrlimit(Resource::As).current
 }
 
 #[cfg(test)]

@@ -11,8 +11,10 @@
 //!        (next 2 MiB)      end
 //! ```
 //!
-//! Memory is allocated when it is first touched, and reads zero until it is written.
+//! Memory is allocated when it is first touched, and reads zero until it is written. The end of the page area may
+//! be a file ([`Region::with_file`]).
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -57,6 +59,8 @@ pub struct Region {
     control_bytes: usize,
     page_area_start: usize,
     page_area_bytes: usize,
+    /// The part of the page area that is memory; the rest is a file.
+    memory_bytes: usize,
     mapped_bytes: usize,
 }
 
@@ -74,6 +78,27 @@ impl Region {
     ///
     /// When the sizes are absurd, or the process may not map that much address space.
     pub fn new(control_bytes: usize, page_area_bytes: usize) -> io::Result<Region> {
+        Region::map(control_bytes, page_area_bytes, None)
+    }
+
+    /// As [`Region::new`]; behind `page_area_bytes`, rounded up to 2 MiB, the page area goes on with
+    /// the first `file_bytes` of `file`, which is made that long. What is written there goes to the
+    /// disk when the kernel needs the memory. A write to a place for which the disk has no room ends
+    /// the process with SIGBUS, so room must be allocated before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Region::new`], and when the file cannot be extended or mapped.
+    pub fn with_file(
+        control_bytes: usize,
+        page_area_bytes: usize,
+        file: &File,
+        file_bytes: usize,
+    ) -> io::Result<Region> {
+        Region::map(control_bytes, page_area_bytes, Some((file, file_bytes)))
+    }
+
+    fn map(control_bytes: usize, page_area_bytes: usize, file: Option<(&File, usize)>) -> io::Result<Region> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let huge_pages = |bytes: usize| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or_else(too_large);
         let borders_end = control_bytes
@@ -81,13 +106,25 @@ impl Region {
             .and_then(|start| start.checked_add(LINE_BYTES))
             .ok_or_else(too_large)?;
         let page_area_start = huge_pages(borders_end)?;
-        let page_area_bytes = huge_pages(page_area_bytes)?;
+        let memory_bytes = huge_pages(page_area_bytes)?;
+        let file_bytes = file.map_or(0, |(_, bytes)| bytes).next_multiple_of(os_page_bytes());
+        let page_area_bytes = memory_bytes.checked_add(file_bytes).ok_or_else(too_large)?;
         let mapped_bytes = page_area_start
             .checked_add(page_area_bytes)
             .filter(|&bytes| bytes <= isize::MAX as usize - HUGE_PAGE_BYTES)
             .ok_or_else(too_large)?;
         let base = map_shared(mapped_bytes)?;
-        Ok(Region { base, control_bytes, page_area_start, page_area_bytes, mapped_bytes })
+        let region = Region { base, control_bytes, page_area_start, page_area_bytes, memory_bytes, mapped_bytes };
+        if let Some((file, _)) = file.filter(|_| file_bytes > 0) {
+            ftruncate(file, file_bytes as u64)?;
+            let flags = MapFlags::SHARED | MapFlags::FIXED;
+            // SAFETY: the range is the end of the new mapping, of which nothing is in use yet.
+            unsafe {
+                let start = region.page_area().add(memory_bytes).as_ptr().cast();
+                mmap(start, file_bytes, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0)?;
+            }
+        }
+        Ok(region)
     }
 
     /// `count` atomics of 4 bytes at byte `offset` of the control area, zero at first.
@@ -171,7 +208,7 @@ impl Region {
         unsafe { self.base.add(self.page_area_start) }
     }
 
-    /// The length of the page area in bytes, a multiple of 2 MiB.
+    /// The length of the page area in bytes.
     pub fn page_area_bytes(&self) -> usize {
         self.page_area_bytes
     }
@@ -180,7 +217,7 @@ impl Region {
     /// does not want to, or cannot, goes on with small ones.
     pub fn ask_for_huge_pages(&self) {
         // SAFETY: the advice does not change what the memory holds. Its failure is the kernel's "no".
-        let _ = unsafe { self.advise(0..self.page_area_bytes, Advice::LinuxHugepage) };
+        let _ = unsafe { self.advise(0..self.memory_bytes, Advice::LinuxHugepage) };
     }
 
     /// Takes from this process the right to write to `range` of the page area: a write there ends it with SIGSEGV from now on.

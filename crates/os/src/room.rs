@@ -1,10 +1,14 @@
 //! Folders for temporary files, and the room that these leave free.
 
+use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{StatVfs, fstatvfs, statvfs};
+use rustix::fs::{FallocateFlags, StatVfs, fallocate, fstatvfs, statvfs};
+use rustix::io::Errno;
 
 /// By default, one part in so many of what is free at the start stays free.
 const PARTS_KEPT_FREE: u64 = 10;
@@ -40,6 +44,43 @@ impl TemporaryFolder {
     pub fn has_room(&self, file: impl AsFd) -> bool {
         self.kept_free_bytes == 0 || free_bytes_of(file).map_or(true, |free| free >= self.kept_free_bytes)
     }
+
+    /// Gives room on the disk to these bytes of a file in this folder, so that a write to them through a mapping cannot
+    /// fail.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom::Kept`] when less is free than is to stay free; or that of the system.
+    pub fn allocate(&self, file: &File, bytes: Range<usize>) -> Result<(), NoRoom> {
+        if !self.has_room(file) {
+            return Err(NoRoom::Kept);
+        }
+        loop {
+            match fallocate(file, FallocateFlags::empty(), bytes.start as u64, bytes.len() as u64) {
+                Err(Errno::INTR) => {}
+                // The file system has no call for it.
+                Err(Errno::OPNOTSUPP) => {
+                    return file.write_all_at(&vec![0; bytes.len()], bytes.start as u64).map_err(NoRoom::System);
+                }
+                result => return result.map_err(|error| NoRoom::System(error.into())),
+            }
+        }
+    }
+
+    /// Bytes that may still be written here: those that are free beyond what is to stay free. 0 if the file system does
+    /// not tell.
+    pub fn room_bytes(&self) -> u64 {
+        free_bytes_at(&self.path).saturating_sub(self.kept_free_bytes)
+    }
+}
+
+/// The reason why a file got no room on its disk.
+#[derive(Debug)]
+pub enum NoRoom {
+    /// Less is free than is to stay free.
+    Kept,
+    /// The system refused it.
+    System(io::Error),
 }
 
 /// Bytes that are free on the file system of a folder, for users other than root. 0 if it does not tell.

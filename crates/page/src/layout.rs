@@ -14,19 +14,21 @@
 //! ```
 //!
 //! *Invariants.* The number of a page is its slot times `pages_per_arena` plus its index in the arena, so a number names a page
-//! of the region. Each page has one link, because it is in one mailbox at a time. Extents start at a multiple of
-//! `extent_bytes`, itself a multiple of 4096.
+//! of the region. Each page has one link, because it is in one mailbox at a time. Extents start at a multiple of 4096,
+//! and the last of them may lie in a file ([`Pages::with_file`]).
 //!
 //! *What it costs.* The area is sparse: memory that no worker touches costs only address space. A worker touches its own
 //! mailboxes, those of the workers that it sends pages to or returns pages to (32 of them share an OS page), and the links of
 //! the pages that it hands over. Nothing is laid out for each pair of workers, and no worker looks at all others.
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use gristmill_os::Region;
 use gristmill_os::ended::{Ended, this_worker};
+use gristmill_os::room::{NoRoom, TemporaryFolder};
 use gristmill_ring::{Doorbell, Mailbox};
 
 /// Bytes between words that different workers write, so that they do not share a cache line.
@@ -54,6 +56,8 @@ pub struct Shape {
     pub extra_words: usize,
     /// Extents of the shelf.
     pub extents: usize,
+    /// How many of them, the last ones, lie in a file ([`Pages::with_file`]).
+    pub file_extents: usize,
     /// Size of an extent in bytes, a multiple of 4096.
     pub extent_bytes: usize,
 }
@@ -85,6 +89,18 @@ pub struct Pages {
     extents_at: usize,
     extra_at: usize,
     shelf_at: usize,
+    /// Where the first extent lies that is in the file.
+    file_at: usize,
+    file: Option<ShelfFile>,
+}
+
+/// A file without a name for extents that memory has no room for.
+#[derive(Debug)]
+pub struct ShelfFile {
+    /// The folder that it lies in, and what must stay free there.
+    pub folder: TemporaryFolder,
+    /// The file.
+    pub file: File,
 }
 
 impl Pages {
@@ -96,6 +112,18 @@ impl Pages {
     /// # Panics
     /// When a count is zero, `page_bytes` is not a multiple of 4096, or there are 2^32 pages or more.
     pub fn new(shape: Shape) -> io::Result<Pages> {
+        Pages::with_file(Shape { extents: shape.extents - shape.file_extents, file_extents: 0, ..shape }, None)
+    }
+
+    /// As [`Pages::new`]; the last [`Shape::file_extents`] of the shelf lie in `file`.
+    ///
+    /// # Errors
+    /// As [`Pages::new`], and when the file cannot be extended or mapped.
+    ///
+    /// # Panics
+    /// As [`Pages::new`], and when there are extents for a file, and no file.
+    pub fn with_file(shape: Shape, file: Option<ShelfFile>) -> io::Result<Pages> {
+        assert!(shape.file_extents <= shape.extents, "the extents in the file are the last ones of all");
         assert!(shape.slots > 0 && shape.pages_per_arena > 0, "a region needs a slot and a page");
         assert!(shape.page_bytes > 0 && shape.page_bytes.is_multiple_of(4096), "page_bytes is a multiple of 4096");
         assert!(shape.extent_bytes.is_multiple_of(4096), "extent_bytes is a multiple of 4096");
@@ -107,9 +135,35 @@ impl Pages {
         let extra_at = (extents_at + shelf_words(&shape) * 4).next_multiple_of(LINE_BYTES);
         let arenas_bytes = pages * shape.page_bytes;
         let shelf_at = arenas_bytes.next_multiple_of(shape.extent_bytes.max(1));
-        let page_area_bytes = shelf_at + shape.extents * shape.extent_bytes;
-        let region = Region::new(extra_at + shape.extra_words * 8, page_area_bytes)?;
-        Ok(Pages { region, shape, mailboxes_at, links_at, extents_at, extra_at, shelf_at })
+        let in_memory = shape.extents - shape.file_extents;
+        let memory_bytes = shelf_at + in_memory * shape.extent_bytes;
+        let control_bytes = extra_at + shape.extra_words * 8;
+        let file_bytes = shape.file_extents * shape.extent_bytes;
+        let region = match &file {
+            Some(ShelfFile { file, .. }) => Region::with_file(control_bytes, memory_bytes, file, file_bytes)?,
+            None => {
+                assert_eq!(shape.file_extents, 0, "extents in a file need one");
+                Region::new(control_bytes, memory_bytes)?
+            }
+        };
+        let file_at = region.page_area_bytes() - file_bytes;
+        Ok(Pages { region, shape, mailboxes_at, links_at, extents_at, extra_at, shelf_at, file_at, file })
+    }
+
+    /// Returns whether an extent lies in the file.
+    pub(crate) fn is_in_file(&self, extent: u32) -> bool {
+        extent as usize >= self.shape.extents - self.shape.file_extents
+    }
+
+    /// Gets room on the disk for an extent that lies in the file. Without it, a write to the extent could end the
+    /// process.
+    ///
+    /// # Errors
+    /// The disk has no room, or less than must stay free.
+    pub(crate) fn allocate(&self, extent: u32) -> Result<(), NoRoom> {
+        let ShelfFile { folder, file } = self.file.as_ref().expect("an extent in a file has one");
+        let range = self.extent_range(extent);
+        folder.allocate(file, range.start - self.file_at..range.end - self.file_at)
     }
 
     /// The shape given to [`Pages::new`].
@@ -235,7 +289,11 @@ impl Pages {
     /// Byte range of an extent in the page area.
     pub(crate) fn extent_range(&self, extent: u32) -> Range<usize> {
         assert!((extent as usize) < self.shape.extents);
-        let start = self.shelf_at + extent as usize * self.shape.extent_bytes;
+        let in_memory = self.shape.extents - self.shape.file_extents;
+        let start = match (extent as usize).checked_sub(in_memory) {
+            None => self.shelf_at + extent as usize * self.shape.extent_bytes,
+            Some(in_file) => self.file_at + in_file * self.shape.extent_bytes,
+        };
         start..start + self.shape.extent_bytes
     }
 

@@ -48,8 +48,8 @@ mod gate;
 mod master;
 
 pub use channel::{PageMut, PageRef, Receiver, Sender};
-pub use layout::{Pages, Shape};
+pub use layout::{Pages, Shape, ShelfFile};
 pub use master::{Closed, Inside, Master, MasterOriginal, MasterView};
 pub use prefetch::{prefetch, prefetch_to_write};
 pub use reuse::Reuse;
-pub use shelf::{Extent, Piece, Reader, Shelf, Shelver};
+pub use shelf::{Extent, NoExtent, Piece, Reader, Shelf, Shelver};

@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gristmill_os::ended::this_worker;
+use gristmill_os::room::NoRoom;
 
 use crate::layout::{Pages, ShelfWords};
 use crate::reuse::Reuse;
@@ -188,30 +189,44 @@ impl<'r> Shelver<'r> {
         self.populates = true;
     }
 
-    /// Takes an extent for `generation` (above 0); `None` when the shelf is full.
+    /// Takes an extent for `generation` (above 0), in memory as long as there is one.
+    ///
+    /// # Errors
+    /// The shelf is full, or the disk.
     ///
     /// # Panics
     /// When the calling worker is not the one that has claimed the slot.
-    pub fn take(&mut self, generation: u32) -> Option<Extent<'r>> {
+    pub fn take(&mut self, generation: u32) -> Result<Extent<'r>, NoExtent> {
         assert!(![FREE, CLEARING].contains(&generation), "generations count from 1");
         let in_use = self.shelf.begin_use(self.slot);
         let Shelf { pages, words: ShelfWords { generations, touched, sealed, .. } } = self.shelf;
         let again = self.known.iter().copied().find(|extent| self.shelf.take_free(*extent, generation));
-        let (number, is_new) = again.map(|extent| (extent, false)).or_else(|| {
+        let taken = again.map(|extent| (extent, false)).or_else(|| {
             let more = |count: u32| (count < generations.len() as u32).then_some(count + 1);
             // A worker that dies between the two leaves an extent that is free and touched: others find it below.
             let new = touched.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).ok();
             let new = new.filter(|extent| self.shelf.take_free(*extent, generation));
             let extent =
                 new.or_else(|| (0..generations.len() as u32).find(|extent| self.shelf.take_free(*extent, generation)))?;
-            // A process that keeps to its arena may not write here yet.
-            let permitted = pages.region().permit_writes(pages.extent_range(extent));
-            permitted.expect("the kernel has memory to note one more range");
-            self.known.push(extent);
             Some((extent, new.is_some()))
-        })?;
+        });
+        let (number, is_new) = taken.ok_or(NoExtent::Full)?;
         let range = pages.extent_range(number);
-        if is_new && self.populates {
+        if again.is_none() {
+            if pages.is_in_file(number)
+                && let Err(error) = pages.allocate(number)
+            {
+                generations[number as usize].store(FREE, Ordering::Release);
+                return Err(NoExtent::Disk(error));
+            }
+            // A process that keeps to its arena may not write here yet.
+            let permitted = pages.region().permit_writes(range.clone());
+            permitted.expect("the kernel has memory to note one more range");
+            self.known.push(number);
+        }
+        if pages.is_in_file(number) {
+            // Its room on the disk is kept.
+        } else if is_new && self.populates {
             // A kernel that cannot populate leaves the memory to be faulted in later.
             // SAFETY: as in `bytes`.
             drop(unsafe { pages.region().populate(range.clone()) });
@@ -220,7 +235,7 @@ impl<'r> Shelver<'r> {
             // SAFETY: as in `bytes`.
             drop(unsafe { pages.region().discard(range.clone()) });
         }
-        Some(Extent { room: self.bytes(range), number, at: 0, sealed: &sealed[number as usize], _in_use: in_use })
+        Ok(Extent { room: self.bytes(range), number, at: 0, sealed: &sealed[number as usize], _in_use: in_use })
     }
 
     fn bytes(&self, range: Range<usize>) -> &'r mut [u8] {
@@ -232,6 +247,15 @@ impl<'r> Shelver<'r> {
             std::slice::from_raw_parts_mut(start.as_ptr(), range.len())
         }
     }
+}
+
+/// The reason why no extent could be taken.
+#[derive(Debug)]
+pub enum NoExtent {
+    /// All are taken.
+    Full,
+    /// The next one lies in a file, for which the disk has no room.
+    Disk(NoRoom),
 }
 
 /// An extent being written. Its sealed pieces are out of reach.

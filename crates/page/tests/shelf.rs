@@ -3,13 +3,25 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gristmill_os::ended::WorkerThread;
-use gristmill_page::{Pages, Piece, Reuse, Shape, Shelver};
+use gristmill_os::room::{NoRoom, TemporaryFolder};
+use gristmill_page::{NoExtent, Pages, Piece, Reuse, Shape, ShelfFile, Shelver};
 
 const EXTENT: usize = 8192;
 
+fn shape(extents: usize) -> Shape {
+    Shape {
+        slots: 4,
+        pages_per_arena: 1,
+        page_bytes: 4096,
+        extents,
+        extent_bytes: EXTENT,
+        extra_words: 2,
+        file_extents: 0,
+    }
+}
+
 fn pages(extents: usize) -> Pages {
-    let shape = Shape { slots: 4, pages_per_arena: 1, page_bytes: 4096, extents, extent_bytes: EXTENT, extra_words: 2 };
-    let pages = Pages::new(shape).expect("mapped");
+    let pages = Pages::new(shape(extents)).expect("mapped");
     (0..2).for_each(|slot| drop(pages.claim(slot)));
     pages
 }
@@ -42,13 +54,44 @@ fn a_generation_is_cleared_as_a_whole_and_the_next_one_stays() {
     let mut shelver = Shelver::new(shelf, 0);
     let old = [put(&mut shelver, 1, 10, 1), put(&mut shelver, 1, 10, 1)];
     let new = put(&mut shelver, 2, EXTENT, 2);
-    assert!(shelver.take(2).is_none(), "the shelf is full");
+    assert!(matches!(shelver.take(2), Err(NoExtent::Full)), "the shelf is full");
     shelf.clear(2);
     assert_eq!(shelf.extents_taken(), 1);
     assert!(shelf.reader(0).read(new).iter().all(|byte| *byte == 2));
     let again = put(&mut shelver, 3, 10, 3);
     assert!(old.iter().any(|piece| piece.extent == again.extent), "what is free is taken again");
     assert!(shelf.reader(0).read(new).iter().all(|byte| *byte == 2));
+}
+
+#[test]
+fn extents_in_a_file_follow_those_in_memory_and_keep_their_room_on_the_disk() {
+    for (kept_free_bytes, has_room) in [(0, true), (u64::MAX, false)] {
+        let file = tempfile::tempfile().expect("a file");
+        let disk = file.try_clone().expect("a second descriptor");
+        let folder = TemporaryFolder::new(std::env::temp_dir(), Some(kept_free_bytes));
+        let shape = Shape { file_extents: 3, ..shape(5) };
+        let pages = Pages::with_file(shape, Some(ShelfFile { folder, file })).expect("mapped");
+        (0..2).for_each(|slot| drop(pages.claim(slot)));
+        pages.keep_to_arena(0).expect("the kernel notes it");
+        let mut shelver = Shelver::new(pages.shelf(), 0);
+        shelver.set_reuse(Reuse::Discard);
+        let in_memory: Vec<Piece> = (1..3).map(|value| put(&mut shelver, 1, EXTENT, value)).collect();
+        assert_eq!(std::os::unix::fs::MetadataExt::blocks(&disk.metadata().expect("a file")), 0);
+        if !has_room {
+            assert!(matches!(shelver.take(1), Err(NoExtent::Disk(NoRoom::Kept))));
+            continue;
+        }
+        let in_file: Vec<Piece> = (3..6).map(|value| put(&mut shelver, 1, EXTENT, value)).collect();
+        assert!(matches!(shelver.take(1), Err(NoExtent::Full)));
+        for (value, piece) in (1..).zip(in_memory.iter().chain(&in_file)) {
+            assert!(pages.shelf().reader(1).read(*piece).iter().all(|byte| *byte == value));
+        }
+        let blocks = || std::os::unix::fs::MetadataExt::blocks(&disk.metadata().expect("a file")) * 512;
+        assert!(blocks() >= 3 * EXTENT as u64);
+        pages.shelf().clear(2);
+        (1..6).for_each(|value| assert_eq!(put(&mut shelver, 2, EXTENT, value).bytes, EXTENT as u32));
+        assert!(blocks() >= 3 * EXTENT as u64);
+    }
 }
 
 #[test]
@@ -156,7 +199,7 @@ fn an_extent_has_one_writer() {
             let sealed = &sealed;
             scope.spawn(move || {
                 let mut shelver = Shelver::new(shelf, 0);
-                while let Some(mut extent) = shelver.take(1) {
+                while let Ok(mut extent) = shelver.take(1) {
                     extent.room().fill(value);
                     let piece = extent.seal(EXTENT);
                     assert!(shelf.reader(0).read(piece).iter().all(|byte| *byte == value));

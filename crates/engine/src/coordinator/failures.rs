@@ -66,7 +66,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 path: self.work.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),
             },
-            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.plan.budget.keep_bytes as u64 },
+            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.kept_bytes_max },
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,

@@ -1,11 +1,13 @@
 //! Everything that is decided before the first worker starts: whether the job can run, how its input is cut, and how
 //! much shared memory it needs.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_os::process::{Child, threads_in_this_process};
-use gristmill_page::Shape;
+use gristmill_os::{file_size, machine};
+use gristmill_page::{Pages, Shape, ShelfFile};
 
 use crate::buffer::HashTable;
 use crate::checkpoint::log::{self, Checkpoint, Facts};
@@ -42,6 +44,8 @@ pub(super) struct Prepared<J: Program> {
     /// The seed of all hashes.
     pub seed: Seed,
     shelf: ShelfShape,
+    /// A file for extents that memory has no room for.
+    shelf_file: Option<File>,
     /// The numbers of words that workers and coordinator share.
     pub room: WordCounts,
     /// Keeps the copies of streams open.
@@ -99,9 +103,8 @@ impl<J: Program> Prepared<J> {
             None => Seed::random(),
         };
         // 3. Make the plan. Sampling the input must not write to a shared output.
-        let cpus = gristmill_os::machine::cpus_allowed().asked("asking for the processors of this process")?.len();
-        let available_bytes =
-            gristmill_os::machine::memory_available_bytes().asked("asking how much memory is available")?;
+        let cpus = machine::cpus_allowed().asked("asking for the processors of this process")?.len();
+        let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
         let facts = job_plan::Program {
             combines: combines(program),
             rounds: rounds(program),
@@ -163,7 +166,8 @@ impl<J: Program> Prepared<J> {
         {
             return Err(log.misfit(what));
         }
-        let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers);
+        let (shelf_file, file_bytes) = if mode.iterates() { shelf_file(&plan) } else { (None, 0) };
+        let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers, file_bytes);
         // A partition has one piece, and one more for each extent that it starts.
         let pieces = mode.state().map_or(0, |_| plan.partitions + shelf.extents);
         let room = WordCounts {
@@ -178,19 +182,46 @@ impl<J: Program> Prepared<J> {
         let _opened = opened;
         // The size of a stream is unknown.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
-        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, room, _opened, sampler })
+        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, shelf_file, room, _opened, sampler })
     }
 
-    /// Returns the shape of the region.
-    pub fn shape(&self) -> Shape {
-        Shape {
+    /// Maps the region of the job.
+    pub fn pages(&self) -> Result<Pages> {
+        const WHAT: &str = "mapping the shared region";
+        let file = match &self.shelf_file {
+            Some(file) => {
+                let folder = self.plan.spill_dirs[self.plan.shelf_folder].clone();
+                Some(ShelfFile { folder, file: file.try_clone().asked(WHAT)? })
+            }
+            None => None,
+        };
+        let shape = Shape {
             slots: self.room.slots,
             pages_per_arena: self.plan.pages_per_arena,
             page_bytes: self.plan.page_bytes,
             extra_words: self.room.words(),
             extents: self.shelf.extents,
+            file_extents: self.shelf.file_extents,
             extent_bytes: self.shelf.extent_bytes,
-        }
+        };
+        Pages::with_file(shape, file).asked(WHAT)
+    }
+
+    /// Returns the bytes that the pairs of two steps in a row may take, in memory and on disk.
+    pub fn kept_bytes_max(&self) -> u64 {
+        self.plan.budget.keep_bytes as u64 + (self.shelf.file_extents * self.shelf.extent_bytes) as u64
+    }
+}
+
+/// Makes a file for pairs that are kept from step to step and do not fit memory. Returns it and how long it may become:
+/// 0, if there is no room for it.
+fn shelf_file(plan: &Plan) -> (Option<File>, u64) {
+    let folder = &plan.spill_dirs[plan.shelf_folder];
+    let limits = [file_size::limit_bytes(), machine::address_space_limit_bytes().map(|bytes| bytes / 4)];
+    let room_bytes = limits.into_iter().flatten().fold(folder.room_bytes(), u64::min);
+    match tempfile::tempfile_in(&folder.path) {
+        Ok(file) if room_bytes > 0 => (Some(file), room_bytes),
+        _ => (None, 0),
     }
 }
 

@@ -22,7 +22,6 @@ use std::sync::Arc;
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::file_size::LimitIsAnError;
 use gristmill_os::wake::Watch;
-use gristmill_page::Pages;
 
 use crate::control::words::Shared;
 use crate::coordinator::clock::Clock;
@@ -187,7 +186,7 @@ fn supervise<J: Program>(
         anew: 0,
     };
     let mut attempt = |kept: &mut AcrossAttempts<'_>| {
-        let pages = Pages::new(prepared.shape()).asked("mapping the shared region")?;
+        let pages = prepared.pages()?;
         pages.region().ask_for_huge_pages();
         let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
         shared.set_state(mode.state().unwrap_or_default());
@@ -209,6 +208,7 @@ fn supervise<J: Program>(
             seed: &prepared.seed,
             start_ns,
             anew: kept.anew,
+            kept_bytes_max: prepared.kept_bytes_max(),
         };
         let outcome = std::thread::scope(|scope| {
             let over = Over(&shared);

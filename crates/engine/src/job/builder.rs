@@ -276,7 +276,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::run`]; and when the pairs of two consecutive steps exceed [`Job::keep_bytes`].
+    /// As [`Job::run`]; and when the pairs of two consecutive steps exceed [`Job::keep_bytes`] and the room in the spill
+    /// folder.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
         let (request, open) = self.described();
         coordinator::iterate(request, open, state, control)
@@ -533,9 +534,10 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Sets how many bytes of the region the pairs of two consecutive steps may take, for [`Job::iterate`]. By default
-    /// half of the rest of [`Job::memory`] after pages and tables, or half of the available memory. It is only address
-    /// space until it is used.
+    /// Sets how many bytes of memory the pairs of two consecutive steps may take, for [`Job::iterate`]. By default half
+    /// of the rest of [`Job::memory`] after pages and tables, or half of the available memory. It is only address space
+    /// until it is used. Pairs beyond it lie in a file in the spill folder that has the most room, as long as
+    /// [`Job::keep_free`] allows; the kernel writes them to the disk when it needs the memory.
     pub fn keep_bytes(mut self, bytes: u64) -> Self {
         self.terms.settings.keep_bytes = Some(bytes);
         self

@@ -138,6 +138,8 @@ pub(crate) struct Plan {
     pub faults: FaultPlan,
     /// At least one folder.
     pub spill_dirs: Vec<TemporaryFolder>,
+    /// The one with the most room, for pairs that steps keep and memory has no room for.
+    pub shelf_folder: usize,
     /// The bytes that stay free on the file system of the checkpoint.
     pub checkpoint_kept_free_bytes: u64,
     pub budget: Budget,
@@ -202,17 +204,22 @@ pub(crate) struct Asked {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShelfShape {
     pub extents: usize,
+    /// How many of them, the last ones, lie in a file.
+    pub file_extents: usize,
     pub extent_bytes: usize,
 }
 
 impl ShelfShape {
-    /// Returns a shelf of at most `limit_bytes`.
-    pub fn of(limit_bytes: u64, reduce_workers: usize) -> ShelfShape {
+    /// Returns a shelf of at most `limit_bytes` in memory, and `file_bytes` in a file.
+    pub fn of(limit_bytes: u64, reduce_workers: usize, file_bytes: u64) -> ShelfShape {
         let fair = limit_bytes / (reduce_workers as u64 * EXTENTS_PER_WORKER);
         let extent_bytes = fair.clamp(EXTENT_BYTES_MIN, EXTENT_BYTES_MAX).max(limit_bytes / EXTENTS_MAX);
         let extent_bytes = extent_bytes / 4096 * 4096;
+        let in_memory = (limit_bytes / extent_bytes).min(EXTENTS_MAX);
+        let in_file = (file_bytes / extent_bytes).min(EXTENTS_MAX - in_memory);
         ShelfShape {
-            extents: (limit_bytes / extent_bytes).min(EXTENTS_MAX) as usize,
+            extents: (in_memory + in_file) as usize,
+            file_extents: in_file as usize,
             extent_bytes: extent_bytes as usize,
         }
     }
@@ -255,6 +262,7 @@ impl Plan {
         sample: Option<&Sample>,
     ) -> Result<Plan> {
         let folder = |dir: &PathBuf| TemporaryFolder::new(dir, settings.keep_free_bytes);
+        let spill_dirs: Vec<TemporaryFolder> = settings.spill_folders().iter().map(folder).collect();
         let Program { combines, rounds, keys, keys_max, iterates, passes, hash_bytes, place_bytes, .. } = program;
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
@@ -407,7 +415,8 @@ impl Plan {
                 skip_bad_records: settings.skip_bad_records,
                 task_timeout: settings.task_timeout,
             },
-            spill_dirs: settings.spill_folders().iter().map(folder).collect(),
+            shelf_folder: (0..spill_dirs.len()).max_by_key(|at| spill_dirs[*at].room_bytes()).unwrap_or(0),
+            spill_dirs,
             checkpoint_kept_free_bytes: settings.checkpoint.as_ref().map_or(0, |at| folder(&at.dir).kept_free_bytes),
             reduce_memory: budget.room(),
             budget,

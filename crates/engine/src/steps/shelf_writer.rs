@@ -9,7 +9,9 @@
 //! ([`publish`](crate::control::words::Shared::publish)). Until then the partition is invisible to others; if the owner
 //! dies, it is made again.
 
-use gristmill_page::{Extent, Piece, Reader, Shelver};
+use gristmill_os::room;
+use gristmill_page::{Extent, NoExtent, Piece, Reader, Shelver};
+use rustix::io::Errno;
 
 use crate::control::steps::KeptPartition;
 use crate::data::datum::{Datum, Key};
@@ -30,6 +32,8 @@ pub(crate) const fn pair_bytes_max(extent_bytes: usize) -> usize {
 pub(crate) enum NoRoom {
     /// Every extent is taken.
     Shelf,
+    /// The next extent lies in a file, for which its disk has no room. 0: less is free than is to stay free.
+    Disk { errno: i32 },
     /// A pair is larger than an extent.
     Pair { bytes: usize },
 }
@@ -98,7 +102,13 @@ impl PartitionWriter<'_, '_> {
         self.seal();
         let has_room = self.shelf_writer.extent.as_mut().is_some_and(|extent| extent.room().len() >= wanted);
         if !has_room {
-            let mut extent = self.shelf_writer.shelver.take(self.generation).ok_or(NoRoom::Shelf)?;
+            let mut extent = self.shelf_writer.shelver.take(self.generation).map_err(|why| match why {
+                NoExtent::Full => NoRoom::Shelf,
+                NoExtent::Disk(room::NoRoom::Kept) => NoRoom::Disk { errno: 0 },
+                NoExtent::Disk(room::NoRoom::System(error)) => {
+                    NoRoom::Disk { errno: error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()) }
+                }
+            })?;
             if extent.room().len() < wanted {
                 return Err(NoRoom::Pair { bytes: wanted - HEADER_BYTES });
             }

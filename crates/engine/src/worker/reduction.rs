@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::control::counters::{Count, Phase};
 use crate::data::order::Order;
 use crate::exchange::lane::Lane;
-use crate::failure::Failure;
+use crate::failure::{Doing, Failure};
 use crate::gather::store::Store;
 use crate::plan::settings::PagePolicy;
 use crate::program::ending::Program;
@@ -65,6 +65,11 @@ pub(super) fn keep<'w, J: Program>(
         let written = partitions.try_for_each(partition, |key, value| {
             writer.append::<J::Key, J::Value>(key, value).map_err(|why| match why {
                 NoRoom::Shelf => Failure::ShelfFull,
+                NoRoom::Disk { errno } => {
+                    let doing = if errno == 0 { Doing::KeepFree } else { Doing::Write };
+                    let bytes = lane.meter.counters.get(Count::SpilledBytes);
+                    Failure::Spill { folder: plan.shelf_folder, doing, errno, bytes }
+                }
                 NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
             })
         });

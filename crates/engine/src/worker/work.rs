@@ -52,6 +52,8 @@ pub(crate) struct Work<'w, J: Program> {
     pub start_ns: u64,
     /// How often the job has begun anew.
     pub anew: u32,
+    /// The bytes that the pairs of two steps in a row may take, in memory and on disk.
+    pub kept_bytes_max: u64,
 }
 
 impl<J: Program> Work<'_, J> {

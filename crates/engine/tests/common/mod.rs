@@ -677,8 +677,10 @@ pub fn input_of(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
 pub fn resident_kib() -> u64 {
     let of = |pid: &str| {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
-        pss.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0)
+        // What lies in files can be given up at any time.
+        let kinds = ["Pss_Anon:", "Pss_Shmem:"];
+        let of_kind = |kind| rollup.lines().find_map(|line| line.strip_prefix(kind)).unwrap_or_default();
+        kinds.map(|kind| of_kind(kind).trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0)).into_iter().sum::<u64>()
     };
     let own = std::process::id();
     let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
