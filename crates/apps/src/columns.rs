@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use csv::ByteRecord;
-use gristmill::{ProgramError, Records, Source, Split};
+use gristmill::{Chunk, ProgramError, Records, Source};
 
 use crate::error::{Error, Result};
 use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
@@ -213,16 +213,16 @@ impl<const N: usize> Table<N> {
         self.dialect.syntax(self.delimiter).map_or(Records::Lines, Records::Csv)
     }
 
-    /// Calls `take` with the fields of each row of a split, up to the first that is malformed.
+    /// Calls `take` with the fields of each row of a chunk, up to the first that is malformed.
     pub fn for_each_row(
         &self,
-        split: &Split<'_>,
+        chunk: &Chunk<'_>,
         mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
     ) -> Result<(), ProgramError> {
-        let Places { places, start } = self.files[split.source_number()];
-        let text = split.bytes();
-        let mut skip = start.saturating_sub(split.offset()).min(text.len() as u64) as usize;
-        if split.offset() == 0 && text[skip..].starts_with(BYTE_ORDER_MARK) {
+        let Places { places, start } = self.files[chunk.source_number()];
+        let text = chunk.bytes();
+        let mut skip = start.saturating_sub(chunk.offset()).min(text.len() as u64) as usize;
+        if chunk.offset() == 0 && text[skip..].starts_with(BYTE_ORDER_MARK) {
             skip += BYTE_ORDER_MARK.len();
         }
         let outcome = if self.is_plain(&text[skip..]) {
@@ -230,7 +230,7 @@ impl<const N: usize> Table<N> {
         } else {
             self.rows(places, text, skip, &mut take)
         };
-        outcome.map_err(|(at, why)| split.reject(at, why))
+        outcome.map_err(|(at, why)| chunk.reject(at, why))
     }
 
     /// Returns true if no field is quoted and every line ends in LF or CRLF.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use gristmill::{ProgramError, Split};
+use gristmill::{Chunk, ProgramError};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -21,18 +21,18 @@ pub(crate) struct Fields<const N: usize> {
 }
 
 impl<const N: usize> Fields<N> {
-    /// Calls `take` with the fields of each line of a split, up to the first that is malformed.
+    /// Calls `take` with the fields of each line of a chunk, up to the first that is malformed.
     pub fn for_each_row(
         &self,
-        split: &Split<'_>,
+        chunk: &Chunk<'_>,
         mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
     ) -> Result<(), ProgramError> {
         // A byte order mark is not part of the first line's JSON.
-        let begins = split.offset() == 0;
+        let begins = chunk.offset() == 0;
         let text = |at: usize, line| if begins && at == 0 { without_mark(line) } else { line };
         let mut lines =
-            split.records().map(|(at, line)| (at, text(at, line))).filter(|(_, line)| !line.trim_ascii().is_empty());
-        lines.try_for_each(|(at, line)| self.row(line, &mut take).map_err(|why| split.reject(at, why)))
+            chunk.records().map(|(at, line)| (at, text(at, line))).filter(|(_, line)| !line.trim_ascii().is_empty());
+        lines.try_for_each(|(at, line)| self.row(line, &mut take).map_err(|why| chunk.reject(at, why)))
     }
 
     /// Calls `take` with the fields of a line, or returns what is wrong with them.

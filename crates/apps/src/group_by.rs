@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Records, Split};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, ProgramError, Records};
 
 use crate::binned::BinnedSum;
 use crate::columns::{Column, Fault, Table};
@@ -44,8 +44,8 @@ impl MapReduce for NumberPairs {
         Some(sum::ADD_WHOLE)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
-        for pair in split.bytes().as_chunks::<8>().0 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
+        for pair in chunk.bytes().as_chunks::<8>().0 {
             let pair = u64::from_le_bytes(*pair);
             out.emit(pair as u32, pair >> 32);
         }
@@ -84,12 +84,12 @@ impl<const N: usize> Rows<N> {
 
     fn for_each(
         &self,
-        split: &Split<'_>,
+        chunk: &Chunk<'_>,
         take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
     ) -> Result<(), ProgramError> {
         match self {
-            Rows::Csv(table) => table.for_each_row(split, take),
-            Rows::Json(fields) => fields.for_each_row(split, take),
+            Rows::Csv(table) => table.for_each_row(chunk, take),
+            Rows::Json(fields) => fields.for_each_row(chunk, take),
         }
     }
 }
@@ -180,9 +180,9 @@ impl<S: Sum> MapReduce for SumBy<S> {
         Some(sum::add)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, S>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, S>) -> Result<(), ProgramError> {
         let mut left_out = 0;
-        self.rows.for_each(split, |[key, field]| {
+        self.rows.for_each(chunk, |[key, field]| {
             if key == SumBy::LEFT_OUT {
                 return Err((0, "this key is kept for the count of rows without a number".to_owned()));
             }
@@ -240,8 +240,8 @@ impl MapReduce for CountBy {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        self.0.for_each(split, |[key]| {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        self.0.for_each(chunk, |[key]| {
             out.emit(key, 1);
             Ok(())
         })

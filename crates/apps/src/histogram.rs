@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use gristmill::{
-    Compression, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Source, Split, Summary, Verdict,
+    Chunk, Compression, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Source, Summary, Verdict,
 };
 
 use crate::error::Error;
@@ -179,14 +179,14 @@ impl MapReduce for Histogram {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
         let mut tables = Tables([[0; 256]; 3 * LANES]);
-        match self.images[&split.source().path] {
-            Image::Bmp(pixels) => tables.count_rows(pixels, split.offset(), split.bytes()),
+        match self.images[&chunk.source().path] {
+            Image::Bmp(pixels) => tables.count_rows(pixels, chunk.offset(), chunk.bytes()),
             // The task that has the file's first byte decodes the whole file.
-            Image::Encoded if split.offset() == 0 => {
+            Image::Encoded if chunk.offset() == 0 => {
                 let (mut sums, mut counted) = ([0; 3 * 256], 0);
-                let visited = visit(split.source(), |pixels| {
+                let visited = visit(chunk.source(), |pixels| {
                     for part in pixels.chunks(COUNTED_MAX / 6 * 3) {
                         if counted + part.len() > COUNTED_MAX {
                             tables.empty_into(&mut sums);
@@ -205,8 +205,8 @@ impl MapReduce for Histogram {
                         }
                     }
                     // A failed image contributes nothing.
-                    Err(Verdict::TooLarge(why)) => return Err(split.too_large(0, why)),
-                    Err(Verdict::Bad(why) | Verdict::OtherKind(why)) => return Err(split.reject(0, why)),
+                    Err(Verdict::TooLarge(why)) => return Err(chunk.too_large(0, why)),
+                    Err(Verdict::Bad(why) | Verdict::OtherKind(why)) => return Err(chunk.reject(0, why)),
                     Err(Verdict::Fit) => unreachable!("a verdict that is an error"),
                 }
                 return Ok(());

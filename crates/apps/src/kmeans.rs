@@ -7,7 +7,7 @@
 //! they share with the process that started them. The points lie in groups of sixteen, coordinate by coordinate, so
 //! that sixteen distances are computed at once.
 
-use gristmill::{Control, Emit, Input, Job, MapReduce, Next, ProgramError, Records, Split, Step, Summary};
+use gristmill::{Chunk, Control, Emit, Input, Job, MapReduce, Next, ProgramError, Records, Step, Summary};
 use gristmill_os::vectors::{Work, with_widest};
 
 use crate::binned::BinnedSum;
@@ -200,11 +200,11 @@ impl MapReduce for Points {
         Some(sum::add)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, BinnedSum>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, BinnedSum>) -> Result<(), ProgramError> {
         let centres: Vec<f64> =
-            split.state().as_chunks::<8>().0.iter().map(|place| f64::from_le_bytes(*place)).collect();
+            chunk.state().as_chunks::<8>().0.iter().map(|place| f64::from_le_bytes(*place)).collect();
         let mut sums = vec![0.0; self.k * self.sums()];
-        for block in split.bytes().as_chunks::<8>().0 {
+        for block in chunk.bytes().as_chunks::<8>().0 {
             let first = u64::from_le_bytes(*block) as usize;
             sums.fill(0.0);
             with_widest(AddPoints { points: self, first, centres: &centres, sums: &mut sums });

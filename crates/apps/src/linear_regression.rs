@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use gristmill::{Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Split, Summary};
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Summary};
 use gristmill_os::vectors::with_widest;
 
 use crate::columns::{Column, Table};
@@ -91,8 +91,8 @@ impl MapReduce for BytePairs {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
-        let bytes = split.bytes();
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+        let bytes = chunk.bytes();
         let sums = with_widest(|| sum_pairs(bytes));
         out.emit(N, bytes.len() as u64 / 2);
         for (key, sum) in [X, Y, XX, YY, XY].into_iter().zip(sums) {
@@ -207,10 +207,10 @@ impl<S: Sum> MapReduce for Columns<S> {
         Some(sum::add)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, S>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, S>) -> Result<(), ProgramError> {
         let mut sums = [S::default(); SUMS - 1];
         let (mut pairs, mut left_out) = (0u64, 0);
-        self.table.for_each_row(split, |fields| {
+        self.table.for_each_row(chunk, |fields| {
             if !self.strict && fields.iter().any(|field| field.trim_ascii().is_empty()) {
                 left_out += 1;
                 return Ok(());

@@ -8,7 +8,7 @@
 //! matrix.)
 
 use gristmill::{
-    Bytes, Control, Emit, Input, Job, MapReduce, Next, Order, Outcome, ProgramError, Records, SharedOutput, Split,
+    Bytes, Chunk, Control, Emit, Input, Job, MapReduce, Next, Order, Outcome, ProgramError, Records, SharedOutput,
     Step, Summary,
 };
 use nalgebra::{DMatrixView, DMatrixViewMut};
@@ -175,16 +175,16 @@ impl MapReduce for MatrixMultiply<'_> {
     /// The row as little-endian f64.
     type Value = Bytes;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, Bytes>) -> Result<(), ProgramError> {
         let columns = self.b.columns;
-        for eight in split.bytes().as_chunks::<8>().0 {
+        for eight in chunk.bytes().as_chunks::<8>().0 {
             let first = u64::from_le_bytes(*eight) as usize;
             let rows = self.block_rows.min(self.a.rows - first);
             let left = &self.a.values[first * self.a.columns..][..rows * self.a.columns];
             match self.way {
                 Way::SharedOutput => self.product.write(|product| {
                     let block = &mut product[first * columns..][..rows * columns];
-                    if split.state() == IN_PLACE {
+                    if chunk.state() == IN_PLACE {
                         let before = block.to_vec();
                         self.multiply(&before, block);
                     } else {

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, Memory, ProgramError, Records, Split, TooLarge};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, Memory, ProgramError, Records, TooLarge};
 
 use crate::number::Overflow;
 use crate::sum::{self, whole};
@@ -136,11 +136,11 @@ impl MapReduce for Palindromes {
         Some(sum::ADD_WHOLE)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        let memory = split.source().memory();
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let memory = chunk.source().memory();
         let counted = match &self.constant {
-            None => self.in_lines(split.lines(), memory),
-            Some(text) => split.lines().try_fold(0, |sum, record| {
+            None => self.in_lines(chunk.lines(), memory),
+            Some(text) => chunk.lines().try_fold(0, |sum, record| {
                 let count = self.in_lines(lines_of(text), memory).map_err(|(_, why)| (record, why))?;
                 Ok(sum + count)
             }),
@@ -148,11 +148,11 @@ impl MapReduce for Palindromes {
         let count = match counted {
             Ok(count) => count,
             Err((line, why)) => {
-                let at = split.place_of(line);
-                return Err(split.too_large(at, format!("to find the palindromes of its {} bytes {why}", line.len())));
+                let at = chunk.place_of(line);
+                return Err(chunk.too_large(at, format!("to find the palindromes of its {} bytes {why}", line.len())));
             }
         };
-        let name: &Path = &split.source().name;
+        let name: &Path = &chunk.source().name;
         out.emit(name.as_os_str().as_encoded_bytes(), count);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! the (symmetric) covariance matrix is then one map task, a product of two sets of columns. Workers read the data
 //! from the memory that they share with the process that started them, so only results travel.
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, Order, Outcome, ProgramError, Records, Split, Summary};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, Order, Outcome, ProgramError, Records, Summary};
 use gristmill_os::vectors::with_widest;
 use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricEigen};
 
@@ -155,13 +155,13 @@ impl MapReduce for Covariances {
     /// The piece of the row as little-endian f64.
     type Value = Bytes;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, u32), Bytes>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(u32, u32), Bytes>) -> Result<(), ProgramError> {
         let (rows, columns) = (self.centred.rows, self.centred.columns);
         // The library is column-major, so our rows are its columns.
         let data = DMatrixView::from_slice(&self.centred.values, columns, rows);
         let mut product = Vec::new();
         let mut piece = Vec::new();
-        for block in split.bytes().as_chunks::<8>().0 {
+        for block in chunk.bytes().as_chunks::<8>().0 {
             let [i, j] =
                 [0, 4].map(|at| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]) as usize);
             let (height, width) = (BLOCK.min(columns - i), BLOCK.min(columns - j));

@@ -1,6 +1,6 @@
 //! Sort: the engine sorts pairs by key, so a program only has to define the key.
 
-use gristmill::{Bytes, Emit, MapReduce, ProgramError, Records, Row, Split};
+use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Records, Row};
 
 /// The size of a TeraSort record. Its first [`TERA_KEY_BYTES`] bytes are the key.
 pub const TERA_RECORD_BYTES: usize = 100;
@@ -42,8 +42,8 @@ impl MapReduce for SortLines {
     type Key = Bytes;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
-        for_each_line(split.bytes(), |line| out.emit(line, ()));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
+        for_each_line(chunk.bytes(), |line| out.emit(line, ()));
         Ok(())
     }
 }
@@ -52,8 +52,8 @@ impl MapReduce for SortLinesBy {
     type Key = Bytes;
     type Value = Bytes;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
-        for_each_line(split.bytes(), |line| {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
+        for_each_line(chunk.bytes(), |line| {
             let to = self.to.min(line.len());
             out.emit(&line[self.from.min(to)..to], line);
         });
@@ -65,9 +65,9 @@ impl MapReduce for SortTera {
     type Key = Bytes;
     type Value = Bytes;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
         // The engine splits only between records.
-        for record in split.bytes().as_chunks::<TERA_RECORD_BYTES>().0 {
+        for record in chunk.bytes().as_chunks::<TERA_RECORD_BYTES>().0 {
             let (key, value) = record.split_at(TERA_KEY_BYTES);
             out.emit(key, value);
         }

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::path::Path;
 
-use gristmill::{Emit, Input, Job, MapReduce, Memory, Outcome, ProgramError, Records, Split, Summary};
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, Memory, Outcome, ProgramError, Records, Summary};
 use gristmill_os::vectors::with_widest;
 use wide::i8x16;
 
@@ -146,8 +146,8 @@ impl MapReduce for Keys {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
-        with_widest(|| self.search(split.bytes(), out));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
+        with_widest(|| self.search(chunk.bytes(), out));
         Ok(())
     }
 }

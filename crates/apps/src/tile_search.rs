@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use gristmill::{Control, Emit, Input, Job, MapReduce, Next, Pairs, ProgramError, Records, Split, Step, Summary};
+use gristmill::{Chunk, Control, Emit, Input, Job, MapReduce, Next, Pairs, ProgramError, Records, Step, Summary};
 
 use crate::error::{Error, Result};
 
@@ -213,8 +213,8 @@ impl MapReduce for Board {
         Some(|a, b| a | b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
-        split.bytes().as_chunks::<8>().0.iter().for_each(|state| out.emit(u64::from_le_bytes(*state), 0));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
+        chunk.bytes().as_chunks::<8>().0.iter().for_each(|state| out.emit(u64::from_le_bytes(*state), 0));
         Ok(())
     }
 

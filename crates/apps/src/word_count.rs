@@ -1,6 +1,6 @@
 //! Word count: counts each word.
 
-use gristmill::{Bytes, Emit, MapReduce, ProgramError, Records, Split};
+use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Records};
 
 use crate::tokens::{for_tokens, not_space, upper_letters};
 
@@ -37,8 +37,8 @@ impl MapReduce for SpaceWords {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        let text = split.bytes();
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let text = chunk.bytes();
         for_tokens(text, not_space, |words| out.emit_each(text, words, 1));
         Ok(())
     }
@@ -52,9 +52,9 @@ impl MapReduce for AlphaWords {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        split.bytes_mut().make_ascii_uppercase();
-        let text = split.bytes();
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        chunk.bytes_mut().make_ascii_uppercase();
+        let text = chunk.bytes();
         for_tokens(text, upper_letters, |words| out.emit_each(text, words, 1));
         Ok(())
     }

@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release --example from_rayon -- FILES
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Split, Starter};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, ProgramError, Starter};
 use rayon::prelude::*;
 
 struct Lines;
@@ -17,8 +17,8 @@ impl MapReduce for Lines {
         Some(|a, b| a | b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u8>) -> Result<(), ProgramError> {
-        split.lines().for_each(|line| out.emit(line, 1 << split.tag()));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u8>) -> Result<(), ProgramError> {
+        chunk.lines().for_each(|line| out.emit(line, 1 << chunk.tag()));
         Ok(())
     }
 }

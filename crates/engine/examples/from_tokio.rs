@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Split, Starter};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, ProgramError, Starter};
 use tokio::runtime::Runtime;
 
 struct Words;
@@ -17,8 +17,8 @@ impl MapReduce for Words {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
         Ok(())
     }
 }

@@ -4,12 +4,12 @@
 //!
 //! A link is two numbers of pages, from 0, each of 4 bytes, little-endian. Prints the ten pages that are reached most.
 
-use gristmill::{Emit, Input, Job, MapReduce, Next, ProgramError, Records, Split};
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, Next, ProgramError, Records};
 
 /// The share of readers who follow a link; the others begin anew on any page.
 const FOLLOW: f64 = 0.85;
 
-struct Links {
+pub(crate) struct Links {
     /// The number of links on each page.
     degrees: Vec<u32>,
 }
@@ -26,9 +26,9 @@ impl MapReduce for Links {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
-        let ranks = split.state().as_chunks().0;
-        for (from, to) in links(split.bytes()) {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
+        let ranks = chunk.state().as_chunks().0;
+        for (from, to) in links(chunk.bytes()) {
             out.emit(to, f64::from_le_bytes(ranks[from as usize]) / f64::from(self.degrees[from as usize]));
         }
         Ok(())
@@ -43,18 +43,26 @@ fn links(bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> {
         .map(|[a, b, c, d, e, f, g, h]| (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let [steps, path] = std::env::args().skip(1).collect::<Vec<_>>().try_into().expect("STEPS and LINKS");
-    let (steps, mut degrees): (u32, Vec<u32>) = (steps.parse()?, Vec::new());
-    for (from, to) in links(&std::fs::read(&path)?) {
-        degrees.resize(degrees.len().max(from.max(to) as usize + 1), 0);
-        degrees[from as usize] += 1;
+impl Links {
+    /// Counts the links of a file.
+    pub(crate) fn of(bytes: &[u8]) -> Links {
+        let mut degrees = Vec::new();
+        for (from, to) in links(bytes) {
+            degrees.resize(degrees.len().max(from.max(to) as usize + 1), 0);
+            degrees[from as usize] += 1;
+        }
+        Links { degrees }
     }
-    let pages = degrees.len();
+
+    pub(crate) fn job(&self, input: Input) -> Job<'_, Links> {
+        Job::new(self, input).records(Records::Fixed(8))
+    }
+}
+
+/// Returns the ranks after this many steps.
+pub(crate) fn ranks(job: Job<'_, Links>, pages: usize, steps: u32) -> gristmill::Result<Vec<f64>> {
     let mut ranks = vec![1.0 / pages as f64; pages];
     let state = |ranks: &[f64]| -> Vec<u8> { ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect() };
-    let links = Links { degrees };
-    let job = Job::new(&links, Input::paths([path])).records(Records::Fixed(8));
     job.iterate(&state(&ranks), |step| {
         let mut reached = 0.0;
         let mut next = vec![0.0; pages];
@@ -68,6 +76,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         step.set_state(&state(&ranks));
         if step.number() + 1 == steps { Next::Stop } else { Next::Input }
     })?;
+    Ok(ranks)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let [steps, path] = std::env::args().skip(1).collect::<Vec<_>>().try_into().expect("STEPS and LINKS");
+    let links = Links::of(&std::fs::read(&path)?);
+    let ranks = ranks(links.job(Input::paths([path])), links.degrees.len(), steps.parse()?)?;
     let mut best: Vec<(usize, f64)> = ranks.into_iter().enumerate().collect();
     best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     for (page, rank) in best.iter().take(10) {

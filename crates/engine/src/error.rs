@@ -369,7 +369,7 @@ pub enum Error {
     /// A worker died, its part of the result had to be made again, and a task then emitted other pairs than the first
     /// time.
     #[error(
-        "{place} {} when it was mapped again after a death{}. What was made of the first does not fit the others, so the job stopped. Let the map function depend on nothing but its split: seed random numbers with its place, and use no clock and no order that changes; and let nobody write to the input",
+        "{place} {} when it was mapped again after a death{}. What was made of the first does not fit the others, so the job stopped. Let the map function depend on nothing but its chunk: seed random numbers with its place, and use no clock and no order that changes; and let nobody write to the input",
         gave(*first, *again),
         begun_anew(*anew)
     )]

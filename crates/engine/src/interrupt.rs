@@ -19,7 +19,7 @@ const TICK_MS: u32 = 50;
 /// Clones are the same token, and a token may serve several jobs. Once cancelled it stays so.
 ///
 /// ```
-/// use gristmill::{Bytes, CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Split};
+/// use gristmill::{Bytes, CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 ///
 /// struct Lines;
 ///
@@ -27,8 +27,8 @@ const TICK_MS: u32 = 50;
 ///     type Key = Bytes;
 ///     type Value = u64;
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-///         split.lines().for_each(|line| out.emit(line, 1));
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+///         chunk.lines().for_each(|line| out.emit(line, 1));
 ///         Ok(())
 ///     }
 /// }

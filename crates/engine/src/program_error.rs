@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 /// The error of a map or reduce function. The `?` operator makes one from any [`std::error::Error`].
 ///
 /// If a map function returns it, the job ends with [`Error::Rejected`](crate::Error::Rejected), which names the record:
-/// unless the error has a place ([`Split::reject`](crate::Split::reject)), the engine maps the records of the piece once
+/// unless the error has a place ([`Chunk::reject`](crate::Chunk::reject)), the engine maps the records of the piece once
 /// more, one by one, up to the first that fails. With [`Job::skip_bad_records`](crate::Job::skip_bad_records) the record
 /// is set aside instead. If a reduce function returns it, or [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), the
 /// job ends with [`Error::Program`](crate::Error::Program), which names the key or the step.
@@ -18,7 +18,7 @@ use std::fmt::{self, Display, Formatter};
 /// up to 512 bytes, and a [`code`](ProgramError::code).
 ///
 /// ```
-/// use gristmill::{Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Split};
+/// use gristmill::{Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 ///
 /// /// Adds up numbers, one in each line.
 /// struct Sum;
@@ -27,8 +27,8 @@ use std::fmt::{self, Display, Formatter};
 ///     type Key = ();
 ///     type Value = i64;
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
-///         for line in split.lines() {
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
+///         for line in chunk.lines() {
 ///             out.emit((), str::from_utf8(line)?.parse()?);
 ///         }
 ///         Ok(())

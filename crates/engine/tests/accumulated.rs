@@ -5,7 +5,7 @@ mod common;
 use std::cell::RefCell;
 
 use gristmill::{
-    Accumulator, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Records, Split,
+    Accumulator, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Records,
 };
 
 fn main() {
@@ -43,8 +43,8 @@ impl MapReduce for Numbers<'_> {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
-        for number in split.bytes().as_chunks().0 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
+        for number in chunk.bytes().as_chunks().0 {
             let number = u32::from_le_bytes(*number);
             self.sum.add(i64::from(number));
             self.least.add(i64::from(number) - 1_000);

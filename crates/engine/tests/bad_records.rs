@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use common::{Answer, Case, Random, input_of};
 use gristmill::{
-    BadRecord, Bytes, Combining, Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, ProgramError,
-    Records, Result, Split, Summary, Syntax,
+    BadRecord, Bytes, Chunk, Combining, Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next,
+    ProgramError, Records, Result, Summary, Syntax,
 };
 use gristmill_os::allocations::Counting;
 use rustix::process::{Signal, getpid, kill_process};
@@ -62,10 +62,10 @@ impl MapReduce for Poisonable {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         // Changes to the bytes must not be seen by a later attempt that maps them.
-        split.bytes_mut().make_ascii_uppercase();
-        for (at, line) in split.records() {
+        chunk.bytes_mut().make_ascii_uppercase();
+        for (at, line) in chunk.records() {
             line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
             match line.strip_prefix(b"POISON:") {
                 Some(b"PANIC") => panic!("the line is poison"),
@@ -80,7 +80,7 @@ impl MapReduce for Poisonable {
                 Some(b"EXIT") => std::process::exit(3),
                 // No system has that much memory.
                 Some(b"MEMORY") => drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 62))),
-                Some(b"REJECT") => return Err(split.reject(at, "this is no line for me")),
+                Some(b"REJECT") => return Err(chunk.reject(at, "this is no line for me")),
                 Some(_) => panic!("more\nthan one line"),
                 None => {}
             }
@@ -263,8 +263,8 @@ impl MapReduce for Rows {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        for (_, row) in split.records() {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        for (_, row) in chunk.records() {
             assert!(!row.contains(&b'\n'), "a row of several lines");
             out.emit(row.split(|byte| *byte == b',').next().unwrap_or_default(), 1);
         }
@@ -351,13 +351,13 @@ impl MapReduce for Words {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        let first = split.records().next().map(|(at, line)| (at, line.to_vec()));
+    fn map(&self, chunk: &mut Chunk<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let first = chunk.records().next().map(|(at, line)| (at, line.to_vec()));
         match first.as_ref().map(|(at, line)| (*at, &line[..])) {
-            Some((at, b"empty")) => Err(split.reject(at, "")),
-            Some((at, b"long")) => Err(split.reject(at, "\u{fc}".repeat(1000))),
-            Some((at, b"odd")) => Err(split.reject(at, format!("a{}", "\u{fc}".repeat(1000)))),
-            Some((_, b"far")) => Err(split.reject(usize::MAX, "it is far away")),
+            Some((at, b"empty")) => Err(chunk.reject(at, "")),
+            Some((at, b"long")) => Err(chunk.reject(at, "\u{fc}".repeat(1000))),
+            Some((at, b"odd")) => Err(chunk.reject(at, format!("a{}", "\u{fc}".repeat(1000)))),
+            Some((_, b"far")) => Err(chunk.reject(usize::MAX, "it is far away")),
             Some((_, b"nothing")) => panic!("{}", ""),
             Some((_, b"number")) => std::panic::panic_any(7),
             Some((_, b"string")) => std::panic::panic_any(String::from("a string")),
@@ -402,9 +402,9 @@ impl MapReduce for Called {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         (&self.log).write_all(b".").expect("a short file");
-        split.records().for_each(|(at, line)| out.emit(line, split.offset() + at as u64));
+        chunk.records().for_each(|(at, line)| out.emit(line, chunk.offset() + at as u64));
         Ok(())
     }
 }
@@ -447,12 +447,12 @@ impl MapReduce for KilledTwice {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        if split.records().any(|(_, record)| record == b"line 19999") && self.log.metadata().expect("there").len() < 2 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        if chunk.records().any(|(_, record)| record == b"line 19999") && self.log.metadata().expect("there").len() < 2 {
             (&self.log).write_all(b".").expect("a short file");
             kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
         }
-        split.records().for_each(|(at, line)| out.emit(line, split.offset() + at as u64));
+        chunk.records().for_each(|(at, line)| out.emit(line, chunk.offset() + at as u64));
         Ok(())
     }
 }

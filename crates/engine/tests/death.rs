@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use common::{Case, Count, Places, Random, die_at_every, input_of, random_text};
 use gristmill::{
-    Buffer, Bytes, Combining, Emit, Error, Exchange, Input, Job, MOMENTS, MapReduce, Moment, Order, PagePolicy,
-    ProgramError, Records, Split,
+    Buffer, Bytes, Chunk, Combining, Emit, Error, Exchange, Input, Job, MOMENTS, MapReduce, Moment, Order, PagePolicy,
+    ProgramError, Records,
 };
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 
@@ -208,9 +208,9 @@ impl MapReduce for Rounded {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
-        for at in 0..split.bytes().len() as u64 {
-            let number = (split.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
+        for at in 0..chunk.bytes().len() as u64 {
+            let number = (chunk.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
             out.emit(number as u32 % ROUNDED_KEYS, [1e17, 1.0, -1e17, 99.0][(number >> 20) as usize % 4]);
         }
         Ok(())
@@ -286,8 +286,8 @@ impl MapReduce for Deadly {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             if word == b"poison" && self.once.as_ref().is_none_or(|mark| std::fs::File::create_new(mark).is_ok()) {
                 self.die();
             }
@@ -392,8 +392,8 @@ impl MapReduce for SlowToReduce {
         })
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             out.emit(word, 1);
         }
         Ok(())
@@ -433,7 +433,7 @@ impl MapReduce for SlowToEnd {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, _: &mut Chunk<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         SLOW_TO_DROP.with(|_| panic!("it ends slowly"));
         Ok(())
     }
@@ -459,8 +459,8 @@ impl MapReduce for PanicsInReduce {
         Some(|_, _| panic!("no two are alike"))
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             out.emit(word, 1);
         }
         Ok(())

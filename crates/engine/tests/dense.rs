@@ -5,8 +5,8 @@ mod common;
 use std::time::Duration;
 
 use gristmill::{
-    Buffer, Combining, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, PagePolicy, ProgramError,
-    Records, Split,
+    Buffer, Chunk, Combining, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, PagePolicy,
+    ProgramError, Records,
 };
 
 fn main() {
@@ -38,8 +38,8 @@ impl MapReduce for ByteCounts {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
-        for byte in split.bytes() {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
+        for byte in chunk.bytes() {
             out.emit(u16::from(*byte), 1);
         }
         Ok(())
@@ -57,7 +57,7 @@ impl MapReduce for Signed {
         Some(256)
     }
 
-    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<i16, u64>) -> Result<(), ProgramError> {
+    fn map(&self, _: &mut Chunk<'_>, _: &mut impl Emit<i16, u64>) -> Result<(), ProgramError> {
         Ok(())
     }
 }
@@ -153,9 +153,9 @@ impl MapReduce for SlowDomain {
         DOMAIN.combiner()
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u16, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_micros(300));
-        DOMAIN.map(split, out)
+        DOMAIN.map(chunk, out)
     }
 }
 

@@ -3,16 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn program(example: &str) -> PathBuf {
+    let tests = std::env::current_exe().expect("a path");
+    tests.parent().and_then(Path::parent).expect("a folder of tests").join("examples").join(example)
+}
+
+fn output(folder: &Path, example: &str, arguments: &[&str]) -> Output {
+    let program = program(example);
+    let output = Command::new(&program).args(arguments).current_dir(folder).output();
+    output.unwrap_or_else(|error| panic!("{}: {error}; build it: cargo build --examples", program.display()))
+}
+
+/// Runs an example that fails in `folder`, and returns its status and its errors.
+fn fails(folder: &Path, example: &str, arguments: &[&str]) -> (i32, String) {
+    let output = output(folder, example, arguments);
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+}
 
 /// Runs an example in `folder`, and returns what it prints.
 fn run(folder: &Path, example: &str, arguments: &[&str]) -> String {
-    let tests = std::env::current_exe().expect("a path");
-    let program = tests.parent().and_then(Path::parent).expect("a folder of tests").join("examples").join(example);
-    let output = Command::new(&program).args(arguments).current_dir(folder).output();
-    let output =
-        output.unwrap_or_else(|error| panic!("{}: {error}; build it: cargo build --examples", program.display()));
+    let output = output(folder, example, arguments);
     assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
@@ -95,6 +108,105 @@ fn a_join_has_each_order_with_each_of_its_customers() {
     expected.sort();
     let lines = expected.iter().map(|(number, name, what)| format!("{number}\t{name}\t{what}\n"));
     assert!(run(dir.path(), "join", &["customers", "orders"]) == lines.collect::<String>());
+}
+
+#[test]
+fn requests_are_counted_by_hour_and_outcome() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (mut text, mut counts) = (String::new(), BTreeMap::<(u64, u64, u64), u64>::new());
+    for n in numbers().take(20_000) {
+        let (seconds, status) = (1_763_900_000 + n % 90_000, 200 + n / 90_000 % 300);
+        writeln!(text, "{seconds} {status}").expect("written");
+        let outcome = if status < 400 { (status / 100 - 2, 0) } else { (2, status) };
+        *counts.entry((seconds / 3600, outcome.0, outcome.1)).or_default() += 1;
+    }
+    fs::write(dir.path().join("log"), text).expect("written");
+    let lines = counts.iter().map(|((hour, outcome, status), count)| {
+        let outcome =
+            ["Answered".to_owned(), "Redirected".to_owned(), format!("Failed({status})")][*outcome as usize].clone();
+        format!("{hour}\t{outcome}\t{count}\n")
+    });
+    assert!(run(dir.path(), "custom_keys", &["log"]) == lines.collect::<String>());
+}
+
+#[test]
+fn factors_of_numbers_from_memory_are_counted() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut counts = BTreeMap::<u64, u64>::new();
+    for number in 1..=5_000u64 {
+        let mut left = number;
+        for divisor in 2..=number {
+            while left.is_multiple_of(divisor) {
+                left /= divisor;
+                *counts.entry(divisor).or_default() += 3;
+            }
+        }
+    }
+    let lines = counts.iter().map(|(prime, count)| format!("{prime}\t{count}\n"));
+    assert!(run(dir.path(), "from_memory", &["5000"]) == lines.collect::<String>());
+}
+
+#[test]
+fn sums_are_written_to_a_folder() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (mut text, mut sums) = (String::new(), BTreeMap::<String, i64>::new());
+    for n in numbers().take(20_000) {
+        let (account, cents) = (format!("account{}", n % 700), (n / 700 % 100_000) as i64 - 50_000);
+        writeln!(text, "{account} {cents}").expect("written");
+        *sums.entry(account).or_default() += cents;
+    }
+    fs::write(dir.path().join("amounts"), text).expect("written");
+    assert_eq!(run(dir.path(), "sinks", &["sums", "amounts"]), "700 accounts\n");
+    let files = fs::read_dir(dir.path().join("sums")).expect("a folder").map(|file| file.expect("a file").path());
+    let text: String = files.map(|file| fs::read_to_string(file).expect("read")).collect();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    let mut expected: Vec<String> = sums.iter().map(|(account, cents)| format!("{account},{cents}")).collect();
+    expected.sort_unstable();
+    assert!(lines == expected);
+}
+
+#[test]
+fn wrong_lines_are_named_or_set_aside() {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("good"), "1\n2\n-5\n").expect("written");
+    fs::write(dir.path().join("bad"), "10\nten\n3000000000\n20\n").expect("written");
+    assert_eq!(run(dir.path(), "failing", &["0", "good"]), "-2\n");
+    let said = "bad:2: invalid digit found in string\nbad:3: more than a billion\n";
+    assert_eq!(run(dir.path(), "failing", &["9", "good", "bad"]), format!("28\n{said}"));
+    fs::write(dir.path().join("large"), "1\n3000000000\n").expect("written");
+    let (code, errors) = fails(dir.path(), "failing", &["0", "large"]);
+    assert_eq!((code, errors.as_str()), (1, "large:2: more than a billion; give amounts in thousands\n"));
+}
+
+#[test]
+fn a_job_is_stopped_by_a_file_or_by_time() {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("text"), "one two two").expect("written");
+    assert_eq!(run(dir.path(), "cancelling", &["60", "text"]), "2 different words\n");
+    // A pipe into which nobody writes.
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("made");
+    let _writer = fs::File::options().read(true).write(true).open(&pipe).expect("opened");
+    let said = run(dir.path(), "cancelling", &["0.2", "pipe"]);
+    assert!(said.contains("did not end within its deadline of 200ms"), "{said}");
+    fs::write(dir.path().join("stop"), "").expect("written");
+    let text = "word ".repeat(4 << 20);
+    fs::write(dir.path().join("long"), text).expect("written");
+    assert_eq!(run(dir.path(), "cancelling", &["60", "long", "long", "long", "long"]), "stopped\n");
+}
+
+#[test]
+fn each_line_is_a_job() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut program = Command::new(program("many_jobs"));
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let child = program.current_dir(dir.path()).stdin(reader).stdout(std::process::Stdio::piped()).spawn();
+    drop(program);
+    std::io::Write::write_all(&mut writer, b"a b a\n\nc\n").expect("written");
+    drop(writer);
+    let output = child.expect("it starts").wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n0\n1\n");
 }
 
 /// Writes three files of words, one in each line, and returns them.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use common::{Case, Count, Random, oracle, random_text};
-use gristmill::{Bytes, Emit, Error, Input, Job, MapReduce, Moment, Order, ProgramError, Records, Split, Syntax};
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Job, MapReduce, Moment, Order, ProgramError, Records, Syntax};
 use pack::{COMPRESSED, Packing};
 
 fn main() {
@@ -52,7 +52,7 @@ impl MapReduce for Slow {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let coordinator = std::os::unix::process::parent_id();
         let processes = fs::read_dir("/proc").expect("listed").flatten();
@@ -61,9 +61,9 @@ impl MapReduce for Slow {
             let after_name = facts.rsplit_once(") ").map_or("", |(_, rest)| rest);
             after_name.starts_with(&format!("Z {coordinator} "))
         };
-        out.emit(0, split.bytes().len() as u64);
+        out.emit(0, chunk.bytes().len() as u64);
         // The sampling process may still be ending while the first splits are mapped.
-        if split.offset() > 300_000 {
+        if chunk.offset() > 300_000 {
             out.emit(1, processes.filter(is_zombie).count() as u64);
         }
         Ok(())
@@ -178,8 +178,8 @@ impl MapReduce for FirstFields {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(split.bytes());
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let mut rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(chunk.bytes());
         let mut row = csv::ByteRecord::new();
         while rows.read_byte_record(&mut row).expect("bytes in memory") {
             out.emit(&row[0], 1);
@@ -234,9 +234,9 @@ impl MapReduce for Complains {
     type Key = u8;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
-        match split.records().find(|(_, row)| row.ends_with(b"wrong")) {
-            Some((at, _)) => Err(split.reject(at, "this is wrong")),
+    fn map(&self, chunk: &mut Chunk<'_>, _: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+        match chunk.records().find(|(_, row)| row.ends_with(b"wrong")) {
+            Some((at, _)) => Err(chunk.reject(at, "this is wrong")),
             None => Ok(()),
         }
     }

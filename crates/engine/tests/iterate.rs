@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{Case, Random, die_at_every, input_of, least_memory_in_steps, random_text, resident_kib};
 use gristmill::{
-    Buffer, Bytes, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
-    PagePolicy, Pairs, ProgramError, Records, Split, Summary,
+    Buffer, Bytes, Chunk, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
+    PagePolicy, Pairs, ProgramError, Records, Summary,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -150,8 +150,8 @@ impl MapReduce for Doubling {
         Some(|a, b| a | b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
-        split.bytes().iter().for_each(|byte| out.emit(u64::from(*byte), 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u8>) -> Result<(), ProgramError> {
+        chunk.bytes().iter().for_each(|byte| out.emit(u64::from(*byte), 1));
         Ok(())
     }
 
@@ -283,8 +283,8 @@ impl MapReduce for Doubled {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        let words = split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let words = chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         words.for_each(|word| out.emit(word, 1));
         Ok(())
     }
@@ -351,7 +351,7 @@ impl MapReduce for Giant {
     type Key = u64;
     type Value = gristmill::Bytes;
 
-    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, gristmill::Bytes>) -> Result<(), ProgramError> {
+    fn map(&self, _: &mut Chunk<'_>, out: &mut impl Emit<u64, gristmill::Bytes>) -> Result<(), ProgramError> {
         out.emit(1, &vec![7; (1 << 20) + 1]);
         Ok(())
     }
@@ -386,8 +386,8 @@ fn faults() {
             Some(|a, b| a + b)
         }
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-            (0..100_000).for_each(|number| out.emit(number, u64::from(split.bytes()[0])));
+        fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+            (0..100_000).for_each(|number| out.emit(number, u64::from(chunk.bytes()[0])));
             Ok(())
         }
     }

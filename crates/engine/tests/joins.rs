@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::Random;
 use gristmill::{
-    Bytes, Either, Emit, Ending, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Records, Split,
+    Bytes, Chunk, Either, Emit, Ending, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Records,
 };
 
 fn main() {
@@ -28,9 +28,9 @@ impl MapReduce for Rows {
     type Key = u8;
     type Value = Either<Bytes, u64>;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, Either<Bytes, u64>>) -> Result<(), ProgramError> {
-        for (_, row) in split.records() {
-            match split.tag() {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, Either<Bytes, u64>>) -> Result<(), ProgramError> {
+        for (_, row) in chunk.records() {
+            match chunk.tag() {
                 0 => out.emit(row[0], Either::Left(&row[1..])),
                 _ => out.emit(row[0], Either::Right(row.len() as u64)),
             }
@@ -134,8 +134,8 @@ impl MapReduce for Count {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        split.records().for_each(|(_, record)| out.emit(record, 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        chunk.records().for_each(|(_, record)| out.emit(record, 1));
         Ok(())
     }
 }
@@ -151,8 +151,8 @@ impl MapReduce for Frequencies {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-        split.pairs::<Bytes, u64>()?.for_each(|(_, count)| out.emit(count, 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+        chunk.pairs::<Bytes, u64>()?.for_each(|(_, count)| out.emit(count, 1));
         Ok(())
     }
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use common::Test;
 use gristmill::{
-    Buffer, Bytes, Choice, Combining, Count, Counters, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records,
-    Split, Summary,
+    Buffer, Bytes, Choice, Chunk, Combining, Count, Counters, Emit, Input, Isolation, Job, MapReduce, ProgramError,
+    Records, Summary,
 };
 
 const TESTS: [Test; 16] = [
@@ -52,11 +52,11 @@ impl MapReduce for Numbers {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-        if split.bytes().len() < 16 << 10 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+        if chunk.bytes().len() < 16 << 10 {
             (self.on_sample)();
         }
-        split.bytes().as_chunks::<8>().0.iter().for_each(|number| out.emit(u64::from_le_bytes(*number), 1));
+        chunk.bytes().as_chunks::<8>().0.iter().for_each(|number| out.emit(u64::from_le_bytes(*number), 1));
         Ok(())
     }
 }
@@ -192,8 +192,8 @@ fn chosen_words() {
             Some(|a, b| a + b)
         }
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-            split.bytes().as_chunks::<16>().0.iter().for_each(|word| out.emit(word, 1));
+        fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+            chunk.bytes().as_chunks::<16>().0.iter().for_each(|word| out.emit(word, 1));
             Ok(())
         }
     }
@@ -226,8 +226,8 @@ fn skewed() {
             Some(|a, b| a + b)
         }
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-            for number in split.bytes().as_chunks::<8>().0 {
+        fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+            for number in chunk.bytes().as_chunks::<8>().0 {
                 out.emit(u64::from_le_bytes(*number) + 1, 1);
                 out.emit(0, 1);
             }

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use common::{Answer, Case, Count, Places, Random, WATCHDOG, input_of, kill, random_text, start, start_with};
 use gristmill::{
-    Bytes, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, ProgramError, Records, Result,
-    Split, Summary,
+    Bytes, Chunk, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, ProgramError, Records,
+    Result, Summary,
 };
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
@@ -193,10 +193,10 @@ impl MapReduce for Drawn {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(1));
         let random = RandomState::new();
-        (0..split.bytes().len()).for_each(|record| out.emit(random.hash_one(record) % 1000, 1));
+        (0..chunk.bytes().len()).for_each(|record| out.emit(random.hash_one(record) % 1000, 1));
         Ok(())
     }
 }
@@ -286,8 +286,8 @@ impl MapReduce for Crashes {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             assert!(word != b"panic", "the word is panic");
             if word == b"crash" && self.0.exists() {
                 std::process::abort();
@@ -449,12 +449,12 @@ impl MapReduce for Full {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        if split.offset() > 10_000 && self.0.exists() {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        if chunk.offset() > 10_000 && self.0.exists() {
             let limit = Rlimit { current: Some(1000), maximum: getrlimit(Resource::Fsize).maximum };
             setrlimit(Resource::Fsize, limit).expect("a lower limit is allowed");
         }
-        Places { pause: Duration::ZERO }.map(split, out)
+        Places { pause: Duration::ZERO }.map(chunk, out)
     }
 }
 
@@ -517,12 +517,12 @@ impl MapReduce for Waits<'_> {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         fs::write(self.0.join("maps"), "").expect("made");
         while !self.0.join("go").exists() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Count { pause: Duration::ZERO }.map(split, out)
+        Count { pause: Duration::ZERO }.map(chunk, out)
     }
 }
 

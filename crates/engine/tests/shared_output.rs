@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use common::arrays::{BOTH, Team, numbers, numbers_of, output, scramble};
 use common::input_of;
 use gristmill::{
-    Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, ProgramError, Result, SharedOutput, Split, Summary,
+    Chunk, Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, ProgramError, Result, SharedOutput, Summary,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -123,8 +123,8 @@ impl<F: Fn(&[u64]) + Sync> MapReduce for Each<F> {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-        (self.0)(&numbers_of(split));
+    fn map(&self, chunk: &mut Chunk<'_>, _: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+        (self.0)(&numbers_of(chunk));
         Ok(())
     }
 }
@@ -249,8 +249,8 @@ impl MapReduce for Both<'_> {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-        for number in numbers_of(split) {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+        for number in numbers_of(chunk) {
             out.emit(number % 10, 1);
             self.0.write(|squares| squares[number as usize] = number * number);
         }
@@ -349,7 +349,7 @@ fn killed() {
         let mut died = 0;
         for nth in 1.. {
             // Chance decides which worker gets which task, unless there is only one worker.
-            let teams = [Team::Fused, Team::Split, Team::Alone];
+            let teams = [Team::Fused, Team::Chunk, Team::Alone];
             let deaths = teams.map(|team| square_up(&[(1, moment, nth)], team).deaths.len());
             died += deaths.iter().sum::<usize>();
             if deaths[2] == 0 {
@@ -376,7 +376,7 @@ fn rounds() {
     for nth in 1..4 {
         let mut squares = output("squares", 7000);
         let program = Both(&squares);
-        let job = Team::Split.set(numbers(&program, 7000, 500).writes(&squares));
+        let job = Team::Chunk.set(numbers(&program, 7000, 500).writes(&squares));
         let job = job.die_at(3, Moment::Drained, nth).die_at(4, Moment::Latched, 2);
         let (counts, summary) = job.run().unwrap_or_else(|error| panic!("{nth}: {error}"));
         assert!((0..10).all(|digit| counts.get(digit) == Some(700)), "{nth}");
@@ -473,7 +473,7 @@ impl MapReduce for Mappings {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+    fn map(&self, _: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         let maps = fs::read_to_string("/proc/self/maps").expect("read");
         let originals = maps.lines().filter(|line| line.contains("gristmill original")).count();
         out.emit(maps.lines().count() as u64, originals as u64);

@@ -8,8 +8,8 @@ use std::fs;
 use common::arrays::{BOTH, Team, numbers, numbers_of, output};
 use common::until_nobody_dies;
 use gristmill::{
-    Count, Counters, Emit, Error, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Result, SharedOutput,
-    Split, Step, Summary,
+    Chunk, Count, Counters, Emit, Error, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Result,
+    SharedOutput, Step, Summary,
 };
 
 fn main() {
@@ -51,9 +51,9 @@ impl<F: Fn(u32, u64, u32) -> u32 + Sync> MapReduce for Change<'_, F> {
     type Key = u64;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
-        let numbers = numbers_of(split);
-        self.change(split.state(), &numbers);
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
+        let numbers = numbers_of(chunk);
+        self.change(chunk.state(), &numbers);
         numbers.iter().for_each(|number| out.emit(*number, ()));
         Ok(())
     }
@@ -156,7 +156,7 @@ fn killed() {
 
 fn reducer_killed() {
     for moment in [Moment::Received, Moment::Drained, Moment::Keeping, Moment::Kept] {
-        die_at_every(3, moment, &[Team::Split]);
+        die_at_every(3, moment, &[Team::Chunk]);
     }
 }
 
@@ -181,8 +181,8 @@ fn conflicts() {
         type Key = u64;
         type Value = ();
 
-        fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
-            let (step, task) = (step_of(split.state()), numbers_of(split)[0] / 100);
+        fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
+            let (step, task) = (step_of(chunk.state()), numbers_of(chunk)[0] / 100);
             if task == u64::from(step) || (step, task) == (2, 7) {
                 self.0.write(|array| array[2222] = 10 * step + task as u32);
             }
@@ -245,8 +245,8 @@ impl MapReduce for Mappings<'_> {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-        self.0.write(|array| array[1500 * step_of(split.state()) as usize] += 1);
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+        self.0.write(|array| array[1500 * step_of(chunk.state()) as usize] += 1);
         let maps = fs::read_to_string("/proc/self/maps").expect("read");
         out.emit(0, maps.lines().filter(|line| line.contains("gristmill original")).count() as u64);
         Ok(())

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{Case, Random, die_at_every, input_of, random_text};
 use gristmill::{
-    Attempt, Bytes, Combining, Count as Counted, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Order,
-    PartFiles, ProgramError, Row, Sink, SinkWriter, Split,
+    Attempt, Bytes, Chunk, Combining, Count as Counted, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Order,
+    PartFiles, ProgramError, Row, Sink, SinkWriter,
 };
 
 fn main() {
@@ -67,8 +67,8 @@ impl MapReduce for Words {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
         Ok(())
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{Case, Places, Random, input_of, least_memory, random_text, resident_kib};
 use gristmill::{
-    Bytes, Combining, Count as Counted, Counters, Emit, Error, Exchange, Input, Job, MapReduce, Moment, Order,
-    ProgramError, Records, Split, Summary,
+    Bytes, Chunk, Combining, Count as Counted, Counters, Emit, Error, Exchange, Input, Job, MapReduce, Moment, Order,
+    ProgramError, Records, Summary,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -244,10 +244,10 @@ impl MapReduce for Limits {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         let limit = Rlimit { current: Some(self.file_bytes_max), maximum: None };
         setrlimit(Resource::Fsize, limit).expect("a lower limit is allowed");
-        Places { pause: Duration::ZERO }.map(split, out)
+        Places { pause: Duration::ZERO }.map(chunk, out)
     }
 }
 
@@ -276,10 +276,10 @@ impl MapReduce for Removes {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         // Another worker may have removed it.
         let _ = fs::remove_dir(&self.folder);
-        Places { pause: Duration::ZERO }.map(split, out)
+        Places { pause: Duration::ZERO }.map(chunk, out)
     }
 }
 
@@ -311,9 +311,9 @@ impl MapReduce for Many {
     type Key = u64;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-        for at in 0..split.bytes().len() as u64 {
-            let number = split.offset() + at;
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+        for at in 0..chunk.bytes().len() as u64 {
+            let number = chunk.offset() + at;
             out.emit(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number);
         }
         Ok(())
@@ -358,9 +358,9 @@ impl MapReduce for Sums {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
-        for at in 0..split.bytes().len() as u64 {
-            let number = (split.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
+        for at in 0..chunk.bytes().len() as u64 {
+            let number = (chunk.offset() + at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             out.emit((number >> 40) as u32 % 5000, 1.0 / (1.0 + (number >> 20) as f64));
         }
         Ok(())

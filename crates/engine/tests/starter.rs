@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{Random, random_text};
 use gristmill::{
-    Bytes, CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Split, Starter,
+    Bytes, CancelToken, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Starter,
 };
 
 fn main() {
@@ -36,8 +36,8 @@ impl MapReduce for Words {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).for_each(|word| out.emit(word, 1));
         Ok(())
     }
 }

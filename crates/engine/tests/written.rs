@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Random, input_of, least_memory};
 use gristmill::{
-    Bytes, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Part, ProgramError, Row, Split, Summary, Target,
+    Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Part, ProgramError, Row, Summary, Target,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -34,8 +34,8 @@ impl MapReduce for Lines {
     type Key = Bytes;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
-        split.lines().for_each(|line| out.emit(line, ()));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
+        chunk.lines().for_each(|line| out.emit(line, ()));
         Ok(())
     }
 }
@@ -201,10 +201,10 @@ impl MapReduce for Limited {
     type Key = Bytes;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
         let limit = Rlimit { current: Some(self.file_bytes_max), maximum: None };
         setrlimit(Resource::Fsize, limit).expect("a lower limit is allowed");
-        Lines.map(split, out)
+        Lines.map(chunk, out)
     }
 }
 
@@ -233,12 +233,12 @@ impl MapReduce for Forgetful {
     type Key = Bytes;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
         if self.called.exists() {
             out.emit(b"once more", ());
         }
         fs::write(&self.called, "").expect("written");
-        Lines.map(split, out)
+        Lines.map(chunk, out)
     }
 }
 

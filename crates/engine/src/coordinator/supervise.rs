@@ -280,7 +280,7 @@ fn supervise<J: Program>(
             Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
                 kept.tell(&format!(
                     "{place} {} when it was mapped again after a death. \
-                     Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but its split \
+                     Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but its chunk \
                      would have spared that",
                     gave(first, again)
                 ));

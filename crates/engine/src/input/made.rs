@@ -33,7 +33,7 @@ impl Input {
     }
 
     /// Makes an input of records from a slice, an iterator, or the receiving end of a channel. A record may contain any
-    /// bytes, and may be empty; the map function sees it with [`Split::records`](crate::Split::records), whatever
+    /// bytes, and may be empty; the map function sees it with [`Chunk::records`](crate::Chunk::records), whatever
     /// [`Job::records`](crate::Job::records) says.
     ///
     /// The records are written to an unnamed file in the folder for temporary files (`TMPDIR`), because a task that is
@@ -41,7 +41,7 @@ impl Input {
     /// however long the iterator is. Many jobs may read the input.
     ///
     /// ```
-    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     ///
     /// /// The number of records of each length.
     /// struct Lengths;
@@ -54,8 +54,8 @@ impl Input {
     ///         Some(|a, b| a + b)
     ///     }
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-    ///         split.records().for_each(|(_, record)| out.emit(record.len() as u64, 1));
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+    ///         chunk.records().for_each(|(_, record)| out.emit(record.len() as u64, 1));
     ///         Ok(())
     ///     }
     /// }

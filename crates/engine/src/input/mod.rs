@@ -1,7 +1,7 @@
-//! From the paths that a user names to splits of whole records.
+//! From the paths that a user names to chunks of whole records.
 //!
 //! In: paths, patterns, pipes, bytes, iterators. Out: [`Source`](source::Source)s of known size, cut into [`Tasks`](tasks::Tasks),
-//! and [`Split`](split::Split)s as map functions see them. The rooms `survey`, `worker` and `job` call it. It never
+//! and [`Chunk`](chunk::Chunk)s as map functions see them. The rooms `survey`, `worker` and `job` call it. It never
 //! starts a process, and never trusts what a file claims about its own size.
 
 pub(crate) mod compression;
@@ -10,7 +10,7 @@ pub(crate) mod decoder;
 pub(crate) mod quotes;
 pub(crate) mod records;
 pub(crate) mod source;
-pub(crate) mod split;
+pub(crate) mod chunk;
 pub(crate) mod tasks;
 pub(crate) mod reader;
 pub(crate) mod left_out;

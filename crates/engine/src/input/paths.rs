@@ -76,7 +76,7 @@ impl Input {
     /// [`Input::follow`], are dropped: those of `self` hold for both.
     ///
     /// ```
-    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Split};
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Chunk};
     ///
     /// /// Prices of goods, and how many of each were sold: `tea 3` in lines, and the names alone, each with a NUL.
     /// struct Sales;
@@ -90,10 +90,10 @@ impl Input {
     ///         Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1))
     ///     }
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<String, (u64, u64)>) -> Result<(), ProgramError> {
-    ///         for (_, record) in split.records() {
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<String, (u64, u64)>) -> Result<(), ProgramError> {
+    ///         for (_, record) in chunk.records() {
     ///             let record = str::from_utf8(record)?;
-    ///             match (split.tag(), record.split_once(' ')) {
+    ///             match (chunk.tag(), record.split_once(' ')) {
     ///                 (0, Some((what, price))) => out.emit(what, (price.parse()?, 0)),
     ///                 _ => out.emit(record, (0, 1)),
     ///             }
@@ -114,7 +114,7 @@ impl Input {
         self
     }
 
-    /// Tags everything named so far with a number that the map function sees ([`Split::tag`](crate::Split::tag)), to
+    /// Tags everything named so far with a number that the map function sees ([`Chunk::tag`](crate::Chunk::tag)), to
     /// tell the sides of a join apart. The tag of an input without this call is 0.
     pub fn tagged(mut self, tag: u32) -> Input {
         self.groups.iter_mut().for_each(|group| group.tag = Some(tag));

@@ -1,4 +1,4 @@
-//! From a task to splits: reads its part of the input in chunks of whole records, into one reused buffer.
+//! From a task to chunks: reads its part of the input as pieces of whole records, into one reused buffer.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,11 +9,11 @@ use gristmill_os::clock::monotonic_ns;
 use rustix::fs::Advice;
 
 use crate::failure::Failure;
+use crate::input::chunk::Chunk;
 use crate::input::quotes::{MARK, State};
 use crate::input::records::{Records, Scan};
 use crate::input::seek_points::UNKNOWN_BYTES;
 use crate::input::source::Content;
-use crate::input::split::Split;
 use crate::input::tasks::{Part, Tasks};
 
 /// The number of bytes read at a time to find the end of one record.
@@ -30,7 +30,7 @@ pub(crate) struct Reader {
     open: Option<(usize, Open)>,
     /// Nanoseconds spent reading since the field was last set to zero.
     pub read_ns: u64,
-    /// The state that splits give to map functions.
+    /// The state that chunks give to map functions.
     pub state: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ impl Reader {
         &mut self,
         tasks: &Tasks,
         part: &Part,
-        visit: impl FnMut(&mut Split<'_>) -> Result<(), E>,
+        visit: impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.visit_chunks(tasks, part, visit)?;
         // A compressed file declares the size of its content. Read on to verify its last checksum, and to find content
@@ -65,7 +65,7 @@ impl Reader {
         &mut self,
         tasks: &Tasks,
         part: &Part,
-        mut visit: impl FnMut(&mut Split<'_>) -> Result<(), E>,
+        mut visit: impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Range { start, end } = part.range;
         let records = tasks.records_of(part.source);
@@ -150,7 +150,7 @@ impl Reader {
     #[inline(always)]
     fn visit<E>(
         &mut self,
-        visit: &mut impl FnMut(&mut Split<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
         tasks: &Tasks,
         index: usize,
         whole: usize,
@@ -165,7 +165,7 @@ impl Reader {
         };
         let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
         let (state, records) = (&self.state[..], tasks.records_of(index));
-        visit(&mut Split { bytes, source, index, offset, reached, records, state, is_written: false })
+        visit(&mut Chunk { bytes, source, index, offset, reached, records, state, is_written: false })
     }
 
     /// Reads up to `wanted` bytes of the content at `position` into the buffer, after its first `filled` bytes. Returns

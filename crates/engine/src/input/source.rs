@@ -197,7 +197,7 @@ impl Source {
         Source { memory, ..self }
     }
 
-    /// Returns the memory for what a map function makes of this file beyond its splits, if the function declares that
+    /// Returns the memory for what a map function makes of this file beyond its chunks, if the function declares that
     /// it needs some ([`MapReduce::UNPACKS`](crate::MapReduce::UNPACKS)). Before the job, returns the memory for a
     /// program that inspects a file.
     pub fn memory(&self) -> Memory {

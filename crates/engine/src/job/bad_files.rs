@@ -12,10 +12,10 @@ use gristmill_os::process::threads_in_this_process;
 use crate::coordinator::{self, Request, Terms};
 use crate::data::datum::Bytes;
 use crate::error::{Asked, Error, Result};
+use crate::input::chunk::Chunk;
 use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
-use crate::input::split::Split;
 use crate::memory::{Memory, is_limit};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::ending::{AsMapped, Whole};
@@ -36,12 +36,12 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
     type Value = Bytes;
     const UNPACKS: bool = true;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, Bytes>) -> Result<(), ProgramError> {
-        for number in split.bytes().as_chunks().0 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, Bytes>) -> Result<(), ProgramError> {
+        for number in chunk.bytes().as_chunks().0 {
             let number = u32::from_le_bytes(*number);
             let source = &self.sources[number as usize];
             // The memory to decode a file, and for what is made of it.
-            let memory = split.source().memory();
+            let memory = chunk.source().memory();
             let memory = match self.unpacks {
                 true => TaskMemory { decoder: memory.share(2), unpack: memory.share(2) },
                 false => TaskMemory { decoder: memory, unpack: Memory::of(0) },

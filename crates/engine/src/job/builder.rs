@@ -35,7 +35,7 @@ use crate::testing::kill_points::Moment;
 /// A MapReduce job. Its result has the types `E`: those of the program, unless [`Job::reduce_to`] names others.
 ///
 /// ```
-/// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+/// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 ///
 /// struct WordCount;
 ///
@@ -47,8 +47,8 @@ use crate::testing::kill_points::Moment;
 ///         Some(|a, b| a + b)
 ///     }
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-///         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+///         for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
 ///             out.emit(word, 1);
 ///         }
 ///         Ok(())
@@ -84,7 +84,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// An error that it returns ends the job ([`ProgramError`]).
     ///
     /// ```
-    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     ///
     /// /// For each word, the lengths of the lines in which it stands.
     /// struct LineLengths;
@@ -93,8 +93,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     ///     type Key = Bytes;
     ///     type Value = u64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    ///         for line in split.lines() {
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    ///         for line in chunk.lines() {
     ///             line.split(|byte| *byte == b' ').for_each(|word| out.emit(word, line.len() as u64));
     ///         }
     ///         Ok(())
@@ -130,7 +130,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// As [`Job::reduce`], for a reduce function that emits keys `K` and values `V`, which must be named.
     ///
     /// ```
-    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     ///
     /// /// For each word, the lengths of the lines in which it stands.
     /// struct LineLengths;
@@ -139,8 +139,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     ///     type Key = Bytes;
     ///     type Value = u64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    ///         for line in split.lines() {
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    ///         for line in chunk.lines() {
     ///             line.split(|byte| *byte == b' ').for_each(|word| out.emit(word, line.len() as u64));
     ///         }
     ///         Ok(())
@@ -181,13 +181,13 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// result: write to a file without a name, and name it at the end.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Row, Split, Target};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Row, Chunk, Target};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
     /// #     type Value = ();
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
-    /// #         split.lines().for_each(|line| out.emit(line, ()));
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, ()>) -> Result<(), ProgramError> {
+    /// #         chunk.lines().for_each(|line| out.emit(line, ()));
     /// #         Ok(())
     /// #     }
     /// # }
@@ -236,7 +236,7 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// from the input of the step, which stays until the step is complete.
     ///
     /// ```
-    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Next, Pairs, Records, Split};
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Next, Pairs, Records, Chunk};
     ///
     /// /// In how many ways a walk on the whole numbers comes to each place.
     /// struct Walk;
@@ -249,8 +249,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     ///         Some(|a, b| a + b)
     ///     }
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<i64, u64>) -> Result<(), ProgramError> {
-    ///         split.bytes().iter().for_each(|start| out.emit(i64::from(*start), 1));
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<i64, u64>) -> Result<(), ProgramError> {
+    ///         chunk.bytes().iter().for_each(|start| out.emit(i64::from(*start), 1));
     ///         Ok(())
     ///     }
     ///
@@ -341,7 +341,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// Keys are counted in a sketch, which may trigger early but never late.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Combining, Count, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Bytes, Combining, Count, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// # struct Words;
     /// # impl MapReduce for Words {
     /// #     type Key = Bytes;
@@ -350,8 +350,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// #         Some(|a, b| a + b)
     /// #     }
     /// #
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
     /// #         Ok(())
     /// #     }
     /// # }
@@ -441,7 +441,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// returned.
     ///
     /// ```
-    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// /// Adds up numbers, one in each line.
     /// struct Sum;
     ///
@@ -449,9 +449,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     ///     type Key = u32;
     ///     type Value = i64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, i64>) -> Result<(), ProgramError> {
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, i64>) -> Result<(), ProgramError> {
     ///         let parse = |line: &[u8]| str::from_utf8(line).expect("text").parse::<i64>().expect("a number");
-    ///         out.emit(0, split.lines().map(parse).sum());
+    ///         out.emit(0, chunk.lines().map(parse).sum());
     ///         Ok(())
     ///     }
     /// }
@@ -486,7 +486,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// # struct Words;
     /// # impl MapReduce for Words {
     /// #     type Key = Bytes;
@@ -495,8 +495,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// #         Some(|a, b| a + b)
     /// #     }
     /// #
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
     /// #         Ok(())
     /// #     }
     /// # }
@@ -587,13 +587,13 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
     /// #     type Value = u64;
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.lines().for_each(|line| out.emit(line, 1));
     /// #         Ok(())
     /// #     }
     /// # }
@@ -671,13 +671,13 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// Calls `on_plan` with every choice made for this job and its reason, before the job starts.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
     /// #     type Value = u64;
-    /// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    /// #         split.lines().for_each(|line| out.emit(line, 1));
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.lines().for_each(|line| out.emit(line, 1));
     /// #         Ok(())
     /// #     }
     /// # }
@@ -767,11 +767,11 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     }
 
     /// Runs the job and makes its result the input of another, whose map function sees it with
-    /// [`Split::pairs`](crate::Split::pairs). The pairs are kept in unnamed files in the spill folders
+    /// [`Chunk::pairs`](crate::Chunk::pairs). The pairs are kept in unnamed files in the spill folders
     /// ([`Job::spill_dirs`]), as long as the input exists; reducers write them in parallel.
     ///
     /// ```
-    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     ///
     /// /// Counts words.
     /// struct Words;
@@ -784,8 +784,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     ///         Some(|a, b| a + b)
     ///     }
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<String, u64>) -> Result<(), ProgramError> {
-    ///         str::from_utf8(split.bytes())?.split_whitespace().for_each(|word| out.emit(word, 1));
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<String, u64>) -> Result<(), ProgramError> {
+    ///         str::from_utf8(chunk.bytes())?.split_whitespace().for_each(|word| out.emit(word, 1));
     ///         Ok(())
     ///     }
     /// }
@@ -801,8 +801,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     ///         Some(|a, b| a + b)
     ///     }
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-    ///         split.pairs::<String, u64>()?.for_each(|(_, count)| out.emit(count, 1));
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+    ///         chunk.pairs::<String, u64>()?.for_each(|(_, count)| out.emit(count, 1));
     ///         Ok(())
     ///     }
     /// }

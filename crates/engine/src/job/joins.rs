@@ -8,7 +8,7 @@ use crate::program::map_reduce::MapReduce;
 use crate::program_error::ProgramError;
 
 /// Joins and cogroups: for programs whose values are [`Either`] of two types. Inputs of two kinds come from
-/// [`Input::chain`](crate::Input::chain), and [`Split::tag`](crate::Split::tag) tells them apart.
+/// [`Input::chain`](crate::Input::chain), and [`Chunk::tag`](crate::Chunk::tag) tells them apart.
 ///
 /// The left values of one key are held in memory, the right ones pass by one at a time. So the side with fewer values
 /// for each key is best the left one.
@@ -20,7 +20,7 @@ where
     /// that it emits are the result.
     ///
     /// ```
-    /// use gristmill::{Either, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// use gristmill::{Either, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     ///
     /// /// Prices (`tea 3`) on the left, numbers of items sold (`tea 20`) on the right.
     /// struct Goods;
@@ -31,13 +31,13 @@ where
     ///
     ///     fn map(
     ///         &self,
-    ///         split: &mut Split<'_>,
+    ///         chunk: &mut Chunk<'_>,
     ///         out: &mut impl Emit<String, Either<u64, u64>>,
     ///     ) -> Result<(), ProgramError> {
-    ///         for line in split.lines() {
+    ///         for line in chunk.lines() {
     ///             let (name, number) = str::from_utf8(line)?.split_once(' ').unwrap_or_default();
     ///             let number = number.parse()?;
-    ///             out.emit(name, if split.tag() == 0 { Either::Left(number) } else { Either::Right(number) });
+    ///             out.emit(name, if chunk.tag() == 0 { Either::Left(number) } else { Either::Right(number) });
     ///         }
     ///         Ok(())
     ///     }

@@ -12,7 +12,7 @@ use crate::program::ending::{AsMapped, Ending};
 /// The result of a job, gathered in memory in the requested order.
 ///
 /// ```
-/// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+/// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 /// /// Counts words by their first letter.
 /// struct Letters;
 ///
@@ -24,8 +24,8 @@ use crate::program::ending::{AsMapped, Ending};
 ///         Some(|a, b| a + b)
 ///     }
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
-///         let words = split.bytes().split(u8::is_ascii_whitespace);
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
+///         let words = chunk.bytes().split(u8::is_ascii_whitespace);
 ///         words.filter_map(|word| word.first()).for_each(|letter| out.emit(char::from(*letter), 1));
 ///         Ok(())
 ///     }

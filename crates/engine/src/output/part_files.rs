@@ -16,7 +16,7 @@ use crate::program_error::ProgramError;
 /// has either the whole result or does not exist. Nothing is synced to the disk.
 ///
 /// ```
-/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, PartFiles, ProgramError, Row, Split};
+/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, PartFiles, ProgramError, Row, Chunk};
 ///
 /// /// Counts letters.
 /// struct Letters;
@@ -29,8 +29,8 @@ use crate::program_error::ProgramError;
 ///         Some(|a, b| a + b)
 ///     }
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
-///         split.bytes().iter().for_each(|byte| out.emit(char::from(*byte), 1));
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
+///         chunk.bytes().iter().for_each(|byte| out.emit(char::from(*byte), 1));
 ///         Ok(())
 ///     }
 /// }

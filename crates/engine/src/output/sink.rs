@@ -21,7 +21,7 @@ use crate::program_error::ProgramError;
 /// [`PartFiles`](crate::PartFiles) writes files of rows.
 ///
 /// ```
-/// # use gristmill::{Attempt, Emit, Input, Isolation, Job, MapReduce, ProgramError, Sink, SinkWriter, Split};
+/// # use gristmill::{Attempt, Emit, Input, Isolation, Job, MapReduce, ProgramError, Sink, SinkWriter, Chunk};
 /// # struct Letters;
 /// # impl MapReduce for Letters {
 /// #     type Key = char;
@@ -29,8 +29,8 @@ use crate::program_error::ProgramError;
 /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
 /// #         Some(|a, b| a + b)
 /// #     }
-/// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
-/// #         split.bytes().iter().for_each(|byte| out.emit(char::from(*byte), 1));
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<char, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(char::from(*byte), 1));
 /// #         Ok(())
 /// #     }
 /// # }

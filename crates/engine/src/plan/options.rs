@@ -118,7 +118,7 @@ impl JobOption {
 /// Options of a job as text, for programs that read them from their own command line or configuration.
 ///
 /// ```
-/// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+/// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 /// # struct Words;
 /// # impl MapReduce for Words {
 /// #     type Key = Bytes;
@@ -127,8 +127,8 @@ impl JobOption {
 /// #         Some(|a, b| a + b)
 /// #     }
 /// #
-/// #     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-/// #         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
 /// #         Ok(())
 /// #     }
 /// # }

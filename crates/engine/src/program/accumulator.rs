@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// [`Step::total`](crate::Step::total) has that of the step.
 ///
 /// ```
-/// use gristmill::{Accumulator, Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+/// use gristmill::{Accumulator, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 ///
 /// /// Adds up the lines that are numbers, and counts the others.
 /// struct Sum<'a> {
@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 ///         Some(|a, b| a + b)
 ///     }
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
-///         for line in split.lines() {
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
+///         for line in chunk.lines() {
 ///             match str::from_utf8(line)?.parse() {
 ///                 Ok(number) => out.emit((), number),
 ///                 Err(_) => self.others.add(1),

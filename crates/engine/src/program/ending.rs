@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::data::datum::{Datum, Key, Owned};
-use crate::input::split::Split;
+use crate::input::chunk::Chunk;
 use crate::program::map_reduce::{Emit, MapReduce, Partition};
 use crate::program::pairs::Pairs;
 use crate::program_error::ProgramError;
@@ -120,8 +120,8 @@ impl<J: MapReduce, E: Ending<J>> MapReduce for Whole<'_, J, E> {
     }
 
     #[inline(always)]
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<J::Key, J::Value>) -> Result<(), ProgramError> {
-        self.program.map(split, out)
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<J::Key, J::Value>) -> Result<(), ProgramError> {
+        self.program.map(chunk, out)
     }
 
     #[inline(always)]

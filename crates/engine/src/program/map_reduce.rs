@@ -1,7 +1,7 @@
 //! The traits that a user implements: the map function, and how values combine.
 
 use crate::data::datum::{Datum, Key, Owned};
-use crate::input::split::Split;
+use crate::input::chunk::Chunk;
 use crate::program::pairs::Pairs;
 use crate::program_error::ProgramError;
 use crate::spill::values::Values;
@@ -9,15 +9,15 @@ use crate::spill::values::Values;
 /// A MapReduce program.
 ///
 /// The engine calls [`map`](MapReduce::map) with pieces of the input, in any order, on many workers, and again with
-/// pieces whose worker died. So `map` must depend on nothing but its split. Seed random numbers with the place of the
-/// split ([`Split::offset`](crate::Split::offset)), and use neither the time nor the iteration order of a hash set.
+/// pieces whose worker died. So `map` must depend on nothing but its chunk. Seed random numbers with the place of the
+/// chunk ([`Chunk::offset`](crate::Chunk::offset)), and use neither the time nor the iteration order of a hash set.
 ///
 /// A program that breaks this rule still gets no wrong result. If a part of the result is lost and a task emits other
 /// pairs than those that the rest was made from, the job starts over. If some of the result was already delivered, it
 /// ends with [`Error::Unrepeatable`](crate::Error::Unrepeatable).
 ///
 /// ```
-/// use gristmill::{Bytes, Emit, MapReduce, ProgramError, Split};
+/// use gristmill::{Bytes, Emit, MapReduce, ProgramError, Chunk};
 ///
 /// struct WordCount;
 ///
@@ -29,8 +29,8 @@ use crate::spill::values::Values;
 ///         Some(|a, b| a + b)
 ///     }
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-///         for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+///         for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
 ///             out.emit(word, 1);
 ///         }
 ///         Ok(())
@@ -65,7 +65,7 @@ pub trait MapReduce: Sync {
     /// their types: `Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.max(b.1)))`.
     ///
     /// ```
-    /// # use gristmill::{Emit, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Emit, MapReduce, ProgramError, Chunk};
     /// /// The largest numbers.
     /// struct Largest {
     ///     count: usize,
@@ -75,8 +75,8 @@ pub trait MapReduce: Sync {
     ///     type Key = ();
     ///     type Value = Vec<u8>;
     /// #
-    /// #   fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), Vec<u8>>) -> Result<(), ProgramError> {
-    /// #       split.bytes().iter().for_each(|byte| out.emit((), std::slice::from_ref(byte)));
+    /// #   fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), Vec<u8>>) -> Result<(), ProgramError> {
+    /// #       chunk.bytes().iter().for_each(|byte| out.emit((), std::slice::from_ref(byte)));
     /// #       Ok(())
     /// #   }
     ///
@@ -103,7 +103,7 @@ pub trait MapReduce: Sync {
     ///
     /// # Errors
     /// The program cannot use the input: see [`ProgramError`].
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Self::Key, Self::Value>) -> Result<(), ProgramError>;
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Self::Key, Self::Value>) -> Result<(), ProgramError>;
 
     /// Maps pairs that the previous step made, in a job whose steps map the pairs of the step before
     /// ([`Next::Pairs`](crate::Next::Pairs)). By default, emits them unchanged.

@@ -74,7 +74,7 @@ plain!(f64, f32, u64, i64, u32, i32, u8);
 /// jobs can continue with its content.
 ///
 /// ```
-/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, SharedOutput, Split};
+/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, SharedOutput, Chunk};
 ///
 /// /// Writes the square of each number of the input to its place.
 /// struct Squares<'o> {
@@ -85,10 +85,10 @@ plain!(f64, f32, u64, i64, u32, i32, u8);
 ///     type Key = u64;
 ///     type Value = u64;
 ///
-///     fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
-///         let start = split.offset() as usize / 8;
+///     fn map(&self, chunk: &mut Chunk<'_>, _: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+///         let start = chunk.offset() as usize / 8;
 ///         self.squares.write(|squares| {
-///             for (square, number) in squares[start..].iter_mut().zip(split.bytes().as_chunks::<8>().0) {
+///             for (square, number) in squares[start..].iter_mut().zip(chunk.bytes().as_chunks::<8>().0) {
 ///                 *square = u64::from_le_bytes(*number).pow(2);
 ///             }
 ///         });

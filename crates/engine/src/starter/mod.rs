@@ -41,7 +41,7 @@ pub use serve::Answers;
 /// runs out of memory, its call fails, and no other.
 ///
 /// ```
-/// use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Split, Starter};
+/// use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Chunk, Starter};
 ///
 /// struct Words;
 ///
@@ -53,8 +53,8 @@ pub use serve::Answers;
 ///         Some(|a, b| a + b)
 ///     }
 ///
-///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-///         split.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+///         chunk.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
 ///         Ok(())
 ///     }
 /// }

@@ -94,7 +94,7 @@ impl<'s, J: MapReduce> Step<'s, J> {
         self.totals.iter().find(|(kind, _)| *kind == accumulator.kind).map(|(_, total)| *total)
     }
 
-    /// Sets the state that later steps see ([`Split::state`](crate::Split::state), [`Pairs::state`]).
+    /// Sets the state that later steps see ([`Chunk::state`](crate::Chunk::state), [`Pairs::state`]).
     ///
     /// # Panics
     /// When it is longer than the state that the job began with, which determined its room.

@@ -46,9 +46,9 @@ pub(crate) fn find_ranges<J: MapReduce>(
         let mut reader = Reader::new(PIECE_BYTES);
         let mut collector = Collector { pairs: Pile::new(1) };
         for task in 0..tasks.len() {
-            map_piece(&mut reader, &tasks, task, |split| {
+            map_piece(&mut reader, &tasks, task, |chunk| {
                 // The job will meet its error again.
-                let _ = program.map(split, &mut collector);
+                let _ = program.map(chunk, &mut collector);
             });
             if monotonic_ns() > deadline_ns {
                 return None;

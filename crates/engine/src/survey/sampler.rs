@@ -21,10 +21,10 @@ use crate::data::entry;
 use crate::data::key;
 use crate::data::seed::Seed;
 use crate::failure::Failure;
+use crate::input::chunk::Chunk;
 use crate::input::reader::Reader;
 use crate::input::records::Records;
 use crate::input::source::Source;
-use crate::input::split::Split;
 use crate::input::tasks::Tasks;
 use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
@@ -119,10 +119,10 @@ impl From<Failure> for Enough {
 }
 
 /// Calls `map` with the first chunk of a task.
-pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map: impl FnMut(&mut Split<'_>)) {
+pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map: impl FnMut(&mut Chunk<'_>)) {
     // An error of the reader is of no interest here; the job will meet it again.
-    let _: Result<(), Enough> = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |split| {
-        map(split);
+    let _: Result<(), Enough> = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |chunk| {
+        map(chunk);
         Err(Enough)
     });
 }
@@ -161,11 +161,11 @@ fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, seed
     for task in 0..tasks.len().min(PIECES as usize) {
         let mut bytes = 0;
         let mut ns = 0;
-        map_piece(&mut reader, tasks, task, |split| {
+        map_piece(&mut reader, tasks, task, |chunk| {
             let began_ns = monotonic_ns();
-            bytes = split.bytes().len() as u64;
+            bytes = chunk.bytes().len() as u64;
             // The job will meet its error again.
-            let _ = program.map(split, &mut counter);
+            let _ = program.map(chunk, &mut counter);
             ns = monotonic_ns() - began_ns;
         });
         if bytes == 0 {

@@ -29,9 +29,9 @@ use crate::data::contract::Contract;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::failure::Failure;
+use crate::input::chunk::Chunk;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
-use crate::input::split::Split;
 use crate::program::accumulator;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Emit;
@@ -51,7 +51,7 @@ pub(crate) struct BadRecordSearch<'w, J: Program> {
     set_aside: &'w SetAside,
     found: Found,
     apart: Apart<J::Key, J::Value>,
-    /// A copy of the chunk, because a map function may write to its split.
+    /// A copy of the chunk, because a map function may write to it.
     chunk: Vec<u8>,
 }
 
@@ -72,8 +72,8 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
 
     /// Announces that this chunk is being mapped.
     #[inline]
-    pub fn begin(&self, split: &Split<'_>) {
-        self.work.shared.begin_place(self.slot, place_of(split), false);
+    pub fn begin(&self, chunk: &Chunk<'_>) {
+        self.work.shared.begin_place(self.slot, place_of(chunk), false);
     }
 
     /// Announces that no chunk is being mapped.
@@ -85,22 +85,22 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     /// Maps a chunk, or all of its records that do not fail.
     #[cold]
     #[inline(never)]
-    pub fn map(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
-        let place = place_of(split);
+    pub fn map(&mut self, chunk: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
+        let place = place_of(chunk);
         let is_suspect = self.suspects.iter().any(|suspect| suspect.meets(place));
         if is_suspect || self.set_aside.any_in(place.source, place.range()) {
-            return self.map_records(split, buffer);
+            return self.map_records(chunk, buffer);
         }
-        self.begin(split);
+        self.begin(chunk);
         self.start_clock();
         if self.work.plan.faults.skip_bad_records == 0 {
-            let mapped = self.work.program.map(split, buffer);
+            let mapped = self.work.program.map(chunk, buffer);
             self.end();
-            return mapped.map_err(|error| self.find(split, error));
+            return mapped.map_err(|error| self.find(chunk, error));
         }
         self.chunk.clear();
-        self.chunk.extend_from_slice(split.bytes);
-        let mapped = self.try_map(split);
+        self.chunk.extend_from_slice(chunk.bytes);
+        let mapped = self.try_map(chunk);
         self.end();
         match mapped {
             Ok(()) => {
@@ -108,8 +108,8 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
                 Ok(())
             }
             Err(_) => {
-                split.bytes.copy_from_slice(&self.chunk);
-                self.map_records(split, buffer)
+                chunk.bytes.copy_from_slice(&self.chunk);
+                self.map_records(chunk, buffer)
             }
         }
     }
@@ -126,18 +126,18 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         }
     }
 
-    fn map_records(&mut self, split: &mut Split<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
+    fn map_records(&mut self, chunk: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
         let Work { shared, plan, .. } = *self.work;
-        let whole = place_of(split);
+        let whole = place_of(chunk);
         let sets_aside = plan.faults.skip_bad_records > 0;
         let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
-        let mut scan = Scan::new(split.records, split.offset, State::default());
+        let mut scan = Scan::new(chunk.records, chunk.offset, State::default());
         let mut at = 0;
-        while at < split.bytes.len() {
-            let end = split.record_end(&mut scan, at);
-            let offset = split.offset + at as u64;
-            let place = Place { source: split.index, offset, bytes: (end - at) as u64 };
-            let mut record = Split { bytes: &mut split.bytes[at..end], offset, ..*split };
+        while at < chunk.bytes.len() {
+            let end = chunk.record_end(&mut scan, at);
+            let offset = chunk.offset + at as u64;
+            let place = Place { source: chunk.index, offset, bytes: (end - at) as u64 };
+            let mut record = Chunk { bytes: &mut chunk.bytes[at..end], offset, ..*chunk };
             at = end;
             if some_are_aside && self.set_aside.any_in(place.source, offset..offset + 1) {
                 continue;
@@ -160,21 +160,21 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         Ok(())
     }
 
-    /// Returns the failure that `error` means for the job. If it has no place, maps the records of `split` one by one,
+    /// Returns the failure that `error` means for the job. If it has no place, maps the records of `chunk` one by one,
     /// to find the first that fails. Ends this worker if the task is to be tried again.
     #[cold]
     #[inline(never)]
-    pub fn find(&mut self, split: &mut Split<'_>, error: ProgramError) -> Failure {
-        let (whole, error) = (place_of(split), error.unless_retried());
+    pub fn find(&mut self, chunk: &mut Chunk<'_>, error: ProgramError) -> Failure {
+        let (whole, error) = (place_of(chunk), error.unless_retried());
         if error.offset.is_some() {
             return rejected(whole, error);
         }
         // What the map function has written over is lost.
-        let mut scan = Scan::new(split.records, split.offset, State::default());
-        let mut at = if split.is_written { split.bytes.len() } else { 0 };
-        while at < split.bytes.len() {
-            let end = split.record_end(&mut scan, at);
-            let mut record = Split { bytes: &mut split.bytes[at..end], offset: split.offset + at as u64, ..*split };
+        let mut scan = Scan::new(chunk.records, chunk.offset, State::default());
+        let mut at = if chunk.is_written { chunk.bytes.len() } else { 0 };
+        while at < chunk.bytes.len() {
+            let end = chunk.record_end(&mut scan, at);
+            let mut record = Chunk { bytes: &mut chunk.bytes[at..end], offset: chunk.offset + at as u64, ..*chunk };
             let place = place_of(&record);
             at = end;
             if let Err(Failed::Returned(error)) = self.try_map(&mut record) {
@@ -186,13 +186,13 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         rejected(whole, error.with_message(why))
     }
 
-    /// Maps `split` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
-    fn try_map(&mut self, split: &mut Split<'_>) -> Result<(), Failed> {
+    /// Maps `chunk` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
+    fn try_map(&mut self, chunk: &mut Chunk<'_>) -> Result<(), Failed> {
         let Work { program, plan, .. } = *self.work;
         QUIET.set(plan.faults.skip_bad_records > 0);
         let added_before = accumulator::of_this_task();
-        // A map function depends only on its split, so nothing that it left half done is seen again.
-        let mapped = catch_unwind(AssertUnwindSafe(|| program.map(split, &mut self.apart)));
+        // A map function depends only on its chunk, so nothing that it left half done is seen again.
+        let mapped = catch_unwind(AssertUnwindSafe(|| program.map(chunk, &mut self.apart)));
         QUIET.set(false);
         let failed = match mapped {
             Ok(Ok(())) => return Ok(()),
@@ -221,8 +221,8 @@ fn rejected(place: Place, error: ProgramError) -> Failure {
     Failure::Rejected { source: place.source, offset: error.offset.unwrap_or(place.offset), error }
 }
 
-fn place_of(split: &Split<'_>) -> Place {
-    Place { source: split.index, offset: split.offset, bytes: split.bytes.len() as u64 }
+fn place_of(chunk: &Chunk<'_>) -> Place {
+    Place { source: chunk.index, offset: chunk.offset, bytes: chunk.bytes.len() as u64 }
 }
 
 /// Sleeps until the coordinator has read the reports. The coordinator does not wait for this worker, so the worker need

@@ -196,19 +196,19 @@ fn map_task<J: Program>(
     for part in work.tasks.parts(work.shared.input_task(task)) {
         // Only a file that cannot be cut is a part large enough for its progress to matter.
         let is_whole = part.range.start == 0;
-        reader.for_each_chunk(work.tasks, part, |split| {
+        reader.for_each_chunk(work.tasks, part, |chunk| {
             if work.shared.is_over() {
                 std::panic::resume_unwind(Box::new(JobIsOver));
             }
             if is_whole {
-                work.shared.set_reached(search.slot, before_bytes + split.reached.min(part.stored_bytes));
+                work.shared.set_reached(search.slot, before_bytes + chunk.reached.min(part.stored_bytes));
             }
             if !search.is_plain {
-                return search.map(split, buffer);
+                return search.map(chunk, buffer);
             }
-            search.begin(split);
-            if let Err(error) = work.program.map(split, buffer) {
-                return Err(search.find(split, error));
+            search.begin(chunk);
+            if let Err(error) = work.program.map(chunk, buffer) {
+                return Err(search.find(chunk, error));
             }
             search.end();
             Ok(())

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 
-use gristmill::{Bytes, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError, Split};
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError};
 
 const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
 
@@ -60,11 +60,11 @@ impl MapReduce for Sum {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u8, i64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, i64>) -> Result<(), ProgramError> {
         if self.way == Way::Overwritten {
-            split.bytes_mut().make_ascii_uppercase();
+            chunk.bytes_mut().make_ascii_uppercase();
         }
-        for line in split.lines() {
+        for line in chunk.lines() {
             let number = match str::from_utf8(line)?.parse::<i64>().map_err(Misread) {
                 Ok(number) => number,
                 Err(error) => {
@@ -151,8 +151,8 @@ impl MapReduce for Lines {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        split.lines().for_each(|line| out.emit(line, 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        chunk.lines().for_each(|line| out.emit(line, 1));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Shared by the tests of shared outputs: input of numbers that are their own indexes, and functions of them.
 
-use gristmill::{Input, Isolation, Job, MapReduce, Plain, Records, SharedOutput, Split};
+use gristmill::{Chunk, Input, Isolation, Job, MapReduce, Plain, Records, SharedOutput};
 
 use super::Random;
 
@@ -14,7 +14,7 @@ pub enum Team {
     /// Two that both map and reduce.
     Fused,
     /// Two that map and one that reduces.
-    Split,
+    Chunk,
 }
 
 impl Team {
@@ -22,7 +22,7 @@ impl Team {
         match self {
             Team::Alone => job.workers(1),
             Team::Fused => job.workers(2),
-            Team::Split => job.map_workers(2).reduce_workers(1),
+            Team::Chunk => job.map_workers(2).reduce_workers(1),
         }
         .map_at_once(2)
     }
@@ -36,8 +36,8 @@ pub fn numbers<J: MapReduce>(program: &J, count: u64, per_task: u64) -> Job<'_, 
 }
 
 /// Returns the numbers in a split.
-pub fn numbers_of(split: &Split<'_>) -> Vec<u64> {
-    split.bytes().as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect()
+pub fn numbers_of(chunk: &Chunk<'_>) -> Vec<u64> {
+    chunk.bytes().as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect()
 }
 
 pub fn output<T: Plain>(name: &str, len: usize) -> SharedOutput<T> {

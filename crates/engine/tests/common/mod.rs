@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill::{
-    Buffer, Bytes, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs, PartFiles,
-    ProgramError, Row, Split, Summary,
+    Buffer, Bytes, Chunk, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs,
+    PartFiles, ProgramError, Row, Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -257,9 +257,9 @@ impl MapReduce for Count {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
-        words(split.bytes()).for_each(|(_, word)| out.emit(word, 1));
+        words(chunk.bytes()).for_each(|(_, word)| out.emit(word, 1));
         Ok(())
     }
 }
@@ -273,10 +273,10 @@ impl MapReduce for Places {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
-        let offset = split.offset();
-        words(split.bytes()).for_each(|(at, word)| out.emit(word, offset + at as u64));
+        let offset = chunk.offset();
+        words(chunk.bytes()).for_each(|(at, word)| out.emit(word, offset + at as u64));
         Ok(())
     }
 }
@@ -294,10 +294,10 @@ impl<const COMBINES: bool> MapReduce for Walk<COMBINES> {
         if COMBINES { Some(|a, b| a + b) } else { None }
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         rest(self.pause);
-        let state = u64::from(split.state()[0]);
-        words(split.bytes()).for_each(|(_, word)| out.emit(word, 1 + state));
+        let state = u64::from(chunk.state()[0]);
+        words(chunk.bytes()).for_each(|(_, word)| out.emit(word, 1 + state));
         Ok(())
     }
 
@@ -680,7 +680,10 @@ pub fn resident_kib() -> u64 {
         // What lies in files can be given up at any time.
         let kinds = ["Pss_Anon:", "Pss_Shmem:"];
         let of_kind = |kind| rollup.lines().find_map(|line| line.strip_prefix(kind)).unwrap_or_default();
-        kinds.map(|kind| of_kind(kind).trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0)).into_iter().sum::<u64>()
+        kinds
+            .map(|kind| of_kind(kind).trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0))
+            .into_iter()
+            .sum::<u64>()
     };
     let own = std::process::id();
     let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, Next, ProgramError, Progress, Split};
+use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, MapReduce, Next, ProgramError, Progress};
 
 use crate::common::{Count, Places, Random, Walk, input_of, random_text};
 
@@ -61,7 +61,7 @@ impl MapReduce for Panics {
     type Key = Bytes;
     type Value = u64;
 
-    fn map(&self, _: &mut Split<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, _: &mut Chunk<'_>, _: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         panic!("in map");
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gristmill::{CancelToken, Emit, Error, Input, Isolation, Job, MapReduce, Next, ProgramError, Records, Split};
+use gristmill::{CancelToken, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, ProgramError, Records};
 
 /// Counts numbers; each call of the map function takes a millisecond.
 struct Slow;
@@ -18,9 +18,9 @@ impl MapReduce for Slow {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(1));
-        out.emit(split.offset(), 1);
+        out.emit(chunk.offset(), 1);
         Ok(())
     }
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gristmill::{
-    Buffer, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Order, Pairs, Part, ProgramError, Records,
-    Row, SharedOutput, Split, Summary, Target,
+    Buffer, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Order, Pairs, Part, ProgramError,
+    Records, Row, SharedOutput, Summary, Target,
 };
 
 use crate::common::{Random, input_of};
@@ -87,22 +87,22 @@ impl<const COMBINES: bool> MapReduce for Moody<COMBINES> {
         COMBINES.then_some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1))
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) -> Result<(), ProgramError> {
-        if split.bytes().len() > 4 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, (u64, u64)>) -> Result<(), ProgramError> {
+        if chunk.bytes().len() > 4 {
             std::thread::sleep(Duration::from_micros(200));
         }
         if let Some(killer) = &self.killer
-            && split.offset() > 0
+            && chunk.offset() > 0
             && std::fs::remove_file(killer).is_ok()
         {
             panic!("the file said so");
         }
         let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
-        let mut numbers: Vec<u32> = split.bytes().as_chunks::<4>().0.iter().map(number).collect();
+        let mut numbers: Vec<u32> = chunk.bytes().as_chunks::<4>().0.iter().map(number).collect();
         if self.rejects
             && let Some(at) = numbers.iter().position(|number| number % 100 == 0)
         {
-            return Err(split.reject(4 * at, "no hundreds"));
+            return Err(chunk.reject(4 * at, "no hundreds"));
         }
         self.emit(&mut numbers, out);
         Ok(())
@@ -156,17 +156,17 @@ fn numbers() -> (tempfile::TempDir, PathBuf) {
 #[derive(Clone, Copy, Debug)]
 enum Workers {
     Fused(usize),
-    Split(usize, usize),
+    Chunk(usize, usize),
 }
 
-const TOPOLOGIES: [Workers; 2] = [Workers::Fused(2), Workers::Split(2, 2)];
+const TOPOLOGIES: [Workers; 2] = [Workers::Fused(2), Workers::Chunk(2, 2)];
 
 fn job<'j, const C: bool>(program: &'j Moody<C>, input: &Path, workers: Workers) -> Job<'j, Moody<C>> {
     let job = Job::new(program, Input::paths([input])).records(Records::Fixed(4));
     let job = job.split_bytes(SPLIT_BYTES).page_bytes(4096);
     match workers {
         Workers::Fused(workers) => job.workers(workers),
-        Workers::Split(map, reduce) => job.map_workers(map).reduce_workers(reduce),
+        Workers::Chunk(map, reduce) => job.map_workers(map).reduce_workers(reduce),
     }
 }
 
@@ -190,7 +190,7 @@ impl Tally {
             }
             Err(error @ Error::Unrepeatable { .. }) => {
                 let why = error.to_string();
-                assert!(why.contains("Let the map function depend on nothing but its split"), "{why}");
+                assert!(why.contains("Let the map function depend on nothing but its chunk"), "{why}");
                 self.refused += 1;
             }
             Err(error) => panic!("{what}: {error}"),
@@ -212,7 +212,7 @@ pub fn random_keys() {
     for mood in MOODS {
         let mut tally = Tally::default();
         for workers in TOPOLOGIES {
-            let reducer = if let Workers::Split(..) = workers { 4 } else { 2 };
+            let reducer = if let Workers::Chunk(..) = workers { 4 } else { 2 };
             for (moment, nth) in [(Moment::Received, 2), (Moment::Received, 9), (Moment::Drained, 1), (Moment::Sent, 4)]
             {
                 let die = |at: (Buffer, Order)| format!("{mood:?} {workers:?} {at:?} {moment:?} {nth}");
@@ -257,7 +257,7 @@ pub fn what_was_delivered() {
     let (_dir, input) = numbers();
     let mut tally = Tally::default();
     for workers in TOPOLOGIES {
-        let (last, first) = if let Workers::Split(..) = workers { (4, 1) } else { (2, 12) };
+        let (last, first) = if let Workers::Chunk(..) = workers { (4, 1) } else { (2, 12) };
         for nth in first..first + 12 {
             let program = Moody::<false>::new(Mood::Random);
             let mut total = Total::default();
@@ -304,7 +304,7 @@ pub fn bounded() {
 pub fn steps() {
     let (_dir, input) = numbers();
     let mut tally = Tally::default();
-    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Split(2, 2), 4)] {
+    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Chunk(2, 2), 4)] {
         for (moment, from) in [(Moment::Received, 1), (Moment::Drained, 1), (Moment::Kept, 1), (Moment::Keeping, 2)] {
             for nth in from..from + 6 {
                 let program = Moody::<false>::new(Mood::Random);
@@ -331,7 +331,7 @@ pub fn written() {
     let (dir, input) = numbers();
     let mut tally = Tally::default();
     let path = dir.path().join("sorted");
-    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Split(2, 2), 4)] {
+    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Chunk(2, 2), 4)] {
         for (moment, nth) in [(Moment::Received, 1), (Moment::Received, 3), (Moment::Drained, 1), (Moment::Written, 1)]
         {
             let program = Moody::<false>::new(Mood::Random);
@@ -358,7 +358,7 @@ pub fn set_aside() {
     let (_dir, input) = numbers();
     let rest = total_of((0..RECORDS).filter(|number| number % 100 != 0));
     let mut tally = Tally::default();
-    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Split(2, 2), 4)] {
+    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Chunk(2, 2), 4)] {
         for (moment, nth) in [(Moment::Received, 2), (Moment::Received, 9), (Moment::Drained, 1), (Moment::Sent, 4)] {
             let program = Moody::<true> { rejects: true, ..Moody::new(Mood::Random) };
             let job = job(&program, &input, workers).skip_bad_records(RECORDS).die_at(reducer, moment, nth);
@@ -384,9 +384,9 @@ impl MapReduce for Quiet {
         Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1))
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, (u64, u64)>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, (u64, u64)>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(2));
-        out.emit(0, (split.bytes().len() as u64 / 4, 0));
+        out.emit(0, (chunk.bytes().len() as u64 / 4, 0));
         Ok(())
     }
 }
@@ -421,11 +421,11 @@ impl MapReduce for Scatter<'_> {
     type Key = u32;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_micros(200));
         let mut random = Random(RandomState::new().hash_one(0));
-        let first = split.offset() as usize / 4;
-        let count = split.bytes().len() / 4;
+        let first = chunk.offset() as usize / 4;
+        let count = chunk.bytes().len() / 4;
         self.array.write(|array| {
             for number in first..first + count {
                 array[10 * number + random.below(10) as usize] = number as u32 + 1;
@@ -468,7 +468,7 @@ pub fn checkpoints() {
     let (dir, input) = numbers();
     let mut tally = Tally::default();
     let continued = AtomicU32::new(0);
-    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Split(2, 2), 4)] {
+    for (workers, reducer) in [(Workers::Fused(2), 2), (Workers::Chunk(2, 2), 4)] {
         for (moment, nth) in [(Moment::Received, 3), (Moment::Received, 9), (Moment::Drained, 2), (Moment::Saved, 3)] {
             let checkpoint = dir.path().join("checkpoint");
             let program = Moody::<true>::new(Mood::Random);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gristmill::{Emit, Error, Input, Job, MapReduce, Moment, ProgramError, Records, SharedOutput, Split};
+use gristmill::{Chunk, Emit, Error, Input, Job, MapReduce, Moment, ProgramError, Records, SharedOutput};
 use rustix::process::Signal;
 
 use crate::common::{self, Case, Places, Random, WATCHDOG, input_of, oracle, random_text};
@@ -59,10 +59,10 @@ impl MapReduce for Marks<'_> {
     type Key = u32;
     type Value = u64;
 
-    fn map(&self, split: &mut Split<'_>, _: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, _: &mut impl Emit<u32, u64>) -> Result<(), ProgramError> {
         std::thread::sleep(Duration::from_millis(1));
-        let first = split.offset() as usize;
-        self.array.write(|array| (first..first + split.bytes().len()).for_each(|record| array[record] += 1));
+        let first = chunk.offset() as usize;
+        self.array.write(|array| (first..first + chunk.bytes().len()).for_each(|record| array[record] += 1));
         Ok(())
     }
 }

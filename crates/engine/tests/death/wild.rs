@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Split};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, ProgramError};
 
 use crate::common::{self, Random, input_of, random_text};
 
@@ -39,7 +39,7 @@ impl MapReduce for Wild {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
         if File::create_new(&self.mark).is_ok() {
             let pages: Vec<usize> = forbidden().into_iter().flat_map(|range| range.step_by(4096)).collect();
             let at = pages[(self.at * (pages.len() - 1) as f64) as usize];
@@ -49,7 +49,7 @@ impl MapReduce for Wild {
                 std::ptr::with_exposed_provenance_mut::<u64>(at).write_volatile(u64::MAX);
             }
         }
-        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
             out.emit(word, 1);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use gristmill::{Emit, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Records, Split};
+use gristmill::{Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Records};
 
 use crate::common::Random;
 
@@ -18,8 +18,8 @@ impl MapReduce for Tagged {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(u32, Vec<u8>), u64>) -> Result<(), ProgramError> {
-        split.records().for_each(|(_, record)| out.emit((split.tag(), record), 1));
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(u32, Vec<u8>), u64>) -> Result<(), ProgramError> {
+        chunk.records().for_each(|(_, record)| out.emit((chunk.tag(), record), 1));
         Ok(())
     }
 }
@@ -108,9 +108,9 @@ impl MapReduce for LineOfX {
     type Key = u64;
     type Value = ();
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
-        for (at, _) in split.bytes().iter().enumerate().filter(|(_, byte)| **byte == b'x') {
-            out.emit(split.line(at).expect("lines"), ());
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u64, ()>) -> Result<(), ProgramError> {
+        for (at, _) in chunk.bytes().iter().enumerate().filter(|(_, byte)| **byte == b'x') {
+            out.emit(chunk.line(at).expect("lines"), ());
         }
         Ok(())
     }

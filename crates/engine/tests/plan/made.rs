@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gristmill::{Bytes, Emit, Input, Isolation, Job, Made, MapReduce, Moment, Order, ProgramError, Split};
+use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, Made, MapReduce, Moment, Order, ProgramError};
 
 /// For each word, the numbers of its places modulo 1,000.
 struct Words<const COMBINES: bool>;
@@ -16,9 +16,9 @@ impl<const COMBINES: bool> MapReduce for Words<COMBINES> {
         COMBINES.then_some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        for word in split.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
-            out.emit(word, (split.offset() + split.place_of(word) as u64) % 1000);
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        for word in chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+            out.emit(word, (chunk.offset() + chunk.place_of(word) as u64) % 1000);
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill::{
-    Buffer, Bytes, Combining, Count, Counters, Datum, Emit, Exchange, Input, Isolation, Job, Key, MapReduce, Next,
-    Order, Pairs, ProgramError, Records, Short, Split,
+    Buffer, Bytes, Chunk, Combining, Count, Counters, Datum, Emit, Exchange, Input, Isolation, Job, Key, MapReduce,
+    Next, Order, Pairs, ProgramError, Records, Short,
 };
 
 use crate::common::{Random, least_memory};
@@ -237,8 +237,8 @@ impl<K: Makes> MapReduce for Counted<K> {
         Some(|a, b| a + b)
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<K::Key, u64>) -> Result<(), ProgramError> {
-        for number in split.bytes().as_chunks::<2>().0 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<K::Key, u64>) -> Result<(), ProgramError> {
+        for number in chunk.bytes().as_chunks::<2>().0 {
             K::with(u16::from_le_bytes(*number) % 1000, &mut |key| out.emit(key, 1));
         }
         Ok(())
@@ -374,8 +374,8 @@ impl<const LONGEST: bool> MapReduce for Sets<LONGEST> {
         Some(if LONGEST { longest } else { union })
     }
 
-    fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<u16, Bytes>) -> Result<(), ProgramError> {
-        for number in split.bytes().as_chunks::<2>().0 {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u16, Bytes>) -> Result<(), ProgramError> {
+        for number in chunk.bytes().as_chunks::<2>().0 {
             let number = u16::from_le_bytes(*number);
             out.emit(number % 256, &value_of(number, LONGEST));
         }
@@ -469,7 +469,7 @@ impl MapReduce for Huge {
         Some(longest)
     }
 
-    fn map(&self, _: &mut Split<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
+    fn map(&self, _: &mut Chunk<'_>, out: &mut impl Emit<Bytes, Bytes>) -> Result<(), ProgramError> {
         let zeros = vec![0; 4 << 30];
         if self.is_key {
             out.emit(&zeros, b"")

@@ -42,8 +42,8 @@ fn any_csv_gives_the_rows_of_the_csv_crate() {
         scan_quotes(&mut tasks, 2).expect("plain");
         let mut reader = Reader::new(random.usize(1..60));
         for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {
-            let visit = |split: &mut Split<'_>| {
-                rows(split.bytes(), &mut found);
+            let visit = |chunk: &mut Chunk<'_>| {
+                rows(chunk.bytes(), &mut found);
                 Ok::<(), Failure>(())
             };
             reader.for_each_chunk(&tasks, part, visit).expect("read");

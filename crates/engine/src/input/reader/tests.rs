@@ -41,8 +41,8 @@ pub(super) fn read(
     for task in (0..tasks.len()).rev() {
         let mut here = Vec::new();
         for part in tasks.parts(task) {
-            let visit = |split: &mut Split<'_>| {
-                here.extend(split.records().map(|(at, record)| (split.offset() + at as u64, record.to_vec())));
+            let visit = |chunk: &mut Chunk<'_>| {
+                here.extend(chunk.records().map(|(at, record)| (chunk.offset() + at as u64, record.to_vec())));
                 Ok::<(), Failure>(())
             };
             reader.for_each_chunk(&tasks, part, visit).map_err(|failure| format!("{failure:?}"))?;

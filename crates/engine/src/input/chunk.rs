@@ -10,13 +10,13 @@ use crate::input::source::Source;
 use crate::program_error::ProgramError;
 
 /// A piece of the input, cut at record boundaries, as the map function sees it.
-pub struct Split<'a> {
+pub struct Chunk<'a> {
     pub(crate) bytes: &'a mut [u8],
     pub(crate) source: &'a Source,
     /// The number of the source.
     pub(crate) index: usize,
     pub(crate) offset: u64,
-    /// The number of stored bytes of the file read so far, up to the end of this split.
+    /// The number of stored bytes of the file read so far, up to the end of this chunk.
     pub(crate) reached: u64,
     pub(crate) state: &'a [u8],
     pub(crate) records: Records,
@@ -24,7 +24,7 @@ pub struct Split<'a> {
     pub(crate) is_written: bool,
 }
 
-impl Split<'_> {
+impl Chunk<'_> {
     /// Returns whole records, separators included.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
@@ -38,11 +38,11 @@ impl Split<'_> {
         lines.take(if self.bytes.is_empty() { 0 } else { usize::MAX })
     }
 
-    /// Iterates over the records, each with its offset in [`Split::bytes`], for [`Split::reject`]. Line ends and
+    /// Iterates over the records, each with its offset in [`Chunk::bytes`], for [`Chunk::reject`]. Line ends and
     /// separators are not included, and empty records between two separators are skipped.
     ///
     /// ```
-    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Split};
+    /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Chunk};
     ///
     /// /// File names as `find -print0` writes them, each with its length.
     /// struct Names;
@@ -51,8 +51,8 @@ impl Split<'_> {
     ///     type Key = Bytes;
     ///     type Value = u64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-    ///         split.records().for_each(|(_, name)| out.emit(name, name.len() as u64));
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    ///         chunk.records().for_each(|(_, name)| out.emit(name, name.len() as u64));
     ///         Ok(())
     ///     }
     /// }
@@ -98,7 +98,7 @@ impl Split<'_> {
         }))
     }
 
-    /// Returns the end of the record that begins at `at`, at most the end of the split. `scan` has seen the records
+    /// Returns the end of the record that begins at `at`, at most the end of the chunk. `scan` has seen the records
     /// before it.
     pub(crate) fn record_end(&self, scan: &mut Scan, at: usize) -> usize {
         let rest = &self.bytes[at..];
@@ -132,7 +132,7 @@ impl Split<'_> {
         self.source.tag()
     }
 
-    /// Returns the line, from 1, of byte `at` of this split, if records are lines. To count the lines before the split,
+    /// Returns the line, from 1, of byte `at` of this chunk, if records are lines. To count the lines before the chunk,
     /// the file is read again from its start: meant for messages, not for every record.
     pub fn line(&self, at: usize) -> Option<u64> {
         if !self.records.are_lines() || at > self.bytes.len() {
@@ -142,7 +142,7 @@ impl Split<'_> {
         Some(before + memchr::memchr_iter(b'\n', &self.bytes[..at]).count() as u64)
     }
 
-    /// Returns the offset in bytes of the split in the content of its file, after decompression if the file is
+    /// Returns the offset in bytes of the chunk in the content of its file, after decompression if the file is
     /// compressed.
     pub fn offset(&self) -> u64 {
         self.offset
@@ -154,22 +154,22 @@ impl Split<'_> {
         self.state
     }
 
-    /// Returns the offset of `part` in [`Split::bytes`], for [`Split::reject`].
+    /// Returns the offset of `part` in [`Chunk::bytes`], for [`Chunk::reject`].
     ///
     /// # Panics
     /// When `part` is no slice of these bytes.
     pub fn place_of(&self, part: &[u8]) -> usize {
         let at = part.as_ptr().addr().wrapping_sub(self.bytes.as_ptr().addr());
-        assert!(at <= self.bytes.len() && part.len() <= self.bytes.len() - at, "the part is no slice of the split");
+        assert!(at <= self.bytes.len() && part.len() <= self.bytes.len() - at, "the part is no slice of the chunk");
         at
     }
 
-    /// Makes the error for wrong input at byte `at` of this split (its last byte, if `at` lies beyond it). The job ends
+    /// Makes the error for wrong input at byte `at` of this chunk (its last byte, if `at` lies beyond it). The job ends
     /// with [`Error::Rejected`](crate::Error::Rejected), which names the file and the line of that byte (if records are
     /// lines), and says `why`.
     ///
     /// ```
-    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Split};
+    /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// /// Adds up numbers, one in each line.
     /// struct Sum;
     ///
@@ -177,11 +177,11 @@ impl Split<'_> {
     ///     type Key = ();
     ///     type Value = i64;
     ///
-    ///     fn map(&self, split: &mut Split<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
-    ///         for line in split.lines() {
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), i64>) -> Result<(), ProgramError> {
+    ///         for line in chunk.lines() {
     ///             match str::from_utf8(line).map(str::parse) {
     ///                 Ok(Ok(number)) => out.emit((), number),
-    ///                 _ => return Err(split.reject(split.place_of(line), "this is no number")),
+    ///                 _ => return Err(chunk.reject(chunk.place_of(line), "this is no number")),
     ///             }
     ///         }
     ///         Ok(())
@@ -199,7 +199,7 @@ impl Split<'_> {
         ProgramError::new(why).at(self.offset + at)
     }
 
-    /// Makes an error as [`Split::reject`] does, for input that is correct but needs more than the job may take, such as
+    /// Makes an error as [`Chunk::reject`] does, for input that is correct but needs more than the job may take, such as
     /// memory. It is never set aside ([`Job::skip_bad_records`](crate::Job::skip_bad_records)), because the record is
     /// not at fault.
     pub fn too_large(&self, at: usize, why: impl Display) -> ProgramError {
