@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::data::datum::{Datum, Key, trust};
 
-/// A value of one type or of another. Every [`Left`](Either::Left) is less than every [`Right`](Either::Right), so a
+/// A value of one type or of another. Every [`Left`] is less than every [`Right`], so a
 /// reduce function sees the left values of a key first ([`Job::cogroup`](crate::Job::cogroup)).
 ///
 /// Written as one byte, 0 for left and 1 for right, and the value.

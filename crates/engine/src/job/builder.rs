@@ -479,7 +479,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// Saves the job's progress in the folder `dir`, so that running the same job again continues where this run ended,
     /// however it ended. About every `every`, all work done so far is written to disk. `program` names everything that
     /// the map function depends on besides its input, such as its parameters. A job whose program, options or input
-    /// files have changed is refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
+    /// files have changed is refused ([`Error::CheckpointOfAnother`]).
     ///
     /// The checkpoint remains after the job, so that nothing is lost before the result is stored; then call
     /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written, at no cost.
@@ -633,7 +633,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     }
 
     /// Calls `progress` about ten times a second while the job runs. If it returns [`ControlFlow::Break`], the job ends
-    /// with [`Error::Cancelled`](crate::Error::Cancelled).
+    /// with [`Error::Cancelled`].
     pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + Send + 'j) -> Self {
         self.terms.progress = Some(Box::new(move |now| progress(now).stops()));
         self
@@ -645,7 +645,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Ends the job with [`Error::Deadline`](crate::Error::Deadline) if it takes longer than `limit`, from the call that
+    /// Ends the job with [`Error::Deadline`] if it takes longer than `limit`, from the call that
     /// runs it to its last pair. The copying of pipes counts, unless
     /// [`Input::sources`] or [`Input::sift`] did that before, and so does the time that the receiver of the result takes.
     pub fn deadline(mut self, limit: Duration) -> Self {
@@ -751,12 +751,12 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
     /// Runs the job and lets its reducers write the result to `sink` in parallel, each its own part. The pairs of a part
     /// are in the order of the result; the keys of different parts are not ordered among each other. A result with a
-    /// limit ([`Job::limit`]) is one part, which the caller's process writes.
+    /// limit ([`Job::top`]) is one part, which the caller's process writes.
     ///
     /// The example is at [`Sink`], and one for files at [`PartFiles`](crate::PartFiles).
     ///
     /// # Errors
-    /// As [`Job::run`], and [`Error::Program`](crate::Error::Program) for an error of the sink. Nothing is committed
+    /// As [`Job::run`], and [`Error::Program`] for an error of the sink. Nothing is committed
     /// after an error.
     pub fn run_into(self, sink: &dyn Sink<E::Key, E::Value>) -> Result<Summary> {
         if self.terms.settings.limit < usize::MAX {
