@@ -713,7 +713,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// Runs the job and gathers the result in memory.
     ///
     /// # Errors
-    /// See [`Error`](crate::Error): bad input, a task that fails again and again, a setting that cannot be honoured, or
+    /// See [`Error`]: bad input, a task that fails again and again, a setting that cannot be honoured, or
     /// a system call that fails.
     pub fn run(self) -> Result<Outcome<J, E>> {
         let is_sorted = self.terms.settings.order == Order::ByKey && self.reduce.is_none();
