@@ -153,8 +153,8 @@ pub enum Error {
         /// The number that the program gave it ([`ProgramError::code`](crate::ProgramError::code)).
         code: Option<i32>,
     },
-    /// The reduce function, [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), or a [`Sink`](crate::Sink) returned
-    /// an error.
+    /// The reduce function, [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), a combiner
+    /// ([`ProgramError::throw`](crate::ProgramError::throw)) or a [`Sink`](crate::Sink) failed.
     #[error("{what}: {why}")]
     Program {
         /// The function, and the key, the step or the part.

@@ -37,6 +37,10 @@ pub(crate) enum Failure {
         key: String,
         error: ProgramError,
     },
+    /// The combiner threw an error. Its messages travel as the slot's message.
+    Combine {
+        error: ProgramError,
+    },
     /// A sink returned an error. Its messages travel as the slot's message.
     Sink {
         part: usize,
@@ -107,6 +111,7 @@ impl Failure {
             Failure::Pairs { ref error } => [18, 0, 0, code_word(error)],
             Failure::Reduce { ref error, .. } => [19, 0, 0, code_word(error)],
             Failure::Sink { part, ref error } => [20, part as u64, 0, code_word(error)],
+            Failure::Combine { ref error } => [21, 0, 0, code_word(error)],
             Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
             Failure::Output { part, errno } => [17, part as u64, errno as u64, 0],
             Failure::ShelfFull => [5, 0, 0, 0],
@@ -153,6 +158,7 @@ impl Failure {
                 let error = ProgramError::from_message(&message(), code(more));
                 Some(Failure::Sink { part: source, error })
             }
+            21 => Some(Failure::Combine { error: ProgramError::from_message(&message(), code(more)) }),
             other => panic!("a failure of kind {other} was left"),
         }
     }

@@ -85,6 +85,39 @@ impl ProgramError {
         ProgramError { verdict: Verdict::Retry, ..self }
     }
 
+    /// Ends the job with this error, from a function that cannot return it: a combiner. (A map or reduce function returns
+    /// it.) The job's error is [`Error::Program`](crate::Error::Program). No record is set aside for it, because a combiner
+    /// may see values of many.
+    ///
+    /// ```
+    /// use gristmill::{Chunk, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError};
+    ///
+    /// /// Adds up numbers whose sum fits a byte.
+    /// struct Sum;
+    ///
+    /// impl MapReduce for Sum {
+    ///     type Key = ();
+    ///     type Value = u8;
+    ///
+    ///     fn combiner(&self) -> Option<impl Fn(u8, u8) -> u8> {
+    ///         Some(|a: u8, b| a.checked_add(b).unwrap_or_else(|| ProgramError::new("more than 255").throw()))
+    ///     }
+    ///
+    ///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), u8>) -> Result<(), ProgramError> {
+    ///         chunk.lines().try_for_each(|line| Ok(out.emit((), str::from_utf8(line)?.parse()?)))
+    ///     }
+    /// }
+    ///
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Sum, Input::bytes("numbers", b"200\n100\n")?).isolation(Isolation::Thread);
+    /// let Err(error @ Error::Program { .. }) = job.run() else { panic!("300 does not fit") };
+    /// assert_eq!(error.to_string(), "the combiner: more than 255");
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn throw(self) -> ! {
+        std::panic::resume_unwind(Box::new(self))
+    }
+
     /// Sets the byte of the file that it is about.
     pub(crate) fn at(self, offset: u64) -> ProgramError {
         ProgramError { offset: Some(offset), ..self }
@@ -103,6 +136,11 @@ impl ProgramError {
     /// Returns the number that [`ProgramError::code`] set.
     pub(crate) fn number(&self) -> Option<i32> {
         self.code
+    }
+
+    /// Returns whether the task is to be tried again.
+    pub(crate) fn is_retried(&self) -> bool {
+        self.verdict == Verdict::Retry
     }
 
     /// Returns it, or ends this worker if the task is to be tried again.

@@ -12,7 +12,10 @@ impl Shared<'_> {
             Failure::Conflict { what: words, .. } | Failure::Compressed { why: words, .. } => {
                 self.set_message(slot, words);
             }
-            Failure::Rejected { error, .. } | Failure::Pairs { error } | Failure::Sink { error, .. } => {
+            Failure::Rejected { error, .. }
+            | Failure::Pairs { error }
+            | Failure::Combine { error }
+            | Failure::Sink { error, .. } => {
                 self.set_message(slot, &error.message());
             }
             Failure::Reduce { key, error } => self.set_message(slot, &format!("{key}\0{}", error.message())),

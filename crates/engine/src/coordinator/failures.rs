@@ -58,6 +58,9 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 let what = format!("the reduce function, at the key {key}");
                 Error::Program { what, why: error.to_string(), code: error.number() }
             }
+            Failure::Combine { error } => {
+                Error::Program { what: "the combiner".into(), why: error.to_string(), code: error.number() }
+            }
             Failure::Sink { part, error } => {
                 let what = format!("the sink, at part {part} of the result");
                 Error::Program { what, why: error.to_string(), code: error.number() }

@@ -18,8 +18,10 @@ use crate::coordinator::clock::Rest;
 use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::error::{Asked, Error, Result};
+use crate::failure::Failure;
 use crate::plan::settings::Isolation;
 use crate::program::ending::Program;
+use crate::program_error::ProgramError;
 use crate::worker::bad_record_search::{be_quiet, panic_message};
 use crate::worker::main_loop::work;
 use crate::worker::work::{Role, Work};
@@ -124,9 +126,15 @@ fn run_worker<J: Program>(job: &Work<'_, J>, role: Role) -> i32 {
     match outcome {
         Ok(()) => 0,
         Err(panic) if panic.is::<JobIsOver>() => 0,
-        Err(panic) => {
-            job.shared.set_message(role.slot, &panic_message(&*panic));
-            gristmill_os::process::PANICKED
-        }
+        Err(panic) => match panic.downcast_ref::<ProgramError>() {
+            Some(error) if !error.is_retried() => {
+                job.shared.fail(role.slot, &Failure::Combine { error: error.clone() });
+                0
+            }
+            _ => {
+                job.shared.set_message(role.slot, &panic_message(&*panic));
+                gristmill_os::process::PANICKED
+            }
+        },
     }
 }

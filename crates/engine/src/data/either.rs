@@ -7,6 +7,46 @@ use crate::data::datum::{Datum, Key, trust};
 /// A value of one type or of another. Every [`Left`] is less than every [`Right`], so a
 /// reduce function sees the left values of a key first ([`Job::cogroup`](crate::Job::cogroup)).
 ///
+/// As a key it gives a job a second result beside the first: pairs with left keys, and pairs with right keys behind
+/// them. Values may be [`Either`], too.
+///
+/// ```
+/// use gristmill::{Chunk, Either, Emit, Input, Isolation, Job, MapReduce, ProgramError};
+///
+/// /// Adds up the numbers in a text, and counts the other words.
+/// struct Numbers;
+///
+/// impl MapReduce for Numbers {
+///     type Key = Either<(), String>;
+///     type Value = u64;
+///
+///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+///         Some(|a, b| a + b)
+///     }
+///
+///     fn map(
+///         &self,
+///         chunk: &mut Chunk<'_>,
+///         out: &mut impl Emit<Either<(), String>, u64>,
+///     ) -> Result<(), ProgramError> {
+///         for word in str::from_utf8(chunk.bytes())?.split_whitespace() {
+///             match word.parse() {
+///                 Ok(number) => out.emit(Either::Left(()), number),
+///                 Err(_) => out.emit(Either::Right(word), 1),
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let job = Job::new(&Numbers, Input::bytes("text", b"5 apples, 7 pears")?).isolation(Isolation::Thread);
+/// let (pairs, _) = job.run()?;
+/// let all = [(Either::Left(()), 12), (Either::Right("apples,"), 1), (Either::Right("pears"), 1)];
+/// assert!(pairs.iter().eq(all));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
+///
 /// Written as one byte, 0 for left and 1 for right, and the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Either<L, R> {

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 
-use gristmill::{Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError};
+use gristmill::{Bytes, Chunk, Combining, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError};
 
 const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
 
@@ -214,5 +214,40 @@ pub fn of_steps() {
         assert!(
             text.starts_with("the reduce function, at the key [") && text.ends_with("invalid digit found in string")
         );
+    }
+}
+
+/// Adds up numbers, one in each line, as long as the sum fits 16 bits.
+struct SmallSum;
+
+impl MapReduce for SmallSum {
+    type Key = u8;
+    type Value = u16;
+
+    fn combiner(&self) -> Option<impl Fn(u16, u16) -> u16> {
+        Some(|a: u16, b| a.checked_add(b).unwrap_or_else(|| ProgramError::new("it is too large").code(9).throw()))
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u16>) -> Result<(), ProgramError> {
+        for line in chunk.lines() {
+            out.emit(line.len() as u8, str::from_utf8(line)?.parse()?);
+        }
+        Ok(())
+    }
+}
+
+pub fn of_combine() {
+    let (_dir, path) = crate::input_of("70\n".repeat(3_000).as_bytes());
+    for isolation in BOTH {
+        for combine in [Combining::Both, Combining::Map, Combining::Reduce, Combining::Off] {
+            for skip in [0, 10] {
+                let job = Job::new(&SmallSum, Input::paths([&path])).isolation(isolation).workers(3);
+                let job = job.combine(combine).skip_bad_records(skip).split_bytes(700);
+                let (text, code) = told(job.run());
+                assert_eq!((&text[..], code), ("the combiner: it is too large", Some(9)), "{isolation:?} {combine:?}");
+            }
+        }
+        let job = Job::new(&SmallSum, Input::bytes("few", b"1\n2\n").expect("memory")).isolation(isolation);
+        assert_eq!(job.run().expect("3 fits").0.get(1), Some(3));
     }
 }
