@@ -62,7 +62,7 @@ pub use job::builder::Job;
 pub use job::opening::Verdict;
 pub use memory::{Memory, TooLarge};
 pub use output::outcome::{BadRecord, Iter, Outcome, Output, Summary, Worker};
-pub use output::part_files::PartFiles;
+pub use output::part_files::{PartFiles, PartFormat};
 pub use output::parts::{Part, Row, Target};
 pub use output::sink::{Attempt, Sink, SinkWriter};
 pub use plan::explain::Choice;

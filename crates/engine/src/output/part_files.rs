@@ -52,21 +52,44 @@ use crate::program_error::ProgramError;
 /// assert_eq!(std::fs::read_to_string(counts.join("part-00000"))?, "a,1\nc,1\nk,1\no,1\nr,1\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct PartFiles<'r, K: Key, V: Datum> {
+pub struct PartFiles<'f, K: Key, V: Datum> {
     folder: PathBuf,
     /// The hidden folder, in which everything is written.
     hidden: PathBuf,
-    row: &'r dyn Row<K, V>,
+    format: Box<dyn PartFormat<K, V> + 'f>,
     /// The process that made this: workers are copies of it.
     process: u32,
 }
 
-impl<'r, K: Key, V: Datum> PartFiles<'r, K, V> {
+/// The format of a file with a part of a result.
+pub trait PartFormat<K: Key, V: Datum>: Sync {
+    /// The end of the file's name, such as `.parquet`; may be empty.
+    fn suffix(&self) -> &str;
+
+    /// Begins a file, which is empty and open for writing.
+    ///
+    /// # Errors
+    /// As [`Sink::open`]. The name of the file is added.
+    fn begin(&self, file: File) -> Result<Box<dyn SinkWriter<K, V> + '_>, ProgramError>;
+}
+
+impl<'f, K: Key, V: Datum> PartFiles<'f, K, V> {
     /// Makes a sink for `folder`, which must not exist yet, unless it is empty.
     ///
     /// # Errors
     /// The folder has files, or its hidden neighbour cannot be made.
-    pub fn new(folder: impl Into<PathBuf>, row: &'r dyn Row<K, V>) -> io::Result<PartFiles<'r, K, V>> {
+    pub fn new(folder: impl Into<PathBuf>, row: &'f dyn Row<K, V>) -> io::Result<PartFiles<'f, K, V>> {
+        PartFiles::with_format(folder, Rows(row))
+    }
+
+    /// As [`PartFiles::new`], with files in a format of one's own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_format(
+        folder: impl Into<PathBuf>,
+        format: impl PartFormat<K, V> + 'f,
+    ) -> io::Result<PartFiles<'f, K, V>> {
         let folder = folder.into();
         let says = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot make the folder {}: {error}", folder.display()))
@@ -83,7 +106,7 @@ impl<'r, K: Key, V: Datum> PartFiles<'r, K, V> {
         let beside = folder.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
         let hidden = tempfile::Builder::new().prefix(&format!(".{}.", name.to_string_lossy())).tempdir_in(beside);
         let hidden = hidden.map_err(says)?.keep();
-        Ok(PartFiles { folder, hidden, row, process: std::process::id() })
+        Ok(PartFiles { folder, hidden, format: Box::new(format), process: std::process::id() })
     }
 
     fn path(&self, Attempt { part, attempt }: Attempt) -> PathBuf {
@@ -92,21 +115,26 @@ impl<'r, K: Key, V: Datum> PartFiles<'r, K, V> {
 }
 
 /// Names the file in an error.
-fn about(path: &Path, error: &io::Error) -> ProgramError {
-    ProgramError::new(format!("cannot write {}: {error}", path.display()))
+fn about(path: &Path, error: ProgramError) -> ProgramError {
+    let why = format!("cannot write {}: {error}", path.display());
+    error.with_message(why)
 }
 
 impl<K: Key, V: Datum> Sink<K, V> for PartFiles<'_, K, V> {
     fn open(&self, part: Attempt) -> Result<Box<dyn SinkWriter<K, V> + '_>, ProgramError> {
         let path = self.path(part);
-        let file = File::create(&path).map_err(|error| about(&path, &error))?;
-        Ok(Box::new(PartFile { path, file: BufWriter::with_capacity(1 << 16, file), row: self.row, line: Vec::new() }))
+        let writer = File::create(&path).map_err(ProgramError::from).and_then(|file| self.format.begin(file));
+        match writer {
+            Ok(writer) => Ok(Box::new(PartFile { path, writer })),
+            Err(error) => Err(about(&path, error)),
+        }
     }
 
     fn commit(&self, parts: &[Attempt]) -> Result<(), ProgramError> {
         let commit = || {
             for part in parts {
-                fs::rename(self.path(*part), self.hidden.join(format!("part-{:05}", part.part)))?;
+                let name = format!("part-{:05}{}", part.part, self.format.suffix());
+                fs::rename(self.path(*part), self.hidden.join(name))?;
             }
             // What dead workers have begun has other names.
             for entry in fs::read_dir(&self.hidden)? {
@@ -117,7 +145,7 @@ impl<K: Key, V: Datum> Sink<K, V> for PartFiles<'_, K, V> {
             }
             fs::rename(&self.hidden, &self.folder)
         };
-        commit().map_err(|error| about(&self.folder, &error))
+        commit().map_err(|error: io::Error| about(&self.folder, error.into()))
     }
 
     fn abort(&self) {
@@ -134,22 +162,50 @@ impl<K: Key, V: Datum> Drop for PartFiles<'_, K, V> {
     }
 }
 
-/// The file of a part.
-struct PartFile<'r, K: Key, V: Datum> {
+/// The file of a part. Its errors name it.
+struct PartFile<'f, K: Key, V: Datum> {
     path: PathBuf,
+    writer: Box<dyn SinkWriter<K, V> + 'f>,
+}
+
+impl<K: Key, V: Datum> SinkWriter<K, V> for PartFile<'_, K, V> {
+    fn pair(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), ProgramError> {
+        self.writer.pair(key, value).map_err(|error| about(&self.path, error))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), ProgramError> {
+        self.writer.close().map_err(|error| about(&self.path, error))
+    }
+}
+
+/// Files of rows.
+struct Rows<'r, K: Key, V: Datum>(&'r dyn Row<K, V>);
+
+impl<K: Key, V: Datum> PartFormat<K, V> for Rows<'_, K, V> {
+    fn suffix(&self) -> &str {
+        ""
+    }
+
+    fn begin(&self, file: File) -> Result<Box<dyn SinkWriter<K, V> + '_>, ProgramError> {
+        Ok(Box::new(RowFile { file: BufWriter::with_capacity(1 << 16, file), row: self.0, line: Vec::new() }))
+    }
+}
+
+/// A file of rows.
+struct RowFile<'r, K: Key, V: Datum> {
     file: BufWriter<File>,
     row: &'r dyn Row<K, V>,
     line: Vec<u8>,
 }
 
-impl<K: Key, V: Datum> SinkWriter<K, V> for PartFile<'_, K, V> {
+impl<K: Key, V: Datum> SinkWriter<K, V> for RowFile<'_, K, V> {
     fn pair(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), ProgramError> {
         self.line.clear();
         self.row.write(key, value, &mut self.line);
-        self.file.write_all(&self.line).map_err(|error| about(&self.path, &error))
+        Ok(self.file.write_all(&self.line)?)
     }
 
     fn close(mut self: Box<Self>) -> Result<(), ProgramError> {
-        self.file.flush().map_err(|error| about(&self.path, &error))
+        Ok(self.file.flush()?)
     }
 }
