@@ -10,7 +10,32 @@ use gristmill_os::room::TemporaryFolder;
 use crate::failure::{Doing, Failure};
 use crate::memory::{is_limit, shown};
 
-/// The reason why a job gave no result.
+/// The reason why a job gave no result. Each message says what failed, where, at which limit, and what to do next.
+///
+/// ```
+/// # use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError};
+/// # struct Words;
+/// # impl MapReduce for Words {
+/// #     type Key = Bytes;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+/// #         let words = chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+/// #         words.for_each(|word| out.emit(word, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// use gristmill::{Error, Input, Isolation, Job};
+///
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let job = Job::new(&Words, Input::paths(["/no/such/file"])).isolation(Isolation::Thread);
+/// match job.run() {
+///     Err(Error::Input { path, .. }) => assert_eq!(path.to_str(), Some("/no/such/file")),
+///     _ => unreachable!("there is no such file"),
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -3,6 +3,30 @@
 use crate::data::datum::{Datum, Key};
 
 /// The order of the result.
+///
+/// ```
+/// # use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError};
+/// # struct Words;
+/// # impl MapReduce for Words {
+/// #     type Key = Bytes;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+/// #         let words = chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+/// #         words.for_each(|word| out.emit(word, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// use gristmill::{Input, Isolation, Job, Order};
+///
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let job = Job::new(&Words, Input::bytes("song", b"row row your boat")?).isolation(Isolation::Thread);
+/// let (counts, _) = job.order(Order::ByValueDescending).run()?;
+/// assert_eq!(counts.iter().map(|(_, count)| count).collect::<Vec<_>>(), [2, 1, 1]);
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// In no particular order.

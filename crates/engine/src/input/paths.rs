@@ -20,6 +20,36 @@ use crate::input::walk::Walk;
 use crate::memory::Memory;
 
 /// The input of a job.
+///
+/// ```
+/// # use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError};
+/// # struct Words;
+/// # impl MapReduce for Words {
+/// #     type Key = Bytes;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+/// #         let words = chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+/// #         words.for_each(|word| out.emit(word, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// use gristmill::{Input, Isolation, Job};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let logs = dir.path().join("logs");
+/// # std::fs::create_dir(&logs)?;
+/// # std::fs::write(logs.join("a.txt"), "one two\n")?;
+/// # std::fs::write(logs.join("b.txt"), "two\n")?;
+/// // All files below a folder, and a text in memory.
+/// let input = Input::paths([&logs]).chain(Input::bytes("more", b"two three\n")?);
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let (counts, _) = Job::new(&Words, input).isolation(Isolation::Thread).run()?;
+/// assert_eq!(counts.get(b"two"), Some(3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Input {
     groups: Vec<Group>,

@@ -3,7 +3,36 @@
 use crate::error::{Error, Result};
 use crate::input::quotes::{MARK, State, Syntax};
 
-/// The format of records: where one ends and the next begins.
+/// The format of records: where one ends and the next begins. No record is cut between two chunks.
+///
+/// ```
+/// use gristmill::{Chunk, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records};
+///
+/// /// Adds up numbers of 4 bytes.
+/// struct Sum;
+///
+/// impl MapReduce for Sum {
+///     type Key = ();
+///     type Value = u64;
+///
+///     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+///         Some(|a, b| a + b)
+///     }
+///
+///     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), u64>) -> Result<(), ProgramError> {
+///         for (_, number) in chunk.records() {
+///             out.emit((), u32::from_le_bytes(number.try_into()?).into());
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let numbers: Vec<u8> = (0..100u32).flat_map(u32::to_le_bytes).collect();
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let job = Job::new(&Sum, Input::bytes("numbers", &numbers)?).isolation(Isolation::Thread);
+/// assert_eq!(job.records(Records::Fixed(4)).run()?.0.get(()), Some(4950));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Records {
     /// Lines that end with `\n`; the last may lack it.

@@ -133,6 +133,32 @@ impl<K: Key, V: Datum> ExactSizeIterator for Iter<'_, K, V> {}
 pub type Outcome<J, E = AsMapped> = (Output<<E as Ending<J>>::Key, <E as Ending<J>>::Value>, Summary);
 
 /// The statistics of a run.
+///
+/// ```
+/// # use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError};
+/// # struct Words;
+/// # impl MapReduce for Words {
+/// #     type Key = Bytes;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+/// #         let words = chunk.bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+/// #         words.for_each(|word| out.emit(word, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// use gristmill::{Count, Input, Isolation, Job};
+///
+/// // This doctest runs beside others in one process, so its workers are threads.
+/// let job = Job::new(&Words, Input::bytes("song", b"row row your boat")?).isolation(Isolation::Thread);
+/// let (_, summary) = job.run()?;
+/// assert_eq!((summary.input_bytes, summary.pairs, summary.deaths.len()), (17, 3, 0));
+/// let keys: u64 = summary.workers.iter().map(|worker| worker.counters.get(Count::Keys)).sum();
+/// assert_eq!(keys, 3);
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// Nanoseconds from the call to the result.
