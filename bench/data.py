@@ -207,6 +207,17 @@ def number_pairs(count, keys, seed):
         yield words.tobytes()
 
 
+def links(count, pages, seed):
+    """Links between pages: two 32-bit numbers. Pages with low numbers have more of them."""
+    rng = random.Random(seed)
+    block = 1 << 20
+    for at in range(0, count, block):
+        n = min(block, count - at)
+        words = array.array("I", rng.randbytes(16 * n))
+        ends = zip(words[0::2], words[1::2])
+        yield array.array("I", [min(a * pages >> 32, b * pages >> 32) for a, b in ends]).tobytes()
+
+
 def fractions(count, keys, seed):
     """Rows of a key below `keys`, uniform, and a value with two decimals, below 10."""
     yield b"key,value\n"
@@ -282,6 +293,8 @@ SETS = {
         for name, keys in (("1k", 1_000), ("1m", 1_000_000), ("50m", 50_000_000))
     },
     "fractions-20m.csv": ("20 million rows: one of 1,000,000 keys, a value with two decimals", lambda: fractions(20_000_000, 1_000_000, 8)),
+    "links-1m": ("1 million links between 100,000 pages", lambda: links(1_000_000, 100_000, 8)),
+    "links-10m": ("10 million links between 1 million pages", lambda: links(10_000_000, 1_000_000, 9)),
     "pca-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 5)),
     "matrix-a-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 6)),
     "matrix-b-1000.npy": ("1000 x 1000 float64, whole numbers 0..99", lambda: npy(1000, 1000, 7)),
