@@ -27,9 +27,10 @@ impl MapReduce for Links {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
-        let ranks = chunk.state().as_chunks().0;
+        // What each link of a page passes on.
+        let shares = chunk.state().as_chunks().0;
         for (from, to) in links(chunk.bytes()) {
-            out.emit(to, f64::from_le_bytes(ranks[from as usize]) / f64::from(self.degrees[from as usize]));
+            out.emit(to, f64::from_le_bytes(shares[from as usize]));
         }
         Ok(())
     }
@@ -57,32 +58,35 @@ impl Links {
     pub(crate) fn job(&self, input: Input) -> Job<'_, Links> {
         Job::new(self, input).records(Records::Fixed(8))
     }
-}
 
-/// Returns the ranks after this many steps.
-pub(crate) fn ranks(job: Job<'_, Links>, pages: usize, steps: u32) -> gristmill::Result<Vec<f64>> {
-    let mut ranks = vec![1.0 / pages as f64; pages];
-    let state = |ranks: &[f64]| -> Vec<u8> { ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect() };
-    job.iterate(&state(&ranks), |step| {
-        let mut reached = 0.0;
-        let mut next = vec![0.0; pages];
-        step.for_each(|page, rank| {
-            next[page as usize] = FOLLOW * rank;
-            reached += FOLLOW * rank;
-        });
-        // Readers on a page without links begin anew, too.
-        next.iter_mut().for_each(|rank| *rank += (1.0 - reached) / pages as f64);
-        ranks = next;
-        step.set_state(&state(&ranks));
-        if step.number() + 1 == steps { Next::Stop } else { Next::Input }
-    })?;
-    Ok(ranks)
+    /// Returns the ranks after this many steps.
+    pub(crate) fn ranks(&self, job: Job<'_, Links>, steps: u32) -> gristmill::Result<Vec<f64>> {
+        let pages = self.degrees.len();
+        let shares = |ranks: &[f64]| -> Vec<u8> {
+            ranks.iter().zip(&self.degrees).flat_map(|(rank, links)| (rank / f64::from(*links)).to_le_bytes()).collect()
+        };
+        let mut ranks = vec![1.0 / pages as f64; pages];
+        job.iterate(&shares(&ranks), |step| {
+            let mut reached = 0.0;
+            let mut next = vec![0.0; pages];
+            step.for_each(|page, rank| {
+                next[page as usize] = FOLLOW * rank;
+                reached += FOLLOW * rank;
+            });
+            // Readers on a page without links begin anew, too.
+            next.iter_mut().for_each(|rank| *rank += (1.0 - reached) / pages as f64);
+            ranks = next;
+            step.set_state(&shares(&ranks));
+            if step.number() + 1 == steps { Next::Stop } else { Next::Input }
+        })?;
+        Ok(ranks)
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [steps, path] = std::env::args().skip(1).collect::<Vec<_>>().try_into().expect("STEPS and LINKS");
     let links = Links::of(&std::fs::read(&path)?);
-    let ranks = ranks(links.job(Input::paths([path])), links.degrees.len(), steps.parse()?)?;
+    let ranks = links.ranks(links.job(Input::paths([path])), steps.parse()?)?;
     let mut best: Vec<(usize, f64)> = ranks.into_iter().enumerate().collect();
     best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     for (page, rank) in best.iter().take(10) {

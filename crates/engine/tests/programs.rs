@@ -114,12 +114,12 @@ fn ranks() {
     let bytes: Vec<u8> = (0..6_000).flat_map(|_| [page(), page()].concat()).collect();
     let links = pagerank::Links::of(&bytes);
     let input = Input::bytes("links", &bytes).expect("memory");
-    let (expected, mut deaths) = (pagerank::ranks(links.job(input.clone()).workers(1), 300, 6).expect("it runs"), 0);
+    let (expected, mut deaths) = (links.ranks(links.job(input.clone()).workers(1), 6).expect("it runs"), 0);
     for (isolation, workers, kills) in WAYS {
         let job = links.job(input.clone()).isolation(isolation).workers(workers).split_bytes(4_000);
         let job = job.on_news(|_| deaths += 1);
         let job = kills.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth));
-        let found = pagerank::ranks(job, 300, 6).expect("it runs");
+        let found = links.ranks(job, 6).expect("it runs");
         let differ = found.iter().zip(&expected).filter(|(a, b)| (*a - *b).abs() > 1e-12).count();
         assert_eq!((found.len(), differ), (expected.len(), 0), "{isolation:?}, {workers} workers");
     }
