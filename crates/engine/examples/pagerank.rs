@@ -4,7 +4,7 @@
 //!
 //! A link is two numbers of pages, from 0, each of 4 bytes, little-endian. Prints the ten pages that are reached most.
 
-use gristmill::{Chunk, Emit, Input, Job, MapReduce, Next, ProgramError, Records};
+use gristmill::{Buffer, Chunk, Emit, Input, Job, MapReduce, Next, ProgramError, Records};
 
 /// The share of readers who follow a link; the others begin anew on any page.
 const FOLLOW: f64 = 0.85;
@@ -56,7 +56,8 @@ impl Links {
     }
 
     pub(crate) fn job(&self, input: Input) -> Job<'_, Links> {
-        Job::new(self, input).records(Records::Fixed(8))
+        // Pages are numbered, so each worker adds up in an array with a place for each.
+        Job::new(self, input).records(Records::Fixed(8)).buffer(Buffer::Dense)
     }
 
     /// Returns the ranks after this many steps.
