@@ -13,7 +13,8 @@ use crate::program_error::ProgramError;
 /// as rows.
 ///
 /// The files are written to a hidden folder beside it, which gets its name when all of them are complete. So the folder
-/// has either the whole result or does not exist. Nothing is synced to the disk.
+/// has either the whole result or does not exist. If the job fails, the hidden folder is removed; if the process is
+/// killed, it stays. Nothing is synced to the disk.
 ///
 /// ```
 /// use gristmill::{Emit, Input, Isolation, Job, MapReduce, PartFiles, ProgramError, Row, Chunk};
