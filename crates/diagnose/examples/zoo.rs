@@ -1,0 +1,307 @@
+//! Programs whose limit is known, to try a diagnosis on: `zoo KIND WORKERS [STRENGTH]`.
+//!
+//! Each does the same work with any number of workers, which are threads, in about a second with one of them and the strength 1. The
+//! strength multiplies what limits it. `bench/zoo.sh` runs all of them.
+
+use std::fs::{self, File, OpenOptions};
+use std::hint::{black_box, spin_loop};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, mpsc};
+use std::thread;
+
+/// A kind: its name, and what it does with a number of workers and a strength.
+type Kind = (&'static str, fn(u64, u64));
+
+const KINDS: [Kind; 16] = [
+    ("compute", compute),
+    ("bandwidth", bandwidth),
+    ("cache", cache),
+    ("false-sharing", false_sharing),
+    ("mutex", mutex),
+    ("spin", spin),
+    ("barrier", barrier),
+    ("serial", serial),
+    ("faults", faults),
+    ("allocator", allocator),
+    ("pipe", pipe),
+    ("fsync", fsync),
+    ("disk", disk),
+    ("files", files),
+    ("threads", threads),
+    ("tiny-tasks", tiny_tasks),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| arguments.get(at).map_or(Some(1), |word| word.parse().ok()).filter(|number| *number > 0);
+    let kind = KINDS.iter().find(|(name, _)| arguments.first().is_some_and(|first| first == name));
+    match (kind, number(1), number(2)) {
+        (Some((_, run)), Some(workers), Some(strength)) => run(workers, strength),
+        _ => {
+            let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+            eprintln!("usage: zoo KIND WORKERS [STRENGTH], where KIND is one of {}", names.join(", "));
+            std::process::exit(2);
+        }
+    }
+}
+
+/// Runs `work` with the number of each worker, in a thread of its own.
+fn each(workers: u64, work: impl Fn(u64) + Sync) {
+    thread::scope(|scope| {
+        for worker in 0..workers {
+            let work = &work;
+            scope.spawn(move || work(worker));
+        }
+    });
+}
+
+/// Keeps a processor busy without memory, about a nanosecond for each turn.
+fn turn(turns: u64) {
+    let mut x = black_box(turns | 1);
+    for _ in 0..turns {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+}
+
+const SECOND: u64 = 700_000_000;
+
+/// Computation only: nothing stops it.
+fn compute(workers: u64, strength: u64) {
+    each(workers, |_| turn(SECOND * strength / workers));
+}
+
+/// Reads memory that is in no cache, as fast as it comes.
+fn bandwidth(workers: u64, strength: u64) {
+    let words: Vec<u64> = (0..16 << 20).collect();
+    each(workers, |worker| {
+        let part = words.len() / workers as usize;
+        for _ in 0..60 * strength {
+            black_box(words[worker as usize * part..][..part].iter().copied().fold(0, u64::wrapping_add));
+        }
+    });
+}
+
+/// Reads random places of a table of its own, which fits the last cache alone, but not beside others.
+fn cache(workers: u64, strength: u64) {
+    each(workers, |worker| {
+        let table: Vec<u64> = (0..2 << 20).collect();
+        let mut at = worker as usize;
+        for _ in 0..60_000_000 * strength / workers {
+            at = (at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)
+                ^ table[at >> 3 & (table.len() - 1)] as usize)
+                & 0xff_ffff;
+        }
+        black_box(at);
+    });
+}
+
+/// Counts in words of its own, which share a cache line with those of the others.
+fn false_sharing(workers: u64, strength: u64) {
+    let counts: Vec<AtomicU64> = (0..workers).map(|_| AtomicU64::new(0)).collect();
+    each(workers, |worker| {
+        for _ in 0..400_000_000 * strength / workers {
+            counts[worker as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    });
+}
+
+/// Does everything under one lock, a microsecond at a time.
+fn mutex(workers: u64, strength: u64) {
+    let lock = Mutex::new(());
+    each(workers, |_| {
+        for _ in 0..800_000 * strength / workers {
+            let _held = lock.lock().expect("nobody panics");
+            turn(700);
+        }
+    });
+}
+
+/// As `mutex`, with a lock that is waited for without sleep.
+fn spin(workers: u64, strength: u64) {
+    let lock = AtomicBool::new(false);
+    each(workers, |_| {
+        for _ in 0..800_000 * strength / workers {
+            while lock.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+                spin_loop();
+            }
+            turn(700);
+            lock.store(false, Ordering::Release);
+        }
+    });
+}
+
+/// Rounds in which one worker has more to do than the others, who wait for it.
+fn barrier(workers: u64, strength: u64) {
+    let barrier = Barrier::new(workers as usize);
+    each(workers, |worker| {
+        for _ in 0..20 {
+            let round = SECOND / 20;
+            turn(if worker == 0 { round * 7 / 10 * strength } else { round * 3 / 10 / (workers - 1) });
+            if workers == 1 {
+                turn(round * 3 / 10);
+            }
+            barrier.wait();
+        }
+    });
+}
+
+/// One worker does most, and only then the others begin.
+fn serial(workers: u64, strength: u64) {
+    turn(SECOND * 7 / 10 * strength);
+    each(workers, |_| turn(SECOND * 3 / 10 / workers));
+}
+
+/// Asks for memory, touches it and gives it back.
+fn faults(workers: u64, strength: u64) {
+    const BYTES: usize = 64 << 20;
+    each(workers, |_| {
+        for _ in 0..24 * strength / workers {
+            let mut memory = vec![0u8; BYTES];
+            memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+            black_box(&memory);
+        }
+    });
+}
+
+/// Frees what others have allocated, in pieces of many sizes.
+fn allocator(workers: u64, strength: u64) {
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::sync_channel::<Vec<Box<[u8]>>>(4)).unzip();
+    let receivers: Vec<Mutex<_>> = receivers.into_iter().map(Mutex::new).collect();
+    thread::scope(|scope| {
+        for (worker, receiver) in receivers.iter().enumerate() {
+            let to = senders[(worker + 1) % senders.len()].clone();
+            let rounds = 20_000 * strength / workers;
+            scope.spawn(move || {
+                let receiver = receiver.lock().expect("nobody panics");
+                for round in 0..rounds {
+                    let sizes = (0..1_000).map(|piece| 16 + (piece * 37 + round as usize) % 900);
+                    to.send(sizes.map(|bytes| vec![1u8; bytes].into_boxed_slice()).collect())
+                        .expect("there is a receiver");
+                    drop(receiver.recv());
+                }
+            });
+        }
+        drop(senders);
+    });
+}
+
+/// All write into a pipe, from which one reads and computes.
+fn pipe(workers: u64, strength: u64) {
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let total = 160 << 20;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut block = vec![0; 64 << 10];
+            while reader.read(&mut block).expect("read") > 0 {
+                turn(200_000 * strength);
+            }
+        });
+        for _ in 0..workers {
+            let mut writer = writer.try_clone().expect("a second descriptor");
+            scope.spawn(move || {
+                let block = [1; 64 << 10];
+                for _ in 0..total / block.len() as u64 / workers {
+                    turn(20_000);
+                    writer.write_all(&block).expect("written");
+                }
+            });
+        }
+        drop(writer);
+    });
+}
+
+/// A folder for files, which is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        let path = std::env::current_dir().expect("a folder").join(format!("zoo-{}", std::process::id()));
+        fs::create_dir(&path).expect("made");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Writes a little and waits until it is on the disk, again and again.
+fn fsync(workers: u64, strength: u64) {
+    let folder = Folder::new();
+    each(workers, |worker| {
+        let mut file = File::create(folder.0.join(worker.to_string())).expect("made");
+        for _ in 0..3_000 * strength / workers {
+            file.write_all(&[1; 4096]).expect("written");
+            file.sync_data().expect("synced");
+        }
+    });
+}
+
+/// A block as direct writes want it.
+#[repr(align(4096))]
+struct Block([u8; 1 << 20]);
+
+/// Writes much to the disk, past the page cache.
+fn disk(workers: u64, strength: u64) {
+    const DIRECT_AND_SYNC: i32 = 0o40000 | 0o4010000;
+    let folder = Folder::new();
+    each(workers, |worker| {
+        let block = Box::new(Block([1; 1 << 20]));
+        let path = folder.0.join(worker.to_string());
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .custom_flags(DIRECT_AND_SYNC)
+            .open(path)
+            .expect("made");
+        for _ in 0..400 * strength / workers {
+            file.write_all(&block.0).expect("written");
+        }
+    });
+}
+
+/// Makes, reads and removes small files in one folder.
+fn files(workers: u64, strength: u64) {
+    let folder = Folder::new();
+    each(workers, |worker| {
+        for number in 0..24_000 * strength / workers {
+            let path = folder.0.join(format!("{worker}.{number}"));
+            fs::write(&path, [1; 100]).expect("written");
+            black_box(fs::read(&path).expect("read"));
+            fs::remove_file(path).expect("removed");
+        }
+    });
+}
+
+/// Fifty threads for each worker, which take turns.
+fn threads(workers: u64, strength: u64) {
+    let all = workers * 50;
+    each(all, |_| {
+        for _ in 0..SECOND * strength / all / 5_000 {
+            turn(5_000);
+            thread::yield_now();
+        }
+    });
+}
+
+/// Tasks of a fifth of a microsecond, from one queue.
+fn tiny_tasks(workers: u64, strength: u64) {
+    let queue = Mutex::new(0..4_000_000 * strength);
+    each(workers, |_| {
+        loop {
+            let task = queue.lock().expect("nobody panics").next();
+            let Some(task) = task else { break };
+            turn(140);
+            black_box(task);
+        }
+    });
+}
