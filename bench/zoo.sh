@@ -1,69 +1,142 @@
 #!/bin/sh
-# What `gristmill scale` says of programs whose limit is known: bench/zoo.sh GRISTMILL ZOO [WORKERS] > zoo.md
+# What `gristmill scale` says of programs whose limit is known: bench/zoo.sh GRISTMILL ZOO [OPTION...] >zoo.md
 #
-# ZOO is target/debug/examples/zoo (cargo build --package gristmill-diagnose --examples). A verdict is right if it names the limit; it
-# "cannot tell" if it says so, or names the part of the time without a cause; anything else is WRONG.
+# ZOO is target/debug/examples/zoo (cargo build --package gristmill-diagnose --examples). OPTIONs are those of
+# `gristmill scale`. The folder for temporary files (TMPDIR) must lie on a disk. As root the script makes cgroups for a slow
+# disk and for a quota of processors.
+#
+# Each verdict is judged:
+#   right        it names the limit
+#   no loss      it says that hardly anything is lost, and the efficiency is at least 85 %: here the limit does not bite
+#   cannot tell  it says so
+#   WRONG        anything else
 set -eu
-gristmill=$1
-zoo=$2
-workers=${3:-1,2}
+if [ $# -lt 2 ]; then
+    echo "usage: $0 GRISTMILL ZOO [OPTION...]" >&2
+    exit 2
+fi
+gristmill=$(realpath "$1")
+zoo=$(realpath "$2")
+shift 2
+[ $# -gt 0 ] || set -- --workers 1,2,4
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+cgroups=
+end() {
+    rm -rf "$folder"
+    for cgroup in $cgroups; do rmdir "$cgroup" 2>/dev/null || true; done
+}
+trap end EXIT
+trap 'exit 1' INT TERM HUP
 cd "$folder"
+processors=$(nproc)
 
-cat >python.py <<'PYTHON'
-import sys, threading
-def count(turns):
-    while turns:
-        turns -= 1
-threads = [threading.Thread(target=count, args=(12_000_000 // int(sys.argv[1]),)) for _ in range(int(sys.argv[1]))]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]
-PYTHON
-
-# look KIND EXPECTED COMMAND...: EXPECTED is a pattern for the sentence that names the limit.
-look() {
+# judge KIND EXPECTED OPTION... -- COMMAND...: prints a row. EXPECTED is a pattern for the sentence that names the limit.
+judge() {
     kind=$1
     expected=$2
     shift 2
     echo "$kind" >&2
-    "$gristmill" scale --workers "$workers" --repeats 3 --timeout 60s -- "$@" >report 2>errors || true
-    verdict=$(tail -n 1 report)
-    if echo "$verdict" | grep -qE "$expected"; then
-        judged=right
-    elif echo "$verdict" | grep -qE 'cannot tell|cannot be told|under load'; then
+    "$gristmill" scale --repeats 3 --timeout 60s "$@" >report 2>errors || true
+    [ -z "${REPORTS:-}" ] || cp report "$REPORTS/$kind.txt"
+    verdict=$(tail -n 1 report | grep -oE '(With [0-9]+ workers|Why) .*$' || tail -n 1 errors)
+    # The efficiency with the most workers for which there are processors.
+    efficiency=$(awk -v most="$processors" '$1 ~ /^[0-9]+$/ && $1 <= most && / %/ { sub(/ %.*/, ""); last = $NF } END { print last + 0 }' report)
+    if echo "$verdict" | grep -qE 'cannot tell|cannot be told'; then
         judged='cannot tell'
+    elif echo "$verdict" | grep -qE "$expected"; then
+        judged=right
+    elif echo "$verdict" | grep -q 'hardly a loss' && [ "$efficiency" -ge 85 ]; then
+        judged='no loss'
     else
         judged=WRONG
     fi
-    echo "| $kind | $judged | $verdict |"
+    echo "| $kind | $efficiency % | $judged | $verdict |"
 }
 
-echo '| kind | verdict | what it said |'
-echo '|---|---|---|'
-run() { look "$1" "$2" "$zoo" "$1" '{workers}'; }
-run compute 'hardly a loss'
-run bandwidth 'memory bandwidth'
-run cache 'caches'
-run false-sharing 'false sharing'
-run mutex 'the same lock'
-run spin 'spinning'
-run barrier 'wait for each other, but seldom'
-run serial 'serial stretch'
-run faults 'page faults|lock of the address space'
-run allocator 'allocator|the same lock'
-run pipe 'a pipe or socket'
-run fsync 'a disk or file system'
-run disk 'a disk or file system'
-run files 'a disk or file system|file system'
-run threads 'more runnable threads'
-run tiny-tasks 'the same lock|puts threads to sleep'
-look 'interpreter lock' 'the same lock|wait for each other' python3 python.py '{workers}'
+# cgroup CONTROLLER: makes a cgroup and prints its folder, or fails.
+cgroup() {
+    case $1 in cpu) v2=cpu ;; blkio) v2=io ;; esac
+    if [ -d "/sys/fs/cgroup/$1" ]; then
+        path=/sys/fs/cgroup/$1/zoo.$$
+    elif grep -qw "$v2" /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
+        path=/sys/fs/cgroup/zoo.$$.$v2
+    else
+        return 1
+    fi
+    mkdir "$path" 2>/dev/null && echo "$path"
+}
 
-quota=/sys/fs/cgroup/cpu/zoo.$$
-if mkdir "$quota" 2>/dev/null && echo 100000 >"$quota/cpu.cfs_period_us" && echo 100000 >"$quota/cpu.cfs_quota_us"; then
-    look quota 'more runnable threads' sh -c "echo \$\$ >$quota/cgroup.procs; exec $zoo compute {workers}"
-    rmdir "$quota" 2>/dev/null || true
+# The command of a kind within a cgroup.
+within() {
+    echo "echo \$\$ >$1/cgroup.procs; exec $zoo $2 {workers}"
+}
+
+cat >count.py <<'PYTHON'
+import sys, threading
+
+def count(turns):
+    while turns:
+        turns -= 1
+
+workers = int(sys.argv[1])
+threads = [threading.Thread(target=count, args=(20_000_000 // workers,)) for _ in range(workers)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+PYTHON
+
+echo '| kind | efficiency | verdict | what it said |'
+echo '|---|---|---|---|'
+run() {
+    kind=$1
+    expected=$2
+    shift 2
+    judge "$kind" "$expected" "$@" -- "$zoo" "$kind" '{workers}'
+}
+run compute 'hardly a loss' "$@"
+run bandwidth 'memory bandwidth' "$@"
+run cache 'caches' "$@"
+run false-sharing 'false sharing' "$@"
+run mutex 'the same lock' "$@"
+run spin 'spinning' "$@"
+run barrier 'wait for each other, but seldom' "$@"
+run serial 'serial stretch' "$@"
+run faults 'page faults|lock of the address space' "$@"
+judge allocator 'the same lock' "$@" -- env GLIBC_TUNABLES=glibc.malloc.arena_max=1 "$zoo" allocator '{workers}'
+run pipe 'a pipe or socket' "$@"
+
+# A disk of 200 writes and 100 MB per second, where a cgroup can make one.
+disk=$(stat -c %Hd:%Ld "$folder")
+if slow=$(cgroup blkio); then
+    cgroups="$cgroups $slow"
+    if [ -e "$slow/io.max" ]; then
+        echo "$disk wbps=100000000 wiops=200" >"$slow/io.max" || true
+    else
+        echo "$disk 100000000" >"$slow/blkio.throttle.write_bps_device" || true
+        echo "$disk 200" >"$slow/blkio.throttle.write_iops_device" || true
+    fi
+    judge fsync 'a disk or file system' "$@" -- sh -c "$(within "$slow" fsync)"
+    judge disk 'a disk or file system' "$@" -- sh -c "$(within "$slow" disk)"
 else
-    echo '| quota | | no quota of processors can be set here |'
+    echo 'no cgroup for a slow disk can be made here' >&2
+    run fsync 'a disk or file system' "$@"
+    run disk 'a disk or file system' "$@"
+fi
+run files 'file system' "$@"
+run threads 'already with' "$@"
+run tiny-tasks 'the same lock|puts threads to sleep' "$@"
+judge interpreter-lock 'one at a time|the same lock' "$@" -- python3 count.py '{workers}'
+
+# As much time as one processor has.
+if quota=$(cgroup cpu); then
+    cgroups="$cgroups $quota"
+    if [ -e "$quota/cpu.max" ]; then
+        echo '100000 100000' >"$quota/cpu.max"
+    else
+        echo 100000 >"$quota/cpu.cfs_quota_us"
+    fi
+    judge quota 'processors that they may use|quota' "$@" -- sh -c "$(within "$quota" compute)"
+else
+    echo '| quota | | not tried | no cgroup for a quota of processors can be made here |'
 fi

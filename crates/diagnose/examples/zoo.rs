@@ -1,7 +1,8 @@
 //! Programs whose limit is known, to try a diagnosis on: `zoo KIND WORKERS [STRENGTH]`.
 //!
-//! Each does the same work with any number of workers, which are threads, in about a second with one of them and the strength 1. The
-//! strength multiplies what limits it. `bench/zoo.sh` runs all of them.
+//! The workers are threads. With any number of them a kind does the same work, which takes about a second with one.
+//! The strength multiplies what limits it. `bench/zoo.sh` runs all kinds, and sets the limits that a program cannot set
+//! for itself: a slow disk, a quota of processors, an allocator with a single lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::{black_box, spin_loop};
@@ -9,8 +10,10 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, mpsc};
+use std::sync::{Barrier, Mutex};
 use std::thread;
+
+use rustix::fs::OFlags;
 
 /// A kind: its name, and what it does with a number of workers and a strength.
 type Kind = (&'static str, fn(u64, u64));
@@ -69,7 +72,8 @@ fn turn(turns: u64) {
     black_box(x);
 }
 
-const SECOND: u64 = 700_000_000;
+/// About a second.
+const SECOND: u64 = 600_000_000;
 
 /// Computation only: nothing stops it.
 fn compute(workers: u64, strength: u64) {
@@ -115,7 +119,7 @@ fn false_sharing(workers: u64, strength: u64) {
 fn mutex(workers: u64, strength: u64) {
     let lock = Mutex::new(());
     each(workers, |_| {
-        for _ in 0..800_000 * strength / workers {
+        for _ in 0..700_000 * strength / workers {
             let _held = lock.lock().expect("nobody panics");
             turn(700);
         }
@@ -169,25 +173,16 @@ fn faults(workers: u64, strength: u64) {
     });
 }
 
-/// Frees what others have allocated, in pieces of many sizes.
+/// Replaces pieces of memory by others. They are too large for what the allocator keeps for each thread.
 fn allocator(workers: u64, strength: u64) {
-    let (senders, receivers): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::sync_channel::<Vec<Box<[u8]>>>(4)).unzip();
-    let receivers: Vec<Mutex<_>> = receivers.into_iter().map(Mutex::new).collect();
-    thread::scope(|scope| {
-        for (worker, receiver) in receivers.iter().enumerate() {
-            let to = senders[(worker + 1) % senders.len()].clone();
-            let rounds = 20_000 * strength / workers;
-            scope.spawn(move || {
-                let receiver = receiver.lock().expect("nobody panics");
-                for round in 0..rounds {
-                    let sizes = (0..1_000).map(|piece| 16 + (piece * 37 + round as usize) % 900);
-                    to.send(sizes.map(|bytes| vec![1u8; bytes].into_boxed_slice()).collect())
-                        .expect("there is a receiver");
-                    drop(receiver.recv());
-                }
-            });
+    each(workers, |worker| {
+        let mut pieces = vec![Vec::<u8>::new(); 64];
+        let mut random = worker;
+        for _ in 0..4_000_000 * strength / workers {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            pieces[(random >> 58) as usize] = Vec::with_capacity(2_000 + (random >> 40) as usize % 6_000);
         }
-        drop(senders);
+        black_box(&pieces);
     });
 }
 
@@ -238,7 +233,7 @@ fn fsync(workers: u64, strength: u64) {
     let folder = Folder::new();
     each(workers, |worker| {
         let mut file = File::create(folder.0.join(worker.to_string())).expect("made");
-        for _ in 0..3_000 * strength / workers {
+        for _ in 0..300 * strength / workers {
             file.write_all(&[1; 4096]).expect("written");
             file.sync_data().expect("synced");
         }
@@ -251,7 +246,7 @@ struct Block([u8; 1 << 20]);
 
 /// Writes much to the disk, past the page cache.
 fn disk(workers: u64, strength: u64) {
-    const DIRECT_AND_SYNC: i32 = 0o40000 | 0o4010000;
+    let direct_and_sync = (OFlags::DIRECT | OFlags::SYNC).bits() as i32;
     let folder = Folder::new();
     each(workers, |worker| {
         let block = Box::new(Block([1; 1 << 20]));
@@ -260,10 +255,10 @@ fn disk(workers: u64, strength: u64) {
             .write(true)
             .create(true)
             .truncate(true)
-            .custom_flags(DIRECT_AND_SYNC)
+            .custom_flags(direct_and_sync)
             .open(path)
             .expect("made");
-        for _ in 0..400 * strength / workers {
+        for _ in 0..100 * strength / workers {
             file.write_all(&block.0).expect("written");
         }
     });
@@ -282,15 +277,9 @@ fn files(workers: u64, strength: u64) {
     });
 }
 
-/// Fifty threads for each worker, which take turns.
+/// Each worker has eight threads of its own, as when a parallel program calls a parallel library.
 fn threads(workers: u64, strength: u64) {
-    let all = workers * 50;
-    each(all, |_| {
-        for _ in 0..SECOND * strength / all / 5_000 {
-            turn(5_000);
-            thread::yield_now();
-        }
-    });
+    each(workers * 8 * strength, |_| turn(SECOND / workers / 8 / strength));
 }
 
 /// Tasks of a fifth of a microsecond, from one queue.
