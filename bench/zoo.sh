@@ -36,7 +36,7 @@ judge() {
     expected=$2
     shift 2
     echo "$kind" >&2
-    "$gristmill" scale --repeats 3 --timeout 60s "$@" >report 2>errors || true
+    "$gristmill" scale --timeout 60s "$@" >report 2>errors || true
     [ -z "${REPORTS:-}" ] || cp report "$REPORTS/$kind.txt"
     verdict=$(tail -n 1 report | grep -oE '(With [0-9]+ workers|Why) .*$' || tail -n 1 errors)
     # The efficiency with the most workers for which there are processors.
