@@ -27,15 +27,21 @@ pub enum Sleep {
 }
 
 impl Sleep {
-    /// Classifies a sleep by the letter of the thread's state and the kernel function in which it sleeps (`wchan`).
-    pub fn of(state: char, function: &str) -> Sleep {
+    /// Classifies a sleep by the letter of the thread's state, the kernel function in which it sleeps (`wchan`), and its
+    /// system call, as `/proc/PID/syscall` has it.
+    ///
+    /// The call is asked for only if the function is the one for semaphores of the kernel: the address space has one, but
+    /// so has each file and folder.
+    pub fn of(state: char, function: &str, call: impl FnOnce() -> Option<String>) -> Sleep {
         let is = |names: &[&str]| names.iter().any(|name| function.contains(name));
         if is(&["futex"]) {
             Sleep::Futex
         } else if is(&["do_wait", "kernel_wait", "wait4"]) {
             Sleep::Child
-        } else if is(&["rwsem", "mmap_lock", "down_read", "down_write"]) {
+        } else if is(&["mmap_lock"]) {
             Sleep::AddressSpace
+        } else if is(&["rwsem", "down_read", "down_write"]) {
+            call().map_or(Sleep::Other, |call| Sleep::on_semaphore(&call))
         } else if is(&["pipe_", "unix_stream", "unix_dgram", "sk_wait", "sock", "tcp_", "inet_"]) {
             Sleep::Pipe
         } else if is(&["nanosleep", "hrtimer"]) {
@@ -50,6 +56,68 @@ impl Sleep {
             Sleep::Other
         }
     }
+
+    /// Classifies a sleep on a semaphore of the kernel by the first word of `/proc/PID/syscall`: the number of the call,
+    /// or -1 outside of any, as in a page fault.
+    fn on_semaphore(call: &str) -> Sleep {
+        match call.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) {
+            Some(-1) => Sleep::AddressSpace,
+            Some(call) if calls::OF_MEMORY.contains(&call) => Sleep::AddressSpace,
+            Some(call) if calls::OF_FILES.contains(&call) => Sleep::Disk,
+            // Any call may meet a page fault when it copies from or to the program.
+            _ => Sleep::Other,
+        }
+    }
+}
+
+/// System calls by the semaphore of the kernel that they take.
+mod calls {
+    /// Calls that change the address space.
+    pub const OF_MEMORY: &[i64] = &[
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_mlock,
+        libc::SYS_munlock,
+    ];
+
+    /// Calls that change, find or write files.
+    pub const OF_FILES: &[i64] = &[
+        libc::SYS_openat,
+        libc::SYS_openat2,
+        libc::SYS_unlinkat,
+        libc::SYS_mkdirat,
+        libc::SYS_renameat2,
+        libc::SYS_linkat,
+        libc::SYS_symlinkat,
+        libc::SYS_statx,
+        libc::SYS_getdents64,
+        libc::SYS_ftruncate,
+        libc::SYS_fallocate,
+        libc::SYS_fsync,
+        libc::SYS_fdatasync,
+        libc::SYS_write,
+        libc::SYS_pwrite64,
+        libc::SYS_writev,
+        // Newer machines have only the calls above.
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_creat,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_unlink,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_mkdir,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rmdir,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_stat,
+    ];
 }
 
 /// The threads at one moment.
@@ -62,6 +130,17 @@ pub struct Glance {
     /// The number of threads asleep on a futex that are the first of their processes; they may be waiting for the
     /// other threads.
     pub first_on_futex: u64,
+}
+
+/// The seconds of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// On processors.
+    pub on_processor: f64,
+    /// Runnable, but without a processor.
+    pub waited: f64,
+    /// On a processor, of the thread with the most of them.
+    pub busiest: f64,
 }
 
 /// Repeatedly examines the threads of all descendants of a process.
@@ -88,7 +167,7 @@ impl Watcher {
                 match stat.state {
                     'R' => glance.runnable += 1,
                     'S' | 'D' | 'I' => {
-                        let sleep = Sleep::of(stat.state, &read("wchan").unwrap_or_default());
+                        let sleep = Sleep::of(stat.state, &read("wchan").unwrap_or_default(), || read("syscall"));
                         glance.first_on_futex += u64::from(sleep == Sleep::Futex && thread == process);
                         glance.asleep.push(sleep);
                     }
@@ -104,11 +183,14 @@ impl Watcher {
         glance
     }
 
-    /// Returns the seconds on processors and the seconds waiting for one, of all threads seen; both 0 if the kernel
-    /// does not count.
-    pub fn times(&self) -> (f64, f64) {
-        let sum = self.seen.values().fold((0, 0), |(on, waited), times| (on + times.0, waited + times.1));
-        (sum.0 as f64 / 1e9, sum.1 as f64 / 1e9)
+    /// Returns the times of all threads seen; all 0 if the kernel does not count.
+    pub fn spent(&self) -> Spent {
+        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+        self.seen.values().fold(Spent::default(), |sum, (on, waited)| Spent {
+            on_processor: sum.on_processor + seconds(*on),
+            waited: sum.waited + seconds(*waited),
+            busiest: sum.busiest.max(seconds(*on)),
+        })
     }
 }
 
@@ -136,17 +218,31 @@ mod tests {
             ('S', "hrtimer_nanosleep", Sleep::Clock),
             ('S', "ep_poll", Sleep::Events),
             ('S', "do_sys_poll", Sleep::Events),
-            ('D', "rwsem_down_write_slowpath", Sleep::AddressSpace),
+            ('D', "__lock_mm_and_find_vma_mmap_lock", Sleep::AddressSpace),
+            ('D', "rwsem_down_write_slowpath", Sleep::Other),
             ('D', "folio_wait_bit_common", Sleep::Disk),
             ('D', "0", Sleep::Disk),
             ('S', "jbd2_log_wait_commit", Sleep::Disk),
             ('S', "0", Sleep::Other),
             ('S', "", Sleep::Other),
         ] {
-            assert_eq!(Sleep::of(state, function), sleep, "{state} {function}");
+            assert_eq!(Sleep::of(state, function, || None), sleep, "{state} {function}");
         }
         assert_eq!(times("5 6 7\n"), Some((5, 6)));
         assert_eq!((times("5"), times("x 6 7"), times("")), (None, None, None));
+    }
+
+    /// Threads that made files in the same folder were once said to wait for the lock of the address space.
+    #[test]
+    fn the_system_call_tells_for_which_semaphore_a_thread_sleeps() {
+        let of = |call: &str| Sleep::of('D', "rwsem_down_write_slowpath", || Some(call.to_owned()));
+        let numbered = |call: i64| of(&format!("{call} 0x7f0 0x1000 0x7ffe 0x4010\n"));
+        assert_eq!(numbered(libc::SYS_munmap), Sleep::AddressSpace);
+        assert_eq!(of("-1 0x7ffe 0x4010\n"), Sleep::AddressSpace);
+        assert_eq!(numbered(libc::SYS_openat), Sleep::Disk);
+        assert_eq!(numbered(libc::SYS_unlinkat), Sleep::Disk);
+        assert_eq!(numbered(libc::SYS_read), Sleep::Other);
+        assert_eq!((of("running\n"), of("")), (Sleep::Other, Sleep::Other));
     }
 
     #[test]
@@ -168,7 +264,7 @@ mod tests {
         drop(reads.stdin.take());
         reads.wait().expect("it ends");
         assert!(slept && ran);
-        let (on, waited) = watcher.times();
-        assert!(on >= 0.0 && waited >= 0.0);
+        let spent = watcher.spent();
+        assert!(spent.busiest <= spent.on_processor && spent.waited >= 0.0, "{spent:?}");
     }
 }

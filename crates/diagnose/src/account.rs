@@ -67,10 +67,16 @@ pub struct Seen {
     absent: f64,
     /// The seconds that threads were runnable.
     runnable: f64,
+    /// The seconds in which one thread was runnable, and those in which several were.
+    alone: f64,
+    together: f64,
     /// The seconds that the sampled threads spent on processors.
     pub on_processor: f64,
-    /// The seconds that they waited for a processor. Both are 0 if the kernel does not count them.
+    /// The seconds that they waited for a processor.
     pub waited: f64,
+    /// The seconds on a processor of the thread that had the most of them. All three are 0 if the kernel does not count
+    /// them.
+    pub busiest: f64,
 }
 
 impl Seen {
@@ -79,6 +85,11 @@ impl Seen {
         let free = workers.saturating_sub(moment.runnable);
         let asleep = (moment.asleep.len() as u64).min(free);
         self.runnable += seconds * moment.runnable as f64;
+        match moment.runnable {
+            0 => {}
+            1 => self.alone += seconds,
+            _ => self.together += seconds,
+        }
         self.absent += seconds * (free - asleep) as f64;
         // If more threads sleep than workers are missing, it is unknown which of them are workers.
         let each = asleep as f64 / moment.asleep.len().max(1) as f64;
@@ -116,6 +127,10 @@ pub struct Account {
     pub blocked: [f64; 7],
     /// Not started, ended, or waiting for a child process.
     pub absent: f64,
+    /// The share of the time with runnable threads in which there were several of them.
+    pub together: f64,
+    /// The share of the processor time that the busiest thread had; 1 if the kernel does not count that.
+    pub busiest: f64,
 }
 
 /// The share of the processor time that samples must have seen to count as having followed threads to their ends.
@@ -136,7 +151,10 @@ impl Account {
         let share = |seconds: f64| if idle > 0.0 { (rest - waiting) * seconds / idle } else { 0.0 };
         // If the run ended before the first sample, all its remaining time counts as absent.
         let absent = if idle > 0.0 { share(seen.absent) } else { rest - waiting };
-        Account { counted, waiting, blocked: seen.blocked.map(share), absent }
+        let share_of = |part: f64, all: f64| if all > 0.0 { part / all } else { 1.0 };
+        let together = share_of(seen.together, seen.alone + seen.together);
+        let busiest = share_of(seen.busiest, seen.on_processor);
+        Account { counted, waiting, blocked: seen.blocked.map(share), absent, together, busiest }
     }
 
     /// The sum of all parts.
@@ -154,7 +172,13 @@ impl Account {
         parts
     }
 
-    fn part(&self, part: Part) -> f64 {
+    /// Returns the number of processors that the run kept busy, on average.
+    pub fn busy(&self) -> f64 {
+        (self.counted.user + self.counted.system) / self.counted.seconds.max(f64::MIN_POSITIVE)
+    }
+
+    /// Returns the seconds of a part.
+    pub fn part(&self, part: Part) -> f64 {
         self.parts().into_iter().find(|(other, _)| *other == part).map_or(0.0, |(_, seconds)| seconds)
     }
 }
@@ -186,131 +210,6 @@ impl fmt::Display for Part {
     }
 }
 
-/// The loss of a run, compared with the run with the fewest workers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loss {
-    /// The number of workers.
-    pub workers: u64,
-    /// The thread-seconds beyond those of the run with the fewest workers.
-    pub seconds: f64,
-    /// The loss as a share of all thread-seconds.
-    pub share: f64,
-    /// The parts that grew, in thread-seconds, the largest growth first.
-    pub grown: Vec<(Part, f64)>,
-    /// The cause that this suggests.
-    pub cause: Cause,
-}
-
-/// The reason why more workers do not help, as far as an account can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// There is hardly any loss.
-    None,
-    /// Workers were absent: a serial stretch, parts of unequal size, or a setting that the program ignores.
-    Serial,
-    /// Workers slept, seldom, until another woke them: a barrier, parts of unequal size, or a serial stretch.
-    Imbalance,
-    /// Workers slept, often, until another woke them.
-    Lock,
-    /// Workers slept for this reason.
-    Blocked(Wait),
-    /// Workers had no processor.
-    Crowded,
-    /// The kernel handled page faults.
-    Faults,
-    /// The kernel handled waits and wake-ups.
-    Switches,
-    /// The kernel was busy for an unknown reason.
-    Kernel,
-    /// The same work took more processor time: memory, caches, shared cores, frequency, spinning.
-    Slower,
-    /// Several parts grew alike.
-    Mixed,
-}
-
-/// The smallest loss to explain, as a share of the time.
-const LOSS_MIN: f64 = 0.10;
-/// The smallest share of the loss that makes a part its cause.
-const CAUSE_MIN: f64 = 0.55;
-/// The waits per second of a worker above which a lock is the cause.
-const WAITS_OF_LOCK: f64 = 1000.0;
-/// The smallest number of page faults per second of kernel time that makes them its cause; one costs 0.1 to 3 us.
-const FAULTS_MIN: f64 = 200_000.0;
-/// The smallest number of waits per second of kernel time that makes them its cause.
-const SWITCHES_MIN: f64 = 100_000.0;
-
-impl Loss {
-    /// Compares `many` with `few`.
-    pub fn of(few: &Account, many: &Account) -> Loss {
-        let seconds = many.whole() - few.whole();
-        let mut grown: Vec<(Part, f64)> = many
-            .parts()
-            .into_iter()
-            .map(|(part, now)| (part, now - few.part(part)))
-            .filter(|(_, more)| *more > 0.0)
-            .collect();
-        grown.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let share = seconds / many.whole().max(f64::MIN_POSITIVE);
-        let all: f64 = grown.iter().map(|(_, more)| more).sum();
-        let cause = match grown.first() {
-            _ if share < LOSS_MIN => Cause::None,
-            Some((part, more)) if *more >= CAUSE_MIN * all => cause(*part, *more, few, many),
-            _ => Cause::Mixed,
-        };
-        Loss { workers: many.counted.workers, seconds, share, grown, cause }
-    }
-
-    /// Returns the loss and its cause in a sentence.
-    pub fn sentence(&self) -> String {
-        let Some((part, more)) = self.grown.first().filter(|_| self.cause != Cause::None) else {
-            return format!("With {} workers there is hardly a loss to explain.", self.workers);
-        };
-        let all: f64 = self.grown.iter().map(|(_, more)| more).sum();
-        let lost = format!(
-            "With {} workers {:.0} % of their time is lost; {:.0} % of that is {}",
-            self.workers,
-            self.share * 100.0,
-            more / all * 100.0,
-            if *part == Part::User { "more user time for the same work".to_owned() } else { part.to_string() }
-        );
-        let means = match self.cause {
-            Cause::Serial => "a serial stretch, parts of unequal size, or workers that were never started (inferred)",
-            Cause::Imbalance => {
-                "workers wait for each other, but seldom: a barrier, parts of unequal size, or a serial stretch (inferred)"
-            }
-            Cause::Lock => "workers ask for the same lock, again and again (inferred)",
-            Cause::Blocked(_) => "that is what stops them (seen in samples)",
-            Cause::Crowded => "there are more runnable threads than processors that they may use (measured)",
-            Cause::Faults => "the kernel serves page faults (inferred from their number)",
-            Cause::Switches => "the kernel puts threads to sleep and wakes them (inferred from their number)",
-            Cause::Kernel => "for what, an account cannot tell; perf trace -s, or strace -c -f, would",
-            Cause::Slower => {
-                "an account cannot tell why; memory bandwidth, caches, false sharing, shared cores, frequency and spinning look alike \
-                 without the processor's counters"
-            }
-            Cause::None | Cause::Mixed => "no part stands out, so the cause cannot be told",
-        };
-        format!("{lost}: {means}.")
-    }
-}
-
-fn cause(part: Part, more: f64, few: &Account, many: &Account) -> Cause {
-    let waits = many.counted.waits.saturating_sub(few.counted.waits) as f64;
-    let faults = many.counted.faults.saturating_sub(few.counted.faults) as f64;
-    match part {
-        Part::Absent => Cause::Serial,
-        Part::Waiting => Cause::Crowded,
-        Part::User => Cause::Slower,
-        Part::Blocked(Wait::Lock) if waits > WAITS_OF_LOCK * more => Cause::Lock,
-        Part::Blocked(Wait::Lock) => Cause::Imbalance,
-        Part::Blocked(Wait::Other | Wait::Events) => Cause::Mixed,
-        Part::Blocked(wait) => Cause::Blocked(wait),
-        Part::System if faults > FAULTS_MIN * more => Cause::Faults,
-        Part::System if waits > SWITCHES_MIN * more => Cause::Switches,
-        Part::System => Cause::Kernel,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,11 +223,26 @@ mod tests {
         Counted { workers, seconds, user, system, ..Counted::default() }
     }
 
-    /// Makes the account of one worker that computes for ten seconds.
-    fn alone() -> Account {
-        let mut seen = Seen { on_processor: 10.0, ..Seen::default() };
-        seen.add(&moment(1, &[]), 10.0, 1);
-        Account::of(counted(1, 10.0, 9.9, 0.1), &seen)
+    #[test]
+    fn workers_that_run_at_once_are_together() {
+        let mut seen = Seen { on_processor: 4.0, busiest: 3.0, ..Seen::default() };
+        for (runnable, seconds) in [(0, 7.0), (1, 3.0), (2, 0.5), (9, 0.5)] {
+            seen.add(&moment(runnable, &[]), seconds, 2);
+        }
+        let account = Account::of(counted(2, 11.0, 4.0, 0.0), &seen);
+        assert_eq!((account.together, account.busiest), (0.25, 0.75));
+        // Nothing is known of a run without samples.
+        let account = Account::of(counted(2, 11.0, 4.0, 0.0), &Seen::default());
+        assert_eq!((account.together, account.busiest), (1.0, 1.0));
+    }
+
+    #[test]
+    fn runnable_threads_beyond_the_processor_time_were_waiting() {
+        let mut seen = Seen { on_processor: 10.0, waited: 30.0, ..Seen::default() };
+        seen.add(&moment(4, &[]), 10.0, 4);
+        assert!((Account::of(counted(4, 10.0, 9.9, 0.1), &seen).waiting - 30.0).abs() < 1e-9);
+        let seen = Seen { on_processor: 0.0, waited: 0.0, ..seen };
+        assert!((Account::of(counted(4, 10.0, 9.9, 0.1), &seen).waiting - 30.0).abs() < 1e-9);
     }
 
     #[test]
@@ -370,42 +284,9 @@ mod tests {
             let account = Account::of(counted(workers, seconds, used * (1.0 - system), used * system), &seen);
             let expected = whole.max(used);
             prop_assert!((account.whole() / expected - 1.0).abs() < 1e-9, "{} {expected}", account.whole());
+            prop_assert!((0.0..=1.0).contains(&account.together));
             prop_assert!(account.parts().iter().all(|(_, seconds)| *seconds >= 0.0));
-            prop_assert!(!Loss::of(&alone(), &account).sentence().is_empty());
         }
-    }
-
-    /// Returns the cause for four workers that again take ten seconds, with this sample and these counts.
-    fn cause_of(runnable: u64, asleep: &[Wait], user: f64, system: f64, waits: u64, faults: u64) -> Cause {
-        let mut seen = Seen { on_processor: user + system, ..Seen::default() };
-        seen.add(&moment(runnable, asleep), 10.0, 4);
-        let counted = Counted { waits, faults, ..counted(4, 10.0, user, system) };
-        Loss::of(&alone(), &Account::of(counted, &seen)).cause
-    }
-
-    #[test]
-    fn the_part_that_grew_names_the_cause() {
-        assert_eq!(cause_of(1, &[], 9.9, 0.1, 0, 0), Cause::Serial);
-        assert_eq!(cause_of(1, &[Wait::Lock; 3], 9.9, 0.1, 40, 0), Cause::Imbalance);
-        assert_eq!(cause_of(1, &[Wait::Lock; 3], 9.9, 0.1, 900_000, 0), Cause::Lock);
-        assert_eq!(cause_of(1, &[Wait::Disk; 3], 9.9, 0.1, 900, 0), Cause::Blocked(Wait::Disk));
-        assert_eq!(cause_of(4, &[], 39.0, 0.1, 0, 0), Cause::Slower);
-        assert_eq!(cause_of(4, &[], 10.0, 29.0, 0, 30_000_000), Cause::Faults);
-        assert_eq!(cause_of(4, &[], 10.0, 29.0, 30_000_000, 10), Cause::Switches);
-        assert_eq!(cause_of(4, &[], 10.0, 29.0, 10, 10), Cause::Kernel);
-        assert_eq!(cause_of(1, &[Wait::Lock, Wait::Disk, Wait::Pipe], 9.9, 0.1, 10, 10), Cause::Mixed);
-        assert_eq!(cause_of(1, &[Wait::Other; 3], 9.9, 0.1, 10, 10), Cause::Mixed);
-    }
-
-    #[test]
-    fn more_runnable_threads_than_processors_are_a_crowd() {
-        let mut seen = Seen { on_processor: 10.0, waited: 30.0, ..Seen::default() };
-        seen.add(&moment(4, &[]), 10.0, 4);
-        let loss = Loss::of(&alone(), &Account::of(counted(4, 10.0, 9.9, 0.1), &seen));
-        assert_eq!(loss.cause, Cause::Crowded);
-        // Without the kernel's count, the excess of runnable time.
-        let seen = Seen { on_processor: 0.0, waited: 0.0, ..seen };
-        assert_eq!(Loss::of(&alone(), &Account::of(counted(4, 10.0, 9.9, 0.1), &seen)).cause, Cause::Crowded);
     }
 
     /// A program that waited for its disk, and whose end no sample saw, was once said to wait for a processor.
@@ -415,13 +296,5 @@ mod tests {
         seen.add(&moment(0, &[Wait::Disk]), 0.1, 1);
         let account = Account::of(counted(1, 0.1, 0.001, 0.004), &seen);
         assert!(account.waiting == 0.0 && account.part(Part::Blocked(Wait::Disk)) > 0.09, "{account:?}");
-    }
-
-    #[test]
-    fn a_program_that_scales_has_nothing_to_explain() {
-        let mut seen = Seen { on_processor: 10.0, ..Seen::default() };
-        seen.add(&moment(4, &[]), 2.55, 4);
-        let loss = Loss::of(&alone(), &Account::of(counted(4, 2.55, 9.9, 0.1), &seen));
-        assert_eq!((loss.cause, loss.sentence().contains("hardly a loss")), (Cause::None, true));
     }
 }

@@ -9,7 +9,8 @@
 //!  fit      fits the parameters of a law to times (simplex: the search for them)
 //!  noise    deviations of times by disturbance; intervals by bootstrap
 //!  region   regions where more workers gain, saturate or lose
-//!  account  divides the workers' time into parts, and finds the cause of a loss
+//!  account  divides the workers' time into parts
+//!  loss     compares two accounts, and finds the cause of a loss
 //!  curve    the whole analysis: the law, the best number of workers, and their uncertainty
 //! ```
 //!
@@ -30,6 +31,7 @@
 //! ```
 
 mod account;
+mod loss;
 mod law;
 mod simplex;
 mod times;
@@ -39,10 +41,11 @@ mod region;
 mod curve;
 mod sentence;
 
-pub use account::{Account, Cause, Counted, Loss, Moment, Part, Seen, Wait};
+pub use account::{Account, Counted, Moment, Part, Seen, Wait};
 pub use curve::{Best, Curve, Predicted, Verdict};
 pub use fit::{Fit, Fitted};
 pub use law::Law;
+pub use loss::{Cause, Loss};
 pub use noise::Interval;
 pub use region::{Region, Trend};
 pub use times::{Error, Point, Times};

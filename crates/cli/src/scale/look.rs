@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_counters::threads::{Glance, Sleep, Watcher};
+use gristmill_counters::threads::{Glance, Sleep, Spent, Watcher};
 use gristmill_diagnose::{Moment, Seen, Wait};
 
 /// A sampler of a run.
@@ -24,7 +24,8 @@ impl Look {
 
     /// Returns the sum of all samples.
     pub fn seen(mut self) -> Seen {
-        (self.seen.on_processor, self.seen.waited) = self.watcher.times();
+        let Spent { on_processor, waited, busiest } = self.watcher.spent();
+        (self.seen.on_processor, self.seen.waited, self.seen.busiest) = (on_processor, waited, busiest);
         self.seen
     }
 

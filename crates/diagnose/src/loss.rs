@@ -1,0 +1,334 @@
+//! The part of the workers' time that is lost, and what causes that.
+//!
+//! 1. Already the fewest workers keep as many processors busy as the most: there is nothing to gain.
+//! 2. A part of the time stands out among those that grew: its cause is looked for in the kernel's counts and in how the
+//!    threads took turns.
+//! 3. No part stands out, but those that a lock costs do together.
+//! 4. Otherwise the cause cannot be told.
+
+use crate::account::{Account, Part, Wait};
+
+/// The loss of a run, compared with the run with the fewest workers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loss {
+    /// The number of workers.
+    pub workers: u64,
+    /// The thread-seconds beyond those of the run with the fewest workers.
+    pub seconds: f64,
+    /// The loss as a share of all thread-seconds.
+    pub share: f64,
+    /// The parts that grew, in thread-seconds, the largest growth first.
+    pub grown: Vec<(Part, f64)>,
+    /// The cause that this suggests.
+    pub cause: Cause,
+}
+
+/// The reason why more workers do not help, as far as an account can tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause {
+    /// There is hardly any loss.
+    None,
+    /// Already the fewest workers keep as many processors busy as the most.
+    Busy {
+        /// The fewest workers.
+        workers: u64,
+        /// The processors that they keep busy, on average.
+        processors: f64,
+    },
+    /// Workers were absent: a serial stretch, parts of unequal size, or a setting that the program ignores.
+    Serial,
+    /// Workers slept, seldom, until another woke them: a barrier, parts of unequal size, or a serial stretch.
+    Imbalance,
+    /// Only one worker ran at a time, and all of them had their turn.
+    Turns,
+    /// Workers slept, often, until another woke them.
+    Lock,
+    /// Workers slept for this reason.
+    Blocked(Wait),
+    /// Workers slept, and samples do not show for what.
+    Asleep,
+    /// Workers had no processor.
+    Crowded,
+    /// The kernel handled page faults.
+    Faults,
+    /// The kernel handled waits and wake-ups.
+    Switches,
+    /// The kernel was busy for an unknown reason.
+    Kernel,
+    /// The same work took more processor time: memory, caches, shared cores, frequency, spinning.
+    Slower,
+    /// Several parts grew alike.
+    Mixed,
+}
+
+/// The smallest loss to explain, as a share of the time.
+const LOSS_MIN: f64 = 0.10;
+/// The smallest share of the loss that makes a part its cause.
+const CAUSE_MIN: f64 = 0.55;
+/// The processors that a worker keeps busy beyond one, from which on it must have threads of its own.
+const BUSY_MIN: f64 = 0.25;
+/// The waits per second of a worker above which a lock is the cause.
+const WAITS_OF_LOCK: f64 = 1000.0;
+/// The waits per second of the loss above which all that a lock costs counts as its cost: to spin, to sleep and to wake
+/// another take at most 50 us.
+const WAITS_OF_ALL: f64 = 20_000.0;
+/// The share of the loss that the parts of a lock must have together.
+const LOCK_PARTS_MIN: f64 = 0.9;
+/// The share of the loss that sleep for a lock must have at least, if it is not the largest part.
+const LOCK_SLEEP_MIN: f64 = 0.2;
+/// The largest share of the time with several runnable threads in which workers count as taking turns.
+const TOGETHER_MAX: f64 = 0.15;
+/// The largest part of the busiest thread, as a multiple of an equal part, for which all had their turn.
+const UNEVEN_MAX: f64 = 1.3;
+/// The smallest number of page faults per second of kernel time that makes them its cause; one costs 0.1 to 3 us.
+const FAULTS_MIN: f64 = 200_000.0;
+/// The smallest number of waits per second of kernel time that makes them its cause.
+const SWITCHES_MIN: f64 = 100_000.0;
+
+impl Loss {
+    /// Compares `many` with `few`.
+    pub fn of(few: &Account, many: &Account) -> Loss {
+        let seconds = many.whole() - few.whole();
+        let mut grown: Vec<(Part, f64)> = many
+            .parts()
+            .into_iter()
+            .map(|(part, now)| (part, now - few.part(part)))
+            .filter(|(_, more)| *more > 0.0)
+            .collect();
+        grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let share = seconds / many.whole().max(f64::MIN_POSITIVE);
+        let mut loss = Loss { workers: many.counted.workers, seconds, share, grown, cause: Cause::Mixed };
+        loss.cause = loss.cause(few, many);
+        loss
+    }
+
+    fn cause(&self, few: &Account, many: &Account) -> Cause {
+        if is_busy_already(few, many) {
+            return Cause::Busy { workers: few.counted.workers, processors: few.busy() };
+        }
+        if self.share < LOSS_MIN {
+            return Cause::None;
+        }
+        match self.grown.first() {
+            Some((part, more)) if *more >= CAUSE_MIN * self.all() => of_part(*part, *more, few, many),
+            _ if self.is_of_lock(few, many) => Cause::Lock,
+            _ => Cause::Mixed,
+        }
+    }
+
+    /// Returns true if the parts that a lock costs stand out together: sleep, and time to spin and to wake others.
+    fn is_of_lock(&self, few: &Account, many: &Account) -> bool {
+        let waits = many.counted.waits.saturating_sub(few.counted.waits) as f64;
+        waits > WAITS_OF_ALL * self.all()
+            && self.grown_by(&[Part::Blocked(Wait::Lock)]) >= LOCK_SLEEP_MIN * self.all()
+            && self.grown_by(&LOCK_PARTS) >= LOCK_PARTS_MIN * self.all()
+    }
+
+    fn grown_by(&self, parts: &[Part]) -> f64 {
+        self.grown.iter().filter(|(part, _)| parts.contains(part)).map(|(_, more)| more).sum()
+    }
+
+    fn all(&self) -> f64 {
+        self.grown.iter().map(|(_, more)| more).sum()
+    }
+
+    /// Returns the loss and its cause in a sentence.
+    pub fn sentence(&self) -> String {
+        if let Cause::Busy { workers, processors } = self.cause {
+            let few = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
+            return format!(
+                "With {} workers nothing is gained, because already with {few} the command keeps {processors:.1} processors busy \
+                 (measured): it has more threads than that, or does not use the number.",
+                self.workers
+            );
+        }
+        let Some((part, more)) = self.grown.first().filter(|_| self.cause != Cause::None) else {
+            return format!("With {} workers there is hardly a loss to explain.", self.workers);
+        };
+        let stands_out = *more >= CAUSE_MIN * self.all();
+        let (more, named) = match (self.cause, part) {
+            (Cause::Lock, _) if !stands_out => {
+                (self.grown_by(&LOCK_PARTS), "sleep for a lock, and time to spin and to wake others".to_owned())
+            }
+            (_, Part::User) => (*more, "more user time for the same work".to_owned()),
+            _ => (*more, part.to_string()),
+        };
+        format!(
+            "With {} workers {:.0} % of their time is lost; {:.0} % of that is {named}: {}.",
+            self.workers,
+            self.share * 100.0,
+            more / self.all() * 100.0,
+            self.meaning()
+        )
+    }
+
+    fn meaning(&self) -> &'static str {
+        match self.cause {
+            Cause::Serial => "a serial stretch, parts of unequal size, or workers that were never started (inferred)",
+            Cause::Imbalance => {
+                "workers wait for each other, but seldom: a barrier, parts of unequal size, or a serial stretch (inferred)"
+            }
+            Cause::Turns => {
+                "only one worker runs at a time, and all have their turn: a lock that is held for long, such as an interpreter's \
+                 (inferred)"
+            }
+            Cause::Lock => "workers ask for the same lock or wait for the same queue, again and again (inferred)",
+            Cause::Blocked(_) => "that is what stops them (seen in samples)",
+            Cause::Asleep => "for what, samples of the threads cannot tell; strace -f -c would",
+            Cause::Crowded => "there are more runnable threads than processors that they may use (measured)",
+            Cause::Faults => "the kernel serves page faults (inferred from their number)",
+            Cause::Switches => "the kernel puts threads to sleep and wakes them (inferred from their number)",
+            Cause::Kernel => "for what, an account cannot tell; perf trace -s, or strace -c -f, would",
+            Cause::Slower => {
+                "an account cannot tell why; memory bandwidth, caches, false sharing, shared cores, frequency and spinning look alike \
+                 without the processor's counters"
+            }
+            Cause::None | Cause::Busy { .. } | Cause::Mixed => "no part stands out, so the cause cannot be told",
+        }
+    }
+}
+
+/// The parts of the time that a lock costs.
+const LOCK_PARTS: [Part; 3] = [Part::Blocked(Wait::Lock), Part::System, Part::User];
+
+/// Returns true if already `few` workers, which have threads of their own, keep as many processors busy as `many`.
+fn is_busy_already(few: &Account, many: &Account) -> bool {
+    let gain = few.counted.seconds / many.counted.seconds.max(f64::MIN_POSITIVE);
+    let expected = many.counted.workers as f64 / few.counted.workers as f64;
+    few.busy() > few.counted.workers as f64 + BUSY_MIN
+        && many.busy() < few.busy() * (1.0 + LOSS_MIN)
+        && gain < expected * (1.0 - LOSS_MIN)
+}
+
+fn of_part(part: Part, more: f64, few: &Account, many: &Account) -> Cause {
+    let waits = many.counted.waits.saturating_sub(few.counted.waits) as f64;
+    match part {
+        Part::Absent => Cause::Serial,
+        Part::Waiting => Cause::Crowded,
+        Part::User => Cause::Slower,
+        Part::Blocked(Wait::Lock) if waits > WAITS_OF_LOCK * more => Cause::Lock,
+        Part::Blocked(Wait::Lock) if take_turns(many) => Cause::Turns,
+        Part::Blocked(Wait::Lock) => Cause::Imbalance,
+        Part::Blocked(Wait::Other | Wait::Events) => Cause::Asleep,
+        Part::Blocked(wait) => Cause::Blocked(wait),
+        Part::System if are_of_kernel(FAULTS_MIN, more, few, many, |account| account.counted.faults) => Cause::Faults,
+        Part::System if are_of_kernel(SWITCHES_MIN, more, few, many, |account| account.counted.waits) => {
+            Cause::Switches
+        }
+        Part::System => Cause::Kernel,
+    }
+}
+
+/// Returns true if hardly ever two workers ran at once, although no thread did most of the work.
+fn take_turns(many: &Account) -> bool {
+    many.together < TOGETHER_MAX && many.busiest * many.counted.workers as f64 <= UNEVEN_MAX
+}
+
+/// Returns true if events, of which at least `least` fill a second of kernel time, explain why it grew by `more`: there
+/// are more of them, or they fill the kernel's time of both runs and each takes longer.
+fn are_of_kernel(least: f64, more: f64, few: &Account, many: &Account, count: impl Fn(&Account) -> u64) -> bool {
+    let fill = |account: &Account| count(account) as f64 > least * account.counted.system;
+    count(many).saturating_sub(count(few)) as f64 > least * more || fill(few) && fill(many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::Counted;
+
+    /// A run of two workers, or of one, as the report shows it: seconds, user, system, waiting and absent.
+    fn account(workers: u64, [seconds, user, system, waiting, absent]: [f64; 5], asleep: &[(Wait, f64)]) -> Account {
+        let counted = Counted { workers, seconds, user, system, ..Counted::default() };
+        let mut blocked = [0.0; 7];
+        for (wait, seconds) in asleep {
+            blocked[Wait::ALL.iter().position(|other| other == wait).expect("all are listed")] = *seconds;
+        }
+        Account { counted, waiting, blocked, absent, together: 1.0, busiest: 1.0 / workers as f64 }
+    }
+
+    fn counts(account: Account, waits: u64, faults: u64) -> Account {
+        Account { counted: Counted { waits, faults, ..account.counted }, ..account }
+    }
+
+    /// One worker that computes for a second.
+    fn alone() -> Account {
+        account(1, [1.0, 0.99, 0.01, 0.0, 0.0], &[])
+    }
+
+    fn cause(many: &Account) -> Cause {
+        Loss::of(&alone(), many).cause
+    }
+
+    #[test]
+    fn the_part_that_grew_names_the_cause() {
+        let asleep = |wait| account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &[(wait, 3.0)]);
+        assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 0.0, 3.0], &[])), Cause::Serial);
+        assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 3.0, 0.0], &[])), Cause::Crowded);
+        assert_eq!(cause(&account(4, [1.0, 3.9, 0.1, 0.0, 0.0], &[])), Cause::Slower);
+        assert_eq!(cause(&counts(asleep(Wait::Lock), 40, 0)), Cause::Imbalance);
+        assert_eq!(cause(&counts(asleep(Wait::Lock), 90_000, 0)), Cause::Lock);
+        assert_eq!(cause(&counts(asleep(Wait::Disk), 900, 0)), Cause::Blocked(Wait::Disk));
+        let kernel = account(4, [1.0, 1.0, 3.0, 0.0, 0.0], &[]);
+        assert_eq!(cause(&counts(kernel.clone(), 10, 3_000_000)), Cause::Faults);
+        assert_eq!(cause(&counts(kernel.clone(), 3_000_000, 10)), Cause::Switches);
+        assert_eq!(cause(&counts(kernel, 10, 10)), Cause::Kernel);
+        let three = [(Wait::Lock, 1.0), (Wait::Disk, 1.0), (Wait::Pipe, 1.0)];
+        assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &three)), Cause::Mixed);
+    }
+
+    #[test]
+    fn a_program_that_scales_has_nothing_to_explain() {
+        let loss = Loss::of(&alone(), &account(4, [0.255, 0.99, 0.01, 0.02, 0.0], &[]));
+        assert_eq!((loss.cause, loss.sentence().contains("hardly a loss")), (Cause::None, true));
+    }
+
+    /// Python threads under the interpreter's lock were once said to wait at a barrier.
+    #[test]
+    fn workers_that_only_run_in_turns_share_a_lock() {
+        let python = |together, busiest| Account {
+            together,
+            busiest,
+            ..counts(account(2, [0.503, 0.466, 0.031, 0.015, 0.039], &[(Wait::Lock, 0.456)]), 134, 1_952)
+        };
+        let few = account(1, [0.5, 0.465, 0.03, 0.0, 0.005], &[]);
+        assert_eq!(Loss::of(&few, &python(0.05, 0.55)).cause, Cause::Turns);
+        // One thread did nearly all, or both ran together for a while.
+        assert_eq!(Loss::of(&few, &python(0.05, 0.9)).cause, Cause::Imbalance);
+        assert_eq!(Loss::of(&few, &python(0.4, 0.55)).cause, Cause::Imbalance);
+    }
+
+    /// A program whose only worker had eight threads was once said to have hardly a loss.
+    #[test]
+    fn who_is_busy_with_one_worker_has_nothing_to_gain() {
+        let few = account(1, [0.494, 0.987, 0.0, 0.0, 0.0], &[]);
+        let many = account(2, [0.546, 0.987, 0.004, 0.102, 0.0], &[]);
+        let loss = Loss::of(&few, &many);
+        assert_eq!(loss.cause, Cause::Busy { workers: 1, processors: few.busy() });
+        assert!(loss.sentence().contains("already with 1 worker the command keeps 2.0 processors busy"));
+        // One worker that has a helper still gains.
+        let helped = account(1, [0.75, 0.987, 0.0, 0.0, 0.0], &[]);
+        assert_eq!(Loss::of(&helped, &account(2, [0.5, 0.987, 0.004, 0.0, 0.0], &[])).cause, Cause::None);
+    }
+
+    /// The cost of a lock was once divided into sleep, spinning and system calls, of which none stood out.
+    #[test]
+    fn all_that_a_lock_costs_counts_for_it() {
+        let few = account(1, [0.797, 0.796, 0.0, 0.0, 0.0], &[]);
+        let many = account(2, [1.035, 1.174, 0.384, 0.031, 0.0], &[(Wait::Lock, 0.482)]);
+        let of = |waits| Loss::of(&few, &counts(many.clone(), waits, 85));
+        assert_eq!(of(45_000).cause, Cause::Lock);
+        assert!(of(45_000).sentence().contains("98 % of that is sleep for a lock, and time to spin"));
+        assert_eq!(of(2_000).cause, Cause::Mixed);
+    }
+
+    /// Page faults that grew slower, but not more, were once no cause.
+    #[test]
+    fn slower_page_faults_are_page_faults() {
+        let few = counts(account(1, [0.77, 0.05, 0.72, 0.0, 0.0], &[]), 2, 393_295);
+        let many = account(2, [0.75, 0.06, 1.44, 0.0, 0.0], &[]);
+        assert_eq!(Loss::of(&few, &counts(many.clone(), 16, 393_299)).cause, Cause::Faults);
+        // The kernel did something else before, and does more of it.
+        let few = Account { counted: Counted { faults: 1_000, ..few.counted }, ..few };
+        assert_eq!(Loss::of(&few, &counts(many, 16, 1_200)).cause, Cause::Kernel);
+    }
+}
