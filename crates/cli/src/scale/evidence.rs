@@ -28,12 +28,11 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
     let (mut timed, mut watched) = (0.0, 0.0);
     for series in all.iter().filter(|series| series.failure.is_none() && !series.runs.is_empty()) {
         begins(series.workers);
-        let mut look = Look::new(series.workers);
-        let run = match program.watch(series.workers, &mut look)? {
-            End::Done(run) => run,
-            End::Stopped(signal) => return Ok(Err(signal)),
+        let (run, look) = match sampled(program, series.workers)? {
+            Ok(run) => run,
+            Err(End::Stopped(signal)) => return Ok(Err(signal)),
             // It succeeded before; it just has no account.
-            End::Failed(_) => continue,
+            Err(_) => continue,
         };
         timed += series.runs.iter().map(|run| run.seconds).sum::<f64>() / series.runs.len() as f64;
         watched += run.seconds;
@@ -42,6 +41,27 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
     }
     evidence.longer = if timed > 0.0 { watched / timed - 1.0 } else { 0.0 };
     Ok(Ok(evidence))
+}
+
+/// Runs until other programs do not disturb, or often enough, and returns the least disturbed run with its samples.
+fn sampled(program: &Program, workers: u64) -> io::Result<Result<(Once, Look), End>> {
+    let mut best: Option<(Once, Look)> = None;
+    for _ in 0..ATTEMPTS {
+        let mut look = Look::new(workers);
+        let run = match program.watch(workers, &mut look)? {
+            End::Done(run) => run,
+            End::Stopped(signal) => return Ok(Err(End::Stopped(signal))),
+            failed => return Ok(best.ok_or(failed)),
+        };
+        let foreign = |run: &Once| run.load.map_or(0.0, |load| load.foreign_least);
+        if best.as_ref().is_none_or(|(other, _)| foreign(&run) < foreign(other)) {
+            best = Some((run, look));
+        }
+        if !run.load.is_some_and(|load| load.disturbs()) {
+            break;
+        }
+    }
+    Ok(Ok(best.expect("there is at least one attempt")))
 }
 
 fn account(workers: u64, run: &Once, look: Look) -> Account {
@@ -56,6 +76,8 @@ fn account(workers: u64, run: &Once, look: Look) -> Account {
     Account::of(counted, &look.seen())
 }
 
+/// How often a disturbed run is made at most.
+const ATTEMPTS: usize = 3;
 /// Runs shorter than this have too few samples.
 const SECONDS_MIN: f64 = 0.05;
 
