@@ -123,6 +123,8 @@ pub struct Account {
     pub counted: Counted,
     /// Runnable, but without a processor.
     pub waiting: f64,
+    /// The number of threads that waited for a processor, on average. There may be more of them than workers.
+    pub queue: f64,
     /// Asleep, for each of [`Wait::ALL`].
     pub blocked: [f64; 7],
     /// Not started, ended, or waiting for a child process.
@@ -146,6 +148,7 @@ impl Account {
         let seen_share = if used > 0.0 { seen.on_processor / used } else { 0.0 };
         let waiting =
             if seen_share >= SEEN_MIN { seen.waited / seen_share.min(1.0) } else { (seen.runnable - used).max(0.0) };
+        let queue = waiting / counted.seconds.max(f64::MIN_POSITIVE);
         let waiting = waiting.min(rest);
         let idle = seen.blocked.iter().sum::<f64>() + seen.absent;
         let share = |seconds: f64| if idle > 0.0 { (rest - waiting) * seconds / idle } else { 0.0 };
@@ -154,7 +157,7 @@ impl Account {
         let share_of = |part: f64, all: f64| if all > 0.0 { part / all } else { 1.0 };
         let together = share_of(seen.together, seen.alone + seen.together);
         let busiest = share_of(seen.busiest, seen.on_processor);
-        Account { counted, waiting, blocked: seen.blocked.map(share), absent, together, busiest }
+        Account { counted, waiting, queue, blocked: seen.blocked.map(share), absent, together, busiest }
     }
 
     /// The sum of all parts.
@@ -243,6 +246,15 @@ mod tests {
         assert!((Account::of(counted(4, 10.0, 9.9, 0.1), &seen).waiting - 30.0).abs() < 1e-9);
         let seen = Seen { on_processor: 0.0, waited: 0.0, ..seen };
         assert!((Account::of(counted(4, 10.0, 9.9, 0.1), &seen).waiting - 30.0).abs() < 1e-9);
+    }
+
+    /// With one worker that had eight threads, nobody seemed to wait for a processor.
+    #[test]
+    fn threads_beyond_the_workers_queue_for_processors() {
+        let mut seen = Seen { on_processor: 1.0, waited: 3.0, ..Seen::default() };
+        seen.add(&moment(8, &[]), 0.5, 1);
+        let account = Account::of(counted(1, 0.5, 1.0, 0.0), &seen);
+        assert_eq!((account.waiting, account.queue), (0.0, 6.0));
     }
 
     #[test]

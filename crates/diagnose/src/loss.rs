@@ -34,6 +34,8 @@ pub enum Cause {
         workers: u64,
         /// The processors that they keep busy, on average.
         processors: f64,
+        /// The threads that wait for a processor besides, on average.
+        queue: f64,
     },
     /// Workers were absent: a serial stretch, parts of unequal size, or a setting that the program ignores.
     Serial,
@@ -67,6 +69,8 @@ const LOSS_MIN: f64 = 0.10;
 const CAUSE_MIN: f64 = 0.55;
 /// The processors that a worker keeps busy beyond one, from which on it must have threads of its own.
 const BUSY_MIN: f64 = 0.25;
+/// The number of threads waiting for a processor above which processors are scarce.
+const QUEUE_MIN: f64 = 0.5;
 /// The waits per second of a worker above which a lock is the cause.
 const WAITS_OF_LOCK: f64 = 1000.0;
 /// The waits per second of the loss above which all that a lock costs counts as its cost: to spin, to sleep and to wake
@@ -104,7 +108,7 @@ impl Loss {
 
     fn cause(&self, few: &Account, many: &Account) -> Cause {
         if is_busy_already(few, many) {
-            return Cause::Busy { workers: few.counted.workers, processors: few.busy() };
+            return Cause::Busy { workers: few.counted.workers, processors: few.busy(), queue: few.queue };
         }
         if self.share < LOSS_MIN {
             return Cause::None;
@@ -134,11 +138,19 @@ impl Loss {
 
     /// Returns the loss and its cause in a sentence.
     pub fn sentence(&self) -> String {
-        if let Cause::Busy { workers, processors } = self.cause {
+        if let Cause::Busy { workers, processors, queue } = self.cause {
             let few = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
+            let why = if queue >= QUEUE_MIN {
+                format!(
+                    "{queue:.1} threads wait for a processor besides (measured): it has more threads than it is told"
+                )
+            } else {
+                "hardly a thread waits for one (measured): it has more threads than it is told, or does not use the number"
+                    .to_owned()
+            };
             return format!(
-                "With {} workers nothing is gained, because already with {few} the command keeps {processors:.1} processors busy \
-                 (measured): it has more threads than that, or does not use the number.",
+                "With {} workers nothing is gained, because already with {few} the command keeps {processors:.1} processors busy, and \
+                 {why}.",
                 self.workers
             );
         }
@@ -243,7 +255,8 @@ mod tests {
         for (wait, seconds) in asleep {
             blocked[Wait::ALL.iter().position(|other| other == wait).expect("all are listed")] = *seconds;
         }
-        Account { counted, waiting, blocked, absent, together: 1.0, busiest: 1.0 / workers as f64 }
+        let queue = waiting / seconds;
+        Account { counted, waiting, queue, blocked, absent, together: 1.0, busiest: 1.0 / workers as f64 }
     }
 
     fn counts(account: Account, waits: u64, faults: u64) -> Account {
@@ -300,11 +313,14 @@ mod tests {
     /// A program whose only worker had eight threads was once said to have hardly a loss.
     #[test]
     fn who_is_busy_with_one_worker_has_nothing_to_gain() {
-        let few = account(1, [0.494, 0.987, 0.0, 0.0, 0.0], &[]);
+        let few = Account { queue: 6.1, ..account(1, [0.494, 0.987, 0.0, 0.0, 0.0], &[]) };
         let many = account(2, [0.546, 0.987, 0.004, 0.102, 0.0], &[]);
         let loss = Loss::of(&few, &many);
-        assert_eq!(loss.cause, Cause::Busy { workers: 1, processors: few.busy() });
-        assert!(loss.sentence().contains("already with 1 worker the command keeps 2.0 processors busy"));
+        assert_eq!(loss.cause, Cause::Busy { workers: 1, processors: few.busy(), queue: 6.1 });
+        let said = "already with 1 worker the command keeps 2.0 processors busy, and 6.1 threads wait for a processor besides (measured)";
+        assert!(loss.sentence().contains(said), "{}", loss.sentence());
+        let few = Account { queue: 0.1, ..few };
+        assert!(Loss::of(&few, &many).sentence().contains("and hardly a thread waits for one (measured)"));
         // One worker that has a helper still gains.
         let helped = account(1, [0.75, 0.987, 0.0, 0.0, 0.0], &[]);
         assert_eq!(Loss::of(&helped, &account(2, [0.5, 0.987, 0.004, 0.0, 0.0], &[])).cause, Cause::None);
