@@ -4,14 +4,16 @@
 //! from anywhere.
 //!
 //! ```text
-//!  times    seconds at each number of workers, measured or from a table
-//!  law      laws of scaling: Amdahl, universal scalability, a floor
-//!  fit      fits the parameters of a law to times (simplex: the search for them)
-//!  noise    deviations of times by disturbance; intervals by bootstrap
-//!  region   regions where more workers gain, saturate or lose
-//!  account  divides the workers' time into parts
-//!  loss     compares two accounts, and finds the cause of a loss
-//!  curve    the whole analysis: the law, the best number of workers, and their uncertainty
+//!  times       seconds at each number of workers, measured or from a table
+//!  law         laws of scaling: Amdahl, universal scalability, a floor
+//!  fit         fits the parameters of a law to times (simplex: the search for them)
+//!  noise       deviations of times by disturbance; intervals by bootstrap
+//!  region      regions where more workers gain, saturate or lose
+//!  account     divides the workers' time into parts
+//!  loss        compares two accounts, and finds the cause of a loss
+//!  suspect     possible causes of a loss, and what each of them predicts of a change
+//!  experiment  runs under changed circumstances, and which suspects they rule out
+//!  curve       the whole analysis: the law, the best number of workers, and their uncertainty
 //! ```
 //!
 //! The times of the fourth paper's palindromic tree (10,000 files of 100,000 characters):
@@ -32,6 +34,8 @@
 
 mod account;
 mod loss;
+mod suspect;
+mod experiment;
 mod law;
 mod simplex;
 mod times;
@@ -43,9 +47,11 @@ mod sentence;
 
 pub use account::{Account, Counted, Moment, Part, Seen, Wait};
 pub use curve::{Best, Curve, Predicted, Verdict};
+pub use experiment::{Change, Cost, Effect, Experiments, Finding, Findings, Trial};
 pub use fit::{Fit, Fitted};
 pub use law::Law;
 pub use loss::{Cause, Loss};
 pub use noise::Interval;
 pub use region::{Region, Trend};
+pub use suspect::{Prediction, Suspect};
 pub use times::{Error, Point, Times};

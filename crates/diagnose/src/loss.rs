@@ -7,6 +7,7 @@
 //! 4. Otherwise the cause cannot be told.
 
 use crate::account::{Account, Part, Wait};
+use crate::experiment::Findings;
 
 /// The loss of a run, compared with the run with the fewest workers.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +139,15 @@ impl Loss {
 
     /// Returns the loss and its cause in a sentence.
     pub fn sentence(&self) -> String {
+        self.explained(&self.meaning())
+    }
+
+    /// Returns the loss in a sentence, with its cause as experiments found it, if they did.
+    pub fn sentence_with(&self, findings: &Findings) -> String {
+        self.explained(&findings.finding.meaning().unwrap_or_else(|| self.meaning()))
+    }
+
+    fn explained(&self, meaning: &str) -> String {
         if let Cause::Busy { workers, processors, queue } = self.cause {
             let few = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
             let why = if queue >= QUEUE_MIN {
@@ -170,12 +180,12 @@ impl Loss {
             self.workers,
             self.share * 100.0,
             more / self.all() * 100.0,
-            self.meaning()
+            meaning
         )
     }
 
-    fn meaning(&self) -> &'static str {
-        match self.cause {
+    fn meaning(&self) -> String {
+        let meaning = match self.cause {
             Cause::Serial => "a serial stretch, parts of unequal size, or workers that were never started (inferred)",
             Cause::Imbalance => {
                 "workers wait for each other, but seldom: a barrier, parts of unequal size, or a serial stretch (inferred)"
@@ -196,7 +206,8 @@ impl Loss {
                  without the processor's counters"
             }
             Cause::None | Cause::Busy { .. } | Cause::Mixed => "no part stands out, so the cause cannot be told",
-        }
+        };
+        meaning.to_owned()
     }
 }
 

@@ -16,7 +16,10 @@ use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
+use rustix::thread::{CpuSet, disable_transparent_huge_pages, sched_setaffinity};
 
+use super::beside;
+use super::experiments::Circumstances;
 use super::look::Look;
 use super::own::Own;
 use super::phases::Phases;
@@ -82,18 +85,23 @@ impl Program {
 
     /// Runs the command once with this many workers.
     pub fn run(&self, workers: u64) -> io::Result<End> {
-        self.prepared(workers, None)
+        self.prepared(workers, None, &Circumstances::default())
+    }
+
+    /// Runs it once under changed circumstances.
+    pub fn run_under(&self, workers: u64, circumstances: &Circumstances) -> io::Result<End> {
+        self.prepared(workers, None, circumstances)
     }
 
     /// Runs it while `look` takes samples.
     pub fn watch(&self, workers: u64, look: &mut Look) -> io::Result<End> {
-        self.prepared(workers, Some(look))
+        self.prepared(workers, Some(look), &Circumstances::default())
     }
 
-    fn prepared(&self, workers: u64, look: Option<&mut Look>) -> io::Result<End> {
+    fn prepared(&self, workers: u64, look: Option<&mut Look>, circumstances: &Circumstances) -> io::Result<End> {
         if let Some(prepare) = &self.what.prepare {
             let words = [OsStr::new("sh"), OsStr::new("-c"), prepare].map(|word| filled(word, workers));
-            match self.once(&words, None)? {
+            match self.once(&words, None, &Circumstances::default())? {
                 End::Done(_) => {}
                 End::Failed(why) => return Ok(End::Failed(format!("what prepares it failed: {why}"))),
                 End::Stopped(signal) => return Ok(End::Stopped(signal)),
@@ -101,22 +109,25 @@ impl Program {
         }
         let again = (1..workers).flat_map(|_| &self.what.repeated);
         let words: Vec<OsString> = self.what.words.iter().chain(again).map(|word| filled(word, workers)).collect();
-        let end = self.once(&words, look)?;
+        let end = self.once(&words, look, circumstances)?;
         Ok(match (end, &self.what.own) {
             (End::Done(once), Some(own)) => End::Done(Once { phases: Some(own.phases()?), ..once }),
             (end, _) => end,
         })
     }
 
-    fn once(&self, words: &[OsString], mut look: Option<&mut Look>) -> io::Result<End> {
+    fn once(&self, words: &[OsString], mut look: Option<&mut Look>, circumstances: &Circumstances) -> io::Result<End> {
         (&self.said).seek(SeekFrom::Start(0))?;
         self.said.set_len(0)?;
         let (mut told, tell) = io::pipe()?;
         let said = self.said.try_clone()?;
+        let beside = circumstances.beside.map_or(Ok(Vec::new()), |(work, count)| beside::start(work, count))?;
         let (watch, before, began) = (Watch::start(), Usage::of_children(), Instant::now());
         let mut child = fork_worker(|| {
             let mut command = Command::new(&words[0]);
-            let error = command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).exec();
+            command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+            circumstances.set(&mut command);
+            let error = command.exec();
             // Nobody reads it if the other process has ended.
             let _ = (&tell).write_all(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
             127
@@ -148,6 +159,10 @@ impl Program {
             child.kill()?;
         }
         let death = child.wait()?;
+        // What others do beside it is not in its time.
+        let usage = Usage::of_children() - before;
+        let is_beside = !beside.is_empty();
+        drop(beside);
         let left = end_all()?;
         if let Some(signal) = stopped {
             return Ok(End::Stopped(signal));
@@ -163,7 +178,7 @@ impl Program {
             )),
             (Some(time), Death::Exited(0)) => End::Done(Once {
                 seconds: time.as_secs_f64(),
-                usage: Usage::of_children() - before,
+                usage: if is_beside { usage } else { Usage::of_children() - before },
                 load: watch.load(),
                 left,
                 phases: None,
@@ -195,6 +210,28 @@ impl Program {
         drop(programs);
         if let Ok(stop) = Rc::try_unwrap(stop) {
             stop.end_by(signal);
+        }
+    }
+}
+
+impl Circumstances {
+    /// Sets them for this process, and for the command that replaces it. What the kernel refuses stays as it is.
+    fn set(&self, command: &mut Command) {
+        if !self.processors.is_empty() {
+            let mut set = CpuSet::new();
+            self.processors.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+            let _ = sched_setaffinity(None, &set);
+        }
+        if self.small_pages {
+            let _ = disable_transparent_huge_pages(true);
+        }
+        for (name, value, separator) in &self.variables {
+            let mut all = value.clone();
+            if let Some(before) = std::env::var_os(name).filter(|before| !before.is_empty()) {
+                all.push(separator.to_string());
+                all.push(before);
+            }
+            command.env(name, all);
         }
     }
 }

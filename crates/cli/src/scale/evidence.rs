@@ -6,11 +6,13 @@
 use std::fmt::Write;
 use std::io;
 
-use gristmill_diagnose::{Account, Counted, Curve, Loss, Part};
+use gristmill_diagnose::{Account, Counted, Findings, Loss, Part};
 
 use super::command::{End, Once, Program};
+use super::experiments::section;
 use super::look::Look;
 use super::runs::Series;
+use super::section::Section;
 use crate::experiment::chart::escape;
 
 /// The accounts of all numbers of workers that ran.
@@ -20,11 +22,13 @@ pub struct Evidence {
     longer: f64,
     /// True if other programs took too much of the processors.
     disturbed: bool,
+    /// What experiments showed of the loss, if any were made.
+    pub findings: Option<Findings>,
 }
 
 /// Runs once with each number of workers that has not failed. Returns a signal if this program was asked to end.
 pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
-    let mut evidence = Evidence { accounts: Vec::new(), longer: 0.0, disturbed: false };
+    let mut evidence = Evidence { accounts: Vec::new(), longer: 0.0, disturbed: false, findings: None };
     let (mut timed, mut watched) = (0.0, 0.0);
     for series in all.iter().filter(|series| series.failure.is_none() && !series.runs.is_empty()) {
         begins(series.workers);
@@ -82,17 +86,33 @@ const ATTEMPTS: usize = 3;
 const SECONDS_MIN: f64 = 0.05;
 
 impl Evidence {
-    /// Returns the loss with the most workers for which there are processors.
-    pub fn sentence(&self, curve: &Curve) -> Option<String> {
+    /// Returns the accounts of the fewest workers, and of the most for which there are processors.
+    fn compared(&self, processors: u64) -> Option<(&Account, &Account)> {
         let few = self.accounts.first()?;
-        let room = self.accounts.iter().rev().find(|account| !curve.is_crowded(account.counted.workers));
-        let many = room.filter(|many| many.counted.workers > few.counted.workers)?;
-        Some(if self.disturbed {
-            "Why cannot be told: other programs used the processors during the runs that would say it.".to_owned()
-        } else if many.counted.seconds < SECONDS_MIN || few.counted.seconds < SECONDS_MIN {
-            "Why cannot be told: the runs are too short to be looked at. Give the command more to do.".to_owned()
-        } else {
-            Loss::of(few, many).sentence()
+        let room = self.accounts.iter().rev().find(|account| account.counted.workers <= processors);
+        Some((few, room.filter(|many| many.counted.workers > few.counted.workers)?))
+    }
+
+    /// Returns the loss with the most workers for which there are processors, and how many processors the fewest keep busy.
+    /// `None` if nothing can be said of it.
+    pub fn loss(&self, processors: u64) -> Option<(Loss, f64)> {
+        let (few, many) = self.compared(processors).filter(|_| !self.disturbed)?;
+        let is_long = many.counted.seconds >= SECONDS_MIN && few.counted.seconds >= SECONDS_MIN;
+        is_long.then(|| (Loss::of(few, many), few.busy()))
+    }
+
+    /// Returns the loss and its cause.
+    pub fn sentence(&self, processors: u64) -> Option<String> {
+        self.compared(processors)?;
+        Some(match (self.loss(processors), &self.findings) {
+            (Some((loss, _)), Some(findings)) => loss.sentence_with(findings),
+            (Some((loss, _)), None) => loss.sentence(),
+            (None, _) if self.disturbed => {
+                "Why cannot be told: other programs used the processors during the runs that would say it.".to_owned()
+            }
+            (None, _) => {
+                "Why cannot be told: the runs are too short to be looked at. Give the command more to do.".to_owned()
+            }
         })
     }
 
@@ -121,7 +141,11 @@ impl Evidence {
             }
         }
         text.push('\n');
-        text
+        text + &self.experiments().text
+    }
+
+    fn experiments(&self) -> Section {
+        self.findings.as_ref().map_or_else(Section::default, section)
     }
 
     fn title(&self) -> String {
@@ -179,9 +203,10 @@ impl Evidence {
             KINDS.iter().map(|(colour, name)| format!("<span style='color:{colour}'>■</span> {name}")).collect();
         format!(
             "<h2>Where the time of the workers went</h2><p class='soft'>{}. Without loss all bars would be equally long.</p><p>{}</p>\
-             <table style='width:100%'><tr><th class='number'>Workers</th><th>Thread-seconds</th><th></th></tr>{rows}</table>",
+             <table style='width:100%'><tr><th class='number'>Workers</th><th>Thread-seconds</th><th></th></tr>{rows}</table>{}",
             escape(&self.title()),
-            legend.join(" &nbsp; ")
+            legend.join(" &nbsp; "),
+            self.experiments().html
         )
     }
 }

@@ -14,6 +14,8 @@
 //!  what         the words of each run, from the command line
 //!  palindromes  what the fourth paper measures beyond that
 //!  evidence     one more run each, with samples of the threads: an account of the workers' time
+//!  beside       processes that keep the machine busy beside a run
+//!  experiments  runs under changed circumstances, which rule out causes
 //!  text         the report on the terminal
 //!  chart        the curve as SVG
 //!  page         the report as a page
@@ -31,6 +33,8 @@ mod vary;
 mod what;
 mod palindromes;
 mod evidence;
+mod beside;
+mod experiments;
 mod text;
 mod chart;
 mod page;
@@ -54,6 +58,7 @@ use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
 use command::{Program, What};
 use evidence::Evidence;
+use experiments::{Place, When};
 use gristmill::units;
 use page::About;
 use palindromes::Control;
@@ -101,6 +106,10 @@ pub struct Scale {
     /// Do not run once more with each number to see where the time of the workers goes
     #[arg(long, conflicts_with = "from")]
     no_account: bool,
+
+    /// When the account leaves several causes: run again under changed circumstances, such as half the processors, to rule some out
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, conflicts_with = "from")]
+    experiments: When,
 
     /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as well
     #[arg(long, value_name = "COMMAND")]
@@ -232,8 +241,8 @@ impl Scale {
                 let evidence = if self.no_account || self.weak {
                     Ok(None)
                 } else {
-                    let begins = |workers| bar.set_message(format!("looked at, workers: {workers}"));
-                    evidence::gather(&programs[fastest], &all[fastest], begins).map_err(system)?.map(Some)
+                    let place = Place::here(&card, processors);
+                    self.evidence(&programs[fastest], &all[fastest], &place, &bar).map_err(system)?.map(Some)
                 };
                 evidence.map(|evidence| (all, control, fastest, evidence))
             }
@@ -271,7 +280,7 @@ impl Scale {
         if curve.verdict == Verdict::Flat && result.len() == 1 + usize::from(self.weak) {
             result.push(format!("Does the command use the number that stands for {PLACE}?"));
         }
-        result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(&curve)));
+        result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(processors)));
         let words: Vec<String> = self.program.iter().map(|word| printable(&word.to_string_lossy())).collect();
         let mut facts: Vec<(String, String)> =
             card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -297,6 +306,29 @@ impl Scale {
             phases,
         };
         self.report(&curve, &about, evidence.as_ref(), mark)
+    }
+
+    /// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to end.
+    fn evidence(
+        &self,
+        program: &Program,
+        all: &[Series],
+        place: &Place,
+        bar: &ProgressBar,
+    ) -> io::Result<Result<Evidence, i32>> {
+        let begins = |workers| bar.set_message(format!("looked at, workers: {workers}"));
+        let mut evidence = match evidence::gather(program, all, begins)? {
+            Ok(evidence) => evidence,
+            Err(signal) => return Ok(Err(signal)),
+        };
+        if let Some((loss, busy)) = evidence.loss(place.processors).filter(|_| self.experiments != When::Never) {
+            let begins = |change| bar.set_message(format!("{change}"));
+            evidence.findings = match experiments::make(program, all, (&loss, busy), place, self.experiments, begins)? {
+                Ok(findings) => findings,
+                Err(signal) => return Ok(Err(signal)),
+            };
+        }
+        Ok(Ok(evidence))
     }
 
     /// Prints the report and writes the page.

@@ -1,0 +1,71 @@
+//! Processes that keep processors or the memory busy beside a run.
+
+use std::hint::black_box;
+use std::io::{self, Read, Write};
+
+use gristmill_os::process::{Child, fork_worker};
+
+/// What a process does beside a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Computes without memory.
+    Compute,
+    /// Reads this many bytes of memory, again and again.
+    Read { bytes: usize },
+}
+
+/// Starts processes, and returns when all of them are at work. They end when the values are dropped.
+pub fn start(work: Work, count: u64) -> io::Result<Vec<Child>> {
+    let (mut told, tell) = io::pipe()?;
+    let begin = |_| fork_worker(|| endless(work, &tell)).map_err(io::Error::other);
+    let all: Vec<Child> = (0..count).map(begin).collect::<io::Result<_>>()?;
+    drop(tell);
+    // Each writes a byte when it begins. If one dies, the others are at work nevertheless.
+    let mut byte = [0];
+    for _ in 0..count {
+        if told.read(&mut byte)? == 0 {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn endless(work: Work, mut tell: &io::PipeWriter) -> i32 {
+    let words: Vec<u64> = match work {
+        Work::Compute => Vec::new(),
+        // Memory that was never written would be one page of zeros.
+        Work::Read { bytes } => vec![1; bytes / size_of::<u64>()],
+    };
+    // It works in any case.
+    let _ = tell.write_all(&[1]);
+    let mut random = 1_u64;
+    loop {
+        for _ in 0..1_000 {
+            random = black_box(random ^ (random << 13));
+            random ^= random >> 7;
+        }
+        if !words.is_empty() {
+            black_box(words.iter().copied().fold(0, u64::wrapping_add));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_beside_a_run_work_until_they_are_dropped() {
+        for work in [Work::Compute, Work::Read { bytes: 1 << 20 }] {
+            let mut all = match start(work, 2) {
+                Ok(all) => all,
+                // Other tests run in threads of this process, and a process with threads cannot fork.
+                Err(error) => {
+                    assert!(error.to_string().contains("thread"), "{error}");
+                    continue;
+                }
+            };
+            assert!(all.iter_mut().all(|child| child.try_wait().expect("it is ours").is_none()));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Runs the command under changed circumstances, to find out which of several suspects causes a loss.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use gristmill_counters::card::Card;
+use gristmill_diagnose::{Change, Cost, Experiments, Findings, Loss, Suspect, Trial};
+
+use super::beside::Work;
+use super::command::{End, Once, Program};
+use super::runs::Series;
+use super::section::Section;
+use crate::experiment::chart::escape;
+
+/// When experiments are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// If they take less than 15 seconds
+    Auto,
+    /// However long they take
+    Always,
+    /// Never
+    Never,
+}
+
+/// What differs from an ordinary run.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances {
+    /// The processors that the command may use; all of them if empty.
+    pub processors: Vec<usize>,
+    /// Variables of the environment; one that is there already is preceded by this, with the separator.
+    pub variables: Vec<(&'static str, OsString, char)>,
+    /// True if the kernel gives no huge pages.
+    pub small_pages: bool,
+    /// Processes beside the run.
+    pub beside: Option<(Work, u64)>,
+}
+
+/// The machine, as far as experiments depend on it.
+pub struct Place {
+    /// Half of the processors, each on a core of its own where there are enough.
+    half: Vec<usize>,
+    /// All processors that may be used.
+    pub processors: u64,
+    /// The memory that a process reads to keep it busy.
+    read_bytes: usize,
+    /// The kernel's use of huge pages.
+    huge_pages: String,
+    /// Another allocator, named by the user or installed.
+    allocator: Option<OsString>,
+}
+
+/// The time that experiments may take by themselves.
+const ENOUGH: Duration = Duration::from_secs(15);
+/// The runs under each change, of which the least cost counts.
+const REPEATS: usize = 2;
+/// The runs of which others may disturb all but one.
+const ATTEMPTS: usize = 4;
+/// The least and the most memory that a process reads.
+const READ_BYTES: [u64; 2] = [64 << 20, 512 << 20];
+/// Where allocators are installed.
+const LIBRARIES: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
+/// Allocators that are preloaded, in the order of preference.
+const ALLOCATORS: [&str; 3] = ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"];
+
+impl Place {
+    /// Describes this machine, of which `processors` may be used at once.
+    pub fn here(card: &Card, processors: u64) -> Place {
+        let topology = &card.topology;
+        let mut allowed = topology.allowed.clone();
+        let rank = |cpu: &usize| {
+            let known = topology.processors.iter().find(|processor| processor.number == *cpu);
+            known.and_then(|known| known.siblings.iter().position(|sibling| sibling == cpu)).unwrap_or(0)
+        };
+        allowed.sort_by_key(|cpu| (rank(cpu), *cpu));
+        // With a quota, fewer processors than these are used at once, so half of them may be no limit.
+        let half = if processors < allowed.len() as u64 { 0 } else { allowed.len() / 2 };
+        allowed.truncate(half);
+        let cache = topology.last_level_bytes().unwrap_or(0).saturating_mul(2);
+        let allocator = std::env::var_os("GRISTMILL_ALLOCATOR").filter(|path| !path.is_empty()).or_else(installed);
+        Place {
+            half: allowed,
+            processors,
+            read_bytes: cache.clamp(READ_BYTES[0], READ_BYTES[1]) as usize,
+            huge_pages: card.memory.transparent.clone().unwrap_or_default(),
+            allocator,
+        }
+    }
+
+    /// Returns what differs under a change; `None` if it cannot be made here.
+    fn circumstances(&self, change: Change, missing: u64, busy: f64) -> Option<Circumstances> {
+        let fits = busy + missing as f64 <= self.processors as f64 + 0.25;
+        let beside = |work| Circumstances { beside: Some((work, missing)), ..Circumstances::default() };
+        let variable = |name, value, separator| Circumstances {
+            variables: vec![(name, value, separator)],
+            ..Circumstances::default()
+        };
+        match change {
+            Change::HalfProcessors => (!self.half.is_empty())
+                .then(|| Circumstances { processors: self.half.clone(), ..Circumstances::default() }),
+            Change::BesideComputing => fits.then(|| beside(Work::Compute)),
+            Change::BesideReading => fits.then(|| beside(Work::Read { bytes: self.read_bytes })),
+            Change::HugePages => (self.huge_pages == "madvise")
+                .then(|| variable("GLIBC_TUNABLES", OsString::from("glibc.malloc.hugetlb=1"), ':')),
+            Change::SmallPages => {
+                (self.huge_pages == "always").then(|| Circumstances { small_pages: true, ..Circumstances::default() })
+            }
+            Change::OtherAllocator => self.allocator.clone().map(|allocator| variable("LD_PRELOAD", allocator, ':')),
+        }
+    }
+}
+
+fn installed() -> Option<OsString> {
+    let paths = ALLOCATORS.iter().flat_map(|name| LIBRARIES.map(|folder| format!("{folder}/{name}")));
+    paths.into_iter().find(|path| std::path::Path::new(path).exists()).map(OsString::from)
+}
+
+/// Makes the experiments that tell the suspects of a loss apart. Returns a signal if this program was asked to end.
+pub fn make(
+    program: &Program,
+    all: &[Series],
+    (loss, busy): (&Loss, f64),
+    place: &Place,
+    when: When,
+    mut begins: impl FnMut(Change),
+) -> io::Result<Result<Option<Findings>, i32>> {
+    let mut suspects = Suspect::of(loss);
+    suspects.retain(|suspect| *suspect != Suspect::HugePages || place.huge_pages == "always");
+    let series = |workers: u64| all.iter().find(|series| series.workers == workers && !series.runs.is_empty());
+    let few = all.iter().find(|series| !series.runs.is_empty());
+    let (Some(few), Some(many)) = (few, series(loss.workers)) else { return Ok(Ok(None)) };
+    let workers = [few.workers, many.workers];
+    let plain = [few, many].map(|series| least(&series.runs));
+    let mut experiments = Experiments { workers, half: place.half.len() as u64, plain, trials: Vec::new() };
+    let began = Instant::now();
+    for change in Change::ALL {
+        if !suspects.iter().any(|suspect| suspect.changes().contains(&change)) {
+            continue;
+        }
+        let Some(circumstances) = place.circumstances(change, workers[1] - workers[0], busy) else { continue };
+        let applies = change.applies();
+        let expected: f64 =
+            plain.iter().zip(applies).map(|(cost, applies)| if applies { cost.seconds } else { 0.0 }).sum();
+        let is_long = began.elapsed().as_secs_f64() + expected * REPEATS as f64 > ENOUGH.as_secs_f64();
+        if is_long && when == When::Auto {
+            continue;
+        }
+        begins(change);
+        let mut costs = [None; 2];
+        for ((cost, workers), _) in costs.iter_mut().zip(workers).zip(applies).filter(|(_, applies)| *applies) {
+            *cost = match cost_of(program, workers, &circumstances)? {
+                Ok(cost) => cost,
+                Err(signal) => return Ok(Err(signal)),
+            };
+        }
+        experiments.trials.push(Trial { change, few: costs[0], many: costs[1] });
+    }
+    Ok(Ok((!experiments.trials.is_empty()).then(|| experiments.examine(&suspects))))
+}
+
+/// Runs under changed circumstances. Returns no cost if the command failed, or others disturbed all runs.
+fn cost_of(program: &Program, workers: u64, circumstances: &Circumstances) -> io::Result<Result<Option<Cost>, i32>> {
+    let mut runs = Vec::new();
+    for _ in 0..ATTEMPTS {
+        match program.run_under(workers, circumstances)? {
+            End::Done(run) if !run.load.is_some_and(|load| load.disturbs()) => runs.push(run),
+            End::Done(_) => {}
+            End::Failed(_) => return Ok(Ok(None)),
+            End::Stopped(signal) => return Ok(Err(signal)),
+        }
+        if runs.len() == REPEATS {
+            break;
+        }
+    }
+    Ok(Ok((!runs.is_empty()).then(|| least(&runs))))
+}
+
+/// Returns the least of each: whatever disturbs a run makes it longer.
+fn least(runs: &[Once]) -> Cost {
+    let of = |value: fn(&Once) -> f64| runs.iter().map(value).fold(f64::INFINITY, f64::min);
+    Cost {
+        seconds: of(|run| run.seconds),
+        processor: of(|run| (run.usage.user_us + run.usage.sys_us) as f64 / 1e6),
+        faults: runs.iter().map(|run| run.usage.minor_faults).min().unwrap_or(0),
+    }
+}
+
+/// Renders the experiments as a part of the report.
+pub fn section(findings: &Findings) -> Section {
+    let title = format!("Experiments on the loss with {} workers", findings.workers);
+    let named = |change: Change| format!("with {change}").replace("with beside", "beside");
+    let mut text = format!("\n{title}:\n");
+    let mut rows = String::new();
+    for effect in &findings.effects {
+        let change = sentence_case(&effect.change.to_string());
+        text += &format!("  {change:<36}{effect}\n");
+        rows += &format!("<tr><td>{}</td><td>{}</td></tr>", escape(&change), escape(&effect.to_string()));
+    }
+    let mut list = String::new();
+    for (suspect, refuted) in &findings.suspects {
+        match refuted {
+            Some(change) => {
+                text += &format!("  [ruled out] {suspect}: not so {}\n", named(*change));
+                let (suspect, change) = (escape(&suspect.to_string()), escape(&named(*change)));
+                list += &format!("<li><s>{suspect}</s> <span class='soft'>not so {change}</span></li>");
+            }
+            None => {
+                text += &format!("  [possible]  {suspect}\n");
+                list += &format!("<li>{}</li>", escape(&suspect.to_string()));
+            }
+        }
+    }
+    let html = format!(
+        "<h2>{title}</h2><div class='scroll'><table><tr><th>Changed</th><th>Effect</th></tr>{rows}</table></div>\
+         <p class='soft'>Half of the loss or more is an effect, a quarter or less is none. Suspects that predicted otherwise are \
+         crossed out.</p><ul>{list}</ul>"
+    );
+    Section { text, html }
+}
+
+fn sentence_case(text: &str) -> String {
+    text[..1].to_uppercase() + &text[1..]
+}

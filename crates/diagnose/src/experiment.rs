@@ -1,0 +1,372 @@
+//! Runs under changed circumstances, and what they show of a loss.
+//!
+//! 1. A change has one or two effects, each a share of the loss: that which vanishes under the change, or that which one worker
+//!    shows beside a program that does nothing but read memory.
+//! 2. A share of half or more is an effect; a quarter or less is none; what lies between decides nothing.
+//! 3. A suspect (`suspect.rs`) that predicted otherwise is ruled out.
+
+use std::fmt;
+
+use crate::suspect::{Prediction, Suspect};
+
+/// A change of the circumstances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// The most workers on half of their processors.
+    HalfProcessors,
+    /// The fewest workers, beside a process for each missing worker that computes without memory.
+    BesideComputing,
+    /// The fewest workers, beside a process for each missing worker that reads memory.
+    BesideReading,
+    /// The allocator asks for huge pages.
+    HugePages,
+    /// The kernel gives no huge pages.
+    SmallPages,
+    /// Another allocator is loaded.
+    OtherAllocator,
+}
+
+impl Change {
+    /// All changes, in the order in which they are tried.
+    pub const ALL: [Change; 6] = [
+        Change::HalfProcessors,
+        Change::BesideComputing,
+        Change::BesideReading,
+        Change::HugePages,
+        Change::SmallPages,
+        Change::OtherAllocator,
+    ];
+
+    /// Returns whether it applies to the fewest workers and to the most.
+    pub fn applies(self) -> [bool; 2] {
+        match self {
+            Change::HalfProcessors => [false, true],
+            Change::BesideComputing | Change::BesideReading => [true, false],
+            Change::HugePages | Change::SmallPages | Change::OtherAllocator => [true, true],
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Change::HalfProcessors => "half the processors",
+            Change::BesideComputing => "beside processes that compute",
+            Change::BesideReading => "beside processes that read memory",
+            Change::HugePages => "huge pages for the allocator",
+            Change::SmallPages => "no huge pages",
+            Change::OtherAllocator => "another allocator",
+        })
+    }
+}
+
+/// The cost of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// The time from start to end.
+    pub seconds: f64,
+    /// The processor time, in the program and in the kernel.
+    pub processor: f64,
+    /// The number of page faults.
+    pub faults: u64,
+}
+
+/// The costs under a change, as far as it applies to the fewest or the most workers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// What was changed.
+    pub change: Change,
+    /// The cost with the fewest workers.
+    pub few: Option<Cost>,
+    /// The cost with the most workers.
+    pub many: Option<Cost>,
+}
+
+/// The experiments on a loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiments {
+    /// The fewest workers and the most workers.
+    pub workers: [u64; 2],
+    /// The number of processors that count as half of them.
+    pub half: u64,
+    /// The costs of both without any change.
+    pub plain: [Cost; 2],
+    /// The experiments that were made.
+    pub trials: Vec<Trial>,
+}
+
+/// The effect of a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// The change.
+    pub change: Change,
+    /// The share of the loss that the change takes away or, beside other processes, brings about. May lie outside of 0 to 1.
+    pub share: f64,
+}
+
+impl Effect {
+    /// Returns whether there is an effect; `None` if that cannot be decided.
+    pub fn is_there(&self) -> Option<bool> {
+        match self.share {
+            share if share >= EFFECT_MIN => Some(true),
+            share if share <= NONE_MAX => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = (self.share * 100.0).clamp(0.0, 200.0);
+        match self.change {
+            Change::HalfProcessors => write!(f, "removes {share:.0} % of the additional processor time"),
+            Change::BesideComputing | Change::BesideReading => {
+                write!(f, "brings about {share:.0} % of the additional processor time")
+            }
+            _ => write!(f, "removes {share:.0} % of the loss"),
+        }
+    }
+}
+
+/// The smallest share of the loss that is an effect.
+const EFFECT_MIN: f64 = 0.5;
+/// The largest share of the loss that is none.
+const NONE_MAX: f64 = 0.25;
+/// The smallest growth of the processor time to examine, as a share of that of the fewest workers.
+const GROWTH_MIN: f64 = 0.08;
+/// The processors beyond those of a program that show that it runs on others, too.
+const BUSY_MIN: f64 = 0.1;
+/// The share of the page faults that huge pages leave at most where they are used.
+const FAULTS_LEFT_MAX: f64 = 0.5;
+
+impl Experiments {
+    /// Returns the effect of each change that has one which can be told from noise.
+    pub fn effects(&self) -> Vec<Effect> {
+        self.trials
+            .iter()
+            .filter_map(|trial| Some(Effect { change: trial.change, share: self.share(trial)? }))
+            .collect()
+    }
+
+    fn share(&self, trial: &Trial) -> Option<f64> {
+        let [few, many] = self.plain;
+        let growth = many.processor - few.processor;
+        let grew = growth >= GROWTH_MIN * few.processor && growth > 0.0;
+        match trial.change {
+            Change::HalfProcessors => {
+                let half = trial.many?;
+                // A program may choose its processors itself.
+                let held = half.processor <= (self.half as f64 + BUSY_MIN) * half.seconds;
+                (grew && held).then_some((many.processor - half.processor) / growth)
+            }
+            Change::BesideComputing => grew.then_some((trial.few?.processor - few.processor) / growth),
+            Change::BesideReading => {
+                // Memory that is read also keeps a processor busy, which may slow down the others by itself.
+                let beside = self.trials.iter().find(|other| other.change == Change::BesideComputing);
+                let base = beside.and_then(|other| other.few).unwrap_or(few);
+                grew.then_some((trial.few?.processor - base.processor) / growth)
+            }
+            // Memory that does not come from the allocator keeps its pages.
+            Change::HugePages if trial.many?.faults as f64 > FAULTS_LEFT_MAX * many.faults as f64 => None,
+            Change::HugePages | Change::SmallPages | Change::OtherAllocator => {
+                let loss = self.loss(few, many);
+                (loss > 0.0).then_some(1.0 - self.loss(trial.few?, trial.many?) / loss)
+            }
+        }
+    }
+
+    /// Returns the thread-seconds lost, those that a change takes off one worker, too.
+    fn loss(&self, few: Cost, many: Cost) -> f64 {
+        let [few_workers, many_workers] = self.workers.map(|workers| workers as f64);
+        many_workers * many.seconds - few_workers * few.seconds
+    }
+
+    /// Examines the suspects.
+    pub fn examine(&self, suspects: &[Suspect]) -> Findings {
+        let effects = self.effects();
+        let refuter = |suspect: Suspect| {
+            let contradicts = |effect: &&Effect| match (suspect.predicts(effect.change), effect.is_there()) {
+                // Whether the program took the other allocator is unknown.
+                (Prediction::Effect, Some(false)) => effect.change != Change::OtherAllocator,
+                (Prediction::NoEffect, Some(true)) => true,
+                _ => false,
+            };
+            effects.iter().find(contradicts).map(|effect| effect.change)
+        };
+        let suspects: Vec<(Suspect, Option<Change>)> =
+            suspects.iter().map(|suspect| (*suspect, refuter(*suspect))).collect();
+        let left: Vec<Suspect> =
+            suspects.iter().filter(|(_, refuted)| refuted.is_none()).map(|(suspect, _)| *suspect).collect();
+        // An effect that only one of those that are left predicted.
+        let foretold = |effect: &Effect| {
+            let mut all = left.iter().filter(|suspect| suspect.predicts(effect.change) == Prediction::Effect);
+            let (first, second) = (all.next(), all.next());
+            first.copied().filter(|_| effect.is_there() == Some(true) && second.is_none())
+        };
+        // Half the processors come last: other changes show more of how the workers disturb each other.
+        let (half, others): (Vec<&Effect>, Vec<&Effect>) =
+            effects.iter().partition(|effect| effect.change == Change::HalfProcessors);
+        let finding = match others.into_iter().chain(half).find_map(foretold) {
+            Some(suspect) => Finding::Measured(suspect),
+            None if left.len() < suspects.len() && (1..=2).contains(&left.len()) => Finding::Left(left),
+            None => Finding::Open,
+        };
+        Findings { workers: self.workers[1], effects, suspects, finding }
+    }
+}
+
+/// What experiments showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    /// The most workers, whose loss it is.
+    pub workers: u64,
+    /// The effect of each change.
+    pub effects: Vec<Effect>,
+    /// The suspects, each with the change that rules it out.
+    pub suspects: Vec<(Suspect, Option<Change>)>,
+    /// What follows.
+    pub finding: Finding,
+}
+
+/// The result of experiments.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// An experiment showed what only this suspect predicts.
+    Measured(Suspect),
+    /// The others are ruled out.
+    Left(Vec<Suspect>),
+    /// Too many suspects are left, or none.
+    Open,
+}
+
+impl Finding {
+    /// Returns what stops the workers; `None` if that is open.
+    pub fn meaning(&self) -> Option<String> {
+        match self {
+            Finding::Measured(suspect) => Some(format!("{suspect} (measured by experiments)")),
+            Finding::Left(left) => {
+                let left: Vec<String> = left.iter().map(Suspect::to_string).collect();
+                Some(format!("{} (what experiments have not ruled out)", left.join(", or ")))
+            }
+            Finding::Open => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOWER: [Suspect; 5] =
+        [Suspect::Memory, Suspect::SharedLines, Suspect::SharedCores, Suspect::Spinning, Suspect::MoreWork];
+
+    fn cost(seconds: f64, processor: f64) -> Cost {
+        Cost { seconds, processor, faults: 100 }
+    }
+
+    /// One and two workers, two workers on one processor, and one beside a process that computes or reads.
+    fn experiments(plain: [Cost; 2], half: Cost, beside: [Cost; 2]) -> Experiments {
+        let trial = |change, few| Trial { change, few: Some(few), many: None };
+        let trials = vec![
+            Trial { change: Change::HalfProcessors, few: None, many: Some(half) },
+            trial(Change::BesideComputing, beside[0]),
+            trial(Change::BesideReading, beside[1]),
+        ];
+        Experiments { workers: [1, 2], half: 1, plain, trials }
+    }
+
+    const KERNEL: [Suspect; 4] = [Suspect::Contention, Suspect::FreshMemory, Suspect::Allocator, Suspect::MoreWork];
+
+    /// Recorded of `bench/zoo.sh`'s spin on two processors.
+    #[test]
+    fn a_worker_that_spins_does_so_on_half_the_processors_too() {
+        let spin = experiments(
+            [cost(0.969, 0.94), cost(1.392, 1.381)],
+            cost(1.523, 1.39),
+            [cost(2.245, 0.954), cost(2.712, 0.973)],
+        );
+        let findings = spin.examine(&SLOWER);
+        assert_eq!(refuted(&findings), [Suspect::Memory, Suspect::SharedLines, Suspect::SharedCores]);
+        assert_eq!(findings.finding, Finding::Left(vec![Suspect::Spinning, Suspect::MoreWork]));
+        let said = findings.finding.meaning().expect("two are left");
+        assert!(said.starts_with("spinning for a lock, or work that grows"), "{said}");
+    }
+
+    /// Recorded of its files: all of them are made in one folder, which has a lock.
+    #[test]
+    fn workers_that_want_one_lock_of_the_kernel_lose_less_if_they_take_turns() {
+        let files = experiments(
+            [cost(1.204, 0.792), cost(1.414, 0.943)],
+            cost(1.18, 0.766),
+            [cost(2.668, 0.784), cost(3.445, 0.8)],
+        );
+        let findings = files.examine(&KERNEL);
+        assert_eq!(findings.finding, Finding::Measured(Suspect::Contention));
+        assert_eq!(refuted(&findings), [Suspect::MoreWork]);
+    }
+
+    /// Recorded of its cache, while other programs used the memory: each effect was between half and a quarter.
+    #[test]
+    fn effects_between_half_and_a_quarter_decide_nothing() {
+        let cache = experiments(
+            [cost(0.679, 0.599), cost(0.722, 0.72)],
+            cost(0.691, 0.681),
+            [cost(1.296, 0.588), cost(1.263, 0.628)],
+        );
+        let findings = cache.examine(&SLOWER);
+        assert_eq!(findings.effects.iter().map(Effect::is_there).collect::<Vec<_>>(), [None, Some(false), None]);
+        assert_eq!((refuted(&findings), findings.finding), (vec![Suspect::SharedCores], Finding::Open));
+    }
+
+    #[test]
+    fn memory_is_told_from_cache_lines_by_a_process_that_reads() {
+        let plain = [cost(1.0, 1.0), cost(0.9, 1.8)];
+        let of = |computing, reading| {
+            let all = experiments(plain, cost(1.05, 1.02), [cost(1.0, computing), cost(1.0, reading)]);
+            all.examine(&SLOWER).finding
+        };
+        assert_eq!(of(1.01, 1.7), Finding::Measured(Suspect::Memory));
+        assert_eq!(of(1.01, 1.03), Finding::Measured(Suspect::SharedLines));
+        // Any busy processor slows down the other, whether it reads or not.
+        assert_eq!(of(1.7, 1.75), Finding::Measured(Suspect::SharedCores));
+    }
+
+    /// Recorded of its faults with `glibc.malloc.hugetlb=1`.
+    #[test]
+    fn huge_pages_show_that_page_faults_are_the_loss_if_there_are_fewer_of_them() {
+        let faults = |count, seconds, processor| Cost { seconds, processor, faults: count };
+        let of = |faults_left| {
+            let trial = Trial {
+                change: Change::HugePages,
+                few: Some(faults(faults_left, 0.296, 0.194)),
+                many: Some(faults(faults_left, 0.247, 0.165)),
+            };
+            let plain = [faults(393_512, 0.795, 0.784), faults(393_516, 0.722, 1.365)];
+            Experiments { workers: [1, 2], half: 1, plain, trials: vec![trial] }.examine(&KERNEL)
+        };
+        assert_eq!(of(1_090).finding, Finding::Measured(Suspect::FreshMemory));
+        // The memory is not that of the allocator.
+        assert_eq!((of(393_000).effects, of(393_000).finding), (Vec::new(), Finding::Open));
+    }
+
+    /// A program that chooses its processors itself is not held on half of them.
+    #[test]
+    fn experiments_that_cannot_be_made_rule_nothing_out() {
+        let plain = [cost(1.0, 1.0), cost(0.9, 1.8)];
+        let all = experiments(plain, cost(0.9, 1.8), [cost(1.0, 1.01), cost(1.0, 1.03)]);
+        let findings = all.examine(&SLOWER);
+        assert!(findings.effects.iter().all(|effect| effect.change != Change::HalfProcessors));
+        assert_eq!(refuted(&findings), [Suspect::Memory, Suspect::SharedCores]);
+        // Another allocator that was perhaps never loaded, and a loss without more processor time.
+        let same = |change| Trial { change, few: Some(plain[0]), many: Some(plain[1]) };
+        let all = Experiments { trials: vec![same(Change::OtherAllocator)], ..all };
+        assert_eq!(refuted(&all.examine(&KERNEL)), []);
+        let all =
+            Experiments { plain: [cost(1.0, 1.0), cost(0.9, 1.01)], trials: vec![same(Change::HalfProcessors)], ..all };
+        assert_eq!(all.effects(), []);
+    }
+
+    fn refuted(findings: &Findings) -> Vec<Suspect> {
+        findings.suspects.iter().filter(|(_, by)| by.is_some()).map(|(suspect, _)| *suspect).collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! Suspects: the causes of a loss between which an account cannot decide, and what each of them predicts.
+
+use std::fmt;
+
+use crate::account::{Part, Wait};
+use crate::experiment::Change;
+use crate::loss::{Cause, Loss};
+
+/// A possible cause of a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suspect {
+    /// The bandwidth of the memory, or a cache that all share.
+    Memory,
+    /// Cache lines that several workers write.
+    SharedLines,
+    /// Processors that are slower while others work.
+    SharedCores,
+    /// Workers that wait without sleep.
+    Spinning,
+    /// The workers together have more to do than one has.
+    MoreWork,
+    /// A lock that several workers want.
+    Contention,
+    /// Page faults of memory that is asked for and given back.
+    FreshMemory,
+    /// Huge pages, which must be found and cleared.
+    HugePages,
+    /// The lock of the allocator.
+    Allocator,
+}
+
+/// What a suspect predicts of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prediction {
+    /// Most of the loss vanishes; beside other processes, most of it appears.
+    Effect,
+    /// The loss stays; beside other processes, none appears.
+    NoEffect,
+    /// Either may happen.
+    Either,
+}
+
+impl Suspect {
+    /// Returns the suspects of a loss; none if its cause is certain, or no experiment here can tell more.
+    pub fn of(loss: &Loss) -> Vec<Suspect> {
+        use Suspect::*;
+        match loss.cause {
+            Cause::Slower => vec![Memory, SharedLines, SharedCores, Spinning, MoreWork],
+            Cause::Lock | Cause::Switches => vec![Contention, Allocator, MoreWork],
+            Cause::Kernel | Cause::Faults | Cause::Blocked(Wait::AddressSpace) => {
+                vec![Contention, FreshMemory, HugePages, Allocator, MoreWork]
+            }
+            Cause::Mixed => {
+                let has = |part: fn(&Part) -> bool| loss.grown.iter().any(|(grown, _)| part(grown));
+                let mut all = vec![Memory, SharedLines, SharedCores, Spinning, MoreWork];
+                if has(|part| matches!(part, Part::Blocked(Wait::Lock))) {
+                    all.extend([Contention, Allocator]);
+                }
+                if has(|part| *part == Part::System) {
+                    all.extend([FreshMemory, HugePages]);
+                }
+                all
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns what it predicts of a change.
+    ///
+    /// On half the processors workers take turns, so that half as many use the memory, a lock or a cache line at once. A worker that spins
+    /// then does so for the rest of its turn, and work that was added stays.
+    pub fn predicts(self, change: Change) -> Prediction {
+        use Prediction::{Effect, Either, NoEffect};
+        use Suspect::*;
+        match (change, self) {
+            (Change::HalfProcessors, Memory | SharedLines | Contention) => Effect,
+            (Change::HalfProcessors, MoreWork) => NoEffect,
+            (Change::HalfProcessors, Spinning) => NoEffect,
+            (Change::BesideComputing, SharedCores) => Effect,
+            (Change::BesideReading, Memory) => Effect,
+            (Change::HugePages, FreshMemory) => Effect,
+            (Change::SmallPages, HugePages) => Effect,
+            (Change::OtherAllocator, Allocator) => Effect,
+            _ => Either,
+        }
+    }
+
+    /// Returns the changes that tell it from others.
+    pub fn changes(self) -> &'static [Change] {
+        match self {
+            Suspect::Memory => &[Change::HalfProcessors, Change::BesideComputing, Change::BesideReading],
+            Suspect::SharedCores => &[Change::BesideComputing],
+            Suspect::FreshMemory => &[Change::HugePages],
+            Suspect::HugePages => &[Change::SmallPages],
+            Suspect::Allocator => &[Change::OtherAllocator],
+            _ => &[Change::HalfProcessors],
+        }
+    }
+}
+
+impl fmt::Display for Suspect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Suspect::Memory => "memory bandwidth, or caches that the workers share",
+            Suspect::SharedLines => "cache lines that several workers write (false sharing, or counters in common)",
+            Suspect::SharedCores => "processors that are slower while others work (shared cores, frequency)",
+            Suspect::Spinning => "spinning for a lock",
+            Suspect::MoreWork => "work that grows with the workers",
+            Suspect::Contention => "workers that want the same lock, of the program, of its allocator or of the kernel",
+            Suspect::FreshMemory => "page faults of memory that is asked for and given back",
+            Suspect::HugePages => "huge pages, which the kernel must find and clear",
+            Suspect::Allocator => "the lock of the allocator",
+        })
+    }
+}
