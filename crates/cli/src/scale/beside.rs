@@ -49,23 +49,3 @@ fn endless(work: Work, mut tell: &io::PipeWriter) -> i32 {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processes_beside_a_run_work_until_they_are_dropped() {
-        for work in [Work::Compute, Work::Read { bytes: 1 << 20 }] {
-            let mut all = match start(work, 2) {
-                Ok(all) => all,
-                // Other tests run in threads of this process, and a process with threads cannot fork.
-                Err(error) => {
-                    assert!(error.to_string().contains("thread"), "{error}");
-                    continue;
-                }
-            };
-            assert!(all.iter_mut().all(|child| child.try_wait().expect("it is ours").is_none()));
-        }
-    }
-}

@@ -119,9 +119,10 @@ impl Program {
     fn once(&self, words: &[OsString], mut look: Option<&mut Look>, circumstances: &Circumstances) -> io::Result<End> {
         (&self.said).seek(SeekFrom::Start(0))?;
         self.said.set_len(0)?;
+        // They begin before the pipe is made: it ends when no process holds it any more.
+        let beside = circumstances.beside.map_or(Ok(Vec::new()), |(work, count)| beside::start(work, count))?;
         let (mut told, tell) = io::pipe()?;
         let said = self.said.try_clone()?;
-        let beside = circumstances.beside.map_or(Ok(Vec::new()), |(work, count)| beside::start(work, count))?;
         let (watch, before, began) = (Watch::start(), Usage::of_children(), Instant::now());
         let mut child = fork_worker(|| {
             let mut command = Command::new(&words[0]);

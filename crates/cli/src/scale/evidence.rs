@@ -21,7 +21,7 @@ pub struct Evidence {
     /// The average slowdown against the timed runs: 0.03 is three percent.
     longer: f64,
     /// True if other programs took too much of the processors.
-    disturbed: bool,
+    pub disturbed: bool,
     /// What experiments showed of the loss, if any were made.
     pub findings: Option<Findings>,
 }

@@ -17,9 +17,9 @@ use crate::experiment::chart::escape;
 /// When experiments are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// If they take less than 15 seconds
+    /// Those that tell the suspects apart, as far as they take less than 15 seconds
     Auto,
-    /// However long they take
+    /// All, however long they take
     Always,
     /// Never
     Never,
@@ -48,6 +48,8 @@ pub struct Place {
     read_bytes: usize,
     /// The kernel's use of huge pages.
     huge_pages: String,
+    /// True if runs that other programs disturb count, too.
+    despite_load: bool,
     /// Another allocator, named by the user or installed.
     allocator: Option<OsString>,
 }
@@ -67,7 +69,7 @@ const ALLOCATORS: [&str; 3] = ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmal
 
 impl Place {
     /// Describes this machine, of which `processors` may be used at once.
-    pub fn here(card: &Card, processors: u64) -> Place {
+    pub fn here(card: &Card, processors: u64, despite_load: bool) -> Place {
         let topology = &card.topology;
         let mut allowed = topology.allowed.clone();
         let rank = |cpu: &usize| {
@@ -83,6 +85,7 @@ impl Place {
         Place {
             half: allowed,
             processors,
+            despite_load,
             read_bytes: cache.clamp(READ_BYTES[0], READ_BYTES[1]) as usize,
             huge_pages: card.memory.transparent.clone().unwrap_or_default(),
             allocator,
@@ -136,7 +139,8 @@ pub fn make(
     let mut experiments = Experiments { workers, half: place.half.len() as u64, plain, trials: Vec::new() };
     let began = Instant::now();
     for change in Change::ALL {
-        if !suspects.iter().any(|suspect| suspect.changes().contains(&change)) {
+        let is_told = suspects.iter().any(|suspect| suspect.changes().contains(&change));
+        if !is_told && when != When::Always {
             continue;
         }
         let Some(circumstances) = place.circumstances(change, workers[1] - workers[0], busy) else { continue };
@@ -150,7 +154,7 @@ pub fn make(
         begins(change);
         let mut costs = [None; 2];
         for ((cost, workers), _) in costs.iter_mut().zip(workers).zip(applies).filter(|(_, applies)| *applies) {
-            *cost = match cost_of(program, workers, &circumstances)? {
+            *cost = match cost_of(program, workers, &circumstances, place.despite_load)? {
                 Ok(cost) => cost,
                 Err(signal) => return Ok(Err(signal)),
             };
@@ -161,11 +165,16 @@ pub fn make(
 }
 
 /// Runs under changed circumstances. Returns no cost if the command failed, or others disturbed all runs.
-fn cost_of(program: &Program, workers: u64, circumstances: &Circumstances) -> io::Result<Result<Option<Cost>, i32>> {
+fn cost_of(
+    program: &Program,
+    workers: u64,
+    circumstances: &Circumstances,
+    despite_load: bool,
+) -> io::Result<Result<Option<Cost>, i32>> {
     let mut runs = Vec::new();
     for _ in 0..ATTEMPTS {
         match program.run_under(workers, circumstances)? {
-            End::Done(run) if !run.load.is_some_and(|load| load.disturbs()) => runs.push(run),
+            End::Done(run) if despite_load || !run.load.is_some_and(|load| load.disturbs()) => runs.push(run),
             End::Done(_) => {}
             End::Failed(_) => return Ok(Ok(None)),
             End::Stopped(signal) => return Ok(Err(signal)),
@@ -222,4 +231,60 @@ pub fn section(findings: &Findings) -> Section {
 
 fn sentence_case(text: &str) -> String {
     text[..1].to_uppercase() + &text[1..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_diagnose::Experiments;
+
+    #[test]
+    fn what_an_experiment_rules_out_is_crossed_out() {
+        let cost = |seconds, processor| Cost { seconds, processor, faults: 100 };
+        let half = Trial { change: Change::HalfProcessors, few: None, many: Some(cost(1.523, 1.39)) };
+        let plain = [cost(0.969, 0.94), cost(1.392, 1.381)];
+        let experiments = Experiments { workers: [1, 2], half: 1, plain, trials: vec![half] };
+        let section = section(&experiments.examine(&[Suspect::Memory, Suspect::Spinning]));
+        assert!(
+            section.text.contains("Experiments on the loss with 2 workers:\n  Half the processors "),
+            "{}",
+            section.text
+        );
+        assert!(section.text.contains("removes 0 % of the additional processor time\n"), "{}", section.text);
+        let ruled_out =
+            "[ruled out] memory bandwidth, or caches that the workers share: not so with half the processors\n";
+        assert!(section.text.contains(ruled_out), "{}", section.text);
+        assert!(section.text.contains("[possible]  spinning for a lock\n"), "{}", section.text);
+        assert!(
+            section.html.contains("<li><s>memory bandwidth, or caches that the workers share</s>"),
+            "{}",
+            section.html
+        );
+        assert!(section.html.contains("<li>spinning for a lock</li>"), "{}", section.html);
+    }
+
+    #[test]
+    fn only_experiments_that_fit_the_machine_are_made() {
+        let place = |processors, huge_pages: &str| Place {
+            half: vec![0],
+            processors,
+            read_bytes: 1 << 20,
+            huge_pages: huge_pages.to_owned(),
+            despite_load: false,
+            allocator: None,
+        };
+        let made = |place: &Place, missing, busy| {
+            Change::ALL
+                .into_iter()
+                .filter(|change| place.circumstances(*change, missing, busy).is_some())
+                .collect::<Vec<_>>()
+        };
+        use Change::*;
+        assert_eq!(made(&place(2, "madvise"), 1, 1.0), [HalfProcessors, BesideComputing, BesideReading, HugePages]);
+        // One worker keeps both processors busy, or three are missing.
+        assert_eq!(made(&place(2, "always"), 1, 2.0), [HalfProcessors, SmallPages]);
+        assert_eq!(made(&place(2, "never"), 3, 1.0), [HalfProcessors]);
+        let other = Place { half: Vec::new(), allocator: Some("/lib/other.so".into()), ..place(2, "never") };
+        assert_eq!(made(&other, 1, 2.0), [OtherAllocator]);
+    }
 }

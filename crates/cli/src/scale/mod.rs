@@ -111,6 +111,10 @@ pub struct Scale {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, conflicts_with = "from")]
     experiments: When,
 
+    /// Say what stops the workers even if other programs use the processors; it may be their work
+    #[arg(long, conflicts_with = "from")]
+    despite_load: bool,
+
     /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as well
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<OsString>,
@@ -241,7 +245,7 @@ impl Scale {
                 let evidence = if self.no_account || self.weak {
                     Ok(None)
                 } else {
-                    let place = Place::here(&card, processors);
+                    let place = Place::here(&card, processors, self.despite_load);
                     self.evidence(&programs[fastest], &all[fastest], &place, &bar).map_err(system)?.map(Some)
                 };
                 evidence.map(|evidence| (all, control, fastest, evidence))
@@ -321,6 +325,7 @@ impl Scale {
             Ok(evidence) => evidence,
             Err(signal) => return Ok(Err(signal)),
         };
+        evidence.disturbed &= !self.despite_load;
         if let Some((loss, busy)) = evidence.loss(place.processors).filter(|_| self.experiments != When::Never) {
             let begins = |change| bar.set_message(format!("{change}"));
             evidence.findings = match experiments::make(program, all, (&loss, busy), place, self.experiments, begins)? {

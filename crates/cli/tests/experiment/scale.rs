@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, getuid, kill_process, test_kill_process};
+use rustix::thread::sched_getaffinity;
 
 use crate::command::{answer, complaint, gristmill};
 
@@ -228,6 +231,67 @@ fn the_time_of_all_workers_is_accounted_for() {
     assert!(!report.contains("absent"), "{report}");
 }
 
+/// The verdict of an account was all there was, even if it left five causes.
+#[test]
+fn experiments_change_the_circumstances_of_a_command() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [file, page] = ["seen", "report.html"].map(|name| dir.path().join(name).display().to_string());
+    let script_of = format!("echo {{workers}} $(nproc) $GLIBC_TUNABLES >>{file}; sleep 0.1");
+    let options = ["--workers", "1,2", "--experiments", "always", "--despite-load", "--output", &page];
+    let (status, report, said) = script(&script_of, &options);
+    assert_eq!(status, 0, "{said}");
+    let seen = fs::read_to_string(&file).expect("lines");
+    let allowed = sched_getaffinity(None).expect("a set").count() as usize;
+    let processors = thread::available_parallelism().expect("a number").get();
+    // One processor leaves no two workers to compare.
+    assert_eq!(report.contains("Experiments on the loss with 2 workers:\n"), processors > 1, "{report}");
+    assert_eq!(fs::read_to_string(&page).expect("a page").contains("<h2>Experiments on the loss"), processors > 1);
+    let lines = |line: &str| seen.lines().filter(|other| *other == line).count();
+    assert!(lines(&format!("2 {allowed}")) >= 2, "{seen}");
+    // With a quota, half the processors may be no limit.
+    if processors == allowed && allowed > 1 {
+        assert_eq!(lines(&format!("2 {}", allowed / 2)), 2, "{seen}");
+    }
+    let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    if huge_pages.contains("[madvise]") && processors > 1 {
+        assert_eq!(lines(&format!("2 {allowed} glibc.malloc.hugetlb=1")), 2, "{seen}");
+    }
+    let (_, report, _) = script("sleep 0.{workers}", &["--workers", "1,2", "--experiments", "never"]);
+    assert!(!report.contains("Experiments"), "{report}");
+}
+
+/// A user without rights, whose home is read-only, has no counters and can store nothing.
+#[test]
+fn a_user_without_rights_gets_a_report() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [home, temporary, program] = ["home", "temporary", "gristmill"].map(|name| dir.path().join(name));
+    let gristmill = Path::new(env!("CARGO_BIN_EXE_gristmill"));
+    fs::hard_link(gristmill, &program).or_else(|_| fs::copy(gristmill, &program).map(drop)).expect("a second name");
+    for (folder, mode) in [(&home, 0o555), (&temporary, 0o777)] {
+        fs::create_dir(folder).expect("made");
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("set");
+    }
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("set");
+    let mut command = Command::new(&program);
+    command.args(["scale", "--workers", "1,2", "--repeats", "1", "--", "sh", "-c", "sleep 0.{workers}"]);
+    command.env("HOME", &home).env("TMPDIR", &temporary).current_dir(&home).stdin(Stdio::null());
+    if getuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    let (status, report, said) = read(command.output().expect("it starts"));
+    assert!(status == 0 && said.is_empty(), "{said}");
+    assert!(report.contains("More workers than 1 make it slower") && report.contains("absent"), "{report}");
+    assert_eq!(fs::read_dir(&home).expect("a folder").count(), 0);
+}
+
+#[test]
+fn a_command_that_does_nothing_is_too_short_to_be_explained() {
+    let (status, report, said) =
+        run(&["--workers", "1,2", "--repeats", "1", "--despite-load", "--", "true", "{workers}"]);
+    assert_eq!((status, said.as_str()), (0, ""));
+    assert!(report.contains("the runs are too short to be looked at. Give the command more to do."), "{report}");
+}
+
 #[test]
 fn failures_with_some_workers_are_reported_and_the_rest_is_analysed() {
     let (status, report, _) =
@@ -323,7 +387,7 @@ fn an_interrupted_measurement_ends_all_its_processes() {
             .expect("the command starts");
         let began = Instant::now();
         while !file.exists() && began.elapsed() < Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
         assert!(runs(&file));
         kill_process(Pid::from_child(&scale), signal).expect("it runs");
