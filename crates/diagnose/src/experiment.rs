@@ -7,58 +7,8 @@
 
 use std::fmt;
 
+use crate::change::Change;
 use crate::suspect::{Prediction, Suspect};
-
-/// A change of the circumstances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
-    /// The most workers on half of their processors.
-    HalfProcessors,
-    /// The fewest workers, beside a process for each missing worker that computes without memory.
-    BesideComputing,
-    /// The fewest workers, beside a process for each missing worker that reads memory.
-    BesideReading,
-    /// The allocator asks for huge pages.
-    HugePages,
-    /// The kernel gives no huge pages.
-    SmallPages,
-    /// Another allocator is loaded.
-    OtherAllocator,
-}
-
-impl Change {
-    /// All changes, in the order in which they are tried.
-    pub const ALL: [Change; 6] = [
-        Change::HalfProcessors,
-        Change::BesideComputing,
-        Change::BesideReading,
-        Change::HugePages,
-        Change::SmallPages,
-        Change::OtherAllocator,
-    ];
-
-    /// Returns whether it applies to the fewest workers and to the most.
-    pub fn applies(self) -> [bool; 2] {
-        match self {
-            Change::HalfProcessors => [false, true],
-            Change::BesideComputing | Change::BesideReading => [true, false],
-            Change::HugePages | Change::SmallPages | Change::OtherAllocator => [true, true],
-        }
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Change::HalfProcessors => "half the processors",
-            Change::BesideComputing => "beside processes that compute",
-            Change::BesideReading => "beside processes that read memory",
-            Change::HugePages => "huge pages for the allocator",
-            Change::SmallPages => "no huge pages",
-            Change::OtherAllocator => "another allocator",
-        })
-    }
-}
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -11,6 +11,7 @@
 //!  region      regions where more workers gain, saturate or lose
 //!  account     divides the workers' time into parts
 //!  loss        compares two accounts, and finds the cause of a loss
+//!  change      changes of the circumstances of a run
 //!  suspect     possible causes of a loss, and what each of them predicts of a change
 //!  experiment  runs under changed circumstances, and which suspects they rule out
 //!  curve       the whole analysis: the law, the best number of workers, and their uncertainty
@@ -34,6 +35,7 @@
 
 mod account;
 mod loss;
+mod change;
 mod suspect;
 mod experiment;
 mod law;
@@ -46,8 +48,9 @@ mod curve;
 mod sentence;
 
 pub use account::{Account, Counted, Moment, Part, Seen, Wait};
+pub use change::Change;
 pub use curve::{Best, Curve, Predicted, Verdict};
-pub use experiment::{Change, Cost, Effect, Experiments, Finding, Findings, Trial};
+pub use experiment::{Cost, Effect, Experiments, Finding, Findings, Trial};
 pub use fit::{Fit, Fitted};
 pub use law::Law;
 pub use loss::{Cause, Loss};

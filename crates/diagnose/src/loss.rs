@@ -7,7 +7,6 @@
 //! 4. Otherwise the cause cannot be told.
 
 use crate::account::{Account, Part, Wait};
-use crate::experiment::Findings;
 
 /// The loss of a run, compared with the run with the fewest workers.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,12 +141,8 @@ impl Loss {
         self.explained(&self.meaning())
     }
 
-    /// Returns the loss in a sentence, with its cause as experiments found it, if they did.
-    pub fn sentence_with(&self, findings: &Findings) -> String {
-        self.explained(&findings.finding.meaning().unwrap_or_else(|| self.meaning()))
-    }
-
-    fn explained(&self, meaning: &str) -> String {
+    /// Returns the loss in a sentence, explained by these words instead of the cause that the account suggests.
+    pub fn explained(&self, meaning: &str) -> String {
         if let Cause::Busy { workers, processors, queue } = self.cause {
             let few = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
             let why = if queue >= QUEUE_MIN {

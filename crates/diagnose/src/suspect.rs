@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::account::{Part, Wait};
-use crate::experiment::Change;
+use crate::change::Change;
 use crate::loss::{Cause, Loss};
 
 /// A possible cause of a loss.

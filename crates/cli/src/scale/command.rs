@@ -16,10 +16,9 @@ use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
-use rustix::thread::{CpuSet, disable_transparent_huge_pages, sched_setaffinity};
 
 use super::beside;
-use super::experiments::Circumstances;
+use super::circumstances::Circumstances;
 use super::look::Look;
 use super::own::Own;
 use super::phases::Phases;
@@ -211,28 +210,6 @@ impl Program {
         drop(programs);
         if let Ok(stop) = Rc::try_unwrap(stop) {
             stop.end_by(signal);
-        }
-    }
-}
-
-impl Circumstances {
-    /// Sets them for this process, and for the command that replaces it. What the kernel refuses stays as it is.
-    fn set(&self, command: &mut Command) {
-        if !self.processors.is_empty() {
-            let mut set = CpuSet::new();
-            self.processors.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
-            let _ = sched_setaffinity(None, &set);
-        }
-        if self.small_pages {
-            let _ = disable_transparent_huge_pages(true);
-        }
-        for (name, value, separator) in &self.variables {
-            let mut all = value.clone();
-            if let Some(before) = std::env::var_os(name).filter(|before| !before.is_empty()) {
-                all.push(separator.to_string());
-                all.push(before);
-            }
-            command.env(name, all);
         }
     }
 }

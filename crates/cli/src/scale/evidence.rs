@@ -105,7 +105,9 @@ impl Evidence {
     pub fn sentence(&self, processors: u64) -> Option<String> {
         self.compared(processors)?;
         Some(match (self.loss(processors), &self.findings) {
-            (Some((loss, _)), Some(findings)) => loss.sentence_with(findings),
+            (Some((loss, _)), Some(findings)) => {
+                findings.finding.meaning().map_or_else(|| loss.sentence(), |meaning| loss.explained(&meaning))
+            }
             (Some((loss, _)), None) => loss.sentence(),
             (None, _) if self.disturbed => {
                 "Why cannot be told: other programs used the processors during the runs that would say it.".to_owned()

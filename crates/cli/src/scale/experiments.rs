@@ -9,6 +9,7 @@ use gristmill_counters::card::Card;
 use gristmill_diagnose::{Change, Cost, Experiments, Findings, Loss, Suspect, Trial};
 
 use super::beside::Work;
+use super::circumstances::Circumstances;
 use super::command::{End, Once, Program};
 use super::runs::Series;
 use super::section::Section;
@@ -23,19 +24,6 @@ pub enum When {
     Always,
     /// Never
     Never,
-}
-
-/// What differs from an ordinary run.
-#[derive(Clone, Debug, Default)]
-pub struct Circumstances {
-    /// The processors that the command may use; all of them if empty.
-    pub processors: Vec<usize>,
-    /// Variables of the environment; one that is there already is preceded by this, with the separator.
-    pub variables: Vec<(&'static str, OsString, char)>,
-    /// True if the kernel gives no huge pages.
-    pub small_pages: bool,
-    /// Processes beside the run.
-    pub beside: Option<(Work, u64)>,
 }
 
 /// The machine, as far as experiments depend on it.

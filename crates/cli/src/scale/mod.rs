@@ -1,24 +1,25 @@
 //! `gristmill scale`: finds where more workers stop helping, for any command.
 //!
 //! ```text
-//!  words        the words of a command, with places for the number of workers
-//!  section      a part of the report
-//!  phases       where the workers of our own applications spend their time
-//!  own          one of our own applications as a command
-//!  look         what the threads of a run do now
-//!  command      one run with all its processes
-//!  runs         the order of the runs, and which of them count
-//!               (the analysis of their times: `gristmill_diagnose`)
-//!  phase_table  the phases as a part of the report
-//!  vary         combinations of other parameters
-//!  what         the words of each run, from the command line
-//!  palindromes  what the fourth paper measures beyond that
-//!  evidence     one more run each, with samples of the threads: an account of the workers' time
-//!  beside       processes that keep the machine busy beside a run
-//!  experiments  runs under changed circumstances, which rule out causes
-//!  text         the report on the terminal
-//!  chart        the curve as SVG
-//!  page         the report as a page
+//!  words          the words of a command, with places for the number of workers
+//!  section        a part of the report
+//!  phases         where the workers of our own applications spend their time
+//!  own            one of our own applications as a command
+//!  look           what the threads of a run do now
+//!  beside         processes that keep the machine busy beside a run
+//!  circumstances  what differs from an ordinary run
+//!  command        one run with all its processes
+//!  runs           the order of the runs, and which of them count
+//!                 (the analysis of their times: `gristmill_diagnose`)
+//!  phase_table    the phases as a part of the report
+//!  vary           combinations of other parameters
+//!  what           the words of each run, from the command line
+//!  palindromes    what the fourth paper measures beyond that
+//!  experiments    runs under changed circumstances, which rule out causes
+//!  evidence       one more run each, with samples of the threads: an account of the workers' time
+//!  text           the report on the terminal
+//!  chart          the curve as SVG
+//!  page           the report as a page
 //! ```
 
 mod words;
@@ -26,15 +27,16 @@ mod section;
 mod phases;
 mod own;
 mod look;
+mod beside;
+mod circumstances;
 pub mod command;
 mod runs;
 mod phase_table;
 mod vary;
 mod what;
 mod palindromes;
-mod evidence;
-mod beside;
 mod experiments;
+mod evidence;
 mod text;
 mod chart;
 mod page;
