@@ -242,7 +242,7 @@ mod tests {
         assert!(said.starts_with("spinning for a lock, or work that grows"), "{said}");
     }
 
-    /// Recorded of its files: all of them are made in one folder, which has a lock.
+    /// Recorded of its files: all of them are made in one folder, which has a lock. The last run was disturbed, and is not as recorded.
     #[test]
     fn workers_that_want_one_lock_of_the_kernel_lose_less_if_they_take_turns() {
         let files = experiments(
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(of(1.7, 1.75), Finding::Measured(Suspect::SharedCores));
     }
 
-    /// Recorded of its faults with `glibc.malloc.hugetlb=1`.
+    /// Recorded of its faults with `glibc.malloc.hugetlb=1`; the run of two workers is an assumption, as others disturbed it.
     #[test]
     fn huge_pages_show_that_page_faults_are_the_loss_if_there_are_fewer_of_them() {
         let faults = |count, seconds, processor| Cost { seconds, processor, faults: count };
