@@ -11,8 +11,10 @@
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, TokenStream as Tokens};
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Member, Result, Type, parse_macro_input};
+use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Member, Result, Type};
+use syn::{parse_macro_input, parse_quote};
 
 /// The most fields of a tuple that is a `Datum`.
 const TUPLE_FIELDS: usize = 8;
@@ -64,6 +66,21 @@ const TUPLE_FIELDS: usize = 8;
 /// gristmill::check_key::<Visit>(visits);
 /// ```
 ///
+/// A type may have parameters. Each type parameter must then be a datum itself, of the kind that the fields need:
+///
+/// ```
+/// use gristmill::{Datum, Key};
+///
+/// #[derive(Clone, Copy, Debug, Default, Datum, Key)]
+/// struct Pair<A, B> {
+///     a: A,
+///     b: B,
+/// }
+///
+/// assert_eq!(Pair::<u8, Option<f64>>::WIDTH, Some(10));
+/// gristmill::check_key::<Pair<u8, char>>([Pair { a: 1, b: 'b' }, Pair { a: 1, b: 'a' }]);
+/// ```
+///
 /// Anything else does not compile:
 ///
 /// ```compile_fail
@@ -89,18 +106,32 @@ pub fn derive_datum(input: TokenStream) -> TokenStream {
 /// be grouped: two keys are the same if they are written as the same bytes.
 #[proc_macro_derive(Key)]
 pub fn derive_key(input: TokenStream) -> TokenStream {
-    let DeriveInput { ident, .. } = parse_macro_input!(input as DeriveInput);
-    quote!(#[automatically_derived] impl ::gristmill::Key for #ident {}).into()
+    let input = parse_macro_input!(input as DeriveInput);
+    key(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn key(input: &DeriveInput) -> Result<Tokens> {
+    // An error in the generics is derive(Datum)'s to report, once.
+    let Ok(mut generics) = bounded(input) else { return Ok(Tokens::new()) };
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(parse_quote!(::gristmill::Key));
+    }
+    let (name, (parameters, arguments, conditions)) = (&input.ident, generics.split_for_impl());
+    Ok(quote! {
+        #[automatically_derived]
+        impl #parameters ::gristmill::Key for #name #arguments #conditions {}
+    })
 }
 
 fn datum(input: &DeriveInput) -> Result<Tokens> {
-    if !input.generics.params.is_empty() {
-        return Err(Error::new(input.generics.span(), "derive(Datum) supports no generic parameters"));
-    }
-    let borrowed = borrowed(&input.attrs)?;
-    match (&input.data, borrowed) {
-        (Data::Struct(data), None) => Ok(by_value(&input.ident, &Columns::of(&data.fields))),
-        (Data::Struct(data), Some(view)) => by_view(input, &data.fields, &view),
+    let generics = bounded(input)?;
+    let target = Target { name: &input.ident, generics: &generics };
+    match (&input.data, borrowed(&input.attrs)?) {
+        (Data::Struct(data), None) => {
+            data.fields.iter().try_for_each(|field| fixed(field, "add #[datum(borrowed = NAME)] to the struct"))?;
+            Ok(by_value(&target, &Columns::of(&data.fields)))
+        }
+        (Data::Struct(data), Some(view)) => by_view(input, &target, &data.fields, &view),
         (Data::Enum(_), Some(view)) => Err(Error::new(view.span(), "only a struct has borrowed fields")),
         (Data::Enum(data), None) => {
             let limit = usize::from(u8::MAX) + 1;
@@ -108,12 +139,66 @@ fn datum(input: &DeriveInput) -> Result<Tokens> {
                 let what = format!("derive(Datum) supports enums with 1 to {limit} variants");
                 return Err(Error::new(input.ident.span(), what));
             }
+            let mut fields = data.variants.iter().flat_map(|variant| &variant.fields);
+            fields.try_for_each(|field| fixed(field, "the fields of an enum have a fixed width"))?;
             let variants: Vec<_> =
                 data.variants.iter().map(|variant| (&variant.ident, Columns::of(&variant.fields))).collect();
-            Ok(one_of(&input.ident, &variants))
+            Ok(one_of(&target, &variants))
         }
         (Data::Union(_), _) => Err(Error::new(input.ident.span(), "derive(Datum) supports structs and enums")),
     }
+}
+
+/// Returns the generic parameters of a type, with the bounds that `Datum` needs. As with `derive(Clone)`, each type
+/// parameter is bounded, whatever the fields make of it.
+fn bounded(input: &DeriveInput) -> Result<Generics> {
+    let mut generics = input.generics.clone();
+    let is_seen_as_itself = borrowed(&input.attrs)?.is_none();
+    for parameter in &mut generics.params {
+        match parameter {
+            GenericParam::Lifetime(lifetime) => {
+                let what =
+                    "derive(Datum) supports no lifetimes: a datum has no pointers, so own the data (String, Vec<u8>)";
+                return Err(Error::new(lifetime.span(), what));
+            }
+            GenericParam::Type(parameter) => {
+                let name = &parameter.ident;
+                parameter.bounds.push(parse_quote!(::core::clone::Clone));
+                parameter.bounds.push(parse_quote!(::core::default::Default));
+                if is_seen_as_itself {
+                    parameter.bounds.push(parse_quote!(::core::marker::Copy));
+                    parameter.bounds.push(parse_quote!(::core::fmt::Debug));
+                    parameter.bounds.push(parse_quote!(for<'a> ::gristmill::Datum<Ref<'a> = #name, Owned = #name>));
+                } else {
+                    parameter.bounds.push(parse_quote!(::gristmill::Datum<Owned = #name>));
+                }
+            }
+            GenericParam::Const(_) => {}
+        }
+    }
+    Ok(generics)
+}
+
+/// Rejects a field that plainly has no fixed width, with `remedy`. The compiler finds those behind an alias.
+fn fixed(field: &Field, remedy: &str) -> Result<()> {
+    let name = field.ident.as_ref().map_or(String::new(), |name| format!(" `{}`", name.unraw()));
+    match &field.ty {
+        Type::Reference(_) => Err(Error::new(field.span(), format!("field{name}: a datum has no pointers"))),
+        Type::Path(path) => match path.path.segments.last() {
+            Some(last) if last.ident == "String" || last.ident == "Vec" => {
+                Err(Error::new(field.span(), format!("field{name} has a variable width: {remedy}")))
+            }
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The type that an implementation is for.
+struct Target<'t> {
+    name: &'t Ident,
+    /// With the bounds that `Datum` needs.
+    generics: &'t Generics,
 }
 
 /// Returns the name in `#[datum(borrowed = NAME)]`.
@@ -178,18 +263,19 @@ fn nested(fields: &[Tokens]) -> Tokens {
 }
 
 /// Implements `Datum` for a struct that is seen as itself.
-fn by_value(name: &Ident, columns: &Columns) -> Tokens {
+fn by_value(target: &Target, columns: &Columns) -> Tokens {
+    let name = target.name;
     let (tuple, fields, value) = (columns.tuple(), columns.fields(), columns.value());
     let opened = quote! { let #name #fields = value; };
     implementation(
-        name,
-        &quote!(#name),
+        target,
+        &quote!(Self),
         &tuple,
         &quote! {
             #[inline]
-            fn own(value: #name) -> #name { value }
+            fn own(value: Self) -> Self { value }
             #[inline]
-            fn lend(value: &#name) -> #name { *value }
+            fn lend(value: &Self) -> Self { *value }
         },
         &quote!({ #opened #value }),
         &quote!({ let #value = value; #name #fields }),
@@ -197,7 +283,7 @@ fn by_value(name: &Ident, columns: &Columns) -> Tokens {
 }
 
 /// Implements `Datum` for a struct that is seen through the struct `view` of borrowed fields, and declares that.
-fn by_view(input: &DeriveInput, fields: &Fields, view: &Ident) -> Result<Tokens> {
+fn by_view(input: &DeriveInput, target: &Target, fields: &Fields, view: &Ident) -> Result<Tokens> {
     if !matches!(fields, Fields::Named(_)) {
         return Err(Error::new(view.span(), "only a struct with named fields has borrowed fields"));
     }
@@ -206,17 +292,35 @@ fn by_view(input: &DeriveInput, fields: &Fields, view: &Ident) -> Result<Tokens>
     let (tuple, listed, value) = (columns.tuple(), columns.fields(), columns.value());
     let Columns { members, types, .. } = &columns;
     let visibilities = fields.iter().map(|field| &field.vis);
-    let documentation = format!("A borrowed [`{name}`].");
+    let documentation = format!("A borrowed [`{}`].", name.unraw());
+    let words: Vec<String> =
+        fields.iter().flat_map(|field| &field.ident).map(|name| name.unraw().to_string()).collect();
+    let view_word = view.unraw().to_string();
+    // The view has the parameters of the struct behind one lifetime.
+    let mut generics = target.generics.clone();
+    generics.params.insert(0, parse_quote!('a));
+    let (parameters, arguments, conditions) = generics.split_for_impl();
+    let declared = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Type(parameter) => {
+            let (name, bounds) = (&parameter.ident, &parameter.bounds);
+            quote!(#name: #bounds)
+        }
+        GenericParam::Const(parameter) => {
+            let (name, of) = (&parameter.ident, &parameter.ty);
+            quote!(const #name: #of)
+        }
+        GenericParam::Lifetime(lifetime) => quote!(#lifetime),
+    });
     let body = implementation(
-        name,
-        &quote!(#view<'a>),
+        target,
+        &quote!(#view #arguments),
         &tuple,
         &quote! {
-            fn own(value: #view<'_>) -> #name {
+            fn own<'a>(value: #view #arguments) -> Self {
                 #name { #(#members: <#types as ::gristmill::Datum>::own(value.#members)),* }
             }
             #[inline]
-            fn lend(value: &#name) -> #view<'_> {
+            fn lend<'a>(value: &'a Self) -> #view #arguments {
                 #view { #(#members: <#types as ::gristmill::Datum>::lend(&value.#members)),* }
             }
         },
@@ -225,12 +329,25 @@ fn by_view(input: &DeriveInput, fields: &Fields, view: &Ident) -> Result<Tokens>
     );
     Ok(quote! {
         #[doc = #documentation]
-        #[derive(Clone, Copy, Debug)]
-        #visibility struct #view<'a> {
+        #visibility struct #view<#(#declared),*> #conditions {
             #(
                 #[allow(missing_docs)]
                 #visibilities #members: <#types as ::gristmill::Datum>::Ref<'a>,
             )*
+        }
+        // derive(Clone) would ask for type parameters that are Copy, and views of them are.
+        #[automatically_derived]
+        impl #parameters ::core::clone::Clone for #view #arguments #conditions {
+            #[inline]
+            fn clone(&self) -> Self { *self }
+        }
+        #[automatically_derived]
+        impl #parameters ::core::marker::Copy for #view #arguments #conditions {}
+        #[automatically_derived]
+        impl #parameters ::core::fmt::Debug for #view #arguments #conditions {
+            fn fmt(&self, to: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                to.debug_struct(#view_word)#(.field(#words, &self.#members))*.finish()
+            }
         }
         #body
     })
@@ -239,22 +356,23 @@ fn by_view(input: &DeriveInput, fields: &Fields, view: &Ident) -> Result<Tokens>
 /// Implements `Datum` through a tuple. `seen` is the type of `Ref<'a>`, `open` makes the tuple of `value`, and `close`
 /// makes a value of the tuple `value`.
 fn implementation(
-    name: &Ident,
+    target: &Target,
     seen: &Tokens,
     tuple: &Tokens,
     owned: &Tokens,
     open: &Tokens,
     close: &Tokens,
 ) -> Tokens {
+    let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
     let datum = quote!(<#tuple as ::gristmill::Datum>);
     let opened = |variable: Ident| quote!({ let value = #variable; #open });
     let (a, b) = (opened(format_ident!("a")), opened(format_ident!("b")));
     quote! {
         #[automatically_derived]
         #[allow(clippy::unused_unit, clippy::let_unit_value, reason = "a type without fields is a unit")]
-        impl ::gristmill::Datum for #name {
+        impl #parameters ::gristmill::Datum for #name #arguments #conditions {
             type Ref<'a> = #seen;
-            type Owned = #name;
+            type Owned = Self;
             const WIDTH: ::core::option::Option<usize> = #datum::WIDTH;
             const EXACT: bool = #datum::EXACT;
 
@@ -273,10 +391,12 @@ fn implementation(
 }
 
 /// Implements `Datum` for an enum, which is seen as itself.
-fn one_of(name: &Ident, variants: &[(&Ident, Columns)]) -> Tokens {
+fn one_of(target: &Target, variants: &[(&Ident, Columns)]) -> Tokens {
+    let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
+    let word = name.unraw().to_string();
     let numbers: Vec<u8> = (0..=u8::MAX).take(variants.len()).collect();
     let names: Vec<&Ident> = variants.iter().map(|(name, _)| *name).collect();
-    let words: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let words: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
     let fields: Vec<Tokens> = variants.iter().map(|(_, columns)| columns.fields()).collect();
     let values: Vec<Tokens> = variants.iter().map(|(_, columns)| columns.value()).collect();
     let data: Vec<Tokens> = variants
@@ -289,9 +409,9 @@ fn one_of(name: &Ident, variants: &[(&Ident, Columns)]) -> Tokens {
     quote! {
         #[automatically_derived]
         #[allow(clippy::unused_unit, clippy::let_unit_value, reason = "a type without fields is a unit")]
-        impl ::gristmill::Datum for #name {
-            type Ref<'a> = #name;
-            type Owned = #name;
+        impl #parameters ::gristmill::Datum for #name #arguments #conditions {
+            type Ref<'a> = Self;
+            type Owned = Self;
             const WIDTH: ::core::option::Option<usize> = {
                 let mut widest = 0;
                 #(
@@ -305,9 +425,9 @@ fn one_of(name: &Ident, variants: &[(&Ident, Columns)]) -> Tokens {
             const EXACT: bool = #(#data::EXACT)&&*;
 
             #[inline]
-            fn width(_: #name) -> usize { const { <#name as ::gristmill::Datum>::WIDTH.unwrap() } }
+            fn width(_: Self) -> usize { const { <Self as ::gristmill::Datum>::WIDTH.unwrap() } }
             #[inline]
-            fn write(value: #name, to: &mut [u8]) {
+            fn write(value: Self, to: &mut [u8]) {
                 match value {
                     #(#name::#names #fields => {
                         let end = const { 1 + #data::WIDTH.unwrap() };
@@ -318,21 +438,21 @@ fn one_of(name: &Ident, variants: &[(&Ident, Columns)]) -> Tokens {
                 }
             }
             #[inline]
-            fn read(from: &[u8]) -> #name {
+            fn read(from: &[u8]) -> Self {
                 match from[0] {
                     #(#numbers => {
                         let #values = #data::read(&from[1..const { 1 + #data::WIDTH.unwrap() }]);
                         #name::#names #fields
                     })*
-                    number => panic!("{} has no variant {number}", stringify!(#name)),
+                    number => panic!("{} has no variant {number}", #word),
                 }
             }
             #[inline]
-            fn own(value: #name) -> #name { value }
+            fn own(value: Self) -> Self { value }
             #[inline]
-            fn lend(value: &#name) -> #name { *value }
-            fn compare(a: #name, b: #name) -> ::core::cmp::Ordering {
-                let number = |value| match value { #(#name::#names { .. } => #numbers,)* };
+            fn lend(value: &Self) -> Self { *value }
+            fn compare(a: Self, b: Self) -> ::core::cmp::Ordering {
+                let number = |value: Self| match value { #(#name::#names { .. } => #numbers,)* };
                 let order = ::core::cmp::Ord::cmp(&number(a), &number(b));
                 if order.is_ne() {
                     return order;
@@ -348,12 +468,12 @@ fn one_of(name: &Ident, variants: &[(&Ident, Columns)]) -> Tokens {
                     })*
                 }
             }
-            fn prefix(value: #name) -> u64 {
+            fn prefix(value: Self) -> u64 {
                 match value {
                     #(#name::#names #fields => ::core::primitive::u64::from(#numbers) << 56 | #data::prefix(#values) >> 8,)*
                 }
             }
-            fn to_text(value: #name, to: &mut ::std::vec::Vec<u8>) {
+            fn to_text(value: Self, to: &mut ::std::vec::Vec<u8>) {
                 match value {
                     #(#name::#names #fields => {
                         to.extend_from_slice(#words.as_bytes());
@@ -367,5 +487,59 @@ fn one_of(name: &Ident, variants: &[(&Ident, Columns)]) -> Tokens {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the one sentence that the compiler shows for a type.
+    fn refusal(input: DeriveInput) -> String {
+        datum(&input).expect_err("the type is refused").to_string()
+    }
+
+    #[test]
+    fn a_refusal_is_one_sentence_that_names_the_field() {
+        let text = refusal(parse_quote!(
+            struct Visit {
+                day: u16,
+                host: String,
+            }
+        ));
+        assert_eq!(text, "field `host` has a variable width: add #[datum(borrowed = NAME)] to the struct");
+        let text = refusal(parse_quote!(
+            enum Event {
+                Start,
+                Visit { r#type: Vec<u8> },
+            }
+        ));
+        assert_eq!(text, "field `type` has a variable width: the fields of an enum have a fixed width");
+        let text = refusal(parse_quote!(
+            struct Visit {
+                host: &'static str,
+            }
+        ));
+        assert_eq!(text, "field `host`: a datum has no pointers");
+        let text = refusal(parse_quote!(
+            struct Visit<'v, T> {
+                host: &'v T,
+            }
+        ));
+        assert!(text.contains("supports no lifetimes"), "{text}");
+        let text = refusal(parse_quote!(
+            enum Never {}
+        ));
+        assert_eq!(text, "derive(Datum) supports enums with 1 to 256 variants");
+    }
+
+    #[test]
+    fn an_enum_has_at_most_256_variants() {
+        let with = |count: usize| -> DeriveInput {
+            let names = (0..count).map(|number| format_ident!("V{number}"));
+            parse_quote!(enum Many { #(#names),* })
+        };
+        assert!(datum(&with(256)).is_ok());
+        assert_eq!(refusal(with(257)), "derive(Datum) supports enums with 1 to 256 variants");
     }
 }

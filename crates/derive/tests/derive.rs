@@ -51,6 +51,57 @@ struct Visit {
     is_first: bool,
 }
 
+/// Parameters of all kinds, and names that Rust reserves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Datum, Key)]
+struct Generic<A, B, const N: usize>
+where
+    A: PartialEq,
+    [B; N]: Default,
+{
+    r#type: A,
+    value: Option<B>,
+    to: [B; N],
+}
+
+impl<A: PartialEq + Default, B: Default, const N: usize> Default for Generic<A, B, N>
+where
+    [B; N]: Default,
+{
+    fn default() -> Self {
+        Generic { r#type: A::default(), value: None, to: Default::default() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Datum, Key)]
+enum OneOf<A, B> {
+    #[default]
+    None,
+    A(A),
+    Both {
+        a: A,
+        b: B,
+    },
+}
+
+/// `width` is a method of the trait too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Datum, Key)]
+#[datum(borrowed = NamedRef)]
+struct Named<A: PartialEq, B>
+where
+    B: PartialEq,
+{
+    width: A,
+    r#type: B,
+}
+
+macro_rules! row {
+    ($name:ident { $($field:ident: $type:ty),* }) => {
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Datum, Key)]
+        struct $name { $($field: $type),* }
+    };
+}
+row!(Made { a: u8, b: OneOf<u8, i16> });
+
 fn pairs() -> impl Strategy<Value = Pair> {
     (any::<i8>(), any::<[u16; 2]>()).prop_map(|(a, b)| Pair(a % 2, b.map(|b| b % 3)))
 }
@@ -123,4 +174,29 @@ fn a_derived_type_is_written_as_its_documentation_says() {
     text.push(b'\n');
     Shape::to_text(Shape::Point, &mut text);
     assert_eq!(text, b"Box\t-1\t\nPoint");
+}
+
+#[test]
+fn types_with_parameters_are_data() {
+    // A user saw: derive(Datum) supports no generic parameters.
+    let generic = |a, value, to| Generic::<i8, u16, 2> { r#type: a, value, to };
+    let rows = [generic(-1, Some(3), [1, 2]), generic(1, None, [0, 0]), generic(-1, Some(3), [0, 9])];
+    check_key::<Generic<i8, u16, 2>>(rows);
+    let some = [OneOf::Both { a: 1, b: -1 }, OneOf::A(2), OneOf::None, OneOf::Both { a: 1, b: -2 }];
+    check_key::<OneOf<u8, i16>>(some);
+    check_key::<Made>(some.map(|b| Made { a: 1, b }));
+    for a in some {
+        for b in some {
+            assert_eq!(OneOf::<u8, i16>::compare(a, b), a.cmp(&b));
+        }
+    }
+    let named = ["b", "", "ab"].map(|width| Named { width: width.to_owned(), r#type: OneOf::A(7u8) });
+    check_key::<Named<String, OneOf<u8, u8>>>(named.iter().map(Named::lend));
+    for a in &named {
+        assert_eq!(&Named::own(Named::lend(a)), a);
+        for b in &named {
+            assert_eq!(Named::compare(Named::lend(a), Named::lend(b)), a.cmp(b));
+        }
+    }
+    assert_eq!(format!("{:?}", Named::lend(&named[0])), r#"NamedRef { width: "b", type: A(7) }"#);
 }
