@@ -49,6 +49,15 @@ pub enum Takes {
 }
 
 /// A named value of an option.
+///
+/// ```
+/// use gristmill::{OPTIONS, Takes};
+///
+/// let option = OPTIONS.iter().find(|option| option.name == "isolation").expect("jobs have this option");
+/// let Takes::OneOf(alternatives) = option.takes() else { panic!("it takes a name") };
+/// let names: Vec<_> = alternatives.iter().map(|alternative| alternative.name).collect();
+/// assert_eq!(names, ["process", "thread"]);
+/// ```
 #[derive(Debug)]
 pub struct Alternative {
     /// One word in lowercase.

@@ -11,6 +11,29 @@ use crate::input::records::Records;
 use crate::testing::kill_points::Moment;
 
 /// Whether workers share an address space.
+///
+/// ```
+/// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
+/// use gristmill::Isolation;
+/// # /// How often each byte occurs.
+/// # struct Count;
+/// # impl MapReduce for Count {
+/// #     type Key = u8;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// // A program that has threads cannot fork: its workers are threads, too.
+/// let job = Job::new(&Count, Input::bytes("text", b"abba")?).isolation(Isolation::Thread);
+/// let (counts, _) = job.run()?;
+/// assert_eq!(counts.get(b'a'), Some(2));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// Every worker is a process.
@@ -21,6 +44,31 @@ pub enum Isolation {
 }
 
 /// The moment at which reducers begin.
+///
+/// ```
+/// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
+/// use gristmill::Exchange;
+/// # /// How often each byte occurs.
+/// # struct Count;
+/// # impl MapReduce for Count {
+/// #     type Key = u8;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// // No choice changes the result: this one shows how long map takes alone.
+/// let job = Job::new(&Count, Input::bytes("text", b"abba")?).exchange(Exchange::Barrier);
+/// # // This doctest runs beside others in one process, so its workers are threads.
+/// # let job = job.isolation(gristmill::Isolation::Thread);
+/// let (counts, _) = job.run()?;
+/// assert_eq!((counts.get(b'a'), counts.get(b'b')), (Some(2), Some(2)));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exchange {
     /// As soon as the first page is committed.
@@ -31,6 +79,31 @@ pub enum Exchange {
 }
 
 /// The map-side buffer between the map function and the pages.
+///
+/// ```
+/// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
+/// use gristmill::Buffer;
+/// # /// How often each byte occurs.
+/// # struct Count;
+/// # impl MapReduce for Count {
+/// #     type Key = u8;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// // When hardly any key occurs twice, a table has nothing to combine.
+/// let job = Job::new(&Count, Input::bytes("text", b"abba")?).buffer(Buffer::Array);
+/// # // This doctest runs beside others in one process, so its workers are threads.
+/// # let job = job.isolation(gristmill::Isolation::Thread);
+/// let (counts, _) = job.run()?;
+/// assert_eq!((counts.get(b'a'), counts.get(b'b')), (Some(2), Some(2)));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffer {
     /// The plan chooses.
@@ -45,6 +118,31 @@ pub enum Buffer {
 }
 
 /// The stations at which values are combined, if the job has a combiner.
+///
+/// ```
+/// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
+/// use gristmill::Combining;
+/// # /// How often each byte occurs.
+/// # struct Count;
+/// # impl MapReduce for Count {
+/// #     type Key = u8;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// // When map functions rarely meet a key twice, only reducers find pairs to combine.
+/// let job = Job::new(&Count, Input::bytes("text", b"abba")?).combine(Combining::Reduce);
+/// # // This doctest runs beside others in one process, so its workers are threads.
+/// # let job = job.isolation(gristmill::Isolation::Thread);
+/// let (counts, _) = job.run()?;
+/// assert_eq!((counts.get(b'a'), counts.get(b'b')), (Some(2), Some(2)));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combining {
     /// In map and in reduce workers.
@@ -59,6 +157,31 @@ pub enum Combining {
 }
 
 /// The source of the memory of pages.
+///
+/// ```
+/// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
+/// use gristmill::PagePolicy;
+/// # /// How often each byte occurs.
+/// # struct Count;
+/// # impl MapReduce for Count {
+/// #     type Key = u8;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// // A measurement without the time that the kernel takes to provide memory.
+/// let job = Job::new(&Count, Input::bytes("text", b"abba")?).pages(PagePolicy::Prealloc);
+/// # // This doctest runs beside others in one process, so its workers are threads.
+/// # let job = job.isolation(gristmill::Isolation::Thread);
+/// let (counts, _) = job.run()?;
+/// assert_eq!((counts.get(b'a'), counts.get(b'b')), (Some(2), Some(2)));
+/// # Ok::<(), gristmill::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PagePolicy {
     /// Given back to the kernel after each use and faulted in again.
