@@ -69,7 +69,7 @@ pub use string_match::{Counts as Matches, Keys};
 pub use sum::{Content, RowsLeftOut, Sum};
 pub use terasort::{Validated, tera_generate, tera_validate};
 pub use tile_search::{Board, Found, TileSearch};
-pub use word_count::{Words, alpha_words, space_words};
+pub use word_count::{UnicodeWords, Words, alpha_words, space_words};
 
 /// Almost valid input, for tests.
 #[cfg(test)]
