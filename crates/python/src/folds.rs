@@ -1,0 +1,389 @@
+//! How a shuffle ends, and the forms in which its values travel: counts, numbers that combine, or any value as bytes.
+//!
+//! Known reducers combine numbers natively. What a job meets is known only when it runs, so each form holds as long as
+//! all that the job meets fits it. Something else ends the job with [`Stop::Unfit`], and it runs again with a form that
+//! holds more: see `python/gristmill/engines/machine.py`.
+
+use std::collections::BinaryHeap;
+
+use gristmill::{Bytes, Datum, Emit, ProgramError};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+
+use crate::exceptions::{NoOrder, NotAPair};
+use crate::keys::{self, Types};
+use crate::values;
+
+/// How a stage ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    /// The words of text, counted without Python.
+    Words,
+    Count,
+    Distinct,
+    Sum,
+    Mean,
+    Min,
+    Max,
+    /// A Python function makes records of each key and its values.
+    Groups,
+    /// The value of an input is for the left side if its tag is 0.
+    Join(How),
+    Sort {
+        descending: bool,
+    },
+    /// The least keys of sorting, descending, and records behind them.
+    Top {
+        count: usize,
+    },
+    /// No shuffle: records in the order of the input.
+    Gather,
+}
+
+/// Which keys of a join are in its result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum How {
+    Inner,
+    Left,
+    Right,
+    Full,
+    Anti,
+}
+
+/// Why a map function stops.
+pub enum Stop {
+    /// A Python function failed, or made what cannot travel.
+    Raised(PyErr),
+    /// The form of the values cannot hold what was met.
+    Unfit,
+    /// The engine refused the records.
+    Program(ProgramError),
+}
+
+impl From<PyErr> for Stop {
+    fn from(error: PyErr) -> Stop {
+        Stop::Raised(error)
+    }
+}
+
+/// The code of the error for [`Stop::Unfit`].
+pub const UNFIT: i32 = 2;
+
+/// Returns the error for [`Stop::Unfit`].
+fn unfit() -> ProgramError {
+    ProgramError::new("the values need another form").code(UNFIT)
+}
+
+/// Where pairs are built.
+#[derive(Default)]
+pub struct Buffers {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// The chunk that outputs come from.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    pub tag: u32,
+    pub source: usize,
+    pub offset: u64,
+}
+
+/// A form of values.
+pub trait Fold: Datum + Sized {
+    /// Whether values combine.
+    const COMBINES: bool;
+
+    fn combine(end: End, a: Self::Owned, b: Self::Owned) -> Self::Owned;
+
+    /// Returns the pair that an output of the Python functions stands for.
+    fn pair<'b>(
+        end: End,
+        tag: u32,
+        output: &Bound<'_, PyAny>,
+        buffers: &'b mut Buffers,
+    ) -> Result<(&'b [u8], Self::Ref<'b>), Stop>;
+
+    /// Emits the pairs that the outputs of a chunk stand for.
+    fn emit(
+        end: End,
+        origin: Origin,
+        outputs: &Bound<'_, PyAny>,
+        out: &mut impl Emit<Bytes, Self>,
+    ) -> Result<(), Stop> {
+        let mut buffers = Buffers::default();
+        let mut emit = |output: &Bound<'_, PyAny>| {
+            let (key, value) = Self::pair(end, origin.tag, output, &mut buffers)?;
+            out.emit(key, value);
+            Ok(())
+        };
+        // A list need not be asked for an iterator.
+        match outputs.cast_exact::<PyList>() {
+            Ok(list) => list.iter().try_for_each(|output| emit(&output)),
+            Err(_) => outputs.try_iter()?.try_for_each(|output| emit(&output?)),
+        }
+    }
+
+    /// Emits a pair of [`Bytes`].
+    fn emit_bytes(_: &[u8], _: &[u8], _: &mut impl Emit<Bytes, Self>) {
+        unreachable!("the values have another form")
+    }
+
+    /// Appends the records that a pair of the result stands for.
+    fn append(end: End, key: &[u8], value: Self::Ref<'_>, to: &mut Vec<u8>);
+}
+
+/// Returns the key and the value of a pair.
+fn pair<'py>(output: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>), Stop> {
+    if let Ok(pair) = output.cast::<PyTuple>()
+        && pair.len() == 2
+    {
+        return Ok((pair.get_item(0)?, pair.get_item(1)?));
+    }
+    if let Ok(pair) = output.cast::<PyList>()
+        && pair.len() == 2
+    {
+        return Ok((pair.get_item(0)?, pair.get_item(1)?));
+    }
+    Err(Stop::Raised(NotAPair::new_err(output.clone().unbind())))
+}
+
+/// Writes a key to its buffer. Returns the types of its numbers.
+fn key(key: &Bound<'_, PyAny>, buffers: &mut Buffers) -> Result<Types, Stop> {
+    let mut types = Types::default();
+    buffers.key.clear();
+    keys::encode(key, &mut types, &mut buffers.key)?;
+    Ok(types)
+}
+
+/// Writes a key whose numbers are all ints.
+fn int_key(of: &Bound<'_, PyAny>, buffers: &mut Buffers) -> Result<(), Stop> {
+    if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit) }
+}
+
+/// Counts of keys without floats and bools.
+impl Fold for u64 {
+    const COMBINES: bool = true;
+
+    #[inline(always)]
+    fn combine(_: End, a: u64, b: u64) -> u64 {
+        a + b
+    }
+
+    fn pair<'b>(_: End, _: u32, output: &Bound<'_, PyAny>, buffers: &'b mut Buffers) -> Result<(&'b [u8], u64), Stop> {
+        int_key(output, buffers)?;
+        Ok((&buffers.key, 1))
+    }
+
+    fn append(end: End, key: &[u8], count: u64, to: &mut Vec<u8>) {
+        values::begin_pair(to);
+        match end {
+            End::Words => values::encode_text(key, to),
+            _ => values::encode_key(key, Types::default(), to),
+        }
+        values::encode_i64(count as i64, to);
+    }
+}
+
+/// Counts of any keys, with the types of their numbers.
+impl Fold for (u64, u32) {
+    const COMBINES: bool = true;
+
+    #[inline(always)]
+    fn combine(_: End, a: (u64, u32), b: (u64, u32)) -> (u64, u32) {
+        (a.0 + b.0, a.1 | b.1)
+    }
+
+    fn pair<'b>(
+        _: End,
+        _: u32,
+        output: &Bound<'_, PyAny>,
+        buffers: &'b mut Buffers,
+    ) -> Result<(&'b [u8], (u64, u32)), Stop> {
+        let types = key(output, buffers)?;
+        Ok((&buffers.key, (1, types.0)))
+    }
+
+    fn append(end: End, key: &[u8], (count, types): (u64, u32), to: &mut Vec<u8>) {
+        if end == End::Distinct {
+            return values::encode_key(key, Types(types), to);
+        }
+        values::begin_pair(to);
+        values::encode_key(key, Types(types), to);
+        values::encode_i64(count as i64, to);
+    }
+}
+
+/// The sum, least or greatest of ints, and their number. The keys have no floats and bools.
+impl Fold for (i64, u64) {
+    const COMBINES: bool = true;
+
+    #[inline(always)]
+    fn combine(end: End, a: (i64, u64), b: (i64, u64)) -> (i64, u64) {
+        let value = match end {
+            End::Min => a.0.min(b.0),
+            End::Max => a.0.max(b.0),
+            _ => a.0.checked_add(b.0).unwrap_or_else(|| unfit().throw()),
+        };
+        (value, a.1 + b.1)
+    }
+
+    fn pair<'b>(
+        _: End,
+        _: u32,
+        output: &Bound<'_, PyAny>,
+        buffers: &'b mut Buffers,
+    ) -> Result<(&'b [u8], (i64, u64)), Stop> {
+        let (key, value) = pair(output)?;
+        let number = value.cast_exact::<PyInt>().map_err(|_| Stop::Unfit)?;
+        let number = number.extract::<i64>().map_err(|_| Stop::Unfit)?;
+        int_key(&key, buffers)?;
+        Ok((&buffers.key, (number, 1)))
+    }
+
+    fn append(end: End, key: &[u8], (value, count): (i64, u64), to: &mut Vec<u8>) {
+        values::begin_pair(to);
+        values::encode_key(key, Types::default(), to);
+        if end == End::Mean {
+            values::encode_mean(value, count, to);
+        } else {
+            values::encode_i64(value, to);
+        }
+    }
+}
+
+/// The same of floats.
+impl Fold for (f64, u64) {
+    const COMBINES: bool = true;
+
+    #[inline(always)]
+    fn combine(end: End, a: (f64, u64), b: (f64, u64)) -> (f64, u64) {
+        // NaN is the greatest number.
+        let value = match end {
+            End::Min if a.0.is_nan() => b.0,
+            End::Min => a.0.min(b.0),
+            End::Max if a.0.is_nan() || b.0.is_nan() => f64::NAN,
+            End::Max => a.0.max(b.0),
+            _ => a.0 + b.0,
+        };
+        (value, a.1 + b.1)
+    }
+
+    fn pair<'b>(
+        _: End,
+        _: u32,
+        output: &Bound<'_, PyAny>,
+        buffers: &'b mut Buffers,
+    ) -> Result<(&'b [u8], (f64, u64)), Stop> {
+        let (key, value) = pair(output)?;
+        let number = value.cast_exact::<PyFloat>().map_err(|_| Stop::Unfit)?;
+        int_key(&key, buffers)?;
+        Ok((&buffers.key, (number.value(), 1)))
+    }
+
+    fn append(end: End, key: &[u8], (value, count): (f64, u64), to: &mut Vec<u8>) {
+        values::begin_pair(to);
+        values::encode_key(key, Types::default(), to);
+        values::encode_f64(if end == End::Mean { value / count as f64 } else { value }, to);
+    }
+}
+
+/// Any values: bytes as the end of the stage has them, see [`crate::program`].
+impl Fold for Bytes {
+    const COMBINES: bool = false;
+
+    fn combine(_: End, _: Vec<u8>, _: Vec<u8>) -> Vec<u8> {
+        unreachable!("bytes do not combine")
+    }
+
+    fn pair<'b>(
+        end: End,
+        tag: u32,
+        output: &Bound<'_, PyAny>,
+        buffers: &'b mut Buffers,
+    ) -> Result<(&'b [u8], &'b [u8]), Stop> {
+        buffers.value.clear();
+        match end {
+            End::Sort { .. } | End::Top { .. } => {
+                let (by, record) = pair(output)?;
+                buffers.key.clear();
+                let descending = matches!(end, End::Sort { descending: true } | End::Top { .. });
+                keys::encode_sorted(&by, descending, &mut buffers.key)?;
+                if let End::Top { .. } = end {
+                    append_tie(&record, &mut buffers.key)?;
+                }
+                values::encode(&record, &mut buffers.value)?;
+            }
+            _ => {
+                let (of, value) = pair(output)?;
+                let types = key(&of, buffers)?;
+                if let End::Join(_) = end {
+                    buffers.value.push(tag as u8);
+                }
+                buffers.value.extend_from_slice(&types.0.to_le_bytes());
+                values::encode(&value, &mut buffers.value)?;
+            }
+        }
+        Ok((&buffers.key, &buffers.value))
+    }
+
+    fn emit(
+        end: End,
+        origin: Origin,
+        outputs: &Bound<'_, PyAny>,
+        out: &mut impl Emit<Bytes, Bytes>,
+    ) -> Result<(), Stop> {
+        let mut buffers = Buffers::default();
+        match end {
+            // One pair for the whole chunk, whose key puts it into the order of the input.
+            End::Gather => {
+                let key = [origin.source as u64, origin.offset].map(u64::to_be_bytes).concat();
+                for output in outputs.try_iter()? {
+                    values::encode(&output?, &mut buffers.value)?;
+                }
+                out.emit(&key, &buffers.value);
+            }
+            // No more than can be in the result.
+            End::Top { count } => {
+                let mut least = BinaryHeap::new();
+                for output in outputs.try_iter()? {
+                    let (key, value) = Bytes::pair(end, origin.tag, &output?, &mut buffers)?;
+                    if least.len() < count
+                        || least.peek().is_some_and(|(greatest, _): &(Vec<u8>, _)| key < &greatest[..])
+                    {
+                        least.push((key.to_vec(), value.to_vec()));
+                    }
+                    if least.len() > count {
+                        least.pop();
+                    }
+                }
+                least.iter().for_each(|(key, value)| out.emit(key, value));
+            }
+            _ => {
+                for output in outputs.try_iter()? {
+                    let (key, value) = Bytes::pair(end, origin.tag, &output?, &mut buffers)?;
+                    out.emit(key, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn emit_bytes(key: &[u8], value: &[u8], out: &mut impl Emit<Bytes, Bytes>) {
+        out.emit(key, value);
+    }
+
+    fn append(_: End, _: &[u8], records: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(records);
+    }
+}
+
+/// Appends the record by which records with equal keys are ordered, if it has an order.
+fn append_tie(record: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
+    let start = to.len();
+    match keys::encode_sorted(record, false, to) {
+        Err(error) if error.is_instance_of::<NoOrder>(record.py()) => to.truncate(start),
+        result => return result,
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The native part of the Python package `gristmill`: it runs the stages of a job on the engine.
+//!
+//! ```text
+//!  the host process               the process of the job              its workers
+//!  gm.….collect()     plan ->     Stage::run -> Job          forks    Program::map -> the Python functions
+//!  decode             <- blocks of records, progress, errors          Program::reduce
+//! ```
+
+// Sorted: a module imports only from those above it (ci/rooms.py).
+mod exceptions;
+mod pickles;
+mod keys;
+mod values;
+mod folds;
+mod frames;
+mod program;
+mod stage;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _native {
+    use crate::frames::Frames;
+    use crate::program::Program;
+    use crate::stage::{Side, Stage, describe, summarise};
+    use crate::{keys, stage, values};
+    use pyo3::prelude::*;
+    use pyo3::types::{PyBytes, PyDict, PyList};
+    use std::time::Duration;
+
+    #[pymodule_export]
+    use crate::exceptions::{NoOrder, NotAPair, StageFailed};
+    #[pymodule_export]
+    use crate::stage::Made;
+
+    /// Returns the records of a block, as a list.
+    #[pyfunction]
+    fn decode<'py>(py: Python<'py>, block: &[u8]) -> PyResult<Bound<'py, PyList>> {
+        values::decode_all(py, block)
+    }
+
+    /// Returns the bytes of a key, and the types of the numbers in it.
+    #[pyfunction]
+    fn encode_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, u32)> {
+        let (mut bytes, mut types) = (Vec::new(), keys::Types::default());
+        keys::encode(key, &mut types, &mut bytes)?;
+        Ok((PyBytes::new(key.py(), &bytes), types.0))
+    }
+
+    /// Reads a key back.
+    #[pyfunction]
+    fn decode_key<'py>(py: Python<'py>, bytes: &[u8], types: u32) -> PyResult<Bound<'py, PyAny>> {
+        keys::decode(py, bytes, keys::Types(types))
+    }
+
+    /// Returns the bytes by which a key is sorted.
+    #[pyfunction]
+    fn encode_sorted<'py>(key: &Bound<'py, PyAny>, descending: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        keys::encode_sorted(key, descending, &mut bytes)?;
+        Ok(PyBytes::new(key.py(), &bytes))
+    }
+
+    /// Returns the bytes of a value.
+    #[pyfunction]
+    fn encode_value<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        values::encode(value, &mut bytes)?;
+        Ok(PyBytes::new(value.py(), &bytes))
+    }
+
+    /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/machine.py`. Returns what
+    /// another stage reads, if it is to be kept, and statistics.
+    #[pyfunction]
+    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn run<'py>(
+        py: Python<'py>,
+        sides: Vec<Side<'py>>,
+        functions: Py<PyAny>,
+        pipe: i32,
+        keep: bool,
+        end: &str,
+        form: &str,
+        how: Option<&str>,
+        descending: bool,
+        count: usize,
+        limit: Option<usize>,
+        options: Vec<(String, String)>,
+        skip: bool,
+        deadline: Option<f64>,
+    ) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
+        let (end, form) = (stage::end(end, how, descending, count)?, stage::form(form)?);
+        let failed = |error: gristmill::Error| match describe(py, &error) {
+            Ok(told) => StageFailed::new_err(told.unbind()),
+            Err(other) => other,
+        };
+        let mut given = gristmill::Options::default();
+        for (name, value) in options {
+            given.set(&name, value).map_err(failed)?;
+        }
+        let frames = Frames::new(stage::pipe(pipe)?);
+        let (input, inputs, together) = Stage::input(sides, skip).map_err(failed)?;
+        let program = Program { end, inputs, functions };
+        let deadline = deadline.map(Duration::from_secs_f64);
+        let stage = Stage { program, form, input, together, limit, options: given, skip, deadline };
+        let (made, summary) = py.detach(|| stage.run(&frames, keep)).map_err(failed)?;
+        Ok((made, summarise(py, &summary)?))
+    }
+
+    /// Returns the options of the engine: the name of each, and what it does.
+    #[pyfunction]
+    fn options() -> Vec<(&'static str, &'static str)> {
+        gristmill::OPTIONS.iter().map(|option| (option.name, option.help)).collect()
+    }
+
+    /// Lets this process be killed when the thread that forked it ends.
+    #[pyfunction]
+    fn die_with_parent() -> PyResult<()> {
+        Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+            .map_err(std::io::Error::from)?)
+    }
+}

@@ -1,0 +1,354 @@
+//! The program of a stage: what the engine's workers do with a chunk, and with the values of a key.
+
+use std::marker::PhantomData;
+
+use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Values};
+use gristmill_apps::UnicodeWords;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use crate::folds::{End, Fold, How, Origin, Stop, UNFIT};
+use crate::keys::{self, Types};
+use crate::values;
+
+/// The code of an error that the Python side has logged.
+const FAILED: i32 = 1;
+/// The code of the error for text that is not UTF-8.
+const NOT_UTF8: i32 = 3;
+
+/// What the records of an input are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Records {
+    /// Lines of text; if not strict, the Python functions decode them.
+    Text,
+    /// Lines as bytes.
+    Lines,
+    /// As many records as bytes; the byte at an offset stands for so many objects of the Python side.
+    Places { each: u64, count: u64 },
+    /// What an earlier stage made, which ended so.
+    Made(End, Form),
+}
+
+/// The form of the values of a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    Count,
+    CountTyped,
+    Int,
+    Float,
+    Any,
+}
+
+/// The program of a stage.
+pub struct Program {
+    pub end: End,
+    /// What records are, for each tag.
+    pub inputs: Vec<Records>,
+    /// Has the methods `map(tag, records, source, offset)`, which returns the outputs, `reduce(key, values)`, which
+    /// returns the records, and `failed(error, ...)`, which returns a text that stands for the error.
+    pub functions: Py<PyAny>,
+}
+
+/// The program with values of the form `V`.
+pub struct Typed<'p, V> {
+    pub program: &'p Program,
+    pub form: PhantomData<fn() -> V>,
+}
+
+impl<V: Fold> MapReduce for Typed<'_, V> {
+    type Key = Bytes;
+    type Value = V;
+
+    #[inline(always)]
+    fn combiner(&self) -> Option<impl Fn(V::Owned, V::Owned) -> V::Owned> {
+        let end = self.program.end;
+        V::COMBINES.then_some(move |a, b| V::combine(end, a, b))
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, V>) -> Result<(), ProgramError> {
+        Python::attach(|py| self.program.map::<V>(py, chunk, out))
+    }
+}
+
+/// Counts words as `str.split` finds them.
+pub struct Words;
+
+impl MapReduce for Words {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        UnicodeWords.map(chunk, out).map_err(|error| error.code(NOT_UTF8))
+    }
+}
+
+impl Program {
+    fn map<V: Fold>(
+        &self,
+        py: Python<'_>,
+        chunk: &Chunk<'_>,
+        out: &mut impl Emit<Bytes, V>,
+    ) -> Result<(), ProgramError> {
+        let records = self.records(py, chunk)?;
+        let mapped = self.map_records(py, chunk, &records, out);
+        mapped.map_err(|stop| match stop {
+            Stop::Program(error) => error,
+            Stop::Unfit => chunk.too_large(0, "the values need another form").code(UNFIT),
+            Stop::Raised(error) => {
+                let count = match self.inputs[chunk.tag() as usize] {
+                    Records::Places { .. } => chunk.bytes().len(),
+                    _ => records.len().unwrap_or(0),
+                };
+                self.failed(py, &error, (chunk.tag(), &records, count), chunk)
+            }
+        })
+    }
+
+    /// Returns the error for an exception of a Python function. The engine maps the records of a chunk one by one to
+    /// find the one that fails, unless the pipeline is at fault, and not a record.
+    fn failed(
+        &self,
+        py: Python<'_>,
+        error: &PyErr,
+        (tag, records, count): (u32, &Bound<'_, PyAny>, usize),
+        chunk: &Chunk<'_>,
+    ) -> ProgramError {
+        let told = self
+            .functions
+            .bind(py)
+            .call_method1(intern!(py, "failed"), (error.clone_ref(py).into_value(py), tag, records, count));
+        match told.and_then(|told| told.extract::<(String, bool)>()) {
+            Ok((why, true)) => ProgramError::new(why).code(FAILED),
+            Ok((why, false)) => chunk.too_large(0, why).code(FAILED),
+            Err(other) => ProgramError::new(format!("{error}; and telling of it failed: {other}")),
+        }
+    }
+
+    fn map_records<V: Fold>(
+        &self,
+        py: Python<'_>,
+        chunk: &Chunk<'_>,
+        records: &Bound<'_, PyAny>,
+        out: &mut impl Emit<Bytes, V>,
+    ) -> Result<(), Stop> {
+        if let (End::Gather, Records::Made(..)) = (self.end, self.inputs[chunk.tag() as usize]) {
+            return self.map_made(py, chunk, records, out);
+        }
+        let origin = Origin { tag: chunk.tag(), source: chunk.source_number(), offset: chunk.offset() };
+        let place = (origin.tag, records, origin.source, origin.offset);
+        let outputs = self.functions.bind(py).call_method1(intern!(py, "map"), place)?;
+        V::emit(self.end, origin, &outputs, out)
+    }
+
+    /// Maps what another stage made, without a shuffle: one pair for each of its pairs, so that they keep its order.
+    fn map_made<V: Fold>(
+        &self,
+        py: Python<'_>,
+        chunk: &Chunk<'_>,
+        records: &Bound<'_, PyAny>,
+        out: &mut impl Emit<Bytes, V>,
+    ) -> Result<(), Stop> {
+        let place = (chunk.tag(), records, chunk.source_number(), chunk.offset());
+        let outputs = self.functions.bind(py).call_method1(intern!(py, "map_each"), place)?;
+        let mut keys = self.keys(chunk).map_err(Stop::Program)?.into_iter();
+        let mut made = Vec::new();
+        for of_pair in outputs.try_iter()? {
+            made.clear();
+            for output in of_pair?.try_iter()? {
+                values::encode(&output?, &mut made)?;
+            }
+            let key = keys.next().expect("a list of outputs for each pair");
+            V::emit_bytes(&key, &made, out);
+        }
+        Ok(())
+    }
+
+    /// Returns the keys of the pairs of a chunk.
+    fn keys(&self, chunk: &Chunk<'_>) -> Result<Vec<Vec<u8>>, ProgramError> {
+        fn keys<V: Fold>(chunk: &Chunk<'_>) -> Result<Vec<Vec<u8>>, ProgramError> {
+            Ok(chunk.pairs::<Bytes, V>()?.map(|(key, _)| key.to_vec()).collect())
+        }
+        match self.inputs[chunk.tag() as usize] {
+            Records::Made(_, Form::Count) => keys::<u64>(chunk),
+            Records::Made(_, Form::CountTyped) => keys::<(u64, u32)>(chunk),
+            Records::Made(_, Form::Int) => keys::<(i64, u64)>(chunk),
+            Records::Made(_, Form::Float) => keys::<(f64, u64)>(chunk),
+            _ => keys::<Bytes>(chunk),
+        }
+    }
+
+    /// Returns the records of a chunk as Python sees them: without a shuffle, a list for each pair of another stage.
+    fn records<'py>(&self, py: Python<'py>, chunk: &Chunk<'_>) -> Result<Bound<'py, PyAny>, ProgramError> {
+        let kind = self.inputs[chunk.tag() as usize];
+        let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
+        match kind {
+            Records::Text => {
+                let text = str::from_utf8(chunk.bytes());
+                let text =
+                    text.map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(NOT_UTF8))?;
+                let lines = text.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
+                Ok(PyList::new(py, lines.collect::<Vec<_>>()).map_err(made)?.into_any())
+            }
+            Records::Lines => {
+                let lines = chunk.bytes().split_inclusive(|byte| *byte == b'\n');
+                let line = |line: &[u8]| {
+                    let whole = line.strip_suffix(b"\r\n").or_else(|| line.strip_suffix(b"\n")).unwrap_or(line);
+                    PyBytes::new(py, whole)
+                };
+                let lines = lines.map(line).collect::<Vec<_>>();
+                Ok(PyList::new(py, lines).map_err(made)?.into_any())
+            }
+            Records::Places { each, count } => {
+                let start = chunk.offset() * each;
+                let end = count.min(start + chunk.bytes().len() as u64 * each);
+                let range = py
+                    .import(intern!(py, "builtins"))
+                    .and_then(|builtins| builtins.call_method1(intern!(py, "range"), (start, end)));
+                range.map_err(made)
+            }
+            Records::Made(end, form) => {
+                let apart = self.end == End::Gather;
+                let records = match form {
+                    Form::Count => made_records::<u64>(py, chunk, end, apart),
+                    Form::CountTyped => made_records::<(u64, u32)>(py, chunk, end, apart),
+                    Form::Int => made_records::<(i64, u64)>(py, chunk, end, apart),
+                    Form::Float => made_records::<(f64, u64)>(py, chunk, end, apart),
+                    Form::Any => made_records::<Bytes>(py, chunk, end, apart),
+                };
+                Ok(records?.into_any())
+            }
+        }
+    }
+
+    /// Makes the records of a key and its values: the reduce function of stages whose values are [`Bytes`].
+    pub fn reduce(
+        &self,
+        key: &[u8],
+        found: &mut Values<'_, Bytes, Bytes>,
+        emit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), ProgramError> {
+        match self.end {
+            End::Join(how) => join(how, key, found, emit),
+            _ => Python::attach(|py| self.reduce_group(py, key, found, emit)),
+        }
+    }
+
+    fn reduce_group(
+        &self,
+        py: Python<'_>,
+        key: &[u8],
+        found: &mut Values<'_, Bytes, Bytes>,
+        emit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), ProgramError> {
+        let mut types = Types::default();
+        let mut values = Vec::new();
+        let mut of = py.None().into_bound(py);
+        let mut apply = || -> PyResult<Vec<u8>> {
+            while let Some(value) = found.next() {
+                let (own, mut value) = value.split_first_chunk().expect("types come first");
+                types.0 |= u32::from_le_bytes(*own);
+                values.push(values::decode(py, &mut value)?);
+            }
+            of = keys::decode(py, key, types)?;
+            let list = PyList::new(py, std::mem::take(&mut values))?;
+            let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&of, list))?;
+            let mut to = Vec::new();
+            for record in records.try_iter()? {
+                values::encode(&record?, &mut to)?;
+            }
+            Ok(to)
+        };
+        match apply() {
+            Ok(records) => {
+                emit(key, &records);
+                Ok(())
+            }
+            Err(error) => {
+                let told = self
+                    .functions
+                    .bind(py)
+                    .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), &of));
+                match told.and_then(|told| told.extract::<Option<String>>()) {
+                    Ok(None) => Ok(()),
+                    Ok(Some(why)) => Err(ProgramError::new(why).code(FAILED)),
+                    Err(other) => Err(ProgramError::new(format!("{error}; and telling of it failed: {other}"))),
+                }
+            }
+        }
+    }
+}
+
+/// Returns a line without LF or CR LF at its end. A last line that ends with CR alone keeps it, as in Python.
+fn without_end(line: &str) -> &str {
+    line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
+}
+
+/// Returns the records of a chunk of pairs; `apart`, a list of them for each pair.
+fn made_records<'py, V: Fold>(
+    py: Python<'py>,
+    chunk: &Chunk<'_>,
+    end: End,
+    apart: bool,
+) -> Result<Bound<'py, PyList>, ProgramError> {
+    let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
+    let (all, mut bytes) = (PyList::empty(py), Vec::new());
+    for (key, value) in chunk.pairs::<Bytes, V>()? {
+        V::append(end, key, value, &mut bytes);
+        if apart {
+            all.append(values::decode_all(py, &bytes).map_err(made)?).map_err(made)?;
+            bytes.clear();
+        }
+    }
+    if apart { Ok(all) } else { values::decode_all(py, &bytes).map_err(made) }
+}
+
+/// Joins: values begin with their side and the types of their keys, and the left ones come first.
+fn join(
+    how: How,
+    key: &[u8],
+    found: &mut Values<'_, Bytes, Bytes>,
+    emit: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<(), ProgramError> {
+    let (mut lefts, mut rights, mut types): (Vec<Vec<u8>>, Vec<Vec<u8>>, u32) = Default::default();
+    while let Some(value) = found.next() {
+        let (side, rest) = value.split_first().expect("the side comes first");
+        let (own, value) = rest.split_first_chunk().expect("types come second");
+        types |= u32::from_le_bytes(*own);
+        if *side == 0 { &mut lefts } else { &mut rights }.push(value.to_vec());
+    }
+    let mut records = Vec::new();
+    if how == How::Anti {
+        if rights.is_empty() {
+            for left in &lefts {
+                values::begin_pair(&mut records);
+                values::encode_key(key, Types(types), &mut records);
+                records.extend_from_slice(left);
+            }
+        }
+    } else {
+        let mut none = Vec::new();
+        values::encode_none(&mut none);
+        if lefts.is_empty() && matches!(how, How::Right | How::Full) {
+            lefts.push(none.clone());
+        }
+        if rights.is_empty() && matches!(how, How::Left | How::Full) {
+            rights.push(none);
+        }
+        for (left, right) in lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right))) {
+            values::begin_pair(&mut records);
+            values::encode_key(key, Types(types), &mut records);
+            values::begin_pair(&mut records);
+            records.extend_from_slice(left);
+            records.extend_from_slice(right);
+        }
+    }
+    if !records.is_empty() {
+        emit(key, &records);
+    }
+    Ok(())
+}

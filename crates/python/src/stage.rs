@@ -1,0 +1,279 @@
+//! Runs a stage: makes the engine's job of what Python describes, and delivers its result.
+
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use gristmill::{Bytes, Ending, Error, Input, Job, MapReduce, Options, Order, Progress, Result, Summary};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::folds::{End, Fold, How};
+use crate::frames::{Blocks, Frames};
+use crate::program::{Form, Program, Records, Typed, Words};
+
+/// The result of a stage that another stage reads.
+#[pyclass(frozen)]
+pub struct Made {
+    input: Input,
+    end: End,
+    form: Form,
+}
+
+/// An input of a stage.
+#[derive(FromPyObject)]
+pub enum Side<'py> {
+    /// Files of lines, as text or as bytes.
+    Files(bool, Vec<PathBuf>),
+    /// Objects that the workers have: their number, and how many of them a task maps.
+    Places(u64, u64),
+    Made(Bound<'py, Made>),
+}
+
+/// Everything that Python says of a stage.
+pub struct Stage {
+    pub program: Program,
+    pub form: Form,
+    pub input: Input,
+    /// Of inputs whose records are places: how many are mapped together.
+    pub together: Option<u64>,
+    /// Of a count whose greatest are wanted: how many.
+    pub limit: Option<usize>,
+    pub options: Options,
+    pub skip: bool,
+    pub deadline: Option<std::time::Duration>,
+}
+
+/// The greatest number of records that the engine sets aside.
+const BAD_RECORDS_MAX: u32 = 1_000_000;
+/// The greatest number of bytes that stand for objects.
+const PLACES_MAX: u64 = 16 << 20;
+
+impl Stage {
+    /// Makes an input of its sides.
+    pub fn input(sides: Vec<Side<'_>>, skip: bool) -> Result<(Input, Vec<Records>, Option<u64>)> {
+        let (mut all, mut kinds, mut together) = (None::<Input>, Vec::new(), None);
+        for (tag, side) in sides.into_iter().enumerate() {
+            let (input, kind) = match side {
+                Side::Files(is_text, paths) => {
+                    let input = Input::paths(paths).records(gristmill::Records::Lines);
+                    (input, if is_text { Records::Text } else { Records::Lines })
+                }
+                Side::Places(count, batch) => {
+                    // A record that is set aside must be one object.
+                    let each = if skip { 1 } else { count.div_ceil(PLACES_MAX).max(1) };
+                    together = Some((batch / each).max(1));
+                    let bytes = vec![0; count.div_ceil(each) as usize];
+                    let input = Input::bytes("records of the program", &bytes)?;
+                    (input.records(gristmill::Records::Fixed(1)), Records::Places { each, count })
+                }
+                Side::Made(made) => {
+                    let made = made.get();
+                    (made.input.clone(), Records::Made(made.end, made.form))
+                }
+            };
+            let input = input.tagged(tag as u32);
+            kinds.push(kind);
+            all = Some(match all {
+                Some(all) => all.chain(input),
+                None => input,
+            });
+        }
+        Ok((all.expect("a stage has an input"), kinds, together))
+    }
+
+    /// Runs the stage. Its result goes to `frames` in order, or becomes the input of other stages.
+    pub fn run(self, frames: &Frames, keep: bool) -> Result<(Option<Made>, Summary)> {
+        if self.program.end == End::Words {
+            return self.run_typed(Job::new(&Words, self.input.clone()), frames, keep);
+        }
+        match self.form {
+            Form::Count => self.run_form::<u64>(frames, keep),
+            Form::CountTyped => self.run_form::<(u64, u32)>(frames, keep),
+            Form::Int => self.run_form::<(i64, u64)>(frames, keep),
+            Form::Float => self.run_form::<(f64, u64)>(frames, keep),
+            Form::Any => {
+                let program = self.typed::<Bytes>();
+                let job = Job::new(&program, self.input.clone());
+                match self.program.end {
+                    End::Groups | End::Join(_) => {
+                        let job =
+                            job.reduce_to::<Bytes, Bytes>(|key, values, emit| self.program.reduce(key, values, emit));
+                        self.run_typed(job, frames, keep)
+                    }
+                    _ => self.run_typed(job, frames, keep),
+                }
+            }
+        }
+    }
+
+    fn typed<V: Fold>(&self) -> Typed<'_, V> {
+        Typed { program: &self.program, form: PhantomData }
+    }
+
+    fn run_form<V: Fold>(&self, frames: &Frames, keep: bool) -> Result<(Option<Made>, Summary)> {
+        let program = self.typed::<V>();
+        self.run_typed(Job::new(&program, self.input.clone()), frames, keep)
+    }
+
+    fn run_typed<'j, J: MapReduce, E: Ending<J, Key = Bytes>>(
+        &'j self,
+        job: Job<'j, J, E>,
+        frames: &'j Frames,
+        keep: bool,
+    ) -> Result<(Option<Made>, Summary)>
+    where
+        E::Value: Fold,
+    {
+        let end = self.program.end;
+        let mut job = job.options(&self.options);
+        if self.skip {
+            job = job.skip_bad_records(BAD_RECORDS_MAX);
+        }
+        if let Some(limit) = self.deadline {
+            job = job.deadline(limit);
+        }
+        if let Some(together) = self.together {
+            job = job.split_bytes(together).chunk_bytes(together as usize);
+        }
+        job = match (end, self.limit) {
+            (_, Some(limit)) => job.top(limit),
+            (End::Top { count }, None) => job.top(count).order(Order::ByKey),
+            _ => job,
+        };
+        job = job.on_progress(|now| tell(now, frames)).on_news(|news| _ = frames.send(b'W', news.as_bytes()));
+        if keep {
+            let (input, summary) = job.run_to_input()?;
+            return Ok((Some(Made { input, end, form: self.form }), summary));
+        }
+        let mut blocks = Blocks::new(frames);
+        let mut sent = Ok(());
+        let summary = job.run_while(|key, value| {
+            E::Value::append(end, key, value, &mut blocks.block);
+            sent = blocks.offer();
+            if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        sent.and_then(|()| blocks.flush()).map_err(|_| Error::Cancelled)?;
+        Ok((None, summary))
+    }
+}
+
+fn tell(now: Progress, frames: &Frames) {
+    let Progress { done_bytes, total_bytes, workers, deaths, finishing, .. } = now;
+    let text = format!(
+        r#"{{"done":{done_bytes},"total":{total_bytes},"workers":{workers},"deaths":{deaths},"finishing":{finishing}}}"#
+    );
+    // If nobody listens, the next block finds out.
+    _ = frames.send(b'P', text.as_bytes());
+}
+
+/// Reads how a stage ends from its name.
+pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyResult<End> {
+    Ok(match name {
+        "words" => End::Words,
+        "count" => End::Count,
+        "distinct" => End::Distinct,
+        "sum" => End::Sum,
+        "mean" => End::Mean,
+        "min" => End::Min,
+        "max" => End::Max,
+        "groups" => End::Groups,
+        "join" => End::Join(match how {
+            Some("inner") => How::Inner,
+            Some("left") => How::Left,
+            Some("right") => How::Right,
+            Some("full") => How::Full,
+            Some("anti") => How::Anti,
+            how => return Err(PyValueError::new_err(format!("no join {how:?}"))),
+        }),
+        "sort" => End::Sort { descending },
+        "top" => End::Top { count },
+        "gather" => End::Gather,
+        name => return Err(PyValueError::new_err(format!("no end {name:?}"))),
+    })
+}
+
+/// Reads a form from its name.
+pub fn form(name: &str) -> PyResult<Form> {
+    Ok(match name {
+        "count" => Form::Count,
+        "count-typed" => Form::CountTyped,
+        "int" => Form::Int,
+        "float" => Form::Float,
+        "any" => Form::Any,
+        name => return Err(PyValueError::new_err(format!("no form {name:?}"))),
+    })
+}
+
+/// What Python learns of an error of the engine: its kind, its text, and its place.
+pub fn describe<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("text", error.to_string())?;
+    let kind = match error {
+        Error::Rejected { path, offset, line, why, code } => {
+            told.set_item("place", (path, line, offset))?;
+            told.set_item("why", why)?;
+            told.set_item("code", code)?;
+            "rejected"
+        }
+        Error::Program { why, code, .. } => {
+            told.set_item("why", why)?;
+            told.set_item("code", code)?;
+            "program"
+        }
+        Error::RecordFailed { path, offset, line, attempts, .. } => {
+            told.set_item("place", (path, line, offset))?;
+            told.set_item("attempts", attempts)?;
+            "died"
+        }
+        Error::TaskFailed { attempts, .. } | Error::ReduceFailed { attempts, .. } => {
+            told.set_item("attempts", attempts)?;
+            "died"
+        }
+        Error::TooManyDeaths { .. } | Error::TooManyFailures { .. } => "died",
+        Error::Input { .. }
+        | Error::Read { .. }
+        | Error::NoInput { .. }
+        | Error::Compressed { .. }
+        | Error::Truncated { .. }
+        | Error::RecordTooLong { .. }
+        | Error::TooManyBadRecords { .. } => "input",
+        Error::MemoryRefused { .. }
+        | Error::TooLarge { .. }
+        | Error::Spill { .. }
+        | Error::SpillDamaged { .. }
+        | Error::Spool { .. }
+        | Error::Deadline { .. } => "resource",
+        Error::Cancelled => "cancelled",
+        Error::Setting(_) => "setting",
+        Error::ThreadsRunning { .. } => "threads",
+        _ => "other",
+    };
+    told.set_item("kind", kind)?;
+    Ok(told)
+}
+
+/// What Python learns of a stage that has run.
+pub fn summarise<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("seconds", summary.wall_ns as f64 / 1e9)?;
+    told.set_item("input_bytes", summary.input_bytes)?;
+    told.set_item("memory_bytes", summary.memory_bytes)?;
+    told.set_item("tasks", summary.tasks)?;
+    told.set_item("workers", summary.workers.len())?;
+    told.set_item("pairs", summary.pairs)?;
+    told.set_item("deaths", &summary.deaths)?;
+    told.set_item("rounds", summary.rounds)?;
+    let bad = summary.bad_records.iter().map(|bad| (&bad.path, bad.line, bad.offset, &bad.record[..], &bad.cause));
+    told.set_item("bad_records", bad.collect::<Vec<_>>())?;
+    Ok(told)
+}
+
+/// Opens a pipe a second time.
+pub fn pipe(descriptor: i32) -> io::Result<File> {
+    // Through /proc, because taking a number for a descriptor is unsafe.
+    File::options().write(true).open(format!("/proc/self/fd/{descriptor}"))
+}

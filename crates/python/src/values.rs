@@ -1,0 +1,218 @@
+//! Values as bytes. They need no order, so they are written as is cheapest to read.
+//!
+//! ```text
+//!  00 None | 01 False | 02 True | 03 int, 8 | 04 float, 8 | 05 str | 06 bytes | 07 tuple | 08 list | 09 pickle
+//!  0a dict | 0b key: its types, 4, and its bytes as in `keys` | 0c mean: sum, 8, and number, 8
+//! ```
+//!
+//! Text, bytes, pickles and keys have their length in front (4 bytes), tuples, lists and dicts the number of their items.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::keys::Types;
+use crate::pickles::{pickle, unpickle};
+
+const NONE: u8 = 0;
+const FALSE: u8 = 1;
+const TRUE: u8 = 2;
+const INT: u8 = 3;
+const FLOAT: u8 = 4;
+const TEXT: u8 = 5;
+const BYTES: u8 = 6;
+const TUPLE: u8 = 7;
+const LIST: u8 = 8;
+const PICKLE: u8 = 9;
+const DICT: u8 = 10;
+const KEY: u8 = 11;
+const MEAN: u8 = 12;
+
+/// Containers in containers that lie deeper are pickled: one may contain itself.
+const DEPTH: usize = 32;
+
+/// Appends the bytes of `value`.
+pub fn encode(value: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
+    encode_at(value, 0, to)
+}
+
+fn encode_at(value: &Bound<'_, PyAny>, depth: usize, to: &mut Vec<u8>) -> PyResult<()> {
+    if let Ok(number) = value.cast_exact::<PyInt>()
+        && let Ok(number) = number.extract::<i64>()
+    {
+        to.push(INT);
+        to.extend_from_slice(&number.to_le_bytes());
+    } else if let Ok(text) = value.cast_exact::<PyString>()
+        && let Ok(text) = text.to_str()
+    {
+        to.push(TEXT);
+        put(text.as_bytes(), to)?;
+    } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+        to.push(FLOAT);
+        to.extend_from_slice(&number.value().to_le_bytes());
+    } else if value.is_none() {
+        to.push(NONE);
+    } else if let Ok(is_true) = value.cast_exact::<PyBool>() {
+        to.push(if is_true.is_true() { TRUE } else { FALSE });
+    } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        to.push(BYTES);
+        put(bytes.as_bytes(), to)?;
+    } else if depth == DEPTH {
+        to.push(PICKLE);
+        put(pickle(value)?.as_bytes(), to)?;
+    } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        to.push(TUPLE);
+        to.extend_from_slice(&length(tuple.len())?);
+        tuple.iter().try_for_each(|item| encode_at(&item, depth + 1, to))?;
+    } else if let Ok(list) = value.cast_exact::<PyList>() {
+        to.push(LIST);
+        to.extend_from_slice(&length(list.len())?);
+        list.iter().try_for_each(|item| encode_at(&item, depth + 1, to))?;
+    } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+        to.push(DICT);
+        to.extend_from_slice(&length(dict.len())?);
+        for (key, item) in dict.iter() {
+            encode_at(&key, depth + 1, to)?;
+            encode_at(&item, depth + 1, to)?;
+        }
+    } else {
+        to.push(PICKLE);
+        put(pickle(value)?.as_bytes(), to)?;
+    }
+    Ok(())
+}
+
+/// Begins a pair, whose key and value must follow.
+pub fn begin_pair(to: &mut Vec<u8>) {
+    to.push(TUPLE);
+    to.extend_from_slice(&2u32.to_le_bytes());
+}
+
+/// Appends a whole number.
+pub fn encode_i64(number: i64, to: &mut Vec<u8>) {
+    to.push(INT);
+    to.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Appends a float.
+pub fn encode_f64(number: f64, to: &mut Vec<u8>) {
+    to.push(FLOAT);
+    to.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Appends the mean of ints, rounded once.
+pub fn encode_mean(sum: i64, count: u64, to: &mut Vec<u8>) {
+    to.push(MEAN);
+    to.extend_from_slice(&sum.to_le_bytes());
+    to.extend_from_slice(&count.to_le_bytes());
+}
+
+/// Appends `None`.
+pub fn encode_none(to: &mut Vec<u8>) {
+    to.push(NONE);
+}
+
+/// Appends text.
+pub fn encode_text(text: &[u8], to: &mut Vec<u8>) {
+    to.push(TEXT);
+    to.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    to.extend_from_slice(text);
+}
+
+/// Appends a key that was encoded before.
+pub fn encode_key(key: &[u8], types: Types, to: &mut Vec<u8>) {
+    to.push(KEY);
+    to.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    to.extend_from_slice(&types.0.to_le_bytes());
+    to.extend_from_slice(key);
+}
+
+fn length(length: usize) -> PyResult<[u8; 4]> {
+    let length = u32::try_from(length);
+    length.map(u32::to_le_bytes).map_err(|_| PyValueError::new_err("a value is shorter than 4 GiB"))
+}
+
+fn put(bytes: &[u8], to: &mut Vec<u8>) -> PyResult<()> {
+    to.extend_from_slice(&length(bytes.len())?);
+    to.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Returns the records of a block, as a list.
+pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py, PyList>> {
+    let records = PyList::empty(py);
+    while !bytes.is_empty() {
+        records.append(decode(py, &mut bytes)?)?;
+    }
+    Ok(records)
+}
+
+/// Reads the value at the beginning of `bytes`, and moves them behind it.
+pub fn decode<'py>(py: Python<'py>, bytes: &mut &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match take(bytes, 1)?[0] {
+        NONE => py.None().into_bound(py),
+        FALSE => PyBool::new(py, false).to_owned().into_any(),
+        TRUE => PyBool::new(py, true).to_owned().into_any(),
+        INT => i64::from_le_bytes(*eight(bytes)?).into_pyobject(py)?.into_any(),
+        FLOAT => PyFloat::new(py, f64::from_le_bytes(*eight(bytes)?)).into_any(),
+        TEXT => {
+            let text = counted(bytes)?;
+            PyString::new(py, std::str::from_utf8(text).map_err(|_| damaged())?).into_any()
+        }
+        BYTES => PyBytes::new(py, counted(bytes)?).into_any(),
+        // Most tuples are pairs.
+        TUPLE if bytes.starts_with(&[2, 0, 0, 0]) => {
+            *bytes = &bytes[4..];
+            let first = decode(py, bytes)?;
+            PyTuple::new(py, [first, decode(py, bytes)?])?.into_any()
+        }
+        TUPLE => PyTuple::new(py, items(py, bytes)?)?.into_any(),
+        LIST => PyList::new(py, items(py, bytes)?)?.into_any(),
+        PICKLE => unpickle(py, counted(bytes)?)?,
+        DICT => {
+            let dict = PyDict::new(py);
+            for _ in 0..number(bytes)? {
+                let key = decode(py, bytes)?;
+                dict.set_item(key, decode(py, bytes)?)?;
+            }
+            dict.into_any()
+        }
+        MEAN => {
+            let sum = i64::from_le_bytes(*eight(bytes)?).into_pyobject(py)?;
+            sum.div(u64::from_le_bytes(*eight(bytes)?))?
+        }
+        KEY => {
+            let count = number(bytes)?;
+            let types = Types(number(bytes)?);
+            crate::keys::decode(py, take(bytes, count as usize)?, types)?
+        }
+        _ => return Err(damaged()),
+    })
+}
+
+fn items<'py>(py: Python<'py>, bytes: &mut &[u8]) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    (0..number(bytes)?).map(|_| decode(py, bytes)).collect()
+}
+
+fn counted<'b>(bytes: &mut &'b [u8]) -> PyResult<&'b [u8]> {
+    let count = number(bytes)?;
+    take(bytes, count as usize)
+}
+
+fn number(bytes: &mut &[u8]) -> PyResult<u32> {
+    Ok(u32::from_le_bytes(*take(bytes, 4)?.first_chunk().ok_or_else(damaged)?))
+}
+
+fn eight<'b>(bytes: &mut &'b [u8]) -> PyResult<&'b [u8; 8]> {
+    take(bytes, 8)?.first_chunk().ok_or_else(damaged)
+}
+
+fn take<'b>(bytes: &mut &'b [u8], count: usize) -> PyResult<&'b [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count).ok_or_else(damaged)?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+fn damaged() -> PyErr {
+    PyValueError::new_err("a value was damaged on its way from a worker")
+}
