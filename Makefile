@@ -1,6 +1,7 @@
 # make demo       word count of real text, on every processor
 # make test       all tests
 # make lint       formatting, clippy and rustdoc without warnings, dependencies that deny.toml allows, valid links
+# make wheel      the Python package, with the command, as a file that needs no Rust
 # make spark-jar  the plugin for the installed Spark, without its tests
 #
 # Missing tools are installed if this folder can install them; Rust itself must be there.
@@ -11,7 +12,7 @@ GRISTMILL = $(TARGET)/release/gristmill
 # Text that exists after every build: the sources of the crates that cargo has fetched.
 DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 
-.PHONY: demo test test-rust test-questions test-bench test-spark spark-jar lint clean
+.PHONY: demo test test-rust test-questions test-bench test-spark test-python spark-jar wheel lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
@@ -24,7 +25,7 @@ demo: $(GRISTMILL)
 $(GRISTMILL): need-cargo
 	$(CARGO) build --release --locked --package gristmill-cli
 
-test: test-rust test-questions test-bench test-spark
+test: test-rust test-questions test-bench test-spark test-python
 
 # All optional features.
 FEATURES = --features gristmill-cli/columnar
@@ -39,11 +40,14 @@ test-questions:
 	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done
 
 # Folders in other languages have a script in ci/ if they have tests.
-test-bench test-spark: test-%:
+test-bench test-spark test-python: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
 
 spark-jar:
 	@spark/jar.sh
+
+wheel: need-cargo
+	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels .
 
 lint: need-cargo
 	$(CARGO) fmt --all --check

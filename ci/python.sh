@@ -1,0 +1,28 @@
+#!/bin/sh
+# Does the Python package install from a wheel in a fresh virtual environment, pass its tests with every engine, and check its types?
+#
+#     ci/python.sh [arguments of pytest]
+set -eu
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+folder="$target/python"
+# The build of `make test` includes the command.
+cargo test --no-run --quiet --workspace --locked --features gristmill-cli/columnar --test answers
+
+# 1. The wheel, of the development profile, shares what cargo has built.
+rm -rf "$folder"
+python3 -m venv "$folder/venv"
+python="$folder/venv/bin/python"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
+"$python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" -C profile=dev -C command="$target/debug/gristmill" .
+wheel=$(echo "$folder"/gristmill-*.whl)
+"$python" -m pip install --quiet "$wheel[test]"
+"$folder/venv/bin/gristmill" --version
+
+# 2. With these names, no engine is left out because it cannot be imported.
+export GRISTMILL_ENGINES=local,machine
+"$python" -m pytest --quiet "$@"
+
+# 3. Types, of the package as it is installed and of the examples.
+"$python" -m mypy --cache-dir="$folder/mypy" --package gristmill
+"$python" -m mypy --cache-dir="$folder/mypy" python/examples python/backend

@@ -1,0 +1,51 @@
+"""MapReduce for one big machine, with every worker in its own process."""
+
+from .dataset import Dataset, Groups
+from .errors import (
+    Cancelled,
+    GristmillError,
+    InputError,
+    JobError,
+    PlanError,
+    RemoteError,
+    ResourceError,
+    WorkerDied,
+)
+from .reducers import Reducer, count, first, list, max, mean, min, sum, top
+from .results import BadRecord, Result
+from .settings import Settings, configure
+from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text
+
+__all__ = [
+    "BadRecord",
+    "Cancelled",
+    "Dataset",
+    "GristmillError",
+    "Groups",
+    "InputError",
+    "JobError",
+    "PlanError",
+    "Reducer",
+    "RemoteError",
+    "ResourceError",
+    "Result",
+    "Settings",
+    "WorkerDied",
+    "configure",
+    "count",
+    "first",
+    "from_iterable",
+    "list",
+    "max",
+    "mean",
+    "min",
+    "range",
+    "read_bytes",
+    "read_csv",
+    "read_files",
+    "read_jsonl",
+    "read_parquet",
+    "read_text",
+    "sum",
+    "top",
+]

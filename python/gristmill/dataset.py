@@ -1,0 +1,375 @@
+"""Datasets: what a user writes. Nothing runs until a result is asked for."""
+
+from __future__ import annotations
+
+import builtins
+import html
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+
+from . import engines, plan, settings, tables
+from .errors import PlanError
+from .reducers import Reducer
+from .results import Kept, Result, Run
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+T = TypeVar("T")
+U = TypeVar("U")
+K = TypeVar("K")
+V = TypeVar("V")
+W = TypeVar("W")
+
+class Dataset(Generic[T]):
+    """Records, and what is to be done with them. Made by :func:`gristmill.read_text` and its siblings."""
+
+    def __init__(self, node: plan.Node) -> None:
+        self._node = node
+
+    # Record by record.
+
+    def map(self, function: Callable[[T], U]) -> Dataset[U]:
+        """Replaces each record by what `function` makes of it.
+
+        >>> import gristmill as gm
+        >>> gm.range(3).map(lambda n: n * n).collect()
+        [0, 1, 4]
+        """
+        return Dataset(plan.Narrow(self._node, "map", function))
+
+    def filter(self, function: Callable[[T], object]) -> Dataset[T]:
+        """Keeps the records for which `function` is true.
+
+        >>> import gristmill as gm
+        >>> gm.range(5).filter(lambda n: n % 2).collect()
+        [1, 3]
+        """
+        return Dataset(plan.Narrow(self._node, "filter", function))
+
+    def flat_map(self, function: Callable[[T], Iterable[U]]) -> Dataset[U]:
+        """Replaces each record by all that `function` returns or yields.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable(["a b", "c"]).flat_map(str.split).collect()
+        ['a', 'b', 'c']
+        """
+        return Dataset(plan.Narrow(self._node, "flat_map", function))
+
+    def map_batches(self, function: Callable[[list[T]], Iterable[U]]) -> Dataset[U]:
+        """Replaces batches of records, as long as the engine likes, by what `function` makes of them.
+
+        >>> import gristmill as gm
+        >>> gm.range(4).map_batches(lambda numbers: [number + 1 for number in numbers]).collect()
+        [1, 2, 3, 4]
+        """
+        return Dataset(plan.Narrow(self._node, "map_batches", cast("Callable[[Any], Any]", function)))
+
+    def key_by(self, function: Callable[[T], K]) -> Dataset[tuple[K, T]]:
+        """Puts a key in front of each record.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable(["ab", "c"]).key_by(len).collect()
+        [(2, 'ab'), (1, 'c')]
+        """
+        return self.map(lambda record: (function(record), record))
+
+    # By key.
+
+    @overload
+    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Reducer) -> Dataset[tuple[K, Any]]: ...
+    @overload
+    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Callable[[V, V], V]) -> Dataset[tuple[K, V]]: ...
+    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Any) -> Dataset[tuple[K, Any]]:
+        """One value for each key, made by a reducer such as `gm.sum` or by a function of two values.
+
+        The function must be associative and commutative: values meet in any order.
+
+        >>> import gristmill as gm
+        >>> sales = gm.from_iterable([("tea", 3), ("salt", 1), ("tea", 4)])
+        >>> sales.reduce_by_key(gm.sum).collect()
+        [('salt', 1), ('tea', 7)]
+        >>> sales.reduce_by_key(lambda a, b: a * b).to_dict()
+        {'salt': 1, 'tea': 12}
+        """
+        if not isinstance(reducer, Reducer) and not callable(reducer):
+            raise PlanError(f"{reducer!r} is neither a reducer such as gm.sum nor a function of two values")
+        return Dataset(plan.Shuffle(self._node, "reduce", reducer=reducer))
+
+    def group_by_key(self: Dataset[tuple[K, V]]) -> Groups[K, V]:
+        """All values of each key, for :meth:`Groups.map_groups`."""
+        return Groups(self._node)
+
+    def count_by_value(self) -> Dataset[tuple[T, int]]:
+        """How often each record occurs.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("abca").count_by_value().collect()
+        [('a', 2), ('b', 1), ('c', 1)]
+        """
+        return Dataset(plan.Shuffle(self._node, "count_by_value"))
+
+    def distinct(self) -> Dataset[T]:
+        """Each record once.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([3, 1, 3]).distinct().collect()
+        [1, 3]
+        """
+        return Dataset(plan.Shuffle(self._node, "distinct"))
+
+    def sort_by(self, function: Callable[[T], Any], *, descending: bool = False) -> Dataset[T]:
+        """All records, ordered by what `function` returns: numbers, text, bytes, or tuples of these. NaN is the greatest number.
+        Records for which it returns the same come in any order.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable(["pear", "fig"]).sort_by(len).collect()
+        ['fig', 'pear']
+        """
+        return Dataset(plan.Shuffle(self._node, "sort", function=function, descending=descending))
+
+    def sort_by_key(self: Dataset[tuple[K, V]], *, descending: bool = False) -> Dataset[tuple[K, V]]:
+        """All pairs, ordered by key.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([(2, "b"), (1, "a")]).sort_by_key().collect()
+        [(1, 'a'), (2, 'b')]
+        """
+        return Dataset(plan.Shuffle(self._node, "sort", function=_key, descending=descending))
+
+    def join(
+        self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: plan.JoinKind = "inner"
+    ) -> Dataset[tuple[K, Any]]:
+        """A pair of values for each two of equal keys; with `how` also those that have no partner, with `None` in its place
+        (`left`, `right`, `full`), or only the left ones without (`anti`).
+
+        >>> import gristmill as gm
+        >>> prices, sold = gm.from_iterable([("tea", 3), ("rice", 2)]), gm.from_iterable([("tea", 20), ("salt", 1)])
+        >>> prices.join(sold).collect()
+        [('tea', (3, 20))]
+        >>> prices.join(sold, "full").collect()
+        [('rice', (2, None)), ('salt', (None, 1)), ('tea', (3, 20))]
+        """
+        if how not in ("inner", "left", "right", "full", "anti"):
+            raise PlanError(f"there is no {how!r} join; there are inner, left, right, full and anti")
+        return Dataset(plan.Join(self._node, other._node, how))
+
+    def top(self, count: int, by: Literal["key", "value"] | Callable[[T], Any] | None = None) -> Dataset[T]:
+        """The `count` greatest records, descending: by themselves, by the key or the value of pairs, or by what a function returns.
+        Of equal ones the smaller records come first.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("abcab").count_by_value().top(2, by="value").collect()
+        [('a', 2), ('b', 2)]
+        """
+        if count < 1:
+            raise PlanError(f"top({count}): at least 1")
+        if isinstance(by, str) and by not in _BY:
+            raise PlanError(f'top(by={by!r}): it is "key", "value" or a function')
+        function = by if callable(by) else _BY[by]
+        return Dataset(plan.Shuffle(self._node, "top", function=function, count=count))
+
+    def cache(self) -> Dataset[T]:
+        """These records, kept in memory once they have been made.
+
+        >>> import gristmill as gm
+        >>> words = gm.from_iterable(["a b a"]).flat_map(str.split).cache()
+        >>> words.count(), words.distinct().count()
+        (3, 2)
+        """
+        return Dataset(plan.Source("iterable", Kept(self.collect), {"cached": True}))
+
+    # Results.
+
+    def run(self) -> Result[T]:
+        """Runs the job; its records, those that were set aside, and statistics.
+
+        >>> import gristmill as gm
+        >>> with gm.configure(on_error="skip"):
+        ...     result = gm.from_iterable(["1", "two"]).map(int).run()
+        >>> list(result), result.bad_records[0].record
+        ([1], 'two')
+        """
+        run = self._run()
+        return Result(builtins.list(run.records), run.bad_records, run.stats)
+
+    def collect(self) -> list[T]:
+        """Runs the job; all records as a list.
+
+        >>> import gristmill as gm
+        >>> gm.range(3).collect()
+        [0, 1, 2]
+        """
+        return builtins.list(self._run().records)
+
+    def iterate(self) -> Iterator[T]:
+        """Runs the job; its records as they arrive.
+
+        >>> import gristmill as gm
+        >>> next(gm.range(3).iterate())
+        0
+        """
+        return self._run().records
+
+    def __iter__(self) -> Iterator[T]:
+        return self.iterate()
+
+    def count(self) -> int:
+        """Runs the job; the number of records.
+
+        >>> import gristmill as gm
+        >>> gm.range(10).filter(lambda n: n > 6).count()
+        3
+        """
+        return builtins.sum(1 for _ in self)
+
+    def take(self, count: int) -> list[T]:
+        """Runs the job; its first records.
+
+        >>> import gristmill as gm
+        >>> gm.range(10).take(2)
+        [0, 1]
+        """
+        return builtins.list(itertools.islice(self, count))
+
+    def to_dict(self: Dataset[tuple[K, V]]) -> dict[K, V]:
+        """Runs the job; values by key. If a key occurs twice, its last value counts.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_dict()
+        {'a': 2, 'b': 1}
+        """
+        return dict(iter(self))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Runs the job; a table of Arrow. Dictionaries become columns by name, pairs `key` and `value`, others `value`.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_arrow().column_names
+        ['key', 'value']
+        """
+        table: pyarrow.Table = tables.library("pyarrow", "to_arrow").table(tables.columns(self.collect()))
+        return table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Runs the job; a frame of pandas, with columns as in :meth:`to_arrow`.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
+        np.int64(3)
+        """
+        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.columns(self.collect()))
+        return frame
+
+    def to_polars(self) -> Any:
+        """Runs the job; a frame of Polars, with columns as in :meth:`to_arrow`."""
+        return tables.library("polars", "to_polars").DataFrame(tables.columns(self.collect()), strict=False)
+
+    def write_text(self, path: str | Path) -> int:
+        """Runs the job and writes a line for each record; returns their number. The file appears when it is complete.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "numbers"
+        >>> gm.range(3).write_text(file), file.read_text()
+        (3, '0\\n1\\n2\\n')
+        """
+        return tables.write_lines(path, map(str, self))
+
+    def write_jsonl(self, path: str | Path) -> int:
+        """As :meth:`write_text`, with each record as JSON. Pairs are arrays.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
+        >>> gm.from_iterable("a").count_by_value().write_jsonl(file), file.read_text()
+        (1, '["a", 1]\\n')
+        """
+        return tables.write_lines(path, (json.dumps(record, ensure_ascii=False) for record in self))
+
+    def write_csv(self, path: str | Path) -> int:
+        """As :meth:`write_text`, as CSV with a header; columns are as in :meth:`to_arrow`.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
+        >>> gm.from_iterable("a").count_by_value().write_csv(file), file.read_text()
+        (1, 'key,value\\na,1\\n')
+        """
+        return tables.write_csv(path, self.collect())
+
+    def write_parquet(self, path: str | Path) -> int:
+        """As :meth:`write_text`, as Parquet; columns are as in :meth:`to_arrow`. Needs pyarrow.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
+        >>> gm.from_iterable("a").count_by_value().write_parquet(file)
+        1
+        """
+        return tables.write_parquet(path, self.collect())
+
+    def show(self, count: int = 20) -> None:
+        """Runs the job and prints its first records.
+
+        >>> import gristmill as gm
+        >>> gm.range(3).show(2)
+        0
+        1
+        """
+        for record in self.take(count):
+            print(record)
+
+    def explain(self) -> str:
+        """The plan, the last stage first.
+
+        >>> import gristmill as gm
+        >>> print(gm.from_iterable(["a b"]).flat_map(str.split).count_by_value().top(3, by="value").explain())
+        top 3 by value
+          count_by_value
+            flat_map str.split
+            1 records
+        """
+        return "\n".join(plan.describe(plan.stage_of(self._node)))
+
+    def __repr__(self) -> str:
+        return f"<Dataset: {self.explain().splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.explain())}</pre>"
+
+    def _run(self) -> Run[T]:
+        return engines.run(plan.stage_of(self._node), settings.current())
+
+
+class Groups(Generic[K, V]):
+    """The values of each key, not yet made into anything."""
+
+    def __init__(self, node: plan.Node) -> None:
+        self._node = node
+
+    def map_groups(self, function: Callable[[K, list[V]], Iterable[U]]) -> Dataset[U]:
+        """Replaces each group by all that `function(key, values)` returns or yields.
+
+        >>> import gristmill as gm
+        >>> visits = gm.from_iterable([("ann", 3), ("bob", 5), ("ann", 1)])
+        >>> visits.group_by_key().map_groups(lambda user, times: [(user, min(times), len(times))]).collect()
+        [('ann', 1, 2), ('bob', 5, 1)]
+        """
+        return Dataset(plan.Shuffle(self._node, "groups", function=function))
+
+
+def _key(pair: tuple[K, V]) -> K:
+    return pair[0]
+
+
+def _value(pair: tuple[K, V]) -> V:
+    return pair[1]
+
+
+def _itself(record: T) -> T:
+    return record
+
+
+#: What `top` may order records by, besides functions of the user.
+_BY: Mapping[str | None, Callable[[Any], Any]] = {None: _itself, "key": _key, "value": _value}

@@ -1,0 +1,311 @@
+"""The process of a job: runs stage after stage on the native engine, and tells the program what comes of them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pickle
+import re
+import reprlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+
+from .. import _native
+from ..dataset import _value
+from ..errors import InputError
+from ..plan import Join, Narrow, Shuffle, Source, Stage
+from ..reducers import Reducer
+from ..results import BadRecord
+from ..settings import Settings
+from .functions import Functions, Log, Reduce, Side, reduced_by
+
+#: The codes of errors; see crates/python/src/program.rs.
+_FAILED, _UNFIT, _NOT_UTF8 = 1, 2, 3
+#: Sources whose files are read whole by one worker each.
+_OPENED = ("files", "csv", "parquet")
+#: Known reducers, whose values combine natively, with the forms that are tried in turn.
+_REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "float"), "max": ("int", "float")}
+#: A task of records that the program made has at least a twentieth of a worker's share, and at most so many.
+_SHARES, _MOST = 20, 16384
+#: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
+_EACH_ITS_PLACE = 16 << 20
+
+
+def work(stage: Stage, settings: Settings, pipe: int) -> None:
+    """Runs a job, and sends frames to the pipe until one with the end or the error."""
+    job = _Job(settings, pipe)
+    try:
+        job.final(stage)
+    except _native.StageFailed as failed:
+        frame = b"E", cloudpickle.dumps(job.error(failed.args[0]))
+    except InputError as error:
+        frame = b"E", pickle.dumps(("InputError", str(error), {}, None))
+    else:
+        frame = b"D", cloudpickle.dumps((job.bad_records(), job.stats))
+    kind, content = frame
+    with open(f"/proc/self/fd/{pipe}", "wb") as file:
+        file.write(kind + len(content).to_bytes(4, "little") + content)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """How the native engine ends a stage."""
+
+    end: str
+    form: str
+    reduce: Reduce | None = None
+
+
+class _Job:
+    def __init__(self, settings: Settings, pipe: int) -> None:
+        self.settings, self.pipe, self.log = settings, pipe, Log()
+        self.made: dict[Stage, Any] = {}
+        #: The inputs of the stage that runs.
+        self.sides: list[Side] = []
+        self.stats: dict[str, Any] = {"stages": []}
+        self.workers = settings.workers or len(os.sched_getaffinity(0))
+
+    def final(self, stage: Stage) -> None:
+        """Runs the last stage, whose records go to the program."""
+        self.run(stage, keep=False)
+
+    def kept(self, stage: Stage) -> Any:
+        """What a stage has made, for the stages that read it."""
+        if stage not in self.made:
+            self.made[stage] = self.run(stage, keep=True)
+        return self.made[stage]
+
+    def run(self, stage: Stage, keep: bool) -> Any:
+        options: dict[str, Any] = {}
+        match stage.end:
+            case Shuffle(kind="top", count=count):
+                if (counted := _counts(stage)) is not None:
+                    # The native engine knows the greatest counts before any becomes an object.
+                    try:
+                        return self.attempt(counted, keep, _counting(counted)[0], {"limit": count})
+                    except _native.StageFailed as failed:
+                        if failed.args[0].get("code") != _UNFIT:
+                            raise
+                options["count"] = count
+            case Shuffle(kind="sort", descending=descending):
+                options["descending"] = descending
+            case Join(how=how):
+                options["how"] = how
+        *attempts, last = _attempts(stage)
+        for attempt in attempts:
+            try:
+                return self.attempt(stage, keep, attempt, options)
+            except _native.StageFailed as failed:
+                if failed.args[0].get("code") != _UNFIT:
+                    raise
+        return self.attempt(stage, keep, last, options)
+
+    def attempt(self, stage: Stage, keep: bool, attempt: _Attempt, options: dict[str, Any]) -> Any:
+        sides, given = [], []
+        for source, narrows in zip(stage.inputs, stage.narrows):
+            end = stage.end if isinstance(stage.end, Shuffle) else None
+            if isinstance(source, Stage):
+                given.append(self.kept(source))
+                sides.append(Side(None, narrows, end, is_made=True))
+                continue
+            steps: list[Narrow] = []
+            match source.kind:
+                case "text" | "bytes" | "jsonl":
+                    is_text = source.kind == "text" and source.options.get("errors", "strict") == "strict"
+                    given.append((is_text, source.data))
+                    if source.kind == "jsonl":
+                        steps = [Narrow(source, "flat_map", _json)]
+                    elif source.kind == "text" and not is_text:
+                        steps = [Narrow(source, "map", functools.partial(_text, source.options["errors"]))]
+                    sides.append(Side(None, [*steps, *narrows], end))
+                case kind:
+                    count = len(source.data)
+                    share = -(-count // (self.workers * _SHARES))
+                    given.append((count, 1 if kind in _OPENED else max(1, min(share, _MOST))))
+                    sides.append(Side(source, narrows, end, is_opened=kind in _OPENED))
+        self.sides = sides
+        functions = Functions(sides, attempt.reduce, self.log, self.settings.on_error == "skip")
+        made, told = _native.run(
+            given,
+            functions,
+            self.pipe,
+            keep,
+            end=attempt.end,
+            form=attempt.form,
+            options=list(self.options()),
+            skip=self.settings.on_error == "skip",
+            deadline=self.settings.deadline,
+            **options,
+        )
+        self.stats["stages"].append(told)
+        return made
+
+    def options(self) -> Iterator[tuple[str, str]]:
+        settings = self.settings
+        if settings.workers is not None:
+            yield "workers", str(settings.workers)
+        if (memory_bytes := settings.memory_bytes()) is not None:
+            yield "memory", str(memory_bytes)
+        if settings.spill_dir is not None:
+            yield "spill-dir", settings.spill_dir
+        for name, value in settings.others.items():
+            yield name.replace("_", "-"), str(value).lower() if isinstance(value, bool) else str(value)
+
+    # What is told at the end.
+
+    def bad_records(self) -> list[BadRecord]:
+        failures, bad = self.log.read()
+        found = list(bad.values())
+        for told in self.stats["stages"]:
+            for path, line, offset, record, cause in told.pop("bad_records"):
+                file = None if _is_made(path) else str(path)
+                place = (file, line, offset) if file else (None, None, None)
+                failure = failures.get(cause.rpartition(" ")[2])
+                if failure is None:
+                    # The engine itself refused it, or its worker died.
+                    text = f"{file}, line {line}, byte {offset}: {cause}" if file else cause
+                    found.append(BadRecord(record, text, *place))
+                elif failure.kind == "input":
+                    found.append(BadRecord(record, _at(place, failure.text), *place))
+                else:
+                    value = pickle.loads(failure.record) if failure.record is not None else None
+                    found.append(BadRecord(value, failure.text, *place))
+        return found
+
+    def error(self, told: dict[str, Any]) -> tuple[str, str, dict[str, Any], bytes | None]:
+        """The error that the program raises for one of the native engine: its class, text and fields, and its cause."""
+        path, line, byte = told.get("place", (None, None, None))
+        place = (None, None, None) if path is None or _is_made(path) else (str(path), line, byte)
+        if told.get("code") == _NOT_UTF8:
+            return "InputError", _at(place, told["why"]), {}, None
+        if told.get("code") == _FAILED:
+            failure = self.log.read()[0][told["why"].rpartition(" ")[2]]
+            if failure.place.file is not None:
+                place = (failure.place.file, failure.place.line, failure.place.byte)
+            match failure.kind:
+                case "plan":
+                    return "PlanError", failure.text, {}, None
+                case "type":
+                    return "TypeError", failure.text, {}, None
+                case "input":
+                    return "InputError", _at(place, failure.text), {}, None
+            where = f"\n  {_place(place)}" if place[0] else ""
+            in_step = f"\n  in {failure.step}, on {failure.shown}" if failure.step else ""
+            fields = {
+                "record": pickle.loads(failure.record) if failure.record is not None else None,
+                "file": place[0],
+                "line": place[1],
+                "byte": place[2],
+                "attempt": 1,
+                "traceback_text": failure.traceback_text,
+            }
+            return "JobError", f"{failure.text}{in_step}{where}", fields, failure.error
+        text = _in_words_of_python(told["text"])
+        match told["kind"]:
+            case "died":
+                fields = {"file": place[0], "line": place[1], "byte": place[2], "attempt": told.get("attempts")}
+                if path is not None and (record := self.object_at(byte)) is not None:
+                    fields["record"], text = record, f"{text}\nThe record: {reprlib.repr(record)}"
+                if crash := self.log.crash():
+                    text = f"{text}\n{crash}"
+                return "WorkerDied", text, fields, None
+            case "input" | "rejected":
+                return "InputError", text, {}, None
+            case "resource":
+                if self.settings.deadline is not None and "Job::deadline" in told["text"]:
+                    text = f"the job did not end within {self.settings.deadline} s"
+                return "ResourceError", text, {}, None
+            case "cancelled":
+                return "Cancelled", text, {}, None
+            case "setting":
+                return "PlanError", text, {}, None
+        return "GristmillError", text, {}, None
+
+
+    def object_at(self, offset: int) -> Any:
+        """The object that the program made and that has this place, if only one input has such."""
+        sources = [side.source for side in self.sides if side.source is not None]
+        if len(sources) != 1 or len(sources[0].data) > _EACH_ITS_PLACE:
+            return None
+        return sources[0].data[offset]
+
+
+def _in_words_of_python(text: str) -> str:
+    """An error of the engine, with the settings of this package."""
+
+    def setting(found: re.Match[str]) -> str:
+        name = {"skip_bad_records": 'on_error="skip"', "spill_dirs": "spill_dir=..."}.get(found[1], f"{found[1]}=...")
+        return f"gm.configure({name})"
+
+    return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)
+
+
+def _attempts(stage: Stage) -> list[_Attempt]:
+    """The ways to end a stage: fast ones that hold for most records, and at last one that holds for all."""
+    match stage.end:
+        case None:
+            return [_Attempt("gather", "any")]
+        case Join():
+            return [_Attempt("join", "any")]
+        case Shuffle(kind="count_by_value"):
+            return _counting(stage)
+        case Shuffle(kind="distinct"):
+            return [_Attempt("distinct", "count-typed")]
+        case Shuffle(kind="sort" | "top" as kind):
+            return [_Attempt(kind, "any")]
+        case Shuffle(kind="reduce", reducer=Reducer(name=name)) if name in _REDUCERS:
+            forms = [_Attempt(name, form) for form in _REDUCERS[name]]
+            return [*forms, _Attempt("groups", "any", reduced_by(stage.end))]
+        case end:
+            return [_Attempt("groups", "any", reduced_by(end))]
+
+
+def _counting(stage: Stage) -> list[_Attempt]:
+    source = stage.inputs[0]
+    if isinstance(source, Source) and source.kind == "text" and source.options.get("errors", "strict") == "strict":
+        match stage.narrows[0]:
+            case [Narrow(kind="flat_map", function=function)] if function is str.split:
+                return [_Attempt("words", "count"), _Attempt("count", "count-typed")]
+    return [_Attempt("count", "count"), _Attempt("count", "count-typed")]
+
+
+def _counts(stage: Stage) -> Stage | None:
+    """The stage that counts, if `stage` only wants the greatest counts of it."""
+    source, end = stage.inputs[0], stage.end
+    assert isinstance(end, Shuffle)
+    if end.function is not _value or stage.narrows[0] or not isinstance(source, Stage):
+        return None
+    return source if isinstance(source.end, Shuffle) and source.end.kind == "count_by_value" else None
+
+
+def _json(line: bytes) -> list[Any]:
+    if not line.strip():
+        return []
+    try:
+        return [json.loads(line)]
+    except ValueError as error:
+        raise InputError(f"this is not JSON: {error}") from error
+
+
+def _text(errors: str, line: bytes) -> str:
+    return line.decode("utf-8", errors)
+
+
+def _is_made(path: Any) -> bool:
+    return str(path) in ("records of the program", "the result of another job")
+
+
+def _place(place: tuple[str | None, int | None, int | None]) -> str:
+    file, line, byte = place
+    parts = [file, f"line {line}" if line else None, f"byte {byte}" if byte is not None else None]
+    return ", ".join(part for part in parts if part)
+
+
+def _at(place: tuple[str | None, int | None, int | None], text: str) -> str:
+    """An error of the input, with its place unless it names that itself."""
+    names_it = place[0] is None or place[0] in text
+    return text if names_it else f"{_place(place)}: {text}"

@@ -1,0 +1,331 @@
+"""What workers do with records: the functions of a stage, and what is known of one that failed."""
+
+from __future__ import annotations
+
+import faulthandler
+import fcntl
+import functools
+import itertools
+import os
+import pickle
+import random
+import reprlib
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+
+from .. import _native
+from ..errors import InputError
+from ..formats import NOWHERE, Place, Placed, Refuse, read
+from ..plan import Narrow, Shuffle, Source, name
+from ..reducers import Reducer
+from ..results import BadRecord
+
+#: Where the lines of this package are.
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+Chain = Callable[[Iterable[Any]], Iterable[Any]]
+#: Makes records of a key and its values.
+Reduce = Callable[[Any, list[Any]], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception of a function, as the job's process gets it."""
+
+    #: `function`, `input`, `plan` or `type`: what is at fault.
+    kind: str
+    #: The exception in one line.
+    text: str
+    traceback_text: str
+    #: The pickled exception, if it can be rebuilt.
+    error: bytes | None
+    step: str = ""
+    #: The pickled record, if it is known.
+    record: bytes | None = None
+    shown: str = ""
+    #: Where the record is, if the engine cannot know.
+    place: Place = NOWHERE
+
+
+@dataclass
+class Side:
+    """An input of a stage, with the functions that are applied to its records."""
+
+    source: Source | None
+    narrows: Sequence[Narrow]
+    end: Shuffle | None
+    #: A file is one record for the engine, and many here.
+    is_opened: bool = False
+    #: The records are those of another stage.
+    is_made: bool = False
+    chain: Chain = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chain = _composed(self.narrows, self.end)
+
+    def records(self, given: Any) -> Iterable[Any]:
+        """The records that what the engine gives stands for."""
+        if self.source is None:
+            found: list[Any] = given
+        elif self.is_opened:
+            return (record for record, _ in self.placed(given))
+        else:
+            found = self.source.data[given.start : given.stop]
+        return found
+
+    def placed(self, given: range, refuse: Refuse | None = None) -> Iterator[Placed]:
+        """The records of files, each with its place."""
+        assert self.source is not None
+        paths = self.source.data[given.start : given.stop]
+        return read(Source(self.source.kind, paths, self.source.options), refuse or _refuse)
+
+
+class Functions:
+    """The functions of a stage, as the native engine calls them."""
+
+    def __init__(self, sides: Sequence[Side], reduce: Reduce | None, log: Log, skip: bool) -> None:
+        self.sides, self.log, self.skip, self._reduce = sides, log, skip, reduce
+        self.seed = int.from_bytes(os.urandom(8), "little")
+
+    def map(self, tag: int, given: Any, source: int, offset: int) -> Iterable[Any]:
+        """The outputs for the records of a chunk."""
+        side = self.sides[tag]
+        self._seed(source, offset)
+        if self.skip and side.is_opened:
+            return self._map_opened(side, given)
+        return side.chain(side.records(given))
+
+    def map_each(self, tag: int, given: list[list[Any]], source: int, offset: int) -> list[list[Any]]:
+        """The outputs for each of some lists of records."""
+        chain = self.sides[tag].chain
+        self._seed(source, offset)
+        return [list(chain(records)) for records in given]
+
+    def reduce(self, key: Any, values: list[Any]) -> Iterable[Any]:
+        """The records that become of a key and its values."""
+        assert self._reduce is not None
+        return self._reduce(key, values)
+
+    def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
+        """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
+        side = self.sides[tag]
+        if isinstance(error, _native.NotAPair):
+            kind = "" if side.end is None else side.end.kind
+            step = {"reduce": "reduce_by_key", "groups": "group_by_key"}.get(kind, "join")
+            text = f"{step} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
+            return self.log.failure(error, kind="plan", text=text), False
+        if isinstance(error, _native.NoOrder):
+            return self.log.failure(error, kind="type", text=str(error)), False
+        if isinstance(error, InputError):
+            record = given[0] if count == 1 and isinstance(given, list) else None
+            return self.log.failure(error, kind="input", text=str(error), record=record), True
+        if count == 1:
+            for record, place in self._singly(side, given):
+                try:
+                    step = _first_failing(side, record)
+                except Exception:
+                    step = ""
+                if step:
+                    return self.log.failure(error, step=step, record=record, place=place), True
+        return self.log.failure(error), True
+
+    def failed_group(self, error: BaseException, key: Any) -> str | None:
+        """Logs an exception of :meth:`reduce`. Returns its number, unless the group is set aside."""
+        if self.skip and isinstance(error, Exception):
+            self.log.bad(("group", _pickled(key)), BadRecord(key, one_line(error)))
+            return None
+        end = self.sides[0].end
+        step = ""
+        if isinstance(end, Shuffle):
+            by = end.reducer if end.kind == "reduce" else end.function
+            step = f"{'reduce_by_key' if end.kind == 'reduce' else 'map_groups'} {name(by)}"
+        return self.log.failure(error, step=step, record=key)
+
+    def _singly(self, side: Side, given: Any) -> Iterator[Placed]:
+        """The records of what the engine takes for one record, each with its place if only this side knows it."""
+        if side.is_opened:
+            return side.placed(given)
+        records = side.records(given)
+        if side.end is None and side.is_made:
+            # As `map_each` gets them.
+            records = itertools.chain.from_iterable(records)
+        return ((record, NOWHERE) for record in records)
+
+    def _map_opened(self, side: Side, given: range) -> Iterator[Any]:
+        """The outputs for the records of files, without those that fail."""
+
+        def refuse(record: Any, place: Place, error: Exception) -> None:
+            self.log.bad(place, BadRecord(record, str(error), place.file, place.line, place.byte))
+
+        for number, (record, place) in enumerate(side.placed(given, refuse)):
+            try:
+                outputs = list(side.chain([record]))
+            except Exception as error:
+                bad = BadRecord(record, one_line(error), place.file, place.line, place.byte)
+                self.log.bad((place, number), bad)
+                continue
+            yield from outputs
+
+    def _seed(self, source: int, offset: int) -> None:
+        """Draws of random numbers differ from job to job, but not when a worker does again what another had begun."""
+        seed = hash((self.seed, source, offset))
+        random.seed(seed)
+        if (numpy := sys.modules.get("numpy")) is not None and hasattr(numpy, "random"):
+            numpy.random.seed(seed & 0xFFFF_FFFF)
+
+
+class Log:
+    """Files in memory, to which workers add what went wrong. The job's process reads them at the end."""
+
+    def __init__(self) -> None:
+        self.file, self.crashes = _appended("gristmill log"), _appended("gristmill crashes")
+        self.count = itertools.count()
+        faulthandler.enable(self.crashes, all_threads=False)
+
+    def failure(
+        self,
+        error: BaseException,
+        *,
+        kind: str = "function",
+        text: str = "",
+        step: str = "",
+        record: Any = None,
+        place: Place = NOWHERE,
+    ) -> str:
+        """Adds an exception; returns its number."""
+        number = f"{os.getpid()}-{next(self.count)}"
+        shown = reprlib.repr(record) if step else ""
+        lines, pickled = _lines(error), _pickled(record)
+        found = Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place)
+        os.write(self.file, pickle.dumps(("failure", number, found)))
+        return number
+
+    def bad(self, key: Any, record: BadRecord) -> None:
+        """Adds a record that is set aside. A task that is done again adds it again, with the same key."""
+        try:
+            entry = pickle.dumps(("bad", key, record))
+        except Exception:
+            entry = cloudpickle.dumps(("bad", key, record))
+        os.write(self.file, entry)
+
+    def crash(self) -> str:
+        """The lines of the user's functions in which a worker crashed last; empty if none did."""
+        with open(f"/proc/self/fd/{self.crashes}", encoding="utf-8", errors="replace") as file:
+            last = file.read().rpartition("Fatal Python error: ")[2].splitlines()
+        lines = itertools.takewhile(lambda line: f'"{_PACKAGE}' not in line, last)
+        return "\n".join(line for line in lines if line and not line.startswith("Current thread"))
+
+    def read(self) -> tuple[dict[str, Failure], dict[Any, BadRecord]]:
+        """All failures by number, and all records that were set aside."""
+        failures: dict[str, Failure] = {}
+        bad: dict[Any, BadRecord] = {}
+        with open(f"/proc/self/fd/{self.file}", "rb") as file:
+            while file.peek(1):
+                kind, key, entry = pickle.load(file)
+                if kind == "failure":
+                    failures[key] = entry
+                else:
+                    bad[key] = entry
+        return failures, bad
+
+
+def _appended(name: str) -> int:
+    file = os.memfd_create(name, os.MFD_CLOEXEC)
+    fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
+    return file
+
+
+def one_line(error: BaseException) -> str:
+    """An exception without its traceback."""
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _lines(error: BaseException) -> str:
+    """The traceback of an exception, from the first line of the user on."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(error.with_traceback(frames or error.__traceback__)))
+
+
+def rebuildable(error: BaseException) -> bytes | None:
+    """The pickled exception; `None` if it cannot be pickled, or its class cannot make it again."""
+    try:
+        pickled: bytes = cloudpickle.dumps(error)
+        pickle.loads(pickled)
+    except Exception:
+        return None
+    return pickled
+
+
+def _pickled(record: Any) -> bytes | None:
+    try:
+        pickled: bytes = cloudpickle.dumps(record)
+    except Exception:
+        return None
+    return pickled
+
+
+def _refuse(record: Any, place: Place, error: Exception) -> None:
+    raise error
+
+
+def _composed(narrows: Sequence[Narrow], end: Shuffle | None) -> Chain:
+    """One function of many records: all that is applied to them, and what the end of the stage needs of them."""
+    steps: list[Chain] = [_step(narrow) for narrow in narrows]
+    if end is not None and end.kind in ("sort", "top"):
+        by = end.function
+        assert by is not None
+        steps.append(lambda records: ((by(record), record) for record in records))
+    if not steps:
+        return lambda records: records
+    if len(steps) == 1:
+        return steps[0]
+    return lambda records: functools.reduce(lambda made, step: step(made), steps, records)
+
+
+def _step(narrow: Narrow) -> Chain:
+    function = narrow.function
+    match narrow.kind:
+        case "map":
+            return lambda records: map(function, records)
+        case "filter":
+            return lambda records: filter(function, records)
+        case "flat_map":
+            return lambda records: itertools.chain.from_iterable(map(function, records))
+        case "map_batches":
+            return lambda records: function(list(records))
+
+
+def _first_failing(side: Side, record: Any) -> str:
+    """The step at which a record fails; empty if none does."""
+    records = [record]
+    for narrow in side.narrows:
+        try:
+            records = list(_step(narrow)(records))
+        except BaseException:
+            return f"{narrow.kind} {name(narrow.function)}"
+    if side.end is not None and side.end.kind in ("sort", "top") and side.end.function is not None:
+        try:
+            for each in records:
+                side.end.function(each)
+        except BaseException:
+            return f"the key of {side.end.kind}, {name(side.end.function)}"
+    return "what became of it, which cannot be pickled"
+
+
+def reduced_by(end: Shuffle) -> Reduce:
+    """What becomes of a key and its values."""
+    if end.kind == "groups":
+        assert end.function is not None
+        return end.function
+    reducer = end.reducer
+    if isinstance(reducer, Reducer):
+        return lambda key, values: [(key, reducer.of(values))]
+    assert reducer is not None
+    return lambda key, values: [(key, functools.reduce(reducer, values))]

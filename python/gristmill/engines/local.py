@@ -1,0 +1,226 @@
+"""One process and plain Python: every engine must give the results of this one."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import operator
+import reprlib
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from ..errors import JobError, PlanError, ResourceError
+from ..formats import NOWHERE, Place, Placed, read
+from ..keys import SortKey, group_key, is_ordered
+from ..plan import Join, Narrow, Shuffle, Source, Stage, name
+from ..reducers import Reducer
+from ..results import BadRecord, Run
+from ..settings import Settings
+
+#: The records that a function of `map_batches` gets at once.
+_BATCH = 1024
+
+
+def run(stage: Stage, settings: Settings) -> Run[Any]:
+    """Runs a stage and those before it."""
+    job = _Job(settings)
+    return Run((record for record, _ in job.stage(stage)), job.bad_records, job.stats)
+
+
+class _Job:
+    """A job: where its errors and the results of its stages are kept."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.skip = settings.on_error == "skip"
+        self.deadline = settings.deadline
+        self.began = time.monotonic()
+        self.bad_records: list[BadRecord] = []
+        self.stats: dict[str, Any] = {"engine": "local", "records_read": 0}
+        self.shuffled: dict[Stage, list[Placed]] = {}
+
+    def stage(self, stage: Stage) -> Iterator[Placed]:
+        """The records of a stage, each with its place."""
+        if stage.end is None:
+            yield from self.inputs(stage)[0]
+            return
+        if stage not in self.shuffled:
+            inputs = [map(operator.itemgetter(0), placed) for placed in self.inputs(stage)]
+            end = stage.end
+            found = self.join(inputs[0], inputs[1], end.how) if isinstance(end, Join) else self.shuffle(inputs[0], end)
+            self.shuffled[stage] = [(record, NOWHERE) for record in found]
+        yield from self.shuffled[stage]
+
+    # Step 1: the records of the inputs pass through the functions.
+
+    def inputs(self, stage: Stage) -> list[Iterator[Placed]]:
+        return [
+            self.narrowed(self.source(source) if isinstance(source, Source) else self.stage(source), narrows)
+            for source, narrows in zip(stage.inputs, stage.narrows)
+        ]
+
+    def source(self, source: Source) -> Iterator[Placed]:
+        for placed in read(source, self.failed_on_input):
+            self.stats["records_read"] += 1
+            if self.deadline is not None and time.monotonic() - self.began > self.deadline:
+                raise ResourceError(f"the job did not end within {self.deadline} s")
+            yield placed
+
+    def narrowed(self, placed: Iterator[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
+        for batches, chain in itertools.groupby(narrows, lambda narrow: narrow.kind == "map_batches"):
+            if batches:
+                for narrow in chain:
+                    placed = self.batches(placed, narrow)
+            else:
+                placed = self.records(placed, list(chain))
+        return placed
+
+    def records(self, placed: Iterable[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
+        for record, place in placed:
+            outputs = [record]
+            for narrow in narrows:
+                step = f"{narrow.kind} {name(narrow.function)}"
+                outputs = self.guarded(step, record, place, functools.partial(_applied, narrow, outputs))
+            yield from ((output, place) for output in outputs)
+
+    def batches(self, placed: Iterator[Placed], narrow: Narrow) -> Iterator[Placed]:
+        """Applies a function of batches. If it fails, its records are tried one by one, to find the bad one."""
+        while batch := list(itertools.islice(placed, _BATCH)):
+            try:
+                outputs = list(narrow.function([record for record, _ in batch]))
+            except Exception:
+                outputs = []
+                for record, place in batch:
+                    step = f"map_batches {name(narrow.function)}"
+                    outputs += self.guarded(step, record, place, functools.partial(narrow.function, [record]))
+            yield from ((output, NOWHERE) for output in outputs)
+
+    # Step 2: the shuffle.
+
+    def shuffle(self, records: Iterator[Any], end: Shuffle) -> Iterator[Any]:
+        match end.kind:
+            case "reduce":
+                assert end.reducer is not None
+                for key, values in _grouped(_pairs(records, "reduce_by_key")):
+                    reduce = functools.partial(_reduced, end.reducer, key, values)
+                    yield from self.guarded(f"reduce_by_key {name(end.reducer)}", key, NOWHERE, reduce)
+            case "groups":
+                assert end.function is not None
+                for key, values in _grouped(_pairs(records, "group_by_key")):
+                    apply = functools.partial(end.function, key, values)
+                    yield from self.guarded(f"map_groups {name(end.function)}", key, NOWHERE, apply)
+            case "distinct":
+                yield from (key for key, _ in _grouped((record, None) for record in records))
+            case "count_by_value":
+                yield from ((key, len(values)) for key, values in _grouped((record, None) for record in records))
+            case "sort":
+                keyed = self.keyed(records, end)
+                yield from (record for _, record in sorted(keyed, key=operator.itemgetter(0), reverse=end.descending))
+            case "top":
+                yield from (record for _, record in heapq.nsmallest(end.count, self.keyed(records, end), _Greatest))
+
+    def keyed(self, records: Iterator[Any], end: Shuffle) -> Iterator[tuple[SortKey, Any]]:
+        """Records with the keys by which they are ordered."""
+        of = end.function
+        assert of is not None
+        for record in records:
+            for key in self.guarded(f"the key of {end.kind}, {name(of)}", record, NOWHERE, lambda: [of(record)]):
+                yield SortKey(key), record
+
+    def join(self, left: Iterator[Any], right: Iterator[Any], how: str) -> Iterator[Any]:
+        tagged = itertools.chain(
+            ((key, (0, value)) for key, value in _pairs(left, "join")),
+            ((key, (1, value)) for key, value in _pairs(right, "join")),
+        )
+        for key, values in _grouped(tagged):
+            sides: tuple[list[Any], list[Any]] = ([], [])
+            for side, value in values:
+                sides[side].append(value)
+            lefts, rights = sides
+            if how == "anti":
+                yield from ((key, value) for value in lefts if not rights)
+                continue
+            if not lefts and how in ("right", "full"):
+                lefts = [None]
+            if not rights and how in ("left", "full"):
+                rights = [None]
+            yield from ((key, (a, b)) for a in lefts for b in rights)
+
+    # What goes wrong.
+
+    def guarded(self, step: str, record: Any, place: Place, function: Callable[[], Iterable[Any]]) -> list[Any]:
+        """What `function` returns or yields. If it fails, the job ends with an error that names the record, or sets it aside."""
+        try:
+            return list(function())
+        except Exception as error:
+            if not self.skip:
+                _raise_job_error(error, step, record, place)
+            self.bad_records.append(BadRecord(record, _text(error), place.file, place.line, place.byte))
+            return []
+
+    def failed_on_input(self, record: Any, place: Place, error: Exception) -> None:
+        if not self.skip:
+            raise error
+        self.bad_records.append(BadRecord(record, str(error), place.file, place.line, place.byte))
+
+
+def _raise_job_error(error: Exception, step: str, record: Any, place: Place) -> NoReturn:
+    where = f"\n  {place}" if place.file else ""
+    raise JobError(
+        f"{_text(error)}\n  in {step}, on {reprlib.repr(record)}{where}",
+        record=record,
+        file=place.file,
+        line=place.line,
+        byte=place.byte,
+        attempt=1,
+        traceback_text="".join(traceback.format_exception(error)),
+    ) from error
+
+
+def _text(error: Exception) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _applied(narrow: Narrow, records: list[Any]) -> Iterable[Any]:
+    match narrow.kind:
+        case "map":
+            return map(narrow.function, records)
+        case "filter":
+            return filter(narrow.function, records)
+        case _:
+            return itertools.chain.from_iterable(map(narrow.function, records))
+
+
+def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:
+    for record in records:
+        if not isinstance(record, (tuple, list)) or len(record) != 2:
+            raise PlanError(f"{step} needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
+        yield record[0], record[1]
+
+
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
+    """Values by key, in the order of the keys if all have one."""
+    groups: dict[Any, tuple[Any, list[Any]]] = {}
+    for key, value in pairs:
+        groups.setdefault(group_key(key), (key, []))[1].append(value)
+    found = list(groups.values())
+    return sorted(found, key=lambda group: SortKey(group[0])) if all(is_ordered(key) for key, _ in found) else found
+
+
+def _reduced(reducer: Reducer | Callable[[Any, Any], Any], key: Any, values: list[Any]) -> list[Any]:
+    return [(key, reducer.of(values) if isinstance(reducer, Reducer) else functools.reduce(reducer, values))]
+
+
+class _Greatest:
+    """Orders records by key, descending, then by the records themselves if they have an order."""
+
+    def __init__(self, keyed: tuple[SortKey, Any]) -> None:
+        self.key, record = keyed
+        self.tie = SortKey(record) if is_ordered(record) else None
+
+    def __lt__(self, other: _Greatest) -> bool:
+        if self.key < other.key or other.key < self.key:
+            return other.key < self.key
+        return self.tie is not None and other.tie is not None and self.tie < other.tie

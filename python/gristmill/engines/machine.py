@@ -1,0 +1,127 @@
+"""The engine: worker processes with native shuffles. This module is the side of the program that asks for a job.
+
+::
+
+    the program                    a process for the job                 its workers
+    run(stage) ---- the plan --->  coordinator.work(stage) -- forks -->  functions.Functions.map, .reduce
+    Run.records <-- frames ------  records, progress, errors
+
+The job's process has one thread, so it may fork workers; the program may have any number. See :mod:`gristmill._starter`.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import pickle
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO, Any, NoReturn
+
+from .. import _native, _starter, errors
+from ..errors import GristmillError, WorkerDied
+from ..plan import Stage
+from ..progress import Bar
+from ..results import BadRecord, Kept, Run
+from ..settings import Settings
+
+# What the process of a job needs is imported once, here, and not after each fork.
+from . import coordinator as coordinator
+
+#: Of a frame: its kind and the length of what follows.
+_HEAD = 5
+
+
+def run(stage: Stage, settings: Settings) -> Run[Any]:
+    """Starts a job; its records come as they are asked for."""
+    bad_records: list[BadRecord] = []
+    stats: dict[str, Any] = {"engine": "machine"}
+    blocks = _blocks(stage, settings, bad_records, stats)
+    return Run(itertools.chain.from_iterable(blocks), bad_records, stats)
+
+
+def _blocks(
+    stage: Stage, settings: Settings, bad_records: list[BadRecord], stats: dict[str, Any]
+) -> Iterator[list[Any]]:
+    _make_cached(stage)
+    job = _starter.start(stage, settings)
+    ended = False
+    try:
+        with open(job.pipe, "rb", buffering=1 << 20) as pipe, Bar(settings.progress) as bar:
+            for kind, frame in _frames(pipe):
+                match kind:
+                    case b"B":
+                        yield _decoded(frame)
+                    case b"P":
+                        bar.show(json.loads(frame))
+                    case b"W":
+                        bar.say(frame.decode())
+                    case b"E":
+                        ended = True
+                        _raise(*pickle.loads(frame))
+                    case b"D":
+                        ended = True
+                        found, told = pickle.loads(frame)
+                        bad_records += found
+                        stats.update(told)
+        if not ended:
+            raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
+    finally:
+        job.close(killed=not ended)
+
+
+def _decoded(frame: bytes) -> list[Any]:
+    """The records of a block. They are all in use, so looking for garbage among them takes time for nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _native.decode(frame)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _make_cached(stage: Stage) -> None:
+    """Makes cached records in this process, which keeps them for other jobs."""
+    for source in stage.inputs:
+        if isinstance(source, Stage):
+            _make_cached(source)
+        elif isinstance(source.data, Kept):
+            source.data.records()
+
+
+def _frames(pipe: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    while len(head := pipe.read(_HEAD)) == _HEAD:
+        size = int.from_bytes(head[1:], "little")
+        frame = pipe.read(size)
+        if len(frame) < size:
+            return
+        yield head[:1], frame
+
+
+class _Traceback(Exception):
+    """The traceback in the worker, shown above the exception that came from there."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'
+
+
+def _raise(kind: str, message: str, fields: dict[str, Any], cause: bytes | None) -> NoReturn:
+    """Raises the error of a job as this process has it."""
+    if kind == "TypeError":
+        raise TypeError(message)
+    made: type[GristmillError] = getattr(errors, kind)
+    error = made(message, **fields)
+    text = fields.get("traceback_text")
+    if text is None:
+        raise error
+    origin: BaseException = errors.RemoteError(text)
+    with suppress(Exception):
+        origin = pickle.loads(cause or b"")
+        origin.__cause__ = _Traceback(text)
+    raise error from origin
+

@@ -1,0 +1,99 @@
+"""Results: the records of a job, and what is known of how it ran."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast, overload
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: The records that a notebook shows.
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """A record that was set aside because a function failed on it (`on_error="skip"`)."""
+
+    #: The record, or the key of the group.
+    record: Any
+    #: The exception, as text.
+    error: str
+    #: Where the record is; see :class:`gristmill.JobError`.
+    file: str | None = None
+    line: int | None = None
+    byte: int | None = None
+
+
+@dataclass
+class Run(Generic[T]):
+    """A job under way: what an engine returns. `bad_records` and `stats` are complete when `records` has ended."""
+
+    records: Iterator[T]
+    bad_records: list[BadRecord] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+class Result(Sequence[T_co]):
+    """The records of a job that has run, with what it set aside and its statistics.
+
+    >>> import gristmill as gm
+    >>> result = gm.range(3).run()
+    >>> len(result), result[1], list(result)
+    (3, 1, [0, 1, 2])
+    """
+
+    def __init__(self, records: Sequence[T_co], bad_records: Sequence[BadRecord], stats: Mapping[str, Any]) -> None:
+        self._records = records
+        #: The records on which a function failed; empty unless `on_error="skip"`.
+        self.bad_records = bad_records
+        #: How the job ran.
+        self.stats = stats
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T_co]: ...
+    def __getitem__(self, index: int | slice) -> T_co | Sequence[T_co]:
+        return self._records[index]
+
+    def __repr__(self) -> str:
+        aside = f", {len(self.bad_records)} set aside" if self.bad_records else ""
+        return f"<Result: {len(self)} records{aside}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{html.escape(repr(record))}</td></tr>" for record in self[:_SHOWN])
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{rows}</table>"
+
+
+class Kept(Sequence[T]):
+    """The records of a dataset, made when they are first asked for, and kept."""
+
+    def __init__(self, make: Callable[[], list[T]]) -> None:
+        self._make: Callable[[], list[T]] | None = make
+        self._records: list[T] = []
+
+    def records(self) -> list[T]:
+        """The records; the job runs if it has not yet."""
+        if self._make is not None:
+            self._records, self._make = self._make(), None
+        return self._records
+
+    def __len__(self) -> int:
+        return len(self.records())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return cast("T | Sequence[T]", self.records()[index])
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.records())

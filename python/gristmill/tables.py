@@ -1,0 +1,82 @@
+"""Tables: records as columns, for Arrow, pandas, Polars and files."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import PlanError
+
+
+def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
+    """Columns of records: those of dictionaries by name, those of pairs as `key` and `value`, others as `value`.
+
+    >>> columns([("a", 1), ("b", 2)])
+    {'key': ['a', 'b'], 'value': [1, 2]}
+    >>> columns([{"name": "ann", "age": 31}, {"name": "bob"}])
+    {'name': ['ann', 'bob'], 'age': [31, None]}
+    """
+    if records and all(isinstance(record, dict) for record in records):
+        names = dict.fromkeys(name for record in records for name in record)
+        return {str(name): [record.get(name) for record in records] for name in names}
+    if records and all(isinstance(record, tuple) and len(record) == 2 for record in records):
+        return {"key": [record[0] for record in records], "value": [record[1] for record in records]}
+    return {"value": list(records)}
+
+
+def library(name: str, function: str) -> Any:
+    """A library that not everybody needs; an error that says how to install it if it is missing."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise PlanError(f"{function} needs {name}: pip install {name}") from error
+
+
+@contextmanager
+def complete(path: str | Path) -> Iterator[Path]:
+    """A path beside `path`, which takes its place if the block succeeds, and is removed if it does not."""
+    path = Path(path)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> int:
+    """Writes lines; returns their number. Lone surrogates are written as the bytes that they stand for."""
+    count = 0
+    with complete(path) as aside, open(aside, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        for line in lines:
+            file.write(line + "\n")
+            count += 1
+    return count
+
+
+def write_csv(path: str | Path, records: Sequence[Any]) -> int:
+    """Writes CSV with a header; returns the number of rows."""
+
+    def write(file: IO[str]) -> None:
+        table = columns(records)
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(table)
+        rows.writerows(zip(*table.values()))
+
+    with complete(path) as aside, open(aside, "w", encoding="utf-8", newline="") as file:
+        write(file)
+    return len(records)
+
+
+def write_parquet(path: str | Path, records: Sequence[Any]) -> int:
+    """Writes a Parquet file; returns the number of rows."""
+    table = library("pyarrow", "write_parquet").table(columns(records))
+    write: Callable[[Any, Path], None] = library("pyarrow.parquet", "write_parquet").write_table
+    with complete(path) as aside:
+        write(table, aside)
+    return len(records)

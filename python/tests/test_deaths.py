@@ -1,0 +1,203 @@
+"""What `multiprocessing.Pool.map` hangs on, and what loses the job elsewhere: here the answer is right, or an error names the record.
+
+Only the engine with workers: the local one runs functions in the test's own process.
+"""
+
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import gristmill as gm
+
+pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
+
+COUNT = 1000
+
+
+@pytest.fixture
+def once(tmp_path: Path) -> Callable[[], bool]:
+    """True for the first process that asks, and never again."""
+
+    def first() -> bool:
+        try:
+            os.close(os.open(tmp_path / "done", os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True
+
+    return first
+
+
+def segfault() -> None:
+    ctypes.string_at(0)
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def left() -> None:
+    os._exit(3)
+
+
+DEATHS = pytest.mark.parametrize("die", [segfault, killed, left])
+
+
+@DEATHS
+def test_a_worker_that_dies_once_costs_nothing(die: Callable[[], None], once: Callable[[], bool]) -> None:
+    def function(n: int) -> tuple[int, int]:
+        if n == 700 and once():
+            die()
+        return n % 10, n
+
+    result = gm.range(COUNT).map(function).reduce_by_key(gm.sum).run()
+    assert list(result) == [(k, sum(range(k, COUNT, 10))) for k in range(10)]
+    assert len(result.stats["stages"][0]["deaths"]) == 1
+
+
+@DEATHS
+def test_a_record_that_always_kills_is_named(die: Callable[[], None], tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("".join(f"line {n}\n" for n in range(COUNT)))
+
+    def function(line: str) -> str:
+        if line == "line 700":
+            die()
+        return line
+
+    began = time.monotonic()
+    with pytest.raises(gm.WorkerDied) as caught:
+        gm.read_text(path).map(function).collect()
+    assert (caught.value.file, caught.value.line) == (str(path), 701)
+    assert time.monotonic() - began < 60, "it must not hang"
+    assert ("in segfault" in str(caught.value)) == (die is segfault), "Python knows where it crashed"
+
+
+@DEATHS
+def test_a_record_that_always_kills_is_set_aside(die: Callable[[], None], tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("".join(f"{n}\n" for n in range(COUNT)))
+
+    def function(line: str) -> int:
+        if line == "700":
+            die()
+        return int(line)
+
+    with gm.configure(on_error="skip"):
+        result = gm.read_text(path).map(function).run()
+    assert list(result) == [n for n in range(COUNT) if n != 700]
+    assert [bad.line for bad in result.bad_records] == [701]
+
+
+def test_sys_exit_is_an_error_like_others() -> None:
+    with pytest.raises(gm.JobError) as caught:
+        gm.range(3).map(lambda n: sys.exit(n)).collect()
+    assert isinstance(caught.value.__cause__, SystemExit)
+
+
+def test_a_result_that_cannot_be_pickled_is_named() -> None:
+    def function(n: int) -> object:
+        return iter([n]) if n != 2 else (each for each in [n])
+
+    with pytest.raises(gm.JobError, match="cannot pickle 'generator' object") as caught:
+        gm.range(3).map(function).collect()
+    assert caught.value.record == 2
+
+
+class Odd(Exception):
+    """An exception that cannot be made again from its arguments."""
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(f"{left} and {right}")
+
+
+def test_an_exception_that_cannot_be_rebuilt_is_told_as_text() -> None:
+    def function(n: int) -> int:
+        raise Odd(n, 2)
+
+    with pytest.raises(gm.JobError, match="0 and 2") as caught:
+        gm.range(1).map(function).collect()
+    assert isinstance(caught.value.__cause__, gm.RemoteError)
+    assert "raise Odd(n, 2)" in str(caught.value.__cause__)
+
+
+def test_a_generator_that_fails_half_way_leaves_nothing() -> None:
+    def function(n: int) -> Iterator[int]:
+        yield n
+        if n == 5:
+            raise ValueError(n)
+
+    with gm.configure(on_error="skip"):
+        result = gm.range(10).flat_map(function).run()
+    assert (list(result), [bad.record for bad in result.bad_records]) == ([0, 1, 2, 3, 4, 6, 7, 8, 9], [5])
+
+
+def test_random_numbers_are_drawn_once_each_though_workers_die(tmp_path: Path) -> None:
+    def function(n: int) -> tuple[int, float]:
+        if n % 250 == 249:
+            try:
+                os.close(os.open(tmp_path / f"done {n}", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                killed()
+        return n, random.random()
+
+    drawn = gm.range(COUNT).map(function).collect()
+    assert [n for n, _ in drawn] == list(range(COUNT))
+    assert len({number for _, number in drawn}) == COUNT
+
+
+PROGRAM = """
+import sys, time, os
+import gristmill as gm
+
+def slow(n):
+    open(sys.argv[1] + f"/{os.getpid()}", "w").close()
+    time.sleep(60)
+
+gm.range(8).map(slow).collect()
+"""
+
+
+def workers_of(folder: Path) -> list[int]:
+    return [int(path.name) for path in folder.iterdir()]
+
+
+def are_alive(pids: list[int]) -> bool:
+    return any(Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in pids)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_left_when_the_program_ends(how: signal.Signals, tmp_path: Path) -> None:
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while len(workers_of(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    pids = workers_of(tmp_path)
+    assert len(pids) >= 2
+    program.send_signal(how)
+    program.wait(timeout=10)
+    while are_alive(pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not are_alive(pids)
+
+
+def test_an_iterator_that_is_left_ends_its_job(tmp_path: Path) -> None:
+    def function(n: int) -> int:
+        (tmp_path / str(os.getpid())).touch()
+        return n
+
+    assert next(gm.range(10**6).map(function).iterate()) == 0
+    deadline = time.monotonic() + 10
+    while are_alive(workers_of(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not are_alive(workers_of(tmp_path))

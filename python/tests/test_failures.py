@@ -1,0 +1,155 @@
+"""A function that fails is an error that names the record, or sets the record aside."""
+
+import pickle
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gristmill as gm
+
+
+def half_way(line: str) -> Iterator[str]:
+    yield "first"
+    raise LookupError(line)
+
+
+def failing(line: str) -> str:
+    if line == "two":
+        raise LookupError(line)
+    return line
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    path = tmp_path / "numbers"
+    path.write_text("one\ntwo\nthree\n")
+    return path
+
+
+def test_the_error_names_the_record_and_its_place(numbers: Path) -> None:
+    with pytest.raises(gm.JobError) as caught:
+        gm.read_text(numbers).map(failing).collect()
+    error = caught.value
+    assert (error.record, error.file, error.line, error.byte) == ("two", str(numbers), 2, 4)
+    assert isinstance(error.__cause__, LookupError)
+    assert error.__cause__.args == ("two",)
+    assert str(error).splitlines()[0] == "LookupError: two"
+    shown = "".join(traceback.format_exception(error))
+    assert shown.index('raise LookupError(line)') < shown.index("numbers, line 2, byte 4"), "the user's own traceback is first"
+
+
+def test_errors_travel_between_processes(numbers: Path) -> None:
+    with pytest.raises(gm.JobError) as caught:
+        gm.read_text(numbers).map(failing).collect()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.record, again.line) == (str(caught.value), "two", 2)
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        lambda data: data.flat_map(half_way),
+        lambda data: data.filter(failing).map(lambda line: line.missing),
+        lambda data: data.map_batches(lambda lines: [line.missing for line in lines]),
+        lambda data: data.flat_map(lambda line: None),
+        lambda data: data.key_by(len).reduce_by_key(lambda a, b: a - b),
+        lambda data: data.key_by(len).group_by_key().map_groups(lambda key, values: key.missing),
+        lambda data: data.sort_by(lambda line: line.missing),
+        lambda data: data.top(1, by=lambda line: line.missing),
+    ],
+)
+def test_every_kind_of_function_may_fail(numbers: Path, fails: object) -> None:
+    assert callable(fails)
+    with pytest.raises(gm.JobError) as caught:
+        fails(gm.read_text(numbers)).collect()
+    assert isinstance(caught.value.__cause__, (LookupError, AttributeError, TypeError))
+
+
+def test_bad_records_are_set_aside(numbers: Path) -> None:
+    with gm.configure(on_error="skip"):
+        result = gm.read_text(numbers).map(failing).run()
+        assert list(result) == ["one", "three"]
+        (bad,) = result.bad_records
+        assert (bad.record, bad.file, bad.line, bad.byte, bad.error) == ("two", str(numbers), 2, 4, "LookupError: two")
+
+
+def test_nothing_is_kept_of_a_record_that_fails_half_way(numbers: Path) -> None:
+    with gm.configure(on_error="skip"):
+        result = gm.read_text(numbers).flat_map(half_way).run()
+    assert (list(result), len(result.bad_records)) == ([], 3)
+
+
+def test_one_bad_record_does_not_spoil_its_batch(numbers: Path) -> None:
+    with gm.configure(on_error="skip"):
+        result = gm.read_text(numbers).map_batches(lambda lines: [failing(line) for line in lines]).run()
+    assert (list(result), [bad.record for bad in result.bad_records]) == (["one", "three"], ["two"])
+
+
+def test_bad_input_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'1\n{"a"\n2\n')
+    with gm.configure(on_error="skip"):
+        result = gm.read_jsonl(tmp_path / "a.jsonl").run()
+    assert (list(result), result.bad_records[0].record, result.bad_records[0].line) == ([1, 2], b'{"a"', 2)
+
+
+def test_a_deadline_ends_the_job() -> None:
+    with gm.configure(deadline=0.05), pytest.raises(gm.ResourceError, match="0.05 s"):
+        gm.range(10**9).count()
+
+
+def test_mistakes_are_clear_errors() -> None:
+    with pytest.raises(gm.PlanError, match="reduce_by_key needs pairs of a key and a value, and this record is 0"):
+        gm.range(1).reduce_by_key(gm.sum).collect()  # type: ignore[misc]  # that is the mistake
+    with pytest.raises(gm.PlanError, match="3 is neither a reducer such as gm.sum nor a function"):
+        gm.from_iterable([(1, 2)]).reduce_by_key(3)  # type: ignore[call-overload]  # that is the mistake
+    with pytest.raises(gm.PlanError, match="there is no 'outer' join"):
+        gm.range(1).join(gm.range(1), "outer")  # type: ignore[misc, arg-type]  # that is the mistake
+    with pytest.raises(gm.PlanError, match=r"top\(by='size'\)"):
+        gm.range(1).top(1, by="size")  # type: ignore[arg-type]  # that is the mistake
+    with pytest.raises(TypeError, match="keys of the type list have no order"):
+        gm.from_iterable([[1]]).sort_by(lambda record: record).collect()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"worker": 3}, TypeError, "there is no setting 'worker'; there are .*workers"),
+        ({"workers": 0}, ValueError, "at least 1"),
+        ({"memory": "much"}, ValueError, 'text such as "512MiB"'),
+        ({"memory": -1}, ValueError, "memory=-1"),
+        ({"on_error": "ignore"}, ValueError, '"raise" or "skip"'),
+        ({"deadline": 0}, ValueError, "greater than 0"),
+        ({"engine": "cloud"}, ValueError, '"machine" or "local"'),
+    ],
+)
+def test_a_wrong_setting_is_an_error_and_changes_nothing(
+    changes: dict[str, object], error: type[Exception], message: str, engine: str
+) -> None:
+    with pytest.raises(error, match=message):
+        gm.configure(**changes)
+    with gm.configure() as settings:
+        assert settings == gm.Settings(engine=engine)  # type: ignore[arg-type]  # the fixture knows the names
+
+
+def test_settings_of_the_program_hold_in_its_threads_and_those_of_a_block_in_the_block() -> None:
+    seen: list[gm.Settings] = []
+
+    def look() -> None:
+        with gm.configure() as settings:
+            seen.append(settings)
+
+    with gm.configure(workers=5):
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    before = gm.configure(workers=7)
+    try:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    finally:
+        before.undo()
+    assert [settings.workers for settings in seen] == [None, 7]

@@ -1,0 +1,101 @@
+"""Programs with threads, notebooks, `python -` and processes that the user forks run jobs as others do."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import gristmill as gm
+
+pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
+
+#: Everything that a function may refer to lives in `__main__` here, which the starter does not have.
+PROGRAM = """
+import threading, time
+from dataclasses import dataclass
+import gristmill as gm
+
+threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+LIMIT = 3
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+
+class Late(Exception):
+    pass
+
+def made(n):
+    if n == LIMIT + 5:
+        raise Late(n)
+    return Point(n)
+
+points = gm.range(LIMIT).map(made).collect()
+assert points == [Point(n) for n in range(LIMIT)], points
+assert all(type(point) is Point for point in points)
+assert gm.range(6).map(lambda n: (Point(n % 2), n)).reduce_by_key(gm.sum).to_dict() == {Point(0): 6, Point(1): 9}
+try:
+    gm.range(20).map(made).collect()
+except gm.JobError as error:
+    assert type(error.__cause__) is Late and error.record == LIMIT + 5, error
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("way", ["file", "standard input", "-c"])
+def test_functions_and_classes_of_the_main_program_travel(way: str, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(PROGRAM)
+    arguments = {"file": [str(tmp_path / "job.py")], "standard input": ["-"], "-c": ["-c", PROGRAM]}[way]
+    ran = subprocess.run(
+        [sys.executable, *arguments], input=PROGRAM, text=True, capture_output=True, timeout=60, cwd=tmp_path, check=False
+    )
+    assert ran.stdout == "done\n", ran.stderr
+
+
+def test_threads_run_jobs_at_once() -> None:
+    found: dict[int, list[int]] = {}
+
+    def run(number: int) -> None:
+        with gm.configure(engine="machine"):
+            found[number] = gm.range(100).map(lambda n: n * number).collect()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert found == {number: [n * number for n in range(100)] for number in range(4)}
+
+
+def test_a_process_that_the_program_forks_runs_jobs() -> None:
+    waiting = threading.Event()
+    thread = threading.Thread(target=waiting.wait)
+    thread.start()
+    try:
+        assert gm.range(3).map(str).collect() == ["0", "1", "2"]
+        pid = os.fork()
+        if pid == 0:
+            right = False
+            try:
+                with gm.configure(engine="machine"):
+                    right = gm.range(3).map(str).collect() == ["0", "1", "2"]
+            finally:
+                os._exit(0 if right else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert gm.range(3).map(str).collect() == ["0", "1", "2"]
+    finally:
+        waiting.set()
+        thread.join()
+
+
+def test_the_working_directory_and_the_path_come_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "helper_of_the_job.py").write_text("def double(n):\n    return 2 * n\n")
+    monkeypatch.chdir(tmp_path)
+    program = "import threading, time, os, sys; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n"
+    program += "import gristmill as gm, helper_of_the_job as helper\nos.chdir('/')\n"
+    program += "print(gm.range(3).map(helper.double).map(lambda n: (n, os.getcwd())).collect())"
+    ran = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, timeout=60, check=False)
+    assert ran.stdout == "[(0, '/'), (2, '/'), (4, '/')]\n", ran.stderr
