@@ -14,7 +14,17 @@ from .errors import (
 from .reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .results import BadRecord, Result
 from .settings import Settings, configure
-from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text
+from .sources import (
+    from_iterable,
+    range,
+    read_bytes,
+    read_csv,
+    read_files,
+    read_jsonl,
+    read_parquet,
+    read_text,
+    word_count,
+)
 
 __all__ = [
     "BadRecord",
@@ -48,4 +58,5 @@ __all__ = [
     "read_text",
     "sum",
     "top",
+    "word_count",
 ]

@@ -252,8 +252,7 @@ class Dataset(Generic[T]):
         >>> gm.from_iterable("aba").count_by_value().to_arrow().column_names
         ['key', 'value']
         """
-        table: pyarrow.Table = tables.library("pyarrow", "to_arrow").table(tables.columns(self.collect()))
-        return table
+        return tables.arrow(self._run(), "to_arrow")
 
     def to_pandas(self) -> pandas.DataFrame:
         """Runs the job; a frame of pandas, with columns as in :meth:`to_arrow`.
@@ -307,7 +306,7 @@ class Dataset(Generic[T]):
         >>> gm.from_iterable("a").count_by_value().write_parquet(file)
         1
         """
-        return tables.write_parquet(path, self.collect())
+        return tables.write_parquet(path, self._run())
 
     def show(self, count: int = 20) -> None:
         """Runs the job and prints its first records.

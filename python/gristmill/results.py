@@ -35,6 +35,8 @@ class Run(Generic[T]):
     records: Iterator[T]
     bad_records: list[BadRecord] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
+    #: The records as the native engine has them, for who does not need objects; then `records` must not be asked for.
+    blocks: Iterator[bytes] | None = None
 
 
 class Result(Sequence[T_co]):

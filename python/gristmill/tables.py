@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .errors import PlanError
+from .results import Run
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
@@ -27,6 +31,37 @@ def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     if records and all(isinstance(record, tuple) and len(record) == 2 for record in records):
         return {"key": [record[0] for record in records], "value": [record[1] for record in records]}
     return {"value": list(records)}
+
+
+def arrow(run: Run[Any], function: str) -> pyarrow.Table:
+    """The records of a job as a table of Arrow. Text and numbers become columns without becoming objects."""
+    library("pyarrow", function)
+    import pyarrow
+
+    if run.blocks is None:
+        return pyarrow.table(columns(list(run.records)))
+    from . import _native
+    from .engines.machine import decoded
+
+    blocks, found, fits = [], _native.Columns(), True
+    for block in run.blocks:
+        blocks.append(block)
+        fits = fits and found.add(block)
+    arrays = found.arrays()
+    if not fits or not arrays:
+        return pyarrow.table(columns([record for block in blocks for record in decoded(block)]))
+    kinds: dict[str, pyarrow.DataType] = {
+        "string": pyarrow.string(),
+        "large_string": pyarrow.large_string(),
+        "int64": pyarrow.int64(),
+        "double": pyarrow.float64(),
+    }
+    names = ["key", "value"] if len(arrays) == 2 else ["value"]
+    made = [
+        pyarrow.Array.from_buffers(kinds[kind], count, [None, *map(pyarrow.py_buffer, buffers)])
+        for kind, count, buffers in arrays
+    ]
+    return pyarrow.table(made, names=names)
 
 
 def library(name: str, function: str) -> Any:
@@ -73,10 +108,10 @@ def write_csv(path: str | Path, records: Sequence[Any]) -> int:
     return len(records)
 
 
-def write_parquet(path: str | Path, records: Sequence[Any]) -> int:
+def write_parquet(path: str | Path, run: Run[Any]) -> int:
     """Writes a Parquet file; returns the number of rows."""
-    table = library("pyarrow", "write_parquet").table(columns(records))
+    table = arrow(run, "write_parquet")
     write: Callable[[Any, Path], None] = library("pyarrow.parquet", "write_parquet").write_table
     with complete(path) as aside:
         write(table, aside)
-    return len(records)
+    return int(table.num_rows)

@@ -153,3 +153,23 @@ def test_results_and_plans_show_themselves():
     assert (repr(result), result[0], len(result)) == ("<Result: 1 records>", "<b>", 1)
     assert "&lt;b&gt;" in result._repr_html_() and "<b>" not in result._repr_html_()
     assert gm.range(2).map(str)._repr_html_() == "<pre>records in the order of the input\n  map str\n  range(0, 2)</pre>"
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.one_of(*(st.lists(kind) for kind in (st.integers(-(2**63), 2**63 - 1), st.text(), st.floats(allow_nan=False), simple))))
+def test_tables_hold_what_lists_hold(records):
+    """Columns are made without objects if all records are of one kind."""
+    if any(isinstance(record, str) and not record.isprintable() for record in records) or len(set(map(type, records))) > 1:
+        return  # Arrow has neither lone surrogates nor columns of several types.
+    data = gm.from_iterable(records)
+    assert repr(data.to_arrow()["value"].to_pylist()) == repr(records)
+    counted = data.count_by_value()
+    assert counted.to_arrow().num_rows == len(counted.collect())
+    if records:
+        assert [(row["key"], row["value"]) for row in counted.to_arrow().to_pylist()] == counted.collect()
+
+
+def test_means_and_sums_become_columns():
+    pairs = gm.from_iterable([("a", 1), ("b", 2), ("b", 5)])
+    assert pairs.reduce_by_key(gm.mean).to_arrow().to_pydict() == {"key": ["a", "b"], "value": [1.0, 3.5]}
+    assert pairs.reduce_by_key(gm.sum).to_arrow().to_pydict() == {"key": ["a", "b"], "value": [1, 7]}

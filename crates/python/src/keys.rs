@@ -294,6 +294,39 @@ pub fn decode<'py>(py: Python<'py>, bytes: &[u8], types: Types) -> PyResult<Boun
     }
 }
 
+/// Returns the text that a key is, in UTF-8; `None` if it is no text, or has lone surrogates.
+pub fn as_text(key: &[u8]) -> Option<&[u8]> {
+    key.strip_prefix(&[TEXT]).filter(|text| str::from_utf8(text).is_ok())
+}
+
+/// Returns the int that a key is; `None` if it is another type, or has 63 bits or more.
+pub fn as_int(key: &[u8], types: Types) -> Option<i64> {
+    if types.at(0) & INT == 0 && types != Types::default() {
+        return None;
+    }
+    let (tag, rest) = key.split_first()?;
+    let flip = match *tag {
+        ZERO => return Some(0),
+        POSITIVE => 0,
+        NEGATIVE => 0xff,
+        _ => return None,
+    };
+    let (exponent, sevens) = rest.split_first_chunk()?;
+    let exponent = i64::from(u32::from_be_bytes(exponent.map(|byte| byte ^ flip))) - BIAS;
+    if !(0..62).contains(&exponent) {
+        return None;
+    }
+    let sevens: u128 = sevens.iter().fold(0, |bits, byte| bits << 7 | u128::from((byte ^ flip) >> 1));
+    let count = 7 * (rest.len() as i64 - 4);
+    // The bits after the first one are aligned to the left; an int has no more of them than its exponent says.
+    let after = if count > exponent { sevens >> (count - exponent) } else { sevens << (exponent - count) };
+    if count > exponent && after << (count - exponent) != sevens {
+        return None;
+    }
+    let number = 1i64 << exponent | after as i64;
+    Some(if flip == 0 { number } else { -number })
+}
+
 struct Reader<'py, 'k> {
     py: Python<'py>,
     rest: &'k [u8],

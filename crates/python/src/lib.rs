@@ -11,6 +11,7 @@ mod exceptions;
 mod pickles;
 mod keys;
 mod values;
+mod columns;
 mod folds;
 mod frames;
 mod program;
@@ -28,6 +29,8 @@ mod _native {
     use pyo3::types::{PyBytes, PyDict, PyList};
     use std::time::Duration;
 
+    #[pymodule_export]
+    use crate::columns::Columns;
     #[pymodule_export]
     use crate::exceptions::{NoOrder, NotAPair, StageFailed};
     #[pymodule_export]

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::keys::Types;
+use crate::keys::{self, Types};
 use crate::pickles::{pickle, unpickle};
 
 const NONE: u8 = 0;
@@ -138,6 +138,49 @@ fn put(bytes: &[u8], to: &mut Vec<u8>) -> PyResult<()> {
     Ok(())
 }
 
+/// A value that can stand in a column.
+#[derive(Clone, Copy)]
+pub enum Cell<'b> {
+    Text(&'b [u8]),
+    Int(i64),
+    Float(f64),
+}
+
+/// The greatest number that every float below it can count.
+const EXACT_MAX: u64 = 1 << 53;
+
+/// Takes the beginning of a pair, if that comes next.
+pub fn take_pair(bytes: &mut &[u8]) -> bool {
+    match bytes.strip_prefix(&[TUPLE, 2, 0, 0, 0]) {
+        Some(rest) => {
+            *bytes = rest;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Takes the next value, if it can stand in a column.
+pub fn cell<'b>(bytes: &mut &'b [u8]) -> PyResult<Option<Cell<'b>>> {
+    Ok(match take(bytes, 1)?[0] {
+        TEXT => Some(Cell::Text(counted(bytes)?)),
+        INT => Some(Cell::Int(i64::from_le_bytes(*eight(bytes)?))),
+        FLOAT => Some(Cell::Float(f64::from_le_bytes(*eight(bytes)?))),
+        MEAN => {
+            let (sum, count) = (i64::from_le_bytes(*eight(bytes)?), u64::from_le_bytes(*eight(bytes)?));
+            // Beyond, the division would round twice.
+            (sum.unsigned_abs() <= EXACT_MAX && count <= EXACT_MAX).then(|| Cell::Float(sum as f64 / count as f64))
+        }
+        KEY => {
+            let count = number(bytes)?;
+            let types = Types(number(bytes)?);
+            let key = take(bytes, count as usize)?;
+            keys::as_text(key).map(Cell::Text).or_else(|| keys::as_int(key, types).map(Cell::Int))
+        }
+        _ => None,
+    })
+}
+
 /// Returns the records of a block, as a list.
 pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py, PyList>> {
     let records = PyList::empty(py);
@@ -184,7 +227,7 @@ pub fn decode<'py>(py: Python<'py>, bytes: &mut &[u8]) -> PyResult<Bound<'py, Py
         KEY => {
             let count = number(bytes)?;
             let types = Types(number(bytes)?);
-            crate::keys::decode(py, take(bytes, count as usize)?, types)?
+            keys::decode(py, take(bytes, count as usize)?, types)?
         }
         _ => return Err(damaged()),
     })

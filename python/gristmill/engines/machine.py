@@ -38,12 +38,12 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     bad_records: list[BadRecord] = []
     stats: dict[str, Any] = {"engine": "machine"}
     blocks = _blocks(stage, settings, bad_records, stats)
-    return Run(itertools.chain.from_iterable(blocks), bad_records, stats)
+    return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks)
 
 
 def _blocks(
     stage: Stage, settings: Settings, bad_records: list[BadRecord], stats: dict[str, Any]
-) -> Iterator[list[Any]]:
+) -> Iterator[bytes]:
     _make_cached(stage)
     job = _starter.start(stage, settings)
     ended = False
@@ -52,7 +52,7 @@ def _blocks(
             for kind, frame in _frames(pipe):
                 match kind:
                     case b"B":
-                        yield _decoded(frame)
+                        yield frame
                     case b"P":
                         bar.show(json.loads(frame))
                     case b"W":
@@ -71,7 +71,7 @@ def _blocks(
         job.close(killed=not ended)
 
 
-def _decoded(frame: bytes) -> list[Any]:
+def decoded(frame: bytes) -> list[Any]:
     """The records of a block. They are all in use, so looking for garbage among them takes time for nothing."""
     collects = gc.isenabled()
     gc.disable()
