@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  None     10
-//!  number   20 negative | 21 zero | 22 positive | 23 NaN, then the exponent and the bits after the first one
+//!  number   20, the float towards zero from it, 8, and what is left: 80 nothing, 81 more, 7f less (ints of many bits)
 //!  str      30, UTF-8 (lone surrogates are encoded like other characters)
 //!  bytes    40, the bytes
 //!  tuple    50, its items, 00
@@ -24,10 +24,7 @@ use crate::exceptions::NoOrder;
 use crate::pickles::{pickle, unpickle};
 
 const NONE: u8 = 0x10;
-const NEGATIVE: u8 = 0x20;
-const ZERO: u8 = 0x21;
-const POSITIVE: u8 = 0x22;
-const NAN: u8 = 0x23;
+const NUMBER: u8 = 0x20;
 const TEXT: u8 = 0x30;
 const BYTES: u8 = 0x40;
 const TUPLE: u8 = 0x50;
@@ -35,10 +32,14 @@ const PICKLE: u8 = 0x60;
 /// Ends a tuple; below every tag.
 const END: u8 = 0x00;
 
-/// The exponent of infinity. That of the largest integer is smaller: it has 2 ^ 31 bits at most.
-const INFINITE: u32 = u32::MAX;
-/// Added to exponents, so that those of small fractions are positive.
-const BIAS: i64 = 2048;
+/// Behind the float of a number: the number is that float, or an int that lies further from zero.
+const NOTHING: u8 = 0x80;
+const MORE: u8 = 0x81;
+const LESS: u8 = 0x7f;
+/// The bits of a float's mantissa.
+const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS;
+/// Ints of more bits are beyond all floats.
+const FLOAT_BITS_MAX: u32 = f64::MAX_EXP as u32;
 
 /// The numbers in a key whose types are told apart, in the order in which they are written. Later ones share the last
 /// place.
@@ -132,7 +133,7 @@ impl Encoder<'_> {
             self.to.push(NONE);
         } else if let Ok(is_true) = key.cast_exact::<PyBool>() {
             self.see(BOOL);
-            encode_u64(u64::from(is_true.is_true()), self.to);
+            encode_float(f64::from(u8::from(is_true.is_true())), self.to);
         } else if let Ok(bytes) = key.cast_exact::<PyBytes>() {
             self.to.push(BYTES);
             put(bytes.as_bytes(), place, self.to);
@@ -172,116 +173,73 @@ fn put(bytes: &[u8], place: Place, to: &mut Vec<u8>) {
     to.extend_from_slice(&[0, 0]);
 }
 
-fn encode_int(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {
-    match number.extract::<i64>() {
-        Ok(number) if number < 0 => {
-            let start = to.len();
-            encode_u64(number.unsigned_abs(), to);
-            negate(&mut to[start..]);
-            Ok(())
-        }
-        Ok(number) => {
-            encode_u64(number as u64, to);
-            Ok(())
-        }
-        Err(_) => encode_large(number, to),
-    }
-}
-
-fn encode_u64(number: u64, to: &mut Vec<u8>) {
-    if number == 0 {
-        to.push(ZERO);
-        return;
-    }
-    let exponent = 63 - i64::from(number.leading_zeros());
-    // Without the first bit, which is always one.
-    let bits = if exponent == 0 { 0 } else { number << (64 - exponent) };
-    positive(exponent, &bits.to_be_bytes(), to);
-}
-
 fn encode_float(number: f64, to: &mut Vec<u8>) {
-    if number.is_nan() {
-        to.push(NAN);
-    } else if number == 0.0 {
-        to.push(ZERO);
-    } else {
-        let start = to.len();
-        let bits = number.abs().to_bits();
-        let (exponent, fraction) = ((bits >> 52) as i64, bits << 12);
-        match exponent {
-            0x7ff => infinite(to),
-            // Below the smallest normal number the first bit is not implied.
-            0 => {
-                let zeros = fraction.leading_zeros();
-                let rest = fraction.checked_shl(zeros + 1).unwrap_or(0);
-                positive(-1023 - i64::from(zeros), &rest.to_be_bytes(), to);
-            }
-            _ => positive(exponent - 1023, &fraction.to_be_bytes(), to),
-        }
-        if number < 0.0 {
-            negate(&mut to[start..]);
-        }
-    }
+    to.push(NUMBER);
+    to.extend_from_slice(&sortable(number).to_be_bytes());
+    to.push(NOTHING);
+}
+
+fn encode_int(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {
+    let Ok(small) = number.extract::<i64>() else {
+        return encode_large(number, to);
+    };
+    let magnitude = small.unsigned_abs();
+    let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(MANTISSA_BITS);
+    let towards_zero = magnitude >> shift << shift;
+    let left = (magnitude - towards_zero).to_be_bytes();
+    encode_sum(small < 0, towards_zero as f64, &left, to);
+    Ok(())
 }
 
 fn encode_large(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {
     let py = number.py();
-    let absolute = number.call_method0(intern!(py, "__abs__"))?;
-    let length: i64 = number.call_method0(intern!(py, "bit_length"))?.extract()?;
-    let exponent = length - 1;
-    if exponent + BIAS >= i64::from(INFINITE) {
-        return Err(PyValueError::new_err("an int of more than 500 MB cannot be a key"));
-    }
-    // All bits after the first, aligned to the left.
-    let bytes = (exponent as usize).div_ceil(8);
-    let rest = absolute.call_method1("__sub__", (1u8.into_pyobject(py)?.call_method1("__lshift__", (exponent,))?,))?;
-    let rest = rest.call_method1("__lshift__", (bytes as i64 * 8 - exponent,))?;
-    let rest = rest.call_method1("to_bytes", (bytes, "big"))?;
-    let start = to.len();
-    positive(exponent, rest.cast::<PyBytes>()?.as_bytes(), to);
-    if number.lt(0)? {
-        negate(&mut to[start..]);
-    }
+    let magnitude = number.call_method0(intern!(py, "__abs__"))?;
+    let bits: u64 = number.call_method0(intern!(py, "bit_length"))?.extract()?;
+    let towards_zero = if bits > u64::from(FLOAT_BITS_MAX) {
+        f64::MAX
+    } else {
+        let mantissa: u64 = magnitude.call_method1("__rshift__", (bits - u64::from(MANTISSA_BITS),))?.extract()?;
+        let hidden = 1 << (MANTISSA_BITS - 1);
+        f64::from_bits((bits - 1 + 1023) << (MANTISSA_BITS - 1) | (mantissa & (hidden - 1)))
+    };
+    let float = PyFloat::new(py, towards_zero).call_method0(intern!(py, "__int__"))?;
+    let left = magnitude.sub(float)?;
+    let bytes = left.call_method1(intern!(py, "to_bytes"), (bits.div_ceil(8), "big"))?;
+    encode_sum(number.lt(0)?, towards_zero, bytes.cast::<PyBytes>()?.as_bytes(), to);
     Ok(())
 }
 
-/// Appends a positive number, `1.bits * 2 ^ exponent`: the exponent, and the bits by seven, each seven with a bit that
-/// says whether more follow. So a number is a prefix of no other, and more bits are greater.
-fn positive(exponent: i64, bits: &[u8], to: &mut Vec<u8>) {
-    to.push(POSITIVE);
-    to.extend_from_slice(&((exponent + BIAS) as u32).to_be_bytes());
-    let zeros = bits.iter().rev().take_while(|byte| **byte == 0).count();
-    let bits = &bits[..bits.len() - zeros];
-    let (mut rest, mut count) = (0u32, 0u32);
-    let mut bytes = bits.iter();
-    loop {
-        while count < 7
-            && let Some(byte) = bytes.next()
-        {
-            rest = rest << 8 | u32::from(*byte);
-            count += 8;
-        }
-        let seven = if count >= 7 { rest >> (count - 7) } else { rest << (7 - count) } & 0x7f;
-        count = count.saturating_sub(7);
-        rest &= (1 << count) - 1;
-        let more = rest != 0 || bytes.as_slice().iter().any(|byte| *byte != 0);
-        to.push((seven as u8) << 1 | u8::from(more));
-        if !more {
-            return;
-        }
+/// Appends an int: the float towards zero from it, and the distance, which may begin with zeros.
+fn encode_sum(is_negative: bool, towards_zero: f64, left: &[u8], to: &mut Vec<u8>) {
+    to.push(NUMBER);
+    to.extend_from_slice(&sortable(if is_negative { -towards_zero } else { towards_zero }).to_be_bytes());
+    let zeros = left.iter().take_while(|byte| **byte == 0).count();
+    let left = &left[zeros..];
+    if left.is_empty() {
+        return to.push(NOTHING);
+    }
+    to.push(if is_negative { LESS } else { MORE });
+    let start = to.len();
+    to.extend_from_slice(&(left.len() as u32).to_be_bytes());
+    to.extend_from_slice(left);
+    if is_negative {
+        to[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
 }
 
-fn infinite(to: &mut Vec<u8>) {
-    to.push(POSITIVE);
-    to.extend_from_slice(&INFINITE.to_be_bytes());
-    to.push(0);
+/// Returns bits whose order is that of the floats. All zeros are one number, and so are all NaNs, which is the greatest.
+fn sortable(number: f64) -> u64 {
+    let bits = match number {
+        0.0 => 0,
+        number if number.is_nan() => f64::NAN.to_bits() & !(1 << 63),
+        number => number.to_bits(),
+    };
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// Turns the bytes of a positive number into those of its negative.
-fn negate(bytes: &mut [u8]) {
-    bytes[0] = NEGATIVE;
-    bytes[1..].iter_mut().for_each(|byte| *byte = !*byte);
+/// Returns the float of [`sortable`] bits.
+fn unsorted(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
 }
 
 /// Reads a key back. `types` are those of all keys that are equal to it.
@@ -304,27 +262,18 @@ pub fn as_int(key: &[u8], types: Types) -> Option<i64> {
     if types.at(0) & INT == 0 && types != Types::default() {
         return None;
     }
-    let (tag, rest) = key.split_first()?;
-    let flip = match *tag {
-        ZERO => return Some(0),
-        POSITIVE => 0,
-        NEGATIVE => 0xff,
-        _ => return None,
+    let (bits, rest) = key.strip_prefix(&[NUMBER])?.split_first_chunk()?;
+    let towards_zero = unsorted(u64::from_be_bytes(*bits));
+    if towards_zero.fract() != 0.0 || towards_zero.abs() >= (1u64 << 62) as f64 {
+        return None;
+    }
+    let flip = match rest.first()? {
+        &NOTHING => return Some(towards_zero as i64),
+        &MORE => 0,
+        _ => 0xff,
     };
-    let (exponent, sevens) = rest.split_first_chunk()?;
-    let exponent = i64::from(u32::from_be_bytes(exponent.map(|byte| byte ^ flip))) - BIAS;
-    if !(0..62).contains(&exponent) {
-        return None;
-    }
-    let sevens: u128 = sevens.iter().fold(0, |bits, byte| bits << 7 | u128::from((byte ^ flip) >> 1));
-    let count = 7 * (rest.len() as i64 - 4);
-    // The bits after the first one are aligned to the left; an int has no more of them than its exponent says.
-    let after = if count > exponent { sevens >> (count - exponent) } else { sevens << (exponent - count) };
-    if count > exponent && after << (count - exponent) != sevens {
-        return None;
-    }
-    let number = 1i64 << exponent | after as i64;
-    Some(if flip == 0 { number } else { -number })
+    let left = rest[5..].iter().fold(0, |left, byte| left << 8 | i64::from(byte ^ flip));
+    Some(towards_zero as i64 + if flip == 0 { left } else { -left })
 }
 
 struct Reader<'py, 'k> {
@@ -350,12 +299,10 @@ impl<'py> Reader<'py, '_> {
         let py = self.py;
         let tag = self.byte()?;
         let types = self.types.at(self.numbers);
-        self.numbers += usize::from((NEGATIVE..=NAN).contains(&tag));
+        self.numbers += usize::from(tag == NUMBER);
         match tag {
             NONE => Ok(py.None().into_bound(py)),
-            ZERO => whole(py, types, 0),
-            tag @ (POSITIVE | NEGATIVE) => self.number(tag == NEGATIVE, types),
-            NAN => Ok(PyFloat::new(py, f64::NAN).into_any()),
+            NUMBER => self.number(types),
             TEXT => {
                 let bytes = self.taken(place)?;
                 match std::str::from_utf8(&bytes) {
@@ -394,73 +341,40 @@ impl<'py> Reader<'py, '_> {
         }
     }
 
-    fn number(&mut self, is_negative: bool, types: u8) -> PyResult<Bound<'py, PyAny>> {
-        let flip = if is_negative { 0xff } else { 0 };
-        let mut exponent = [0; 4];
-        for byte in &mut exponent {
-            *byte = self.byte()? ^ flip;
-        }
-        let exponent = u32::from_be_bytes(exponent);
-        let mut sevens = Vec::new();
-        loop {
-            let byte = self.byte()? ^ flip;
-            sevens.push(byte >> 1);
-            if byte & 1 == 0 {
-                break;
-            }
-        }
+    /// Takes a number; what it is shown as says `types`: an int if one of the keys was one there, or else a float, or
+    /// else a bool.
+    fn number(&mut self, types: u8) -> PyResult<Bound<'py, PyAny>> {
+        let (bits, rest) = self.rest.split_first_chunk().ok_or_else(damaged)?;
+        self.rest = rest;
         let py = self.py;
-        if exponent == INFINITE {
-            return Ok(PyFloat::new(py, if is_negative { f64::NEG_INFINITY } else { f64::INFINITY }).into_any());
+        let towards_zero = unsorted(u64::from_be_bytes(*bits));
+        let float = PyFloat::new(py, towards_zero).into_any();
+        let mark = self.byte()?;
+        if mark != NOTHING {
+            let left = self.left(if mark == LESS { 0xff } else { 0 })?;
+            let left = py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, &left), "big"))?;
+            let int = float.call_method0("__int__")?;
+            return if mark == LESS { int.sub(left) } else { int.add(left) };
         }
-        let exponent = i64::from(exponent) - BIAS;
-        // The last bit that is set decides whether it is a whole number.
-        let zeros = sevens.last().map_or(7, |last| if *last == 0 { 7 } else { i64::from(last.trailing_zeros()) });
-        let bits = sevens.len() as i64 * 7 - zeros;
-        let is_whole = exponent >= bits.max(0);
         let is_float = types & FLOAT != 0 && types & INT == 0;
-        if is_whole && exponent < 63 && !is_float {
-            let mut number = 1u64;
-            for at in 0..exponent {
-                number = number << 1 | u64::from(bit(&sevens, at));
-            }
-            return whole(py, types, if is_negative { -(number as i64) } else { number as i64 });
+        if is_float || towards_zero.fract() != 0.0 || !towards_zero.is_finite() {
+            return Ok(float);
         }
-        if !is_whole || is_float {
-            return Ok(PyFloat::new(py, fraction(exponent, &sevens, is_negative)).into_any());
+        if types == BOOL {
+            return Ok(PyBool::new(py, towards_zero != 0.0).to_owned().into_any());
         }
-        // A large int: built of its bits, from the first on.
-        let mut bytes = vec![0u8; (exponent as usize + 1).div_ceil(8)];
-        let last = bytes.len() * 8 - 1;
-        let mut set = |at: usize| bytes[(last - at) / 8] |= 1 << (at % 8);
-        set(exponent as usize);
-        (0..exponent).filter(|at| bit(&sevens, *at)).for_each(|at| set((exponent - 1 - at) as usize));
-        let number = py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, &bytes), "big"))?;
-        if is_negative { number.neg() } else { Ok(number) }
+        match towards_zero.abs() < (1u64 << 63) as f64 {
+            true => Ok((towards_zero as i64).into_pyobject(py)?.into_any()),
+            false => float.call_method0("__int__"),
+        }
     }
-}
 
-/// Returns the bit `at` places after the first one.
-fn bit(sevens: &[u8], at: i64) -> bool {
-    sevens.get(at as usize / 7).is_some_and(|seven| seven >> (6 - at % 7) & 1 == 1)
-}
-
-/// Returns a number that came from a float, so no bit is lost.
-fn fraction(exponent: i64, sevens: &[u8], is_negative: bool) -> f64 {
-    let sign = u64::from(is_negative) << 63;
-    let mantissa = (0..52).fold(0u64, |bits, at| bits << 1 | u64::from(bit(sevens, at)));
-    let bits = match exponent {
-        -1022.. => (exponent + 1023) as u64 & 0x7ff,
-        _ => return f64::from_bits(sign | (1 << 52 | mantissa) >> (-1022 - exponent)),
-    };
-    f64::from_bits(sign | bits << 52 | mantissa)
-}
-
-/// Returns a whole number as what one of the keys had there: an int, or else a float, or else a bool.
-fn whole(py: Python<'_>, types: u8, number: i64) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match types {
-        types if types & INT == 0 && types & FLOAT != 0 => PyFloat::new(py, number as f64).into_any(),
-        BOOL => PyBool::new(py, number != 0).to_owned().into_any(),
-        _ => number.into_pyobject(py)?.into_any(),
-    })
+    /// Takes the distance of an int from its float.
+    fn left(&mut self, flip: u8) -> PyResult<Vec<u8>> {
+        let (count, rest) = self.rest.split_first_chunk::<4>().ok_or_else(damaged)?;
+        let count = u32::from_be_bytes(count.map(|byte| byte ^ flip)) as usize;
+        let (left, rest) = rest.split_at_checked(count).ok_or_else(damaged)?;
+        self.rest = rest;
+        Ok(left.iter().map(|byte| byte ^ flip).collect())
+    }
 }
