@@ -267,9 +267,9 @@ pub fn as_int(key: &[u8], types: Types) -> Option<i64> {
     if towards_zero.fract() != 0.0 || towards_zero.abs() >= (1u64 << 62) as f64 {
         return None;
     }
-    let flip = match rest.first()? {
-        &NOTHING => return Some(towards_zero as i64),
-        &MORE => 0,
+    let flip = match *rest.first()? {
+        NOTHING => return Some(towards_zero as i64),
+        MORE => 0,
         _ => 0xff,
     };
     let left = rest[5..].iter().fold(0, |left, byte| left << 8 | i64::from(byte ^ flip));
