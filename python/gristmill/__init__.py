@@ -12,6 +12,7 @@ from .errors import (
     WorkerDied,
 )
 from .reducers import Reducer, count, first, list, max, mean, min, sum, top
+from .replays import replay
 from .results import BadRecord, Result
 from .settings import Settings, configure
 from .sources import (
@@ -56,6 +57,7 @@ __all__ = [
     "read_jsonl",
     "read_parquet",
     "read_text",
+    "replay",
     "sum",
     "top",
     "word_count",

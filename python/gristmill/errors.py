@@ -51,6 +51,7 @@ class JobError(GristmillError):
         worker: int | None = None,
         attempt: int | None = None,
         traceback_text: str | None = None,
+        call: bytes | None = None,
     ) -> None:
         super().__init__(message)
         #: The record, or the key of the group, on which the function failed.
@@ -65,6 +66,8 @@ class JobError(GristmillError):
         self.worker, self.attempt = worker, attempt
         #: The traceback as the worker would have printed it.
         self.traceback_text = traceback_text
+        #: The function and the record, pickled, for :func:`gristmill.replay`.
+        self.call = call
 
 
 class WorkerDied(JobError):

@@ -48,24 +48,65 @@ def test_errors_travel_between_processes(numbers: Path) -> None:
     assert (str(again), again.record, again.line) == (str(caught.value), "two", 2)
 
 
-@pytest.mark.parametrize(
-    "fails",
-    [
-        lambda data: data.flat_map(half_way),
-        lambda data: data.filter(failing).map(lambda line: line.missing),
-        lambda data: data.map_batches(lambda lines: [line.missing for line in lines]),
-        lambda data: data.flat_map(lambda line: None),
-        lambda data: data.key_by(len).reduce_by_key(lambda a, b: a - b),
-        lambda data: data.key_by(len).group_by_key().map_groups(lambda key, values: key.missing),
-        lambda data: data.sort_by(lambda line: line.missing),
-        lambda data: data.top(1, by=lambda line: line.missing),
-    ],
-)
+FAILING = [
+    lambda data: data.map(str.upper).flat_map(half_way),
+    lambda data: data.filter(len).map(lambda line: line.missing),
+    lambda data: data.map_batches(lambda lines: [line.missing for line in lines]),
+    lambda data: data.flat_map(lambda line: None),
+    lambda data: data.key_by(len).reduce_by_key(lambda a, b: a - b),
+    lambda data: data.key_by(len).reduce_by_key(gm.sum),
+    lambda data: data.key_by(len).group_by_key().map_groups(lambda key, values: [each.missing for each in values]),
+    lambda data: data.map(str.upper).sort_by(lambda line: line.missing),
+    lambda data: data.top(1, by=lambda line: line.missing),
+]
+
+
+@pytest.mark.parametrize("fails", FAILING)
 def test_every_kind_of_function_may_fail(numbers: Path, fails: object) -> None:
     assert callable(fails)
     with pytest.raises(gm.JobError) as caught:
         fails(gm.read_text(numbers)).collect()
     assert isinstance(caught.value.__cause__, (LookupError, AttributeError, TypeError))
+
+
+@pytest.mark.parametrize("fails", FAILING)
+def test_a_failed_function_fails_again_in_this_process(numbers: Path, fails: object) -> None:
+    assert callable(fails)
+    with pytest.raises(gm.JobError) as caught:
+        fails(gm.read_text(numbers)).collect()
+    cause = caught.value.__cause__
+    assert cause is not None
+    with pytest.raises(type(cause)) as again:
+        gm.replay(pickle.loads(pickle.dumps(caught.value)))
+    assert again.value.args == cause.args
+
+
+def test_a_debugger_finds_the_function(numbers: Path) -> None:
+    with pytest.raises(gm.JobError) as caught:
+        gm.read_text(numbers).map(str.upper).flat_map(half_way).collect()
+    with pytest.raises(LookupError) as again:
+        gm.replay(caught.value)
+    last = again.traceback[-1]
+    assert (last.name, last.frame.f_locals) == ("half_way", {"line": "ONE"})
+
+
+def test_a_replay_that_succeeds_shows_what_became_of_the_record(tmp_path: Path) -> None:
+    def once(number: int) -> int:
+        (tmp_path / "tried").touch(exist_ok=False)
+        return number + 1
+
+    (tmp_path / "tried").touch()
+    with pytest.raises(gm.JobError) as caught:
+        gm.range(3).map(once).collect()
+    (tmp_path / "tried").unlink()
+    assert gm.replay(caught.value) == [1]
+
+
+def test_what_cannot_be_pickled_is_not_replayed() -> None:
+    with pytest.raises(gm.JobError) as caught:
+        gm.from_iterable([threading.Lock()]).map(len).collect()  # type: ignore[arg-type]  # that is the mistake
+    with pytest.raises(gm.GristmillError, match="could not be pickled"):
+        gm.replay(caught.value)
 
 
 def test_bad_records_are_set_aside(numbers: Path) -> None:

@@ -16,7 +16,7 @@ from ..errors import JobError, PlanError, ResourceError
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name
-from ..reducers import Reducer
+from ..replays import Call, Step, applied, steps_of
 from ..results import BadRecord, Run
 from ..settings import Settings
 
@@ -78,11 +78,12 @@ class _Job:
         return placed
 
     def records(self, placed: Iterable[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
+        steps = steps_of(narrows)
+        chains = [(steps[: number + 1], f"{narrow.kind} {name(narrow.function)}") for number, narrow in enumerate(narrows)]
         for record, place in placed:
             outputs = [record]
-            for narrow in narrows:
-                step = f"{narrow.kind} {name(narrow.function)}"
-                outputs = self.guarded(step, record, place, functools.partial(_applied, narrow, outputs))
+            for chain, said in chains:
+                outputs = self.guarded(said, chain, record, place, functools.partial(applied, chain[-1], outputs))
             yield from ((output, place) for output in outputs)
 
     def batches(self, placed: Iterator[Placed], narrow: Narrow) -> Iterator[Placed]:
@@ -93,8 +94,7 @@ class _Job:
             except Exception:
                 outputs = []
                 for record, place in batch:
-                    step = f"map_batches {name(narrow.function)}"
-                    outputs += self.guarded(step, record, place, functools.partial(narrow.function, [record]))
+                    outputs += self.guarded(f"map_batches {name(narrow.function)}", steps_of([narrow]), record, place)
             yield from ((output, NOWHERE) for output in outputs)
 
     # Step 2: the shuffle.
@@ -103,14 +103,12 @@ class _Job:
         match end.kind:
             case "reduce":
                 assert end.reducer is not None
-                for key, values in _grouped(_pairs(records, "reduce_by_key")):
-                    reduce = functools.partial(_reduced, end.reducer, key, values)
-                    yield from self.guarded(f"reduce_by_key {name(end.reducer)}", key, NOWHERE, reduce)
+                for group in _grouped(_pairs(records, "reduce_by_key")):
+                    yield from self.guarded(f"reduce_by_key {name(end.reducer)}", [("reduce", end.reducer)], group)
             case "groups":
                 assert end.function is not None
-                for key, values in _grouped(_pairs(records, "group_by_key")):
-                    apply = functools.partial(end.function, key, values)
-                    yield from self.guarded(f"map_groups {name(end.function)}", key, NOWHERE, apply)
+                for group in _grouped(_pairs(records, "group_by_key")):
+                    yield from self.guarded(f"map_groups {name(end.function)}", [("groups", end.function)], group)
             case "distinct":
                 yield from (key for key, _ in _grouped((record, None) for record in records))
             case "count_by_value":
@@ -126,7 +124,7 @@ class _Job:
         of = end.function
         assert of is not None
         for record in records:
-            for key in self.guarded(f"the key of {end.kind}, {name(of)}", record, NOWHERE, lambda: [of(record)]):
+            for key in self.guarded(f"the key of {end.kind}, {name(of)}", [("map", of)], record):
                 yield SortKey(key), record
 
     def join(self, left: Iterator[Any], right: Iterator[Any], how: str) -> Iterator[Any]:
@@ -150,14 +148,25 @@ class _Job:
 
     # What goes wrong.
 
-    def guarded(self, step: str, record: Any, place: Place, function: Callable[[], Iterable[Any]]) -> list[Any]:
-        """What `function` returns or yields. If it fails, the job ends with an error that names the record, or sets it aside."""
+    def guarded(
+        self,
+        said: str,
+        steps: Sequence[Step],
+        given: Any,
+        place: Place = NOWHERE,
+        function: Callable[[], Iterable[Any]] | None = None,
+    ) -> list[Any]:
+        """What becomes of a record. If a function fails on it, the job ends with an error that names the record, or sets it aside.
+
+        `function` is the last step alone, if those before it have been done.
+        """
+        call = Call(steps, given)
         try:
-            return list(function())
+            return list(function()) if function is not None else call.run()
         except Exception as error:
             if not self.skip:
-                _raise_job_error(error, step, record, place)
-            self.bad_records.append(BadRecord(record, _text(error), place.file, place.line, place.byte))
+                _raise_job_error(error, said, call, place)
+            self.bad_records.append(BadRecord(call.record, _text(error), place.file, place.line, place.byte))
             return []
 
     def failed_on_input(self, record: Any, place: Place, error: Exception) -> None:
@@ -166,31 +175,22 @@ class _Job:
         self.bad_records.append(BadRecord(record, str(error), place.file, place.line, place.byte))
 
 
-def _raise_job_error(error: Exception, step: str, record: Any, place: Place) -> NoReturn:
+def _raise_job_error(error: Exception, said: str, call: Call, place: Place) -> NoReturn:
     where = f"\n  {place}" if place.file else ""
     raise JobError(
-        f"{_text(error)}\n  in {step}, on {reprlib.repr(record)}{where}",
-        record=record,
+        f"{_text(error)}\n  in {said}, on {reprlib.repr(call.record)}{where}",
+        record=call.record,
         file=place.file,
         line=place.line,
         byte=place.byte,
         attempt=1,
         traceback_text="".join(traceback.format_exception(error)),
+        call=call.pickled(),
     ) from error
 
 
 def _text(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
-
-
-def _applied(narrow: Narrow, records: list[Any]) -> Iterable[Any]:
-    match narrow.kind:
-        case "map":
-            return map(narrow.function, records)
-        case "filter":
-            return filter(narrow.function, records)
-        case _:
-            return itertools.chain.from_iterable(map(narrow.function, records))
 
 
 def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:
@@ -207,10 +207,6 @@ def _grouped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
         groups.setdefault(group_key(key), (key, []))[1].append(value)
     found = list(groups.values())
     return sorted(found, key=lambda group: SortKey(group[0])) if all(is_ordered(key) for key, _ in found) else found
-
-
-def _reduced(reducer: Reducer | Callable[[Any, Any], Any], key: Any, values: list[Any]) -> list[Any]:
-    return [(key, reducer.of(values) if isinstance(reducer, Reducer) else functools.reduce(reducer, values))]
 
 
 class _Greatest:

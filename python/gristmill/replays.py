@@ -1,0 +1,98 @@
+"""Replays: a function that failed in a worker runs again in the program's own process, under a debugger."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .errors import GristmillError, JobError
+from .plan import Narrow, NarrowKind
+from .reducers import Reducer
+
+#: A function and how it is called: as :class:`gristmill.plan.Narrow` has it, or with a key and its values.
+Step = tuple[Literal[NarrowKind, "groups", "reduce"], Callable[..., Any] | Reducer]
+
+
+def replay(error: JobError) -> list[Any]:
+    """Runs the function that failed once more, here, on the record of the error. It raises what the function raises;
+    if it succeeds this time, it returns what became of the record.
+
+    Try it in a debugger: `python -m pdb`, or `%debug` in a notebook.
+
+    >>> import gristmill as gm
+    >>> try:
+    ...     gm.from_iterable(["1", "two"]).map(str.strip).map(int).collect()
+    ... except gm.JobError as error:
+    ...     failed = error
+    >>> gm.replay(failed)
+    Traceback (most recent call last):
+    ValueError: invalid literal for int() with base 10: 'two'
+    """
+    if error.call is None:
+        raise GristmillError("this error has no function to run again: none had failed, or it could not be pickled") from error
+    call: Call = pickle.loads(error.call)
+    return call.run()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A record, or a key and its values, and the functions through which it goes."""
+
+    steps: Sequence[Step]
+    given: Any
+
+    @property
+    def record(self) -> Any:
+        """What an error names: the record, or the key of the group."""
+        return self.given[0] if self.steps[-1][0] in ("groups", "reduce") else self.given
+
+    def run(self) -> list[Any]:
+        """What becomes of the record.
+
+        >>> Call([("map", str.split), ("flat_map", reversed)], "a b").run()
+        ['b', 'a']
+        """
+        records = [self.given]
+        for step in self.steps:
+            records = list(applied(step, records))
+        return records
+
+    def pickled(self) -> bytes | None:
+        """This call as bytes; `None` if a function or the record cannot be pickled."""
+        import cloudpickle
+
+        try:
+            found: bytes = cloudpickle.dumps(self)
+        except Exception:
+            return None
+        return found
+
+
+def steps_of(narrows: Iterable[Narrow]) -> list[Step]:
+    """Functions as steps."""
+    return [(narrow.kind, narrow.function) for narrow in narrows]
+
+
+def applied(step: Step, records: list[Any]) -> Iterable[Any]:
+    """Applies one function to records."""
+    kind, function = step
+    if isinstance(function, Reducer):
+        return [(key, function.of(values)) for key, values in records]
+    match kind:
+        case "map":
+            return map(function, records)
+        case "filter":
+            return filter(function, records)
+        case "flat_map":
+            return itertools.chain.from_iterable(map(function, records))
+        case "map_batches":
+            found: Iterable[Any] = function(records)
+            return found
+        case "groups":
+            return itertools.chain.from_iterable(function(key, values) for key, values in records)
+        case "reduce":
+            return [(key, functools.reduce(function, values)) for key, values in records]
