@@ -112,26 +112,37 @@ def _stage_of(node: Node, stages: dict[Node, Stage]) -> Stage:
     return stages.setdefault(node, Stage(inputs, narrows, end))
 
 
-def describe(stage: Stage, depth: int = 0) -> Iterator[str]:
+def describe(stage: Stage) -> Iterator[str]:
     """Lines that describe a stage and those before it, the last one first."""
-    indent = "  " * depth
+    return _described(stage, "", set())
+
+
+def _described(stage: Stage, indent: str, before: set[Stage]) -> Iterator[str]:
+    yield indent + title(stage) + (" (the same as above)" if stage in before else "")
+    if stage in before:
+        return
+    before.add(stage)
+    for source, narrows in zip(stage.inputs, stage.narrows):
+        for narrow in reversed(narrows):
+            yield f"{indent}  {narrow.kind} {name(narrow.function)}"
+        if isinstance(source, Stage):
+            yield from _described(source, indent + "  ", before)
+        else:
+            yield f"{indent}  {_source(source)}"
+
+
+def title(stage: Stage) -> str:
+    """The end of a stage in a few words."""
     match stage.end:
         case Shuffle() as end:
             by = end.reducer if end.reducer is not None else end.function
             count = f" {end.count}" if end.count else ""
             order = ", descending" if end.descending else ""
-            yield f"{indent}{end.kind}{count}" + (f" by {name(by)}" if by is not None else "") + order
+            return end.kind + count + (f" by {name(by)}" if by is not None else "") + order
         case Join(how=how):
-            yield f"{indent}{how} join"
+            return f"{how} join"
         case None:
-            yield f"{indent}records in the order of the input"
-    for source, narrows in zip(stage.inputs, stage.narrows):
-        for narrow in reversed(narrows):
-            yield f"{indent}  {narrow.kind} {name(narrow.function)}"
-        if isinstance(source, Stage):
-            yield from describe(source, depth + 1)
-        else:
-            yield f"{indent}  {_source(source)}"
+            return "records in the order of the input"
 
 
 def _source(source: Source) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast, overload
+
+from .stats import Stats, html_table
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -53,7 +56,7 @@ class Result(Sequence[T_co]):
         #: The records on which a function failed; empty unless `on_error="skip"`.
         self.bad_records = bad_records
         #: How the job ran.
-        self.stats = stats
+        self.stats = Stats(stats)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -70,8 +73,26 @@ class Result(Sequence[T_co]):
         return f"<Result: {len(self)} records{aside}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{html.escape(repr(record))}</td></tr>" for record in self[:_SHOWN])
-        return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{rows}</table>"
+        """The first records, what was set aside, and the statistics."""
+        from .tables import columns  # tables.py needs this module
+
+        shown = columns(self[:_SHOWN])
+        more = f"<p>and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
+        parts = [f"<p>{html.escape(repr(self)[1:-1])}</p>", html_table(shown, zip(*_texts(shown.values()))), more]
+        if self.bad_records:
+            bad = ([repr(bad.record), bad.error, _place(bad)] for bad in itertools.islice(self.bad_records, _SHOWN))
+            parts.append(f"<details><summary>set aside</summary>{html_table(['record', 'error', 'place'], bad)}</details>")
+        parts.append(f"<details><summary>statistics</summary>{self.stats._repr_html_()}</details>")
+        return "".join(parts)
+
+
+def _texts(table: Iterable[Sequence[Any]]) -> list[list[str]]:
+    return [list(map(repr, column)) for column in table]
+
+
+def _place(bad: BadRecord) -> str:
+    parts = [bad.file, f"line {bad.line}" if bad.line else None, f"byte {bad.byte}" if bad.byte is not None else None]
+    return ", ".join(part for part in parts if part)
 
 
 class Kept(Sequence[T]):

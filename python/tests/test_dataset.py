@@ -43,7 +43,33 @@ def test_cached_records_are_made_once_and_only_when_needed():
 
 
 def test_results_and_plans_show_themselves():
-    result = gm.from_iterable(["<b>"]).run()
-    assert (repr(result), result[0], len(result)) == ("<Result: 1 records>", "<b>", 1)
-    assert "&lt;b&gt;" in result._repr_html_() and "<b>" not in result._repr_html_()
+    result = gm.from_iterable(["<b>", *"abcdefghijklmnopqrstuvwxyz"]).run()
+    assert (repr(result), result[0], len(result)) == ("<Result: 27 records>", "<b>", 27)
+    shown = result._repr_html_()
+    assert "&lt;b&gt;" in shown and "<b>" not in shown and "and 7 more" in shown
+    assert "<th>key</th><th>value</th>" in gm.from_iterable("a").count_by_value().run()._repr_html_()
     assert gm.range(2).map(str)._repr_html_() == "<pre>records in the order of the input\n  map str\n  range(0, 2)</pre>"
+
+
+def test_a_notebook_shows_what_was_set_aside():
+    with gm.configure(on_error="skip"):
+        shown = gm.from_iterable(["1", "<i>"]).map(int).run()._repr_html_()
+    assert "1 set aside" in shown and "&lt;i&gt;" in shown and "ValueError" in shown
+
+
+def test_a_job_tells_how_it_ran(engine):
+    stats = gm.from_iterable("abca").count_by_value().filter(lambda pair: pair[1] > 1).run().stats
+    assert stats["engine"] == engine == repr(stats).splitlines()[0].removeprefix("engine: ")
+    assert len(stats["stages"]) == 2
+    assert stats._repr_html_().count("<tr>") == 3, "a header and two stages"
+
+
+def test_a_plan_shows_a_shuffle_that_is_used_twice_once():
+    counts = gm.from_iterable("abca").count_by_value()
+    assert counts.join(counts.map(str)).explain().splitlines() == [
+        "inner join",
+        "  count_by_value",
+        "    4 records",
+        "  map str",
+        "  count_by_value (the same as above)",
+    ]

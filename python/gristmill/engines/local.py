@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from ..errors import JobError, PlanError, ResourceError
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
-from ..plan import Join, Narrow, Shuffle, Source, Stage, name
+from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
 from ..replays import Call, Step, applied, steps_of
 from ..results import BadRecord, Run
 from ..settings import Settings
@@ -27,7 +27,7 @@ _BATCH = 1024
 def run(stage: Stage, settings: Settings) -> Run[Any]:
     """Runs a stage and those before it."""
     job = _Job(settings)
-    return Run((record for record, _ in job.stage(stage)), job.bad_records, job.stats)
+    return Run(job.records_of(stage), job.bad_records, job.stats)
 
 
 class _Job:
@@ -38,19 +38,30 @@ class _Job:
         self.deadline = settings.deadline
         self.began = time.monotonic()
         self.bad_records: list[BadRecord] = []
-        self.stats: dict[str, Any] = {"engine": "local", "records_read": 0}
+        self.stats: dict[str, Any] = {"engine": "local", "records_read": 0, "stages": []}
         self.shuffled: dict[Stage, list[Placed]] = {}
+
+    def records_of(self, stage: Stage) -> Iterator[Any]:
+        """The records of the last stage."""
+        for record, _ in self.stage(stage):
+            yield record
+        self.stats["seconds"] = time.monotonic() - self.began
 
     def stage(self, stage: Stage) -> Iterator[Placed]:
         """The records of a stage, each with its place."""
         if stage.end is None:
-            yield from self.inputs(stage)[0]
+            told: dict[str, Any] = {"step": title(stage), "records": 0}
+            self.stats["stages"].append(told)
+            for placed in self.inputs(stage)[0]:
+                told["records"] += 1
+                yield placed
             return
         if stage not in self.shuffled:
             inputs = [map(operator.itemgetter(0), placed) for placed in self.inputs(stage)]
             end = stage.end
             found = self.join(inputs[0], inputs[1], end.how) if isinstance(end, Join) else self.shuffle(inputs[0], end)
             self.shuffled[stage] = [(record, NOWHERE) for record in found]
+            self.stats["stages"].append({"step": title(stage), "records": len(self.shuffled[stage])})
         yield from self.shuffled[stage]
 
     # Step 1: the records of the inputs pass through the functions.
