@@ -26,3 +26,6 @@ export GRISTMILL_ENGINES=local,machine
 # 3. Types, of the package as it is installed and of the examples.
 "$python" -m mypy --cache-dir="$folder/mypy" --package gristmill
 "$python" -m mypy --cache-dir="$folder/mypy" python/examples python/backend
+
+# 4. The benchmark runs, and its programs agree. Its figures are not of use here.
+"$python" bench/python/compare.py --tasks tiny,groups,second --rows 20000 --rounds 1 2>/dev/null
