@@ -77,8 +77,8 @@ def steps_of(narrows: Iterable[Narrow]) -> list[Step]:
     return [(narrow.kind, narrow.function) for narrow in narrows]
 
 
-def applied(step: Step, records: list[Any]) -> Iterable[Any]:
-    """Applies one function to records."""
+def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
+    """Applies one function to records, as they are asked for."""
     kind, function = step
     if isinstance(function, Reducer):
         return [(key, function.of(values)) for key, values in records]
@@ -90,7 +90,7 @@ def applied(step: Step, records: list[Any]) -> Iterable[Any]:
         case "flat_map":
             return itertools.chain.from_iterable(map(function, records))
         case "map_batches":
-            found: Iterable[Any] = function(records)
+            found: Iterable[Any] = function(list(records))
             return found
         case "groups":
             return itertools.chain.from_iterable(function(key, values) for key, values in records)

@@ -117,3 +117,23 @@ def test_a_file_is_complete_or_not_there(tmp_path: Path) -> None:
         with pytest.raises(gm.JobError):
             write(tmp_path / "halves")
     assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
+
+
+@RERUN
+@given(st.one_of(*(st.lists(kind) for kind in (st.integers(-(2**63), 2**63 - 1), st.text(), st.floats(allow_nan=False), st.none() | st.booleans()))))
+def test_tables_hold_what_lists_hold(records: list[object]) -> None:
+    """Columns are made without objects if all records are of one kind."""
+    if any(isinstance(record, str) and not record.isprintable() for record in records) or len(set(map(type, records))) > 1:
+        return  # Arrow has neither lone surrogates nor columns of several types.
+    data = gm.from_iterable(records)
+    assert repr(data.to_arrow()["value"].to_pylist()) == repr(records)
+    counted = data.count_by_value()
+    assert counted.to_arrow().num_rows == len(counted.collect())
+    if records:
+        assert [(row["key"], row["value"]) for row in counted.to_arrow().to_pylist()] == counted.collect()
+
+
+def test_means_and_sums_become_columns() -> None:
+    pairs = gm.from_iterable([("a", 1), ("b", 2), ("b", 5)])
+    assert pairs.reduce_by_key(gm.mean).to_arrow().to_pydict() == {"key": ["a", "b"], "value": [1.0, 3.5]}
+    assert pairs.reduce_by_key(gm.sum).to_arrow().to_pydict() == {"key": ["a", "b"], "value": [1, 7]}

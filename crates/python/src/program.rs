@@ -248,6 +248,7 @@ impl Program {
         let mut types = Types::default();
         let mut values = Vec::new();
         let mut of = py.None().into_bound(py);
+        let mut given = of.clone();
         let mut apply = || -> PyResult<Vec<u8>> {
             while let Some(value) = found.next() {
                 let (own, mut value) = value.split_first_chunk().expect("types come first");
@@ -255,8 +256,8 @@ impl Program {
                 values.push(values::decode(py, &mut value)?);
             }
             of = keys::decode(py, key, types)?;
-            let list = PyList::new(py, std::mem::take(&mut values))?;
-            let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&of, list))?;
+            given = PyList::new(py, std::mem::take(&mut values))?.into_any();
+            let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&of, &given))?;
             let mut to = Vec::new();
             for record in records.try_iter()? {
                 values::encode(&record?, &mut to)?;
@@ -272,7 +273,7 @@ impl Program {
                 let told = self
                     .functions
                     .bind(py)
-                    .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), &of));
+                    .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), &of, &given));
                 match told.and_then(|told| told.extract::<Option<String>>()) {
                     Ok(None) => Ok(()),
                     Ok(Some(why)) => Err(ProgramError::new(why).code(FAILED)),

@@ -202,6 +202,7 @@ class _Job:
                 "byte": place[2],
                 "attempt": 1,
                 "traceback_text": failure.traceback_text,
+                "call": failure.call,
             }
             return "JobError", f"{failure.text}{in_step}{where}", fields, failure.error
         text = _in_words_of_python(told["text"])

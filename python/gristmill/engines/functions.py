@@ -23,6 +23,7 @@ from ..errors import InputError
 from ..formats import NOWHERE, Place, Placed, Refuse, read
 from ..plan import Narrow, Shuffle, Source, name
 from ..reducers import Reducer
+from ..replays import Call, Step, applied, steps_of
 from ..results import BadRecord
 
 #: Where the lines of this package are.
@@ -50,6 +51,8 @@ class Failure:
     shown: str = ""
     #: Where the record is, if the engine cannot know.
     place: Place = NOWHERE
+    #: The function and the record, for :func:`gristmill.replay`.
+    call: bytes | None = None
 
 
 @dataclass
@@ -126,25 +129,28 @@ class Functions:
             return self.log.failure(error, kind="input", text=str(error), record=record), True
         if count == 1:
             for record, place in self._singly(side, given):
-                try:
-                    step = _first_failing(side, record)
-                except Exception:
-                    step = ""
+                step, steps = _first_failing(side, record)
                 if step:
-                    return self.log.failure(error, step=step, record=record, place=place), True
+                    call = Call(steps, record).pickled()
+                    return self.log.failure(error, step=step, record=record, place=place, call=call), True
         return self.log.failure(error), True
 
-    def failed_group(self, error: BaseException, key: Any) -> str | None:
+    def failed_group(self, error: BaseException, key: Any, values: list[Any] | None) -> str | None:
         """Logs an exception of :meth:`reduce`. Returns its number, unless the group is set aside."""
         if self.skip and isinstance(error, Exception):
             self.log.bad(("group", _pickled(key)), BadRecord(key, one_line(error)))
             return None
         end = self.sides[0].end
-        step = ""
-        if isinstance(end, Shuffle):
-            by = end.reducer if end.kind == "reduce" else end.function
-            step = f"{'reduce_by_key' if end.kind == 'reduce' else 'map_groups'} {name(by)}"
-        return self.log.failure(error, step=step, record=key)
+        assert end is not None
+        step: Step
+        if end.kind == "reduce":
+            assert end.reducer is not None
+            said, step = f"reduce_by_key {name(end.reducer)}", ("reduce", end.reducer)
+        else:
+            assert end.function is not None
+            said, step = f"map_groups {name(end.function)}", ("groups", end.function)
+        call = Call([step], (key, values)).pickled() if values is not None else None
+        return self.log.failure(error, step=said, record=key, call=call)
 
     def _singly(self, side: Side, given: Any) -> Iterator[Placed]:
         """The records of what the engine takes for one record, each with its place if only this side knows it."""
@@ -196,12 +202,13 @@ class Log:
         step: str = "",
         record: Any = None,
         place: Place = NOWHERE,
+        call: bytes | None = None,
     ) -> str:
         """Adds an exception; returns its number."""
         number = f"{os.getpid()}-{next(self.count)}"
         shown = reprlib.repr(record) if step else ""
         lines, pickled = _lines(error), _pickled(record)
-        found = Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place)
+        found = Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place, call)
         os.write(self.file, pickle.dumps(("failure", number, found)))
         return number
 
@@ -277,7 +284,7 @@ def _refuse(record: Any, place: Place, error: Exception) -> None:
 
 def _composed(narrows: Sequence[Narrow], end: Shuffle | None) -> Chain:
     """One function of many records: all that is applied to them, and what the end of the stage needs of them."""
-    steps: list[Chain] = [_step(narrow) for narrow in narrows]
+    steps: list[Chain] = [functools.partial(applied, step) for step in steps_of(narrows)]
     if end is not None and end.kind in ("sort", "top"):
         by = end.function
         assert by is not None
@@ -289,34 +296,24 @@ def _composed(narrows: Sequence[Narrow], end: Shuffle | None) -> Chain:
     return lambda records: functools.reduce(lambda made, step: step(made), steps, records)
 
 
-def _step(narrow: Narrow) -> Chain:
-    function = narrow.function
-    match narrow.kind:
-        case "map":
-            return lambda records: map(function, records)
-        case "filter":
-            return lambda records: filter(function, records)
-        case "flat_map":
-            return lambda records: itertools.chain.from_iterable(map(function, records))
-        case "map_batches":
-            return lambda records: function(list(records))
-
-
-def _first_failing(side: Side, record: Any) -> str:
-    """The step at which a record fails; empty if none does."""
-    records = [record]
-    for narrow in side.narrows:
-        try:
-            records = list(_step(narrow)(records))
-        except BaseException:
-            return f"{narrow.kind} {name(narrow.function)}"
+def _first_failing(side: Side, record: Any) -> tuple[str, list[Step]]:
+    """The function that fails on a record, in words, and as the steps up to it; nothing if none does."""
+    steps = steps_of(side.narrows)
+    said = [f"{narrow.kind} {name(narrow.function)}" for narrow in side.narrows]
     if side.end is not None and side.end.kind in ("sort", "top") and side.end.function is not None:
+        steps.append(("map", side.end.function))
+        said.append(f"the key of {side.end.kind}, {name(side.end.function)}")
+    records = [record]
+    for number, step in enumerate(steps):
         try:
-            for each in records:
-                side.end.function(each)
+            records = list(applied(step, records))
         except BaseException:
-            return f"the key of {side.end.kind}, {name(side.end.function)}"
-    return "what became of it, which cannot be pickled"
+            return said[number], steps[: number + 1]
+    try:
+        cloudpickle.dumps(records)
+    except Exception:
+        return "what became of it", steps
+    return "", []
 
 
 def reduced_by(end: Shuffle) -> Reduce:
