@@ -33,7 +33,9 @@ def replay(error: JobError) -> list[Any]:
     ValueError: invalid literal for int() with base 10: 'two'
     """
     if error.call is None:
-        raise GristmillError("this error has no function to run again: none had failed, or it could not be pickled") from error
+        raise GristmillError(
+            "this error has no function to run again: a worker died, or the function or its record cannot be pickled"
+        ) from error
     call: Call = pickle.loads(error.call)
     return call.run()
 
@@ -43,6 +45,7 @@ class Call:
     """A record, or a key and its values, and the functions through which it goes."""
 
     steps: Sequence[Step]
+    #: For `groups` and `reduce`, a key and its values.
     given: Any
 
     @property
