@@ -103,7 +103,6 @@ def test_a_replay_that_succeeds_shows_what_became_of_the_record(tmp_path: Path) 
     assert gm.replay(caught.value) == [caught.value.record + 1]
 
 
-@pytest.mark.parametrize("engine", ["local"], indirect=True)  # Whose records need not travel.
 def test_what_cannot_be_pickled_is_not_replayed() -> None:
     call = Call([("map", len)], threading.Lock()).pickled()
     with pytest.raises(gm.GristmillError, match="cannot be pickled"):
