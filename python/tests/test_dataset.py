@@ -73,3 +73,12 @@ def test_a_plan_shows_a_shuffle_that_is_used_twice_once():
         "  map str",
         "  count_by_value (the same as above)",
     ]
+
+
+def test_a_sum_that_outgrows_a_machine_word_late_costs_no_record():
+    """The engine adds up machine words, and begins anew if one overflows: by then it may have handed over other sums."""
+    keys, half = 60_000, 2**62
+    pairs = gm.range(4 * keys).map(lambda n: (n % keys, half if n % keys == keys - 1 else n))
+    found = pairs.reduce_by_key(gm.sum).collect()
+    assert found[:-1] == [(key, 4 * key + 6 * keys) for key in range(keys - 1)]
+    assert found[-1] == (keys - 1, 4 * half)

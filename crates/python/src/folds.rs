@@ -2,7 +2,7 @@
 //!
 //! Known reducers combine numbers natively. What a job meets is known only when it runs, so each form holds as long as
 //! all that the job meets fits it. Something else ends the job with [`Stop::Unfit`], and it runs again with a form that
-//! holds more: see `python/gristmill/engines/machine.py`.
+//! holds more: see `python/gristmill/engines/coordinator.py`.
 
 use std::collections::BinaryHeap;
 

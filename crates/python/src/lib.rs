@@ -72,10 +72,10 @@ mod _native {
         Ok(PyBytes::new(value.py(), &bytes))
     }
 
-    /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/machine.py`. Returns what
+    /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/functions.py`. Returns what
     /// another stage reads, if it is to be kept, and statistics.
     #[pyfunction]
-    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None))]
+    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0))]
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         py: Python<'py>,
@@ -92,9 +92,11 @@ mod _native {
         options: Vec<(String, String)>,
         skip: bool,
         deadline: Option<f64>,
+        sent: u64,
     ) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
         let (end, form) = (stage::end(end, how, descending, count)?, stage::form(form)?);
-        let failed = |error: gristmill::Error| match describe(py, &error) {
+        let frames = Frames::new(stage::pipe(pipe)?, sent);
+        let failed = |error: gristmill::Error| match describe(py, &error, frames.sent()) {
             Ok(told) => StageFailed::new_err(told.unbind()),
             Err(other) => other,
         };
@@ -102,7 +104,6 @@ mod _native {
         for (name, value) in options {
             given.set(&name, value).map_err(failed)?;
         }
-        let frames = Frames::new(stage::pipe(pipe)?);
         let (input, inputs, together) = Stage::input(sides, skip).map_err(failed)?;
         let program = Program { end, inputs, functions };
         let deadline = deadline.map(Duration::from_secs_f64);

@@ -17,6 +17,9 @@ const FAILED: i32 = 1;
 /// The code of the error for text that is not UTF-8.
 const NOT_UTF8: i32 = 3;
 
+/// The records of a key of a join are emitted in parts of about so many bytes.
+const PART_BYTES: usize = 1 << 20;
+
 /// What the records of an input are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Records {
@@ -45,8 +48,7 @@ pub struct Program {
     pub end: End,
     /// What records are, for each tag.
     pub inputs: Vec<Records>,
-    /// Has the methods `map(tag, records, source, offset)`, which returns the outputs, `reduce(key, values)`, which
-    /// returns the records, and `failed(error, ...)`, which returns a text that stands for the error.
+    /// The Python functions, as the class `Functions` of `python/gristmill/engines/functions.py` has them.
     pub functions: Py<PyAny>,
 }
 
@@ -346,6 +348,11 @@ fn join(
             values::begin_pair(&mut records);
             records.extend_from_slice(left);
             records.extend_from_slice(right);
+            // A frequent key has very many records: its values, multiplied.
+            if records.len() > PART_BYTES {
+                emit(key, &records);
+                records.clear();
+            }
         }
     }
     if !records.is_empty() {

@@ -152,8 +152,7 @@ impl Stage {
         let mut blocks = Blocks::new(frames);
         let mut sent = Ok(());
         let summary = job.run_while(|key, value| {
-            E::Value::append(end, key, value, &mut blocks.block);
-            sent = blocks.offer();
+            sent = blocks.add(|block| E::Value::append(end, key, value, block));
             if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         sent.and_then(|()| blocks.flush()).map_err(|_| Error::Cancelled)?;
@@ -208,9 +207,10 @@ pub fn form(name: &str) -> PyResult<Form> {
     })
 }
 
-/// What Python learns of an error of the engine: its kind, its text, and its place.
-pub fn describe<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
+/// What Python learns of an error of the engine: its kind, its text, its place, and how many pairs were sent before.
+pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
+    told.set_item("sent", sent)?;
     told.set_item("text", error.to_string())?;
     let kind = match error {
         Error::Rejected { path, offset, line, why, code } => {

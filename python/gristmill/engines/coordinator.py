@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import reprlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,7 @@ class _Job:
         #: The inputs of the stage that runs.
         self.sides: list[Side] = []
         self.stats: dict[str, Any] = {"stages": []}
+        self.ends = None if settings.deadline is None else time.monotonic() + settings.deadline
         self.workers = settings.workers or len(os.sched_getaffinity(0))
 
     def final(self, stage: Stage) -> None:
@@ -80,31 +82,31 @@ class _Job:
         return self.made[stage]
 
     def run(self, stage: Stage, keep: bool) -> Any:
+        """Runs a stage, with one form of values after the other until one holds all that the stage meets."""
         options: dict[str, Any] = {}
+        attempts = [(stage, attempt, options) for attempt in _attempts(stage)]
         match stage.end:
             case Shuffle(kind="top", count=count):
+                options["count"] = count
                 if (counted := _counts(stage)) is not None:
                     # The native engine knows the greatest counts before any becomes an object.
-                    try:
-                        return self.attempt(counted, keep, _counting(counted)[0], {"limit": count})
-                    except _native.StageFailed as failed:
-                        if failed.args[0].get("code") != _UNFIT:
-                            raise
-                options["count"] = count
+                    attempts.insert(0, (counted, _counting(counted)[0], {"limit": count}))
             case Shuffle(kind="sort", descending=descending):
                 options["descending"] = descending
             case Join(how=how):
                 options["how"] = how
-        *attempts, last = _attempts(stage)
+        *attempts, last = attempts
+        sent = 0
         for attempt in attempts:
             try:
-                return self.attempt(stage, keep, attempt, options)
+                return self.attempt(*attempt, keep, sent)
             except _native.StageFailed as failed:
                 if failed.args[0].get("code") != _UNFIT:
                     raise
-        return self.attempt(stage, keep, last, options)
+                sent = failed.args[0]["sent"]
+        return self.attempt(*last, keep, sent)
 
-    def attempt(self, stage: Stage, keep: bool, attempt: _Attempt, options: dict[str, Any]) -> Any:
+    def attempt(self, stage: Stage, attempt: _Attempt, options: dict[str, Any], keep: bool, sent: int) -> Any:
         sides, given = [], []
         for source, narrows in zip(stage.inputs, stage.narrows):
             end = stage.end if isinstance(stage.end, Shuffle) else None
@@ -138,7 +140,8 @@ class _Job:
             form=attempt.form,
             options=list(self.options()),
             skip=self.settings.on_error == "skip",
-            deadline=self.settings.deadline,
+            deadline=None if self.ends is None else max(self.ends - time.monotonic(), 1e-3),
+            sent=sent,
             **options,
         )
         self.stats["stages"].append(told)
