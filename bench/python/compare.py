@@ -5,7 +5,8 @@
 
 Runs alternate: in each round every program runs once, in a process of its own. The table has the median of each. Programs that are
 not installed for this Python are left out, with a message. The answers must agree; words of SQL programs end at other white
-space, so theirs may differ by a thousandth. With --output, rows.json has every run and README.md the table.
+space, so theirs may differ by a thousandth. The table names programs that fail, and the exit status is then 1. With --output,
+rows.json has every run and README.md the table.
 """
 
 import argparse
@@ -63,6 +64,8 @@ def main() -> None:
         Path(args.output).mkdir(parents=True, exist_ok=True)
         Path(args.output, "README.md").write_text(report + "\n")
         Path(args.output, "rows.json").write_text(json.dumps(runs, indent=1) + "\n")
+    if any("failed" in each for each in runs):
+        sys.exit(1)
 
 
 def parsed() -> argparse.Namespace:
