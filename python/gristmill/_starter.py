@@ -80,15 +80,16 @@ def _fork(stage: Stage, settings: Settings) -> Started:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()
-    # Not earlier: the job's process must not wait for the end of another.
     read, write = _pipe()
+    program = os.getpid()
+    # Workers that do not look for garbage among the program's objects do not copy their memory.
     frozen = gc.isenabled() and not gc.get_freeze_count()
     if frozen:
         gc.freeze()
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        _run(stage, settings, write)
+        _run(stage, settings, write, program)
     if frozen:
         gc.unfreeze()
     os.close(write)
@@ -104,13 +105,15 @@ def _pipe() -> tuple[int, int]:
     return read, write
 
 
-def _run(stage: Stage, settings: Settings, pipe: int) -> NoReturn:
-    """Becomes the process of a job."""
+def _run(stage: Stage, settings: Settings, pipe: int, parent: int) -> NoReturn:
+    """Becomes the process of a job, which ends when its parent does."""
     status = 1
     try:
         with suppress(PermissionError):
             os.setpgid(0, 0)
         _native.die_with_parent()
+        if os.getppid() != parent:
+            os._exit(status)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for stream in (sys.stdout, sys.stderr):
@@ -251,10 +254,11 @@ def _begun(plan: bytes, pipe: int) -> int:
     _name_classes()
     if (threads := _threads()) > 1:
         raise RuntimeError(f"what it imports started {threads - 1} threads, and a process with threads cannot fork workers")
+    starter = os.getpid()
     pid = os.fork()
     if pid == 0:
         os.set_inheritable(pipe, False)
-        _run(stage, settings, pipe)
+        _run(stage, settings, pipe, starter)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
     return pid
