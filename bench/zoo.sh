@@ -127,7 +127,7 @@ fi
 run files 'file system|of the kernel' "$@"
 run threads 'already with' "$@"
 run tiny-tasks 'the same lock|puts threads to sleep' "$@"
-judge interpreter-lock 'one at a time|the same lock' "$@" -- python3 count.py '{workers}'
+judge interpreter-lock 'runs at a time|the same lock' "$@" -- python3 count.py '{workers}'
 
 # As much time as one processor has.
 if quota=$(cgroup cpu); then
