@@ -21,6 +21,7 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, NoReturn
 
 import cloudpickle
@@ -214,6 +215,8 @@ def _received(end: socket.socket, size: int) -> bytes:
 
 def serve(descriptor: int) -> None:
     """The starter: forks a process for each job until the program ends."""
+    # What jobs need is imported once, here, and not after each fork.
+    import_module("gristmill.engines.coordinator")
     end = socket.socket(fileno=descriptor)
     end.set_inheritable(False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

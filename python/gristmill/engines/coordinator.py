@@ -18,6 +18,7 @@ import cloudpickle
 from .. import _native
 from ..dataset import _value
 from ..errors import InputError
+from ..formats import NOWHERE, Place
 from ..plan import Join, Narrow, Shuffle, Source, Stage
 from ..reducers import Reducer
 from ..results import BadRecord
@@ -117,7 +118,7 @@ class _Job:
             steps: list[Narrow] = []
             match source.kind:
                 case "text" | "bytes" | "jsonl":
-                    is_text = source.kind == "text" and source.options.get("errors", "strict") == "strict"
+                    is_text = _is_strict_text(source)
                     given.append((is_text, source.data))
                     if source.kind == "jsonl":
                         steps = [Narrow(source, "flat_map", _json)]
@@ -165,30 +166,29 @@ class _Job:
         found = list(bad.values())
         for told in self.stats["stages"]:
             for path, line, offset, record, cause in told.pop("bad_records"):
-                file = None if _is_made(path) else str(path)
-                place = (file, line, offset) if file else (None, None, None)
+                place = _place(path, line, offset)
+                where = (place.file, place.line, place.byte)
                 failure = failures.get(cause.rpartition(" ")[2])
                 if failure is None:
                     # The engine itself refused it, or its worker died.
-                    text = f"{file}, line {line}, byte {offset}: {cause}" if file else cause
-                    found.append(BadRecord(record, text, *place))
+                    found.append(BadRecord(record, f"{place}: {cause}" if place.file else cause, *where))
                 elif failure.kind == "input":
-                    found.append(BadRecord(record, _at(place, failure.text), *place))
+                    found.append(BadRecord(record, _at(place, failure.text), *where))
                 else:
                     value = pickle.loads(failure.record) if failure.record is not None else None
-                    found.append(BadRecord(value, failure.text, *place))
+                    found.append(BadRecord(value, failure.text, *where))
         return found
 
     def error(self, told: dict[str, Any]) -> tuple[str, str, dict[str, Any], bytes | None]:
         """The error that the program raises for one of the native engine: its class, text and fields, and its cause."""
         path, line, byte = told.get("place", (None, None, None))
-        place = (None, None, None) if path is None or _is_made(path) else (str(path), line, byte)
+        place = _place(path, line, byte)
         if told.get("code") == _NOT_UTF8:
             return "InputError", _at(place, told["why"]), {}, None
         if told.get("code") == _FAILED:
             failure = self.log.read()[0][told["why"].rpartition(" ")[2]]
             if failure.place.file is not None:
-                place = (failure.place.file, failure.place.line, failure.place.byte)
+                place = failure.place
             match failure.kind:
                 case "plan":
                     return "PlanError", failure.text, {}, None
@@ -196,13 +196,13 @@ class _Job:
                     return "TypeError", failure.text, {}, None
                 case "input":
                     return "InputError", _at(place, failure.text), {}, None
-            where = f"\n  {_place(place)}" if place[0] else ""
+            where = f"\n  {place}" if place.file else ""
             in_step = f"\n  in {failure.step}, on {failure.shown}" if failure.step else ""
             fields = {
                 "record": pickle.loads(failure.record) if failure.record is not None else None,
-                "file": place[0],
-                "line": place[1],
-                "byte": place[2],
+                "file": place.file,
+                "line": place.line,
+                "byte": place.byte,
                 "attempt": 1,
                 "traceback_text": failure.traceback_text,
                 "call": failure.call,
@@ -211,7 +211,7 @@ class _Job:
         text = _in_words_of_python(told["text"])
         match told["kind"]:
             case "died":
-                fields = {"file": place[0], "line": place[1], "byte": place[2], "attempt": told.get("attempts")}
+                fields = {"file": place.file, "line": place.line, "byte": place.byte, "attempt": told.get("attempts")}
                 if path is not None and (record := self.object_at(byte)) is not None:
                     fields["record"], text = record, f"{text}\nThe record: {reprlib.repr(record)}"
                 if crash := self.log.crash():
@@ -228,7 +228,6 @@ class _Job:
             case "setting":
                 return "PlanError", text, {}, None
         return "GristmillError", text, {}, None
-
 
     def object_at(self, offset: int) -> Any:
         """The object that the program made and that has this place, if only one input has such."""
@@ -271,11 +270,16 @@ def _attempts(stage: Stage) -> list[_Attempt]:
 
 def _counting(stage: Stage) -> list[_Attempt]:
     source = stage.inputs[0]
-    if isinstance(source, Source) and source.kind == "text" and source.options.get("errors", "strict") == "strict":
+    if isinstance(source, Source) and _is_strict_text(source):
         match stage.narrows[0]:
             case [Narrow(kind="flat_map", function=function)] if function is str.split:
                 return [_Attempt("words", "count"), _Attempt("count", "count-typed")]
     return [_Attempt("count", "count"), _Attempt("count", "count-typed")]
+
+
+def _is_strict_text(source: Source) -> bool:
+    """Whether the native engine decodes the lines: bytes that are not UTF-8 are then an error."""
+    return source.kind == "text" and source.options.get("errors", "strict") == "strict"
 
 
 def _counts(stage: Stage) -> Stage | None:
@@ -304,13 +308,11 @@ def _is_made(path: Any) -> bool:
     return str(path) in ("records of the program", "the result of another job")
 
 
-def _place(place: tuple[str | None, int | None, int | None]) -> str:
-    file, line, byte = place
-    parts = [file, f"line {line}" if line else None, f"byte {byte}" if byte is not None else None]
-    return ", ".join(part for part in parts if part)
+def _place(path: Any, line: int | None, byte: int | None) -> Place:
+    """The place that the native engine tells of; nowhere, if the record is of no file."""
+    return NOWHERE if path is None or _is_made(path) else Place(str(path), line, byte)
 
 
-def _at(place: tuple[str | None, int | None, int | None], text: str) -> str:
+def _at(place: Place, text: str) -> str:
     """An error of the input, with its place unless it names that itself."""
-    names_it = place[0] is None or place[0] in text
-    return text if names_it else f"{_place(place)}: {text}"
+    return text if place.file is None or place.file in text else f"{place}: {text}"
