@@ -15,7 +15,7 @@ def pairs_(text: str, rows: list[str]) -> dict[str, int]:
 
 
 def groups(text: str, rows: list[str]) -> dict[int, float]:
-    keyed = gm.read_parquet(rows).map(lambda row: (row["key"], row["value"]))
+    keyed = gm.read_parquet(rows).pluck("key", "value")
     return keyed.group_by_key().map_groups(lambda key, values: [(key, median(values))]).to_dict()
 
 

@@ -31,8 +31,15 @@ from .errors import GristmillError, PlanError
 from .plan import Stage
 from .settings import FOLDER, Settings
 
-#: Libraries that would start threads when they are imported.
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+#: Keeps libraries from starting threads when they are imported.
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    # Of the allocator in pyarrow.
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 #: What the starter's interpreter runs.
 _PROGRAM = """
 import json, sys
@@ -142,7 +149,7 @@ class _Starter:
         self.pid = os.getpid()
         self.lock = threading.Lock()
         ours, theirs = socket.socketpair()
-        environment = {name: "1" for name in _ONE_THREAD} | dict(os.environ)
+        environment = _ONE_THREAD | dict(os.environ)
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), json.dumps(_paths())],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from . import engines, plan, settings, tables
+from .batches import Format, OnArrays, OnTables, Pluck
 from .errors import PlanError
 from .reducers import Reducer
 from .results import Kept, Result, Run
@@ -60,14 +61,41 @@ class Dataset(Generic[T]):
         """
         return Dataset(plan.Narrow(self._node, "flat_map", function))
 
-    def map_batches(self, function: Callable[[list[T]], Iterable[U]]) -> Dataset[U]:
+    def map_batches(self, function: Callable[[Any], Any], format: Format = "list") -> Dataset[Any]:
         """Replaces batches of records, as long as the engine likes, by what `function` makes of them.
+
+        With the format `arrow` the function gets a `pyarrow.Table`, with `numpy` a dictionary of arrays, with columns as in
+        :meth:`to_arrow`. It may return a table or a dictionary of arrays, whose rows are records as dictionaries, an array
+        of records, or any iterable of them. Columns of Parquet files reach it as they are; what it makes of them reaches
+        :meth:`pluck` and the shuffle without an object for each record.
 
         >>> import gristmill as gm
         >>> gm.range(4).map_batches(lambda numbers: [number + 1 for number in numbers]).collect()
         [1, 2, 3, 4]
+        >>> gm.range(4).map_batches(lambda columns: columns["value"] ** 2, format="numpy").collect()
+        [0, 1, 4, 9]
         """
-        return Dataset(plan.Narrow(self._node, "map_batches", cast("Callable[[Any], Any]", function)))
+        if format not in ("list", "arrow", "numpy"):
+            raise PlanError(f"there is no format {format!r}; there are list, arrow and numpy")
+        made = function if format == "list" else OnTables(function, format)
+        return Dataset(plan.Narrow(self._node, "map_batches", made))
+
+    def pluck(self, *fields: Any) -> Dataset[Any]:
+        """Takes fields out of records that are dictionaries or tuples: one field, or a tuple of several. Two fields make a
+        pair of a key and a value; a tuple of fields makes a tuple.
+
+        >>> import gristmill as gm
+        >>> sold = gm.from_iterable([{"shop": 1, "item": "tea", "price": 3}, {"shop": 2, "item": "tea", "price": 4}])
+        >>> sold.pluck("item").collect()
+        ['tea', 'tea']
+        >>> sold.pluck("item", "price").reduce_by_key(gm.sum).collect()
+        [('tea', 7)]
+        >>> sold.pluck(("shop", "item"), "price").collect()
+        [((1, 'tea'), 3), ((2, 'tea'), 4)]
+        """
+        if not fields or () in fields:
+            raise PlanError("pluck() needs the name of a field")
+        return Dataset(plan.Narrow(self._node, "map", Pluck(*fields)))
 
     def key_by(self, function: Callable[[T], K]) -> Dataset[tuple[K, T]]:
         """Puts a key in front of each record.
@@ -347,15 +375,23 @@ class Groups(Generic[K, V]):
     def __init__(self, node: plan.Node) -> None:
         self._node = node
 
-    def map_groups(self, function: Callable[[K, list[V]], Iterable[U]]) -> Dataset[U]:
-        """Replaces each group by all that `function(key, values)` returns or yields.
+    def map_groups(
+        self, function: Callable[[K, Any], Iterable[U]], format: Literal["list", "numpy"] = "list"
+    ) -> Dataset[U]:
+        """Replaces each group by all that `function(key, values)` returns or yields. The values are a list, or, with the
+        format `numpy`, an array.
 
         >>> import gristmill as gm
         >>> visits = gm.from_iterable([("ann", 3), ("bob", 5), ("ann", 1)])
         >>> visits.group_by_key().map_groups(lambda user, times: [(user, min(times), len(times))]).collect()
         [('ann', 1, 2), ('bob', 5, 1)]
+        >>> visits.group_by_key().map_groups(lambda user, times: [(user, float(times.mean()))], format="numpy").collect()
+        [('ann', 2.0), ('bob', 5.0)]
         """
-        return Dataset(plan.Shuffle(self._node, "groups", function=function))
+        if format not in ("list", "numpy"):
+            raise PlanError(f"there is no format {format!r}; there are list and numpy")
+        made = function if format == "list" else OnArrays(function)
+        return Dataset(plan.Shuffle(self._node, "groups", function=made))
 
 
 def _key(pair: tuple[K, V]) -> K:

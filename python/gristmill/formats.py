@@ -10,10 +10,13 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from .errors import InputError, PlanError
 from .plan import Source
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,10 @@ class Place:
 
 
 NOWHERE = Place()
+#: Of the tables that Parquet files are read as: about so many bytes, and at most so many rows.
+_TABLE_BYTES, _TABLE_ROWS = 64 << 20, 1 << 20
+#: Rows that become objects together.
+_ROWS = 4096
 Placed = tuple[Any, Place]
 #: Takes what is no record of the format, with its place and the error. It raises, or the record is left out.
 Refuse = Callable[[Any, Place, Exception], None]
@@ -132,17 +139,39 @@ def _csv(path: str, delimiter: str, refuse: Refuse) -> Iterator[Placed]:
         raise _unreadable(path, error) from error
 
 
-def _parquet(path: str, columns: list[str] | None) -> Iterator[Placed]:
+@dataclass(frozen=True)
+class Share:
+    """One of several equal shares of the row groups of a Parquet file."""
+
+    path: str
+    number: int
+    of: int
+
+
+def _parquet(share: str | Share, columns: list[str] | None) -> Iterator[Placed]:
+    place = Place(share.path if isinstance(share, Share) else share)
+    for table in parquet_tables(share, columns):
+        for start in range(0, table.num_rows, _ROWS):
+            yield from ((record, place) for record in table.slice(start, _ROWS).to_pylist())
+
+
+def parquet_tables(share: str | Share, columns: list[str] | None) -> Iterator[pyarrow.Table]:
+    """The rows of a file, or of a share of it, in tables that are not large."""
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException, Table, parquet
     except ImportError as error:
         raise PlanError("read_parquet needs pyarrow: pip install 'gristmill[arrow]'") from error
+    share = share if isinstance(share, Share) else Share(share, 0, 1)
     try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=columns):
-                yield from ((record, Place(path)) for record in batch.to_pylist())
+        with parquet.ParquetFile(share.path) as file:
+            groups = file.num_row_groups
+            for group in range(groups * share.number // share.of, groups * (share.number + 1) // share.of):
+                size = file.metadata.row_group(group)
+                rows = max(1, size.num_rows * _TABLE_BYTES // max(1, size.total_byte_size))
+                batches = file.iter_batches(min(rows, _TABLE_ROWS), [group], columns, use_threads=False)
+                yield from (Table.from_batches([batch]) for batch in batches)
     except (OSError, ArrowException) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(share.path, error) from error
 
 
 def check_errors(errors: str) -> None:

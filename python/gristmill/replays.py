@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .batches import Batch, OnTables, Pluck
 from .errors import GristmillError, JobError
 from .plan import Narrow, NarrowKind
 from .reducers import Reducer
@@ -86,6 +87,8 @@ def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
     if isinstance(function, Reducer):
         return [(key, function.of(values)) for key, values in records]
     match kind:
+        case "map" if isinstance(function, Pluck) and isinstance(records, Batch):
+            return records.plucked(function)
         case "map":
             return map(function, records)
         case "filter":
@@ -93,7 +96,7 @@ def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
         case "flat_map":
             return itertools.chain.from_iterable(map(function, records))
         case "map_batches":
-            found: Iterable[Any] = function(list(records))
+            found: Iterable[Any] = function(records if isinstance(function, OnTables) else list(records))
             return found
         case "groups":
             return itertools.chain.from_iterable(function(key, values) for key, values in records)

@@ -10,7 +10,9 @@ use gristmill::{Bytes, Datum, Emit, ProgramError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
+use crate::batches::{Batch, Item, Part, Row};
 use crate::exceptions::{NoOrder, NotAPair};
+use crate::groups::Grouped;
 use crate::keys::{self, Types};
 use crate::values;
 
@@ -25,8 +27,10 @@ pub enum End {
     Mean,
     Min,
     Max,
-    /// A Python function makes records of each key and its values.
-    Groups,
+    /// A Python function makes records of each key and its values, which it wants as an array of NumPy or as a list.
+    Groups {
+        arrays: bool,
+    },
     /// The value of an input is for the left side if its tag is 0.
     Join(How),
     Sort {
@@ -54,7 +58,7 @@ pub enum How {
 pub enum Stop {
     /// A Python function failed, or made what cannot travel.
     Raised(PyErr),
-    /// The form of the values cannot hold what was met.
+    /// A value does not fit the form.
     Unfit,
     /// The engine refused the records.
     Program(ProgramError),
@@ -89,6 +93,81 @@ pub struct Origin {
     pub offset: u64,
 }
 
+/// What the Python functions make of a record: an object, or a row of a batch.
+pub trait Output: Sized {
+    /// Returns the key and the value of a pair.
+    fn pair(&self) -> Result<(Self, Self), Stop>;
+    fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()>;
+    fn encode(&self, to: &mut Vec<u8>) -> PyResult<()>;
+    /// Returns the int that this is, if it fits.
+    fn int(&self) -> Option<i64>;
+    fn float(&self) -> Option<f64>;
+}
+
+impl Output for Bound<'_, PyAny> {
+    fn pair(&self) -> Result<(Self, Self), Stop> {
+        if let Ok(pair) = self.cast::<PyTuple>()
+            && pair.len() == 2
+        {
+            return Ok((pair.get_item(0)?, pair.get_item(1)?));
+        }
+        if let Ok(pair) = self.cast::<PyList>()
+            && pair.len() == 2
+        {
+            return Ok((pair.get_item(0)?, pair.get_item(1)?));
+        }
+        Err(Stop::Raised(NotAPair::new_err(self.clone().unbind())))
+    }
+
+    fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
+        keys::encode(self, types, to)
+    }
+
+    fn encode(&self, to: &mut Vec<u8>) -> PyResult<()> {
+        values::encode(self, to)
+    }
+
+    fn int(&self) -> Option<i64> {
+        self.cast_exact::<PyInt>().ok()?.extract().ok()
+    }
+
+    fn float(&self) -> Option<f64> {
+        Some(self.cast_exact::<PyFloat>().ok()?.value())
+    }
+}
+
+impl Output for Row<'_, '_> {
+    fn pair(&self) -> Result<(Self, Self), Stop> {
+        match self.part {
+            Part::Tuple(parts) if let [key, value] = &parts[..] => {
+                Ok((Row { part: key, ..*self }, Row { part: value, ..*self }))
+            }
+            _ => Err(Stop::Raised(Python::attach(|py| {
+                let mut record = Vec::new();
+                let shown = self.encode(&mut record).and_then(|()| values::decode(py, &mut &record[..]));
+                shown.map_or_else(|error| error, |shown| NotAPair::new_err(shown.unbind()))
+            }))),
+        }
+    }
+
+    fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
+        keys::encode_row(*self, types, to);
+        Ok(())
+    }
+
+    fn encode(&self, to: &mut Vec<u8>) -> PyResult<()> {
+        values::encode_row(*self, to)
+    }
+
+    fn int(&self) -> Option<i64> {
+        if let Item::Int(number) = self.item() { Some(number) } else { None }
+    }
+
+    fn float(&self) -> Option<f64> {
+        if let Item::Float(number) = self.item() { Some(number) } else { None }
+    }
+}
+
 /// A form of values.
 pub trait Fold: Datum + Sized {
     /// Whether values combine.
@@ -100,7 +179,7 @@ pub trait Fold: Datum + Sized {
     fn pair<'b>(
         end: End,
         tag: u32,
-        output: &Bound<'_, PyAny>,
+        output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], Self::Ref<'b>), Stop>;
 
@@ -113,6 +192,9 @@ pub trait Fold: Datum + Sized {
     ) -> Result<(), Stop> {
         let mut buffers = Buffers::default();
         let mut emit = |output: &Bound<'_, PyAny>| {
+            if let Ok(batch) = output.cast_exact::<Batch>() {
+                return Self::emit_batch(end, origin.tag, batch, &mut buffers, out);
+            }
             let (key, value) = Self::pair(end, origin.tag, output, &mut buffers)?;
             out.emit(key, value);
             Ok(())
@@ -124,6 +206,22 @@ pub trait Fold: Datum + Sized {
         }
     }
 
+    /// Emits the pairs that the rows of a batch stand for.
+    fn emit_batch(
+        end: End,
+        tag: u32,
+        batch: &Bound<'_, Batch>,
+        buffers: &mut Buffers,
+        out: &mut impl Emit<Bytes, Self>,
+    ) -> Result<(), Stop> {
+        let (rows, records) = batch.get().records(batch.py())?;
+        for number in 0..rows {
+            let (key, value) = Self::pair(end, tag, &Row { part: &records, number }, buffers)?;
+            out.emit(key, value);
+        }
+        Ok(())
+    }
+
     /// Emits a pair of [`Bytes`].
     fn emit_bytes(_: &[u8], _: &[u8], _: &mut impl Emit<Bytes, Self>) {
         unreachable!("the values have another form")
@@ -133,31 +231,16 @@ pub trait Fold: Datum + Sized {
     fn append(end: End, key: &[u8], value: Self::Ref<'_>, to: &mut Vec<u8>);
 }
 
-/// Returns the key and the value of a pair.
-fn pair<'py>(output: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>), Stop> {
-    if let Ok(pair) = output.cast::<PyTuple>()
-        && pair.len() == 2
-    {
-        return Ok((pair.get_item(0)?, pair.get_item(1)?));
-    }
-    if let Ok(pair) = output.cast::<PyList>()
-        && pair.len() == 2
-    {
-        return Ok((pair.get_item(0)?, pair.get_item(1)?));
-    }
-    Err(Stop::Raised(NotAPair::new_err(output.clone().unbind())))
-}
-
 /// Writes a key to its buffer. Returns the types of its numbers.
-fn key(key: &Bound<'_, PyAny>, buffers: &mut Buffers) -> Result<Types, Stop> {
+fn key(key: &impl Output, buffers: &mut Buffers) -> Result<Types, Stop> {
     let mut types = Types::default();
     buffers.key.clear();
-    keys::encode(key, &mut types, &mut buffers.key)?;
+    key.encode_key(&mut types, &mut buffers.key)?;
     Ok(types)
 }
 
 /// Writes a key whose numbers are all ints.
-fn int_key(of: &Bound<'_, PyAny>, buffers: &mut Buffers) -> Result<(), Stop> {
+fn int_key(of: &impl Output, buffers: &mut Buffers) -> Result<(), Stop> {
     if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit) }
 }
 
@@ -170,7 +253,7 @@ impl Fold for u64 {
         a + b
     }
 
-    fn pair<'b>(_: End, _: u32, output: &Bound<'_, PyAny>, buffers: &'b mut Buffers) -> Result<(&'b [u8], u64), Stop> {
+    fn pair<'b>(_: End, _: u32, output: &impl Output, buffers: &'b mut Buffers) -> Result<(&'b [u8], u64), Stop> {
         int_key(output, buffers)?;
         Ok((&buffers.key, 1))
     }
@@ -197,7 +280,7 @@ impl Fold for (u64, u32) {
     fn pair<'b>(
         _: End,
         _: u32,
-        output: &Bound<'_, PyAny>,
+        output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], (u64, u32)), Stop> {
         let types = key(output, buffers)?;
@@ -231,12 +314,11 @@ impl Fold for (i64, u64) {
     fn pair<'b>(
         _: End,
         _: u32,
-        output: &Bound<'_, PyAny>,
+        output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], (i64, u64)), Stop> {
-        let (key, value) = pair(output)?;
-        let number = value.cast_exact::<PyInt>().map_err(|_| Stop::Unfit)?;
-        let number = number.extract::<i64>().map_err(|_| Stop::Unfit)?;
+        let (key, value) = output.pair()?;
+        let number = value.int().ok_or(Stop::Unfit)?;
         int_key(&key, buffers)?;
         Ok((&buffers.key, (number, 1)))
     }
@@ -272,13 +354,13 @@ impl Fold for (f64, u64) {
     fn pair<'b>(
         _: End,
         _: u32,
-        output: &Bound<'_, PyAny>,
+        output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], (f64, u64)), Stop> {
-        let (key, value) = pair(output)?;
-        let number = value.cast_exact::<PyFloat>().map_err(|_| Stop::Unfit)?;
+        let (key, value) = output.pair()?;
+        let number = value.float().ok_or(Stop::Unfit)?;
         int_key(&key, buffers)?;
-        Ok((&buffers.key, (number.value(), 1)))
+        Ok((&buffers.key, (number, 1)))
     }
 
     fn append(end: End, key: &[u8], (value, count): (f64, u64), to: &mut Vec<u8>) {
@@ -299,31 +381,17 @@ impl Fold for Bytes {
     fn pair<'b>(
         end: End,
         tag: u32,
-        output: &Bound<'_, PyAny>,
+        output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], &'b [u8]), Stop> {
+        let (of, value) = output.pair()?;
+        let types = key(&of, buffers)?;
         buffers.value.clear();
-        match end {
-            End::Sort { .. } | End::Top { .. } => {
-                let (by, record) = pair(output)?;
-                buffers.key.clear();
-                let descending = matches!(end, End::Sort { descending: true } | End::Top { .. });
-                keys::encode_sorted(&by, descending, &mut buffers.key)?;
-                if let End::Top { .. } = end {
-                    append_tie(&record, &mut buffers.key)?;
-                }
-                values::encode(&record, &mut buffers.value)?;
-            }
-            _ => {
-                let (of, value) = pair(output)?;
-                let types = key(&of, buffers)?;
-                if let End::Join(_) = end {
-                    buffers.value.push(tag as u8);
-                }
-                buffers.value.extend_from_slice(&types.0.to_le_bytes());
-                values::encode(&value, &mut buffers.value)?;
-            }
+        if let End::Join(_) = end {
+            buffers.value.push(tag as u8);
         }
+        buffers.value.extend_from_slice(&types.0.to_le_bytes());
+        value.encode(&mut buffers.value)?;
         Ok((&buffers.key, &buffers.value))
     }
 
@@ -339,15 +407,29 @@ impl Fold for Bytes {
             End::Gather => {
                 let key = [origin.source as u64, origin.offset].map(u64::to_be_bytes).concat();
                 for output in outputs.try_iter()? {
-                    values::encode(&output?, &mut buffers.value)?;
+                    let output = output?;
+                    match output.cast_exact::<Batch>() {
+                        Ok(batch) => {
+                            let (rows, part) = batch.get().records(batch.py())?;
+                            let mut rows = (0..rows).map(|number| Row { part: &part, number });
+                            rows.try_for_each(|row| row.encode(&mut buffers.value))?;
+                        }
+                        Err(_) => values::encode(&output, &mut buffers.value)?,
+                    }
                 }
                 out.emit(&key, &buffers.value);
+            }
+            End::Sort { descending } => {
+                for output in outputs.try_iter()? {
+                    let (key, value) = sorted(&output?, descending, false, &mut buffers)?;
+                    out.emit(key, value);
+                }
             }
             // No more than can be in the result.
             End::Top { count } => {
                 let mut least = BinaryHeap::new();
                 for output in outputs.try_iter()? {
-                    let (key, value) = Bytes::pair(end, origin.tag, &output?, &mut buffers)?;
+                    let (key, value) = sorted(&output?, true, true, &mut buffers)?;
                     if least.len() < count
                         || least.peek().is_some_and(|(greatest, _): &(Vec<u8>, _)| key < &greatest[..])
                     {
@@ -361,9 +443,43 @@ impl Fold for Bytes {
             }
             _ => {
                 for output in outputs.try_iter()? {
-                    let (key, value) = Bytes::pair(end, origin.tag, &output?, &mut buffers)?;
-                    out.emit(key, value);
+                    let output = output?;
+                    match output.cast_exact::<Batch>() {
+                        Ok(batch) => Bytes::emit_batch(end, origin.tag, batch, &mut buffers, out)?,
+                        Err(_) => {
+                            let (key, value) = Bytes::pair(end, origin.tag, &output, &mut buffers)?;
+                            out.emit(key, value);
+                        }
+                    }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Emits the rows of a batch; of groups, the values of a key together.
+    fn emit_batch(
+        end: End,
+        tag: u32,
+        batch: &Bound<'_, Batch>,
+        buffers: &mut Buffers,
+        out: &mut impl Emit<Bytes, Bytes>,
+    ) -> Result<(), Stop> {
+        let (rows, records) = batch.get().records(batch.py())?;
+        if rows == 0 || !matches!(end, End::Groups { .. }) {
+            for number in 0..rows {
+                let (key, value) = Bytes::pair(end, tag, &Row { part: &records, number }, buffers)?;
+                out.emit(key, value);
+            }
+            return Ok(());
+        }
+        let (key, values) = Row { part: &records, number: 0 }.pair()?;
+        for (key, types, rows) in Grouped::new(rows, key.part).iter() {
+            for rows in rows.chunks(GROUP_PART) {
+                buffers.value.clear();
+                buffers.value.extend_from_slice(&types.0.to_le_bytes());
+                values::encode_rows(values.part, rows, &mut buffers.value)?;
+                out.emit(key, &buffers.value);
             }
         }
         Ok(())
@@ -377,6 +493,27 @@ impl Fold for Bytes {
         to.extend_from_slice(records);
     }
 }
+
+/// Writes a pair of what a record is sorted by and the record. Ties are ordered by the record, if asked for.
+fn sorted<'b>(
+    output: &Bound<'_, PyAny>,
+    descending: bool,
+    with_ties: bool,
+    buffers: &'b mut Buffers,
+) -> Result<(&'b [u8], &'b [u8]), Stop> {
+    let (by, record) = output.pair()?;
+    buffers.key.clear();
+    buffers.value.clear();
+    keys::encode_sorted(&by, descending, &mut buffers.key)?;
+    if with_ties {
+        append_tie(&record, &mut buffers.key)?;
+    }
+    values::encode(&record, &mut buffers.value)?;
+    Ok((&buffers.key, &buffers.value))
+}
+
+/// The values of a key in a batch are emitted in parts of at most so many.
+const GROUP_PART: usize = 4096;
 
 /// Appends the record by which records with equal keys are ordered, if it has an order.
 fn append_tie(record: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {

@@ -20,6 +20,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 
+use crate::batches::{Item, Row};
 use crate::exceptions::NoOrder;
 use crate::pickles::{pickle, unpickle};
 
@@ -74,6 +75,11 @@ impl Types {
 /// Appends the bytes of `key`, and adds the types of its numbers to `types`.
 pub fn encode(key: &Bound<'_, PyAny>, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
     Encoder { types, to, only_ordered: false, numbers: 0 }.item(key, Place::Whole, 0)
+}
+
+/// Appends the bytes of a key that is in columns, as [`encode`] does.
+pub fn encode_row(key: Row<'_, '_>, types: &mut Types, to: &mut Vec<u8>) {
+    Encoder { types, to, only_ordered: false, numbers: 0 }.row(key, Place::Whole);
 }
 
 /// Appends the bytes of a key by which records are sorted. They are no prefix of those of another key, so others may
@@ -156,6 +162,37 @@ impl Encoder<'_> {
         }
         Ok(())
     }
+
+    fn row(&mut self, key: Row<'_, '_>, place: Place) {
+        match key.item() {
+            Item::None => self.to.push(NONE),
+            Item::Bool(is_true) => {
+                self.see(BOOL);
+                encode_float(f64::from(u8::from(is_true)), self.to);
+            }
+            Item::Int(number) => {
+                self.see(INT);
+                encode_small(number, self.to);
+            }
+            Item::Float(number) => {
+                self.see(FLOAT);
+                encode_float(number, self.to);
+            }
+            Item::Text(text) => {
+                self.to.push(TEXT);
+                put(text, place, self.to);
+            }
+            Item::Bytes(bytes) => {
+                self.to.push(BYTES);
+                put(bytes, place, self.to);
+            }
+            Item::Tuple(parts) => {
+                self.to.push(TUPLE);
+                key.of(parts).for_each(|part| self.row(part, Place::Item));
+                self.to.push(END);
+            }
+        }
+    }
 }
 
 /// Appends text or bytes.
@@ -180,15 +217,19 @@ fn encode_float(number: f64, to: &mut Vec<u8>) {
 }
 
 fn encode_int(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {
-    let Ok(small) = number.extract::<i64>() else {
-        return encode_large(number, to);
-    };
-    let magnitude = small.unsigned_abs();
+    match number.extract() {
+        Ok(small) => encode_small(small, to),
+        Err(_) => encode_large(number, to)?,
+    }
+    Ok(())
+}
+
+fn encode_small(number: i64, to: &mut Vec<u8>) {
+    let magnitude = number.unsigned_abs();
     let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(MANTISSA_BITS);
     let towards_zero = magnitude >> shift << shift;
     let left = (magnitude - towards_zero).to_be_bytes();
-    encode_sum(small < 0, towards_zero as f64, &left, to);
-    Ok(())
+    encode_sum(number < 0, towards_zero as f64, &left, to);
 }
 
 fn encode_large(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {

@@ -9,9 +9,11 @@
 // Sorted: a module imports only from those above it (ci/rooms.py).
 mod exceptions;
 mod pickles;
+mod batches;
 mod keys;
 mod values;
 mod columns;
+mod groups;
 mod folds;
 mod frames;
 mod program;
@@ -29,6 +31,8 @@ mod _native {
     use pyo3::types::{PyBytes, PyDict, PyList};
     use std::time::Duration;
 
+    #[pymodule_export]
+    use crate::batches::Batch;
     #[pymodule_export]
     use crate::columns::Columns;
     #[pymodule_export]

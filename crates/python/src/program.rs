@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::folds::{End, Fold, How, Origin, Stop, UNFIT};
 use crate::keys::{self, Types};
-use crate::values;
+use crate::values::{self, Numbers};
 
 /// The code of an error that the Python side has logged.
 const FAILED: i32 = 1;
@@ -248,17 +248,30 @@ impl Program {
         emit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<(), ProgramError> {
         let mut types = Types::default();
-        let mut values = Vec::new();
         let mut of = py.None().into_bound(py);
         let mut given = of.clone();
         let mut apply = || -> PyResult<Vec<u8>> {
+            let values = PyList::empty(py);
+            let mut numbers = matches!(self.end, End::Groups { arrays: true }).then(Numbers::default);
             while let Some(value) = found.next() {
-                let (own, mut value) = value.split_first_chunk().expect("types come first");
+                let (own, value) = value.split_first_chunk().expect("types come first");
                 types.0 |= u32::from_le_bytes(*own);
-                values.push(values::decode(py, &mut value)?);
+                if let Some(all) = &mut numbers {
+                    let before = all.len();
+                    if all.take(value)? {
+                        continue;
+                    }
+                    // A value that is no number, or one of another type: all become objects.
+                    all.append(before, &values)?;
+                    numbers = None;
+                }
+                values::decode_values(py, value, &values)?;
             }
+            given = match numbers {
+                Some(numbers) => numbers.array(py).into_pyobject(py)?.into_any(),
+                None => values.into_any(),
+            };
             of = keys::decode(py, key, types)?;
-            given = PyList::new(py, std::mem::take(&mut values))?.into_any();
             let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&of, &given))?;
             let mut to = Vec::new();
             for record in records.try_iter()? {

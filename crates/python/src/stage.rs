@@ -99,7 +99,7 @@ impl Stage {
                 let program = self.typed::<Bytes>();
                 let job = Job::new(&program, self.input.clone());
                 match self.program.end {
-                    End::Groups | End::Join(_) => {
+                    End::Groups { .. } | End::Join(_) => {
                         let job =
                             job.reduce_to::<Bytes, Bytes>(|key, values, emit| self.program.reduce(key, values, emit));
                         self.run_typed(job, frames, keep)
@@ -179,7 +179,8 @@ pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyR
         "mean" => End::Mean,
         "min" => End::Min,
         "max" => End::Max,
-        "groups" => End::Groups,
+        "groups" => End::Groups { arrays: false },
+        "arrays" => End::Groups { arrays: true },
         "join" => End::Join(match how {
             Some("inner") => How::Inner,
             Some("left") => How::Left,

@@ -3,14 +3,17 @@
 //! ```text
 //!  00 None | 01 False | 02 True | 03 int, 8 | 04 float, 8 | 05 str | 06 bytes | 07 tuple | 08 list | 09 pickle
 //!  0a dict | 0b key: its types, 4, and its bytes as in `keys` | 0c mean: sum, 8, and number, 8
+//!  0d many ints, 8 each | 0e many floats, 8 each
 //! ```
 //!
 //! Text, bytes, pickles and keys have their length in front (4 bytes), tuples, lists and dicts the number of their items.
+//! Many ints or floats are as many values, with their number in front; only values of a group are written so.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::batches::{Item, Part, Row, Values};
 use crate::keys::{self, Types};
 use crate::pickles::{pickle, unpickle};
 
@@ -27,6 +30,8 @@ const PICKLE: u8 = 9;
 const DICT: u8 = 10;
 const KEY: u8 = 11;
 const MEAN: u8 = 12;
+const INTS: u8 = 13;
+const FLOATS: u8 = 14;
 
 /// Containers in containers that lie deeper are pickled: one may contain itself.
 const DEPTH: usize = 32;
@@ -79,6 +84,43 @@ fn encode_at(value: &Bound<'_, PyAny>, depth: usize, to: &mut Vec<u8>) -> PyResu
         to.push(PICKLE);
         put(pickle(value)?.as_bytes(), to)?;
     }
+    Ok(())
+}
+
+/// Appends the bytes of a value that is in columns.
+pub fn encode_row(value: Row<'_, '_>, to: &mut Vec<u8>) -> PyResult<()> {
+    match value.item() {
+        Item::None => to.push(NONE),
+        Item::Bool(is_true) => to.push(if is_true { TRUE } else { FALSE }),
+        Item::Int(number) => encode_i64(number, to),
+        Item::Float(number) => encode_f64(number, to),
+        Item::Text(text) => {
+            to.push(TEXT);
+            put(text, to)?;
+        }
+        Item::Bytes(bytes) => {
+            to.push(BYTES);
+            put(bytes, to)?;
+        }
+        Item::Tuple(parts) => {
+            to.push(TUPLE);
+            to.extend_from_slice(&length(parts.len())?);
+            value.of(parts).try_for_each(|part| encode_row(part, to))?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends values that are in columns: numbers without a tag for each.
+pub fn encode_rows<'p, 'b: 'p>(part: &'p Part<'b>, rows: &[u32], to: &mut Vec<u8>) -> PyResult<()> {
+    let (tag, numbers) = match part {
+        Part::Column { values: Values::Int(numbers), valid: None } => (INTS, numbers),
+        Part::Column { values: Values::Float(numbers), valid: None } => (FLOATS, numbers),
+        _ => return rows.iter().try_for_each(|row| encode_row(Row { part, number: *row as usize }, to)),
+    };
+    to.push(tag);
+    to.extend_from_slice(&length(rows.len())?);
+    rows.iter().for_each(|row| to.extend_from_slice(&numbers[*row as usize]));
     Ok(())
 }
 
@@ -190,7 +232,75 @@ pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py,
     Ok(records)
 }
 
-/// Reads the value at the beginning of `bytes`, and moves them behind it.
+/// The values of a group: numbers of one type without objects, as long as no other value comes.
+#[derive(Default)]
+pub struct Numbers {
+    tag: Option<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Numbers {
+    /// Takes all values of `bytes`, if they are numbers of the same type as those before.
+    pub fn take(&mut self, mut bytes: &[u8]) -> PyResult<bool> {
+        while !bytes.is_empty() {
+            let (tag, count) = match take(&mut bytes, 1)?[0] {
+                tag @ (INT | FLOAT) => (tag, 1),
+                INTS => (INT, number(&mut bytes)?),
+                FLOATS => (FLOAT, number(&mut bytes)?),
+                _ => return Ok(false),
+            };
+            if *self.tag.get_or_insert(tag) != tag {
+                return Ok(false);
+            }
+            self.bytes.extend_from_slice(take(&mut bytes, count as usize * 8)?);
+        }
+        Ok(true)
+    }
+
+    /// Returns how many bytes the numbers are.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends the numbers of the first `len` bytes to a list.
+    pub fn append(&self, len: usize, to: &Bound<'_, PyList>) -> PyResult<()> {
+        for number in self.bytes[..len].as_chunks().0 {
+            match self.tag {
+                Some(FLOAT) => to.append(f64::from_le_bytes(*number))?,
+                _ => to.append(i64::from_le_bytes(*number))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the name of NumPy's type, and the numbers.
+    pub fn array<'py>(&self, py: Python<'py>) -> (&'static str, Bound<'py, PyByteArray>) {
+        let kind = if self.tag == Some(FLOAT) { "float64" } else { "int64" };
+        (kind, PyByteArray::new(py, &self.bytes))
+    }
+}
+
+/// Appends all values of `bytes` to a list.
+pub fn decode_values(py: Python<'_>, mut bytes: &[u8], to: &Bound<'_, PyList>) -> PyResult<()> {
+    while let Some(tag) = bytes.first() {
+        match *tag {
+            tag @ (INTS | FLOATS) => {
+                take(&mut bytes, 1)?;
+                let count = number(&mut bytes)? as usize;
+                for number in take(&mut bytes, count * 8)?.as_chunks().0 {
+                    match tag {
+                        INTS => to.append(i64::from_le_bytes(*number))?,
+                        _ => to.append(f64::from_le_bytes(*number))?,
+                    }
+                }
+            }
+            _ => to.append(decode(py, &mut bytes)?)?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads the first value of `bytes`, which are then those after it.
 pub fn decode<'py>(py: Python<'py>, bytes: &mut &[u8]) -> PyResult<Bound<'py, PyAny>> {
     Ok(match take(bytes, 1)?[0] {
         NONE => py.None().into_bound(py),

@@ -16,9 +16,10 @@ from typing import Any
 import cloudpickle
 
 from .. import _native
+from ..batches import OnArrays
 from ..dataset import _value
 from ..errors import InputError
-from ..formats import NOWHERE, Place
+from ..formats import NOWHERE, Place, Share
 from ..plan import Join, Narrow, Shuffle, Source, Stage
 from ..reducers import Reducer
 from ..results import BadRecord
@@ -33,6 +34,8 @@ _OPENED = ("files", "csv", "parquet")
 _REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "float"), "max": ("int", "float")}
 #: A task of records that the program made has at least a twentieth of a worker's share, and at most so many.
 _SHARES, _MOST = 20, 16384
+#: A Parquet file has a share for each so many bytes.
+_SHARE_BYTES = 8 << 20
 #: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
 _EACH_ITS_PLACE = 16 << 20
 
@@ -126,6 +129,8 @@ class _Job:
                         steps = [Narrow(source, "map", functools.partial(_text, source.options["errors"]))]
                     sides.append(Side(None, [*steps, *narrows], end))
                 case kind:
+                    if kind == "parquet":
+                        source = Source(kind, list(_shares(source.data)), source.options)
                     count = len(source.data)
                     share = -(-count // (self.workers * _SHARES))
                     given.append((count, 1 if kind in _OPENED else max(1, min(share, _MOST))))
@@ -248,6 +253,13 @@ def _in_words_of_python(text: str) -> str:
     return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)
 
 
+def _shares(paths: list[str]) -> Iterator[Share]:
+    """Parts of Parquet files, so that several workers read a large one."""
+    for path in paths:
+        count = max(1, os.path.getsize(path) // _SHARE_BYTES) if os.path.exists(path) else 1
+        yield from (Share(path, number, count) for number in range(count))
+
+
 def _attempts(stage: Stage) -> list[_Attempt]:
     """The ways to end a stage: fast ones that hold for most records, and at last one that holds for all."""
     match stage.end:
@@ -265,7 +277,8 @@ def _attempts(stage: Stage) -> list[_Attempt]:
             forms = [_Attempt(name, form) for form in _REDUCERS[name]]
             return [*forms, _Attempt("groups", "any", reduced_by(stage.end))]
         case end:
-            return [_Attempt("groups", "any", reduced_by(end))]
+            wants = "arrays" if isinstance(end.function, OnArrays) else "groups"
+            return [_Attempt(wants, "any", reduced_by(end))]
 
 
 def _counting(stage: Stage) -> list[_Attempt]:

@@ -19,8 +19,9 @@ from typing import Any
 import cloudpickle
 
 from .. import _native
+from ..batches import Batch, natively
 from ..errors import InputError
-from ..formats import NOWHERE, Place, Placed, Refuse, read
+from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..plan import Narrow, Shuffle, Source, name
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, steps_of
@@ -78,14 +79,26 @@ class Side:
         elif self.is_opened:
             return (record for record, _ in self.placed(given))
         else:
-            found = self.source.data[given.start : given.stop]
+            found = self._data(given)
         return found
+
+    def outputs(self, given: Any) -> Iterable[Any]:
+        """What becomes of the records that what the engine gives stands for; columns stay columns if they can."""
+        if self.source is not None and self.source.kind == "parquet":
+            tables = (parquet_tables(share, self.source.options["columns"]) for share in self._data(given))
+            return itertools.chain.from_iterable(
+                natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables)
+            )
+        return natively(self.chain(self.records(given)))
+
+    def _data(self, given: range) -> Any:
+        assert self.source is not None
+        return self.source.data[given.start : given.stop]
 
     def placed(self, given: range, refuse: Refuse | None = None) -> Iterator[Placed]:
         """The records of files, each with its place."""
         assert self.source is not None
-        paths = self.source.data[given.start : given.stop]
-        return read(Source(self.source.kind, paths, self.source.options), refuse or _refuse)
+        return read(Source(self.source.kind, self._data(given), self.source.options), refuse or _refuse)
 
 
 class Functions:
@@ -101,7 +114,7 @@ class Functions:
         self._seed(source, offset)
         if self.skip and side.is_opened:
             return self._map_opened(side, given)
-        return side.chain(side.records(given))
+        return side.outputs(given)
 
     def map_each(self, tag: int, given: list[list[Any]], source: int, offset: int) -> list[list[Any]]:
         """The outputs for each of some lists of records."""
@@ -109,10 +122,10 @@ class Functions:
         self._seed(source, offset)
         return [list(chain(records)) for records in given]
 
-    def reduce(self, key: Any, values: list[Any]) -> Iterable[Any]:
+    def reduce(self, key: Any, given: Any) -> Iterable[Any]:
         """The records that become of a key and its values."""
         assert self._reduce is not None
-        return self._reduce(key, values)
+        return self._reduce(key, _values(given))
 
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
         """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
@@ -135,7 +148,7 @@ class Functions:
                     return self.log.failure(error, step=step, record=record, place=place, call=call), True
         return self.log.failure(error), True
 
-    def failed_group(self, error: BaseException, key: Any, values: list[Any] | None) -> str | None:
+    def failed_group(self, error: BaseException, key: Any, given: Any) -> str | None:
         """Logs an exception of :meth:`reduce`. Returns its number, unless the group is set aside."""
         if self.skip and isinstance(error, Exception):
             self.log.bad(("group", _pickled(key)), BadRecord(key, one_line(error)))
@@ -149,7 +162,7 @@ class Functions:
         else:
             assert end.function is not None
             said, step = f"map_groups {name(end.function)}", ("groups", end.function)
-        call = Call([step], (key, values)).pickled() if values is not None else None
+        call = Call([step], (key, _values(given))).pickled() if given is not None else None
         return self.log.failure(error, step=said, record=key, call=call)
 
     def _singly(self, side: Side, given: Any) -> Iterator[Placed]:
@@ -239,6 +252,16 @@ class Log:
                 else:
                     bad[key] = entry
         return failures, bad
+
+
+def _values(given: Any) -> Any:
+    """The values of a group: a list, or an array of the numbers that the engine gives as a type and bytes."""
+    if isinstance(given, list):
+        return given
+    import numpy
+
+    kind, numbers = given
+    return numpy.frombuffer(numbers, kind)
 
 
 def _appended(name: str) -> int:

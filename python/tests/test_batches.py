@@ -1,0 +1,143 @@
+"""Records in columns give what the same records give as objects."""
+
+import datetime
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import gristmill as gm
+
+NAN = float("nan")
+DAY = datetime.date(2026, 1, 1)
+#: Columns with what is hard in each type; `day` is of a type that the native engine does not read.
+CHOICES: dict[str, list[Any]] = {
+    "int": [None, 0, 1, -5, 2**60 + 1],
+    "float": [None, NAN, 0.0, 1.0, 2.5, float("inf")],
+    "text": [None, "", "a", "\xe9\0x", "zz"],
+    "bool": [None, True, False],
+    "bytes": [None, b"", b"\0", b"\xff"],
+    "day": [None, DAY],
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    chance = random.Random(23)
+    return [{**{name: chance.choice(of) for name, of in CHOICES.items()}, "n": n} for n in range(3000)]
+
+
+@pytest.fixture(scope="module")
+def folder(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rows in two files: one with several row groups, and one whose columns begin in the middle of others."""
+    folder: Path = tmp_path_factory.mktemp("rows")
+    table = pyarrow.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(table.slice(0, 2000), folder / "a.parquet", row_group_size=300)
+    text = table.column("text").dictionary_encode()
+    other = table.set_column(table.column_names.index("text"), "text", text).slice(2000)
+    pyarrow.parquet.write_table(other, folder / "b.parquet")
+    return folder
+
+
+def shown(records: Any) -> Counter[str]:
+    """Records to compare: NaN is equal to itself."""
+    return Counter(map(repr, records))
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_columns_of_each_type_are_keys_and_values(name: str, rows: list[dict[str, Any]], folder: Path) -> None:
+    read = gm.read_parquet(folder)
+    assert shown(read.pluck(name).collect()) == shown(row[name] for row in rows)
+    assert shown(read.pluck("n", name).collect()) == shown((row["n"], row[name]) for row in rows)
+    counts = Counter(repr(row[name]) for row in rows)
+    assert {repr(key): count for key, count in read.pluck(name).count_by_value()} == counts
+    sums: defaultdict[str, int] = defaultdict(int)
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        sums[repr(row[name])] += row["n"]
+        groups[repr(row[name])].append(row["n"])
+    assert {repr(key): total for key, total in read.pluck(name, "n").reduce_by_key(gm.sum)} == sums
+    found = read.pluck(name, "n").group_by_key().map_groups(lambda key, values: [(key, sorted(values))])
+    assert {repr(key): values for key, values in found} == groups
+    both = read.pluck(("bool", name), ("n", name)).group_by_key().map_groups(lambda key, values: [(key, v) for v in values])
+    assert shown(both) == shown(((row["bool"], row[name]), (row["n"], row[name])) for row in rows)
+
+
+@pytest.mark.parametrize("values", [[3, 1, 2], [0.5, NAN], [True, False], [1, 0.5], ["a", "b"], [2**70, 1], [1, None]])
+def test_a_group_is_the_array_that_numpy_makes_of_its_values(values: list[Any]) -> None:
+    def told(key: int, found: numpy.ndarray[Any, Any]) -> list[Any]:
+        return [(str(found.dtype), sorted(map(repr, found.tolist())))]
+
+    pairs = gm.from_iterable([(1, value) for value in values])
+    expected = numpy.asarray(values)
+    (found,) = pairs.group_by_key().map_groups(told, format="numpy").collect()
+    assert found[1] == sorted(map(repr, expected.tolist()))
+    assert found[0].rstrip("0123456789") == str(expected.dtype).rstrip("0123456789")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda table: table.append_column("twice", pyarrow.array([2 * n for n in table.column("n").to_pylist()])),
+        lambda table: table.append_column("twice", pyarrow.array([2 * n for n in table.column("n").to_pylist()])).to_batches()[0],
+        lambda table: [{**row, "twice": 2 * row["n"]} for row in table.to_pylist()],
+    ],
+    ids=["table", "batch", "records"],
+)
+def test_functions_of_tables_may_return_tables_and_records(
+    function: Callable[[Any], Any], rows: list[dict[str, Any]], folder: Path
+) -> None:
+    for read in (gm.read_parquet(folder), gm.from_iterable(rows)):
+        made = read.map_batches(function, format="arrow").cache()
+        assert shown(made.pluck("n", "twice").collect()) == shown((row["n"], 2 * row["n"]) for row in rows)
+        assert shown(made.collect()) == shown({**row, "twice": 2 * row["n"]} for row in rows)
+
+
+def test_functions_of_arrays_get_columns_by_name(rows: list[dict[str, Any]], folder: Path) -> None:
+    def classes(columns: dict[str, numpy.ndarray[Any, Any]]) -> dict[str, numpy.ndarray[Any, Any]]:
+        return {"class": columns["n"] % 7, "half": columns["n"] * 0.5}
+
+    expected: defaultdict[int, float] = defaultdict(float)
+    for row in rows:
+        expected[row["n"] % 7] += row["n"] * 0.5
+    for read in (gm.read_parquet(folder), gm.from_iterable(rows)):
+        assert read.map_batches(classes, format="numpy").pluck("class", "half").reduce_by_key(gm.sum).to_dict() == expected
+
+
+def test_a_field_that_no_column_has_is_named(folder: Path) -> None:
+    with pytest.raises(gm.JobError, match="KeyError: 'nope'") as failed:
+        gm.read_parquet(folder).pluck("nope").collect()
+    assert str(failed.value.file).startswith(str(folder))
+
+
+def test_rows_that_are_no_pairs_are_shown(folder: Path) -> None:
+    with pytest.raises(gm.PlanError, match="reduce_by_key needs pairs of a key and a value, and this record is [0-9]+$"):
+        gm.read_parquet(folder).pluck("n").reduce_by_key(gm.sum).collect()
+
+
+def test_a_failing_function_of_tables_is_named_and_its_rows_can_be_set_aside(folder: Path) -> None:
+    def refuse(table: Any) -> Any:
+        if 1234 in table.column("n").to_pylist():
+            raise ValueError("not this one")
+        return table
+
+    made = gm.read_parquet(folder).map_batches(refuse, format="arrow").pluck("n")
+    with pytest.raises(gm.JobError, match="not this one"):
+        made.collect()
+    with gm.configure(on_error="skip"):
+        result = made.run()
+    assert sorted(result) == [n for n in range(3000) if n != 1234]
+    assert [bad.record["n"] for bad in result.bad_records] == [1234]
+
+
+def test_unknown_formats_are_refused() -> None:
+    with pytest.raises(gm.PlanError, match="list, arrow and numpy"):
+        gm.range(1).map_batches(list, format="pandas")  # type: ignore[arg-type]
+    with pytest.raises(gm.PlanError, match="list and numpy"):
+        gm.range(1).key_by(str).group_by_key().map_groups(lambda key, values: [key], format="arrow")  # type: ignore[arg-type]
