@@ -60,8 +60,6 @@ pub enum Stop {
     Raised(PyErr),
     /// A value does not fit the form.
     Unfit,
-    /// The engine refused the records.
-    Program(ProgramError),
 }
 
 impl From<PyErr> for Stop {
@@ -244,6 +242,18 @@ fn int_key(of: &impl Output, buffers: &mut Buffers) -> Result<(), Stop> {
     if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit) }
 }
 
+/// Writes the key of a pair whose value is a number; returns them, with the number of numbers.
+fn number_pair<'b, O: Output, N>(
+    output: &O,
+    number: impl Fn(&O) -> Option<N>,
+    buffers: &'b mut Buffers,
+) -> Result<(&'b [u8], (N, u64)), Stop> {
+    let (key, value) = output.pair()?;
+    let number = number(&value).ok_or(Stop::Unfit)?;
+    int_key(&key, buffers)?;
+    Ok((&buffers.key, (number, 1)))
+}
+
 /// Counts of keys without floats and bools.
 impl Fold for u64 {
     const COMBINES: bool = true;
@@ -317,10 +327,7 @@ impl Fold for (i64, u64) {
         output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], (i64, u64)), Stop> {
-        let (key, value) = output.pair()?;
-        let number = value.int().ok_or(Stop::Unfit)?;
-        int_key(&key, buffers)?;
-        Ok((&buffers.key, (number, 1)))
+        number_pair(output, Output::int, buffers)
     }
 
     fn append(end: End, key: &[u8], (value, count): (i64, u64), to: &mut Vec<u8>) {
@@ -357,10 +364,7 @@ impl Fold for (f64, u64) {
         output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], (f64, u64)), Stop> {
-        let (key, value) = output.pair()?;
-        let number = value.float().ok_or(Stop::Unfit)?;
-        int_key(&key, buffers)?;
-        Ok((&buffers.key, (number, 1)))
+        number_pair(output, Output::float, buffers)
     }
 
     fn append(end: End, key: &[u8], (value, count): (f64, u64), to: &mut Vec<u8>) {

@@ -96,10 +96,17 @@ impl Program {
         chunk: &Chunk<'_>,
         out: &mut impl Emit<Bytes, V>,
     ) -> Result<(), ProgramError> {
-        let records = self.records(py, chunk)?;
-        let mapped = self.map_records(py, chunk, &records, out);
+        let Given { records, keys } = self.given(py, chunk)?;
+        let place = (chunk.tag(), &records, chunk.source_number(), chunk.offset());
+        let mapped = match keys {
+            Some(keys) => self.map_made(py, place, keys, out),
+            None => {
+                let outputs = self.functions.bind(py).call_method1(intern!(py, "map"), place);
+                let origin = Origin { tag: chunk.tag(), source: chunk.source_number(), offset: chunk.offset() };
+                outputs.map_err(Stop::from).and_then(|outputs| V::emit(self.end, origin, &outputs, out))
+            }
+        };
         mapped.map_err(|stop| match stop {
-            Stop::Program(error) => error,
             Stop::Unfit => chunk.too_large(0, "the values need another form").code(UNFIT),
             Stop::Raised(error) => {
                 let count = match self.inputs[chunk.tag() as usize] {
@@ -131,61 +138,28 @@ impl Program {
         }
     }
 
-    fn map_records<V: Fold>(
-        &self,
-        py: Python<'_>,
-        chunk: &Chunk<'_>,
-        records: &Bound<'_, PyAny>,
-        out: &mut impl Emit<Bytes, V>,
-    ) -> Result<(), Stop> {
-        if let (End::Gather, Records::Made(..)) = (self.end, self.inputs[chunk.tag() as usize]) {
-            return self.map_made(py, chunk, records, out);
-        }
-        let origin = Origin { tag: chunk.tag(), source: chunk.source_number(), offset: chunk.offset() };
-        let place = (origin.tag, records, origin.source, origin.offset);
-        let outputs = self.functions.bind(py).call_method1(intern!(py, "map"), place)?;
-        V::emit(self.end, origin, &outputs, out)
-    }
-
     /// Maps what another stage made, without a shuffle: one pair for each of its pairs, so that they keep its order.
     fn map_made<V: Fold>(
         &self,
         py: Python<'_>,
-        chunk: &Chunk<'_>,
-        records: &Bound<'_, PyAny>,
+        place: (u32, &Bound<'_, PyAny>, usize, u64),
+        keys: Vec<Vec<u8>>,
         out: &mut impl Emit<Bytes, V>,
     ) -> Result<(), Stop> {
-        let place = (chunk.tag(), records, chunk.source_number(), chunk.offset());
         let outputs = self.functions.bind(py).call_method1(intern!(py, "map_each"), place)?;
-        let mut keys = self.keys(chunk).map_err(Stop::Program)?.into_iter();
         let mut made = Vec::new();
-        for of_pair in outputs.try_iter()? {
+        for (key, of_pair) in keys.iter().zip(outputs.try_iter()?) {
             made.clear();
             for output in of_pair?.try_iter()? {
                 values::encode(&output?, &mut made)?;
             }
-            let key = keys.next().expect("a list of outputs for each pair");
-            V::emit_bytes(&key, &made, out);
+            V::emit_bytes(key, &made, out);
         }
         Ok(())
     }
 
-    /// Returns the keys of the pairs of a chunk.
-    fn keys(&self, chunk: &Chunk<'_>) -> Result<Vec<Vec<u8>>, ProgramError> {
-        fn keys<V: Fold>(chunk: &Chunk<'_>) -> Result<Vec<Vec<u8>>, ProgramError> {
-            Ok(chunk.pairs::<Bytes, V>()?.map(|(key, _)| key.to_vec()).collect())
-        }
-        match self.inputs[chunk.tag() as usize] {
-            Records::Made(_, Form::Count) => keys::<u64>(chunk),
-            Records::Made(_, Form::CountTyped) => keys::<(u64, u32)>(chunk),
-            Records::Made(_, Form::Int) => keys::<(i64, u64)>(chunk),
-            Records::Made(_, Form::Float) => keys::<(f64, u64)>(chunk),
-            _ => keys::<Bytes>(chunk),
-        }
-    }
-
-    /// Returns the records of a chunk as Python sees them: without a shuffle, a list for each pair of another stage.
-    fn records<'py>(&self, py: Python<'py>, chunk: &Chunk<'_>) -> Result<Bound<'py, PyAny>, ProgramError> {
+    /// Returns the records of a chunk as Python sees them.
+    fn given<'py>(&self, py: Python<'py>, chunk: &Chunk<'_>) -> Result<Given<'py>, ProgramError> {
         let kind = self.inputs[chunk.tag() as usize];
         let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
         match kind {
@@ -194,7 +168,7 @@ impl Program {
                 let text =
                     text.map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(NOT_UTF8))?;
                 let lines = text.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
-                Ok(PyList::new(py, lines.collect::<Vec<_>>()).map_err(made)?.into_any())
+                PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(made)
             }
             Records::Lines => {
                 let lines = chunk.bytes().split_inclusive(|byte| *byte == b'\n');
@@ -203,7 +177,7 @@ impl Program {
                     PyBytes::new(py, whole)
                 };
                 let lines = lines.map(line).collect::<Vec<_>>();
-                Ok(PyList::new(py, lines).map_err(made)?.into_any())
+                PyList::new(py, lines).map(Given::from).map_err(made)
             }
             Records::Places { each, count } => {
                 let start = chunk.offset() * each;
@@ -211,18 +185,17 @@ impl Program {
                 let range = py
                     .import(intern!(py, "builtins"))
                     .and_then(|builtins| builtins.call_method1(intern!(py, "range"), (start, end)));
-                range.map_err(made)
+                range.map(Given::from).map_err(made)
             }
             Records::Made(end, form) => {
                 let apart = self.end == End::Gather;
-                let records = match form {
+                match form {
                     Form::Count => made_records::<u64>(py, chunk, end, apart),
                     Form::CountTyped => made_records::<(u64, u32)>(py, chunk, end, apart),
                     Form::Int => made_records::<(i64, u64)>(py, chunk, end, apart),
                     Form::Float => made_records::<(f64, u64)>(py, chunk, end, apart),
                     Form::Any => made_records::<Bytes>(py, chunk, end, apart),
-                };
-                Ok(records?.into_any())
+                }
             }
         }
     }
@@ -304,23 +277,40 @@ fn without_end(line: &str) -> &str {
     line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
 }
 
+/// The records of a chunk.
+struct Given<'py> {
+    records: Bound<'py, PyAny>,
+    /// If each pair of another stage has a list of records: the keys of the pairs.
+    keys: Option<Vec<Vec<u8>>>,
+}
+
+impl<'py, T> From<Bound<'py, T>> for Given<'py> {
+    fn from(records: Bound<'py, T>) -> Given<'py> {
+        Given { records: records.into_any(), keys: None }
+    }
+}
+
 /// Returns the records of a chunk of pairs; `apart`, a list of them for each pair.
 fn made_records<'py, V: Fold>(
     py: Python<'py>,
     chunk: &Chunk<'_>,
     end: End,
     apart: bool,
-) -> Result<Bound<'py, PyList>, ProgramError> {
+) -> Result<Given<'py>, ProgramError> {
     let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
-    let (all, mut bytes) = (PyList::empty(py), Vec::new());
+    let (all, mut keys, mut bytes) = (PyList::empty(py), Vec::new(), Vec::new());
     for (key, value) in chunk.pairs::<Bytes, V>()? {
         V::append(end, key, value, &mut bytes);
         if apart {
             all.append(values::decode_all(py, &bytes).map_err(made)?).map_err(made)?;
+            keys.push(key.to_vec());
             bytes.clear();
         }
     }
-    if apart { Ok(all) } else { values::decode_all(py, &bytes).map_err(made) }
+    if apart {
+        return Ok(Given { records: all.into_any(), keys: Some(keys) });
+    }
+    values::decode_all(py, &bytes).map(Given::from).map_err(made)
 }
 
 /// Joins: values begin with their side and the types of their keys, and the left ones come first.
