@@ -71,22 +71,3 @@ fn set_disposition(disposition: libc::sighandler_t) {
 pub fn limit_bytes() -> Option<u64> {
     getrlimit(Resource::Fsize).current
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_signal_does_again_what_it_did_when_the_last_one_is_dropped() {
-        assert_eq!(disposition(), libc::SIG_DFL);
-        let (first, second) = (LimitIsAnError::new(), LimitIsAnError::new());
-        drop(first);
-        assert_eq!(disposition(), libc::SIG_IGN);
-        drop(second);
-        assert_eq!(disposition(), libc::SIG_DFL);
-        set_disposition(libc::SIG_IGN);
-        drop(LimitIsAnError::new());
-        assert_eq!(disposition(), libc::SIG_IGN, "the host's own choice stays");
-        set_disposition(libc::SIG_DFL);
-    }
-}

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gristmill_os::Region;
+use gristmill_os::file_size::LimitIsAnError;
 use gristmill_os::futex::SharedFutex;
 use gristmill_os::process::{Death, ForkError, PANICKED, fork_worker, threads_in_this_process};
 use gristmill_os::usage::Usage;
@@ -48,6 +49,7 @@ claims![
     a_dropped_child_is_killed_and_reaped,
     a_worker_that_drops_its_siblings_handle_leaves_it_alive,
     a_bell_rings_across_processes,
+    the_signal_of_file_sizes_does_again_what_it_did_when_the_last_guard_is_dropped,
 ];
 
 fn main() -> ExitCode {
@@ -430,4 +432,26 @@ fn a_bell_rings_across_processes() {
     assert_eq!(bell.drain(), 2);
     assert_eq!(bell.drain(), 0);
     assert_eq!(poll(&[bell.as_fd()], Some(0)).unwrap(), []);
+}
+
+/// Regions hold such guards too: among tests in threads, one of them was still alive when this one looked.
+fn the_signal_of_file_sizes_does_again_what_it_did_when_the_last_guard_is_dropped() {
+    // SAFETY: neither disposition runs code of ours.
+    let set = |disposition| unsafe { libc::signal(libc::SIGXFSZ, disposition) };
+    let host = set(libc::SIG_DFL);
+    let (first, second) = (LimitIsAnError::new(), LimitIsAnError::new());
+    drop(first);
+    assert!(ignores_file_size_signal());
+    drop(second);
+    assert!(!ignores_file_size_signal());
+    set(libc::SIG_IGN);
+    drop(LimitIsAnError::new());
+    assert!(ignores_file_size_signal(), "the host's own choice stays");
+    set(host);
+}
+
+fn ignores_file_size_signal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 << (libc::SIGXFSZ - 1) != 0
 }
