@@ -4,6 +4,8 @@
 #[path = "death/callers.rs"]
 mod callers;
 mod common;
+#[path = "death/crowds.rs"]
+mod crowds;
 #[path = "death/interrupts.rs"]
 mod interrupts;
 #[path = "death/redo.rs"]
@@ -46,6 +48,8 @@ fn main() {
             ("a_map_function_that_dies_once_is_retried", once),
             ("waiting_for_pages_does_not_count_as_task_time", waiting_task),
             ("a_thread_that_ends_slowly_is_noticed", slow_end),
+            ("a_job_whose_workers_run_out_of_memory_maps_with_fewer_at_once", crowds::company),
+            ("a_task_that_alone_has_too_little_memory_is_one_clear_error", crowds::alone),
             ("a_combine_function_that_panics_is_one_clear_error", combine_panics),
             ("a_killed_coordinator_leaves_nothing_behind", coordinator),
             ("few_file_descriptors_are_enough_or_an_error", few_descriptors),

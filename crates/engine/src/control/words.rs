@@ -53,7 +53,7 @@ pub(crate) enum Job {
     NextTask,
     PutBack,
     SlotsBorn,
-    /// The number of workers that may still start to map.
+    /// The number of workers that may still start to map; less than 0 (two's complement) if more map than should.
     Permits,
     Announced,
     /// The number of tasks in the current round.
@@ -361,7 +361,7 @@ impl<'p> Shared<'p> {
         // Set the slot's word first: if the worker dies in between, a permit is given back that was never taken, and
         // one more worker maps. In the other order a permit would be lost.
         self.slot(slot, Slot::Permit).store(1, Ordering::Release);
-        let left = |permits: u64| permits.checked_sub(1);
+        let left = |permits: u64| (permits as i64 > 0).then(|| permits - 1);
         let taken = self.job(Job::Permits).fetch_update(Ordering::AcqRel, Ordering::Relaxed, left).is_ok();
         if !taken {
             self.slot(slot, Slot::Permit).store(0, Ordering::Release);
@@ -384,7 +384,17 @@ impl<'p> Shared<'p> {
 
     /// Returns whether a worker without a permit may take one.
     pub fn has_permit_left(&self) -> bool {
-        self.job(Job::Permits).load(Ordering::Acquire) > 0
+        self.job(Job::Permits).load(Ordering::Acquire) as i64 > 0
+    }
+
+    /// Returns whether a worker must give its permit back, because more workers map than should.
+    pub fn wants_permit_back(&self) -> bool {
+        (self.job(Job::Permits).load(Ordering::Acquire) as i64) < 0
+    }
+
+    /// Lets so many workers fewer map at the same time.
+    pub fn withdraw_permits(&self, permits: usize) {
+        self.job(Job::Permits).fetch_sub(permits as u64, Ordering::AcqRel);
     }
 
     /// Notes that `slot` starts to work on `task`.

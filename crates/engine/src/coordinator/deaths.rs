@@ -5,10 +5,12 @@
 //!  died in map, of a task        the task is tried again, 1 + retries times in all; then the error names the record,
 //!                                or the record is set aside and the count of tries begins anew
 //!  died in reduce, by itself     the partitions are made again, 1 + retries times in all
-//!  died for lack of memory       as above, but no record is set aside for it
+//!  died for lack of memory       while others mapped: from now on, half as many map at the same time; otherwise as above, but
+//!                                no record is set aside
 //!  killed from outside           made good for as long as there are spare slots, unless it was in a task
 //! ```
 
+use gristmill_os::clock::monotonic_ns;
 use gristmill_os::process::OomKills;
 
 use crate::control::place::Place;
@@ -80,9 +82,13 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         let last = format!("{who} died {place}: {cause}");
         let mut attempt = String::new();
         let mut again = "Its work is done again".to_owned();
+        let at_once = self.map_at_once;
+        let had_company = end.for_memory && self.had_company(role.slot);
         if let Some(task) = task {
-            self.attempts[task] += 1;
-            attempt = format!(" (attempt {} of {})", self.attempts[task], plan.faults.retries + 1);
+            if !had_company {
+                self.attempts[task] += 1;
+                attempt = format!(" (attempt {} of {})", self.attempts[task], plan.faults.retries + 1);
+            }
             match end.for_memory {
                 true if self.attempts[task] > plan.faults.retries => {
                     return Err(Error::MemoryRefused { last, attempts: self.attempts[task] });
@@ -102,6 +108,12 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             if attempts > plan.faults.retries {
                 return Err(Error::ReduceFailed { last, attempts });
             }
+        }
+        if self.map_at_once < at_once {
+            again += &match self.map_at_once {
+                1 => ". From now on, one worker maps at a time".to_owned(),
+                several => format!(". From now on, at most {several} workers map at a time"),
+            };
         }
         let death = format!("{who} died {place}{attempt}: {cause}");
         self.kept.tell(&format!("{death}. {again}"));
@@ -136,6 +148,22 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         self.start(slot - 1, OomKills::until_now())?;
         shared.ring_all_after_death();
         Ok(())
+    }
+
+    /// Returns whether the worker in `slot`, which died for lack of memory, mapped while others did. Then half as many
+    /// may map at the same time from now on.
+    fn had_company(&mut self, slot: usize) -> bool {
+        let shared = self.work.shared;
+        let Some((_, start_ns)) = shared.task(slot) else { return false };
+        // Of workers that die together, the last one finds nobody else at work.
+        let maps = |hand: &WorkerHandle<'_>| !matches!(hand.body, Body::Gone) && shared.task(hand.role.slot).is_some();
+        if start_ns > self.had_company_ns && !self.hands.iter().any(maps) {
+            return false;
+        }
+        let fewer = (self.map_at_once / 2).max(1);
+        shared.withdraw_permits(self.map_at_once - fewer);
+        (self.map_at_once, self.had_company_ns) = (fewer, monotonic_ns());
+        true
     }
 
     /// Returns the task that killed a worker. That is the task it was mapping, unless it was combining arrived pairs at

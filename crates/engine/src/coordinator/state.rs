@@ -31,6 +31,10 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: Program> {
     pub waits: Watch,
     /// For each reducer, its current slot.
     pub reducers: Vec<usize>,
+    /// The number of workers that may map at the same time.
+    pub map_at_once: usize,
+    /// When a worker died for lack of memory while others mapped; 0: never.
+    pub had_company_ns: u64,
     /// For each task of the current step, the number of workers that it killed.
     pub attempts: Vec<u32>,
     /// For each reducer, the number of deaths that it caused itself, including its predecessors.

@@ -218,6 +218,8 @@ fn supervise<J: Program>(
                 hands: Vec::new(),
                 waits: Watch::new().asked("making an epoll descriptor")?,
                 reducers: Vec::new(),
+                map_at_once: plan.map_at_once,
+                had_company_ns: 0,
                 attempts: Vec::new(),
                 reduce_attempts: vec![0; plan.reduce_workers],
                 suspects: HashMap::new(),

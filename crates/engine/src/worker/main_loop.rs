@@ -142,6 +142,7 @@ impl<'w, J: Program> Worker<'w, J> {
             maps,
             holds_permit: maps && shared.holds_permit(role.slot),
             permit_is_left: maps && shared.has_permit_left(),
+            permit_is_wanted: maps && shared.wants_permit_back(),
             has_new_task,
             has_returned_task: maps && !has_new_task && shared.has_returned_task(round),
             has_open_epoch: mapper.as_ref().is_some_and(|mapper| mapper.open_tasks > 0),

@@ -21,6 +21,8 @@ pub(super) struct View {
     pub maps: bool,
     pub holds_permit: bool,
     pub permit_is_left: bool,
+    /// More workers map than should, since one died for lack of memory.
+    pub permit_is_wanted: bool,
     /// The round has a task that was never claimed.
     pub has_new_task: bool,
     /// The round has a task that a dead worker had claimed.
@@ -50,7 +52,7 @@ pub(super) enum Action {
 }
 
 pub(super) fn next_action(view: View) -> Action {
-    let may_map = view.maps && (view.holds_permit || view.permit_is_left);
+    let may_map = view.maps && (view.holds_permit && !view.permit_is_wanted || view.permit_is_left);
     match view {
         View { job_is_over: true, .. } => Action::End,
         View { has_arrived: true, .. } => Action::Receive,
@@ -70,8 +72,8 @@ mod tests {
 
     /// Every possible view.
     fn views() -> impl Iterator<Item = View> {
-        (0..1u32 << 11).map(|bits| {
-            let mut bits = (0..11).map(|bit| bits >> bit & 1 == 1);
+        (0..1u32 << 12).map(|bits| {
+            let mut bits = (0..12).map(|bit| bits >> bit & 1 == 1);
             let mut bit = || bits.next().expect("one for each field");
             View {
                 job_is_over: bit(),
@@ -80,6 +82,7 @@ mod tests {
                 maps: bit(),
                 holds_permit: bit(),
                 permit_is_left: bit(),
+                permit_is_wanted: bit(),
                 has_new_task: bit(),
                 has_returned_task: bit(),
                 has_open_epoch: bit(),
@@ -94,6 +97,7 @@ mod tests {
         let idle = View { maps: true, ..View::default() };
         let permit = View { holds_permit: true, ..idle };
         let left = View { permit_is_left: true, ..idle };
+        let wanted = View { permit_is_wanted: true, ..permit };
         let table = [
             (View { job_is_over: true, has_arrived: true, ..permit }, Action::End),
             (View { has_arrived: true, has_new_task: true, ..permit }, Action::Receive),
@@ -103,6 +107,8 @@ mod tests {
             (View { has_returned_task: true, ..permit }, Action::MapReturned),
             (View { has_returned_task: true, ..left }, Action::MapReturned),
             (permit, Action::GivePermit),
+            (View { has_new_task: true, has_open_epoch: true, ..wanted }, Action::Commit),
+            (View { has_new_task: true, has_returned_task: true, ..wanted }, Action::GivePermit),
             (View { round_is_mapped: true, must_drain: true, may_deliver: true, ..idle }, Action::SayDrained),
             (View { round_is_mapped: true, may_deliver: true, ..idle }, Action::Deliver),
             (View { must_drain: true, ..idle }, Action::Sleep),
