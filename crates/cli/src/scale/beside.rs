@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};
+use std::time::Instant;
 
 use gristmill_os::process::{Child, fork_worker};
 
@@ -30,6 +31,37 @@ pub fn start(work: Work, count: u64) -> io::Result<Vec<Child>> {
     Ok(all)
 }
 
+/// How often a computation is timed, and its length: some 10 ms.
+const TIMES: usize = 9;
+const ROUNDS: usize = 5_000;
+
+/// Measures how much longer a computation takes beside others: 0.02 is two percent.
+pub fn computing_growth(others: u64) -> io::Result<f64> {
+    let alone = computation_seconds();
+    let beside = start(Work::Compute, others)?;
+    let seconds = computation_seconds();
+    drop(beside);
+    Ok((seconds / alone - 1.0).max(0.0))
+}
+
+/// Returns the least time of several: whatever disturbs makes it longer.
+fn computation_seconds() -> f64 {
+    let mut random = 1;
+    let timed = (0..TIMES).map(|_| {
+        let began = Instant::now();
+        (0..ROUNDS).for_each(|_| compute(&mut random));
+        began.elapsed().as_secs_f64()
+    });
+    timed.fold(f64::INFINITY, f64::min)
+}
+
+fn compute(random: &mut u64) {
+    for _ in 0..1_000 {
+        *random = black_box(*random ^ (*random << 13));
+        *random ^= *random >> 7;
+    }
+}
+
 fn endless(work: Work, mut tell: &io::PipeWriter) -> i32 {
     let words: Vec<u64> = match work {
         Work::Compute => Vec::new(),
@@ -40,10 +72,7 @@ fn endless(work: Work, mut tell: &io::PipeWriter) -> i32 {
     let _ = tell.write_all(&[1]);
     let mut random = 1_u64;
     loop {
-        for _ in 0..1_000 {
-            random = black_box(random ^ (random << 13));
-            random ^= random >> 7;
-        }
+        compute(&mut random);
         if !words.is_empty() {
             black_box(words.iter().copied().fold(0, u64::wrapping_add));
         }

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::io;
 
-use gristmill_diagnose::{Account, Counted, Findings, Loss, Part};
+use gristmill_diagnose::{Account, Cause, Counted, Findings, Loss, Part};
 
 use super::command::{End, Once, Program};
 use super::experiments::section;
@@ -18,6 +18,8 @@ use crate::experiment::chart::escape;
 /// The accounts of all numbers of workers that ran.
 pub struct Evidence {
     pub accounts: Vec<Account>,
+    /// For each account, the median of the timed runs in seconds.
+    timed: Vec<f64>,
     /// The average slowdown against the timed runs: 0.03 is three percent.
     longer: f64,
     /// True if other programs took too much of the processors.
@@ -28,7 +30,8 @@ pub struct Evidence {
 
 /// Runs once with each number of workers that has not failed. Returns a signal if this program was asked to end.
 pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
-    let mut evidence = Evidence { accounts: Vec::new(), longer: 0.0, disturbed: false, findings: None };
+    let mut evidence =
+        Evidence { accounts: Vec::new(), timed: Vec::new(), longer: 0.0, disturbed: false, findings: None };
     let (mut timed, mut watched) = (0.0, 0.0);
     for series in all.iter().filter(|series| series.failure.is_none() && !series.runs.is_empty()) {
         begins(series.workers);
@@ -42,6 +45,7 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
         watched += run.seconds;
         evidence.disturbed |= run.load.is_some_and(|load| load.disturbs());
         evidence.accounts.push(account(series.workers, &run, look));
+        evidence.timed.extend(series.median());
     }
     evidence.longer = if timed > 0.0 { watched / timed - 1.0 } else { 0.0 };
     Ok(Ok(evidence))
@@ -84,6 +88,8 @@ fn account(workers: u64, run: &Once, look: Look) -> Account {
 const ATTEMPTS: usize = 3;
 /// Runs shorter than this have too few samples.
 const SECONDS_MIN: f64 = 0.05;
+/// The smallest loss of the timed runs, as a share of their time, that the run whose threads were looked at must have, too.
+const TIMED_LOSS_MIN: f64 = 0.15;
 
 impl Evidence {
     /// Returns the accounts of the fewest workers, and of the most for which there are processors.
@@ -101,10 +107,26 @@ impl Evidence {
         is_long.then(|| (Loss::of(few, many), few.busy()))
     }
 
+    /// Returns the loss of the timed runs as a share of their time, for the numbers of workers that [`Evidence::loss`] compares.
+    fn timed_loss(&self, processors: u64) -> f64 {
+        let whole = |account: &Account| {
+            let at = self.accounts.iter().position(|other| other.counted.workers == account.counted.workers);
+            account.counted.workers as f64 * at.and_then(|at| self.timed.get(at)).copied().unwrap_or(0.0)
+        };
+        self.compared(processors).map_or(0.0, |(few, many)| 1.0 - whole(few) / whole(many).max(f64::MIN_POSITIVE))
+    }
+
     /// Returns the loss and its cause.
     pub fn sentence(&self, processors: u64) -> Option<String> {
         self.compared(processors)?;
         Some(match (self.loss(processors), &self.findings) {
+            (Some((loss, _)), _) if loss.cause == Cause::None && self.timed_loss(processors) >= TIMED_LOSS_MIN => {
+                let (workers, share) = (loss.workers, self.timed_loss(processors) * 100.0);
+                format!(
+                    "Why cannot be told: with {workers} workers the timed runs lost {share:.0} % of their time, and the run that was \
+                     looked at lost hardly anything. Other programs may have disturbed some of them: try it again."
+                )
+            }
             (Some((loss, _)), Some(findings)) => {
                 findings.finding.meaning().map_or_else(|| loss.sentence(), |meaning| loss.explained(&meaning))
             }
@@ -210,5 +232,31 @@ impl Evidence {
             legend.join(" &nbsp; "),
             self.experiments().html
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_diagnose::Seen;
+
+    /// `bench/zoo.sh`'s cache: it said "there is hardly a loss to explain" of a third of the time.
+    #[test]
+    fn a_loss_that_only_the_timed_runs_had_is_not_explained_by_another_run() {
+        let account = |workers, seconds| {
+            let user = workers as f64 * seconds;
+            Account::of(Counted { workers, seconds, user, ..Counted::default() }, &Seen::default())
+        };
+        let accounts = vec![account(1, 1.0), account(2, 0.51)];
+        let of = |timed| {
+            let accounts = accounts.clone();
+            Evidence { accounts, timed, longer: 0.0, disturbed: false, findings: None }.sentence(2).expect("a sentence")
+        };
+        assert_eq!(of(vec![1.0, 0.52]), "With 2 workers there is hardly a loss to explain.");
+        let said = of(vec![1.0, 0.75]);
+        assert!(
+            said.starts_with("Why cannot be told: with 2 workers the timed runs lost 33 % of their time"),
+            "{said}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use gristmill_counters::card::Card;
 use gristmill_diagnose::{Change, Cost, Experiments, Findings, Loss, Suspect, Trial};
 
-use super::beside::Work;
+use super::beside::{self, Work};
 use super::circumstances::Circumstances;
 use super::command::{End, Once, Program};
 use super::runs::Series;
@@ -124,7 +124,8 @@ pub fn make(
     let (Some(few), Some(many)) = (few, series(loss.workers)) else { return Ok(Ok(None)) };
     let workers = [few.workers, many.workers];
     let plain = [few, many].map(|series| least(&series.runs));
-    let mut experiments = Experiments { workers, half: place.half.len() as u64, plain, trials: Vec::new() };
+    let half = place.half.len() as u64;
+    let mut experiments = Experiments { workers, half, plain, computing_growth: None, trials: Vec::new() };
     let began = Instant::now();
     for change in Change::ALL {
         let is_told = suspects.iter().any(|suspect| suspect.changes().contains(&change));
@@ -146,6 +147,9 @@ pub fn make(
                 Ok(cost) => cost,
                 Err(signal) => return Ok(Err(signal)),
             };
+        }
+        if change == Change::BesideComputing {
+            experiments.computing_growth = Some(beside::computing_growth(workers[1] - workers[0])?);
         }
         experiments.trials.push(Trial { change, few: costs[0], many: costs[1] });
     }
@@ -231,7 +235,8 @@ mod tests {
         let cost = |seconds, processor| Cost { seconds, processor, faults: 100 };
         let half = Trial { change: Change::HalfProcessors, few: None, many: Some(cost(1.523, 1.39)) };
         let plain = [cost(0.969, 0.94), cost(1.392, 1.381)];
-        let experiments = Experiments { workers: [1, 2], half: 1, plain, trials: vec![half] };
+        let trials = vec![half];
+        let experiments = Experiments { workers: [1, 2], half: 1, plain, computing_growth: None, trials };
         let section = section(&experiments.examine(&[Suspect::Memory, Suspect::Spinning]));
         assert!(
             section.text.contains("Experiments on the loss with 2 workers:\n  Half the processors "),
