@@ -18,6 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 wheel=$(echo "$folder"/gristmill-*.whl)
 "$python" -m pip install --quiet "$wheel[test]"
 "$folder/venv/bin/gristmill" --version
+"$folder/venv/bin/gristmill" run --workers 2 python/examples/word_count.py README.md >/dev/null
 
 # 2. With these names, no engine is left out because it cannot be imported.
 export GRISTMILL_ENGINES=local,machine

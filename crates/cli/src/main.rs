@@ -53,6 +53,7 @@ enum Program {
     Scale(scale::Scale),
     Batch(batch::Batch),
     History(commands::history::History),
+    Run(commands::run::Run),
     Completions(commands::completions::Completions),
     #[command(hide = true)]
     HandOver(experiment::HandOver),
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Program::Scale(scale) => scale.run(),
         Program::Batch(batch) => batch.run(),
         Program::History(history) => history.run(),
+        Program::Run(run) => run.run(),
         Program::Completions(completions) => completions.run(Command::command()),
         Program::HandOver(hand_over) => hand_over.run(),
     };

@@ -16,6 +16,7 @@ pub mod palindromes;
 mod sort;
 mod terasort;
 pub mod machine;
+pub mod run;
 pub mod completions;
 
 use application::{Application, Workload};
