@@ -11,10 +11,12 @@ from .errors import (
     ResourceError,
     WorkerDied,
 )
+from .loops import iterate
 from .reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .replays import replay
 from .results import BadRecord, Result
 from .settings import Settings, configure
+from .shared import SharedArray, shared_array
 from .sources import (
     from_iterable,
     range,
@@ -41,11 +43,13 @@ __all__ = [
     "ResourceError",
     "Result",
     "Settings",
+    "SharedArray",
     "WorkerDied",
     "configure",
     "count",
     "first",
     "from_iterable",
+    "iterate",
     "list",
     "max",
     "mean",
@@ -58,6 +62,7 @@ __all__ = [
     "read_parquet",
     "read_text",
     "replay",
+    "shared_array",
     "sum",
     "top",
     "word_count",

@@ -22,6 +22,7 @@ import threading
 import traceback
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import cloudpickle
@@ -122,6 +123,9 @@ def _run(stage: Stage, settings: Settings, pipe: int, parent: int) -> NoReturn:
         _native.die_with_parent()
         if os.getppid() != parent:
             os._exit(status)
+        # If memory runs out, the kernel kills a worker, which is replaced, rather than the program.
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("500")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for stream in (sys.stdout, sys.stderr):

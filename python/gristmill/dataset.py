@@ -15,6 +15,7 @@ from .batches import Format, OnArrays, OnTables, Pluck
 from .errors import PlanError
 from .reducers import Reducer
 from .results import Kept, Result, Run
+from .shared import SharedArray
 
 if TYPE_CHECKING:
     import pandas
@@ -96,6 +97,19 @@ class Dataset(Generic[T]):
         if not fields or () in fields:
             raise PlanError("pluck() needs the name of a field")
         return Dataset(plan.Narrow(self._node, "map", Pluck(*fields)))
+
+    def uses(self, *arrays: SharedArray) -> Dataset[T]:
+        """Lets the functions since the last shuffle read and write these arrays; see :func:`gristmill.shared_array`.
+
+        >>> import gristmill as gm
+        >>> times = gm.shared_array(3, "int64")
+        >>> def write(n):
+        ...     times[n] = 10 * n
+        ...     return n
+        >>> gm.range(3).map(write).uses(times).count(), times[:].tolist()
+        (3, [0, 10, 20])
+        """
+        return Dataset(plan.Uses(self._node, arrays))
 
     def key_by(self, function: Callable[[T], K]) -> Dataset[tuple[K, T]]:
         """Puts a key in front of each record.
@@ -209,7 +223,7 @@ class Dataset(Generic[T]):
         >>> words.count(), words.distinct().count()
         (3, 2)
         """
-        return Dataset(plan.Source("iterable", Kept(self.collect), {"cached": True}))
+        return Dataset(plan.Source("iterable", Kept(self._run), {"cached": True}))
 
     # Results.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
 from .reducers import Reducer
+from .shared import SharedArray
 
 SourceKind = Literal["text", "files", "bytes", "csv", "jsonl", "parquet", "iterable", "range"]
 NarrowKind = Literal["map", "filter", "flat_map", "map_batches"]
@@ -66,7 +67,15 @@ class Join:
     how: JoinKind
 
 
-Node = Union[Source, Narrow, Shuffle, Join]
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """Lets the functions of a stage write shared arrays."""
+
+    parent: Node
+    arrays: Sequence[SharedArray]
+
+
+Node = Union[Source, Narrow, Shuffle, Join, Uses]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +88,8 @@ class Stage:
     inputs: Sequence[Source | Stage]
     narrows: Sequence[Sequence[Narrow]]
     end: Shuffle | Join | None
+    #: The shared arrays that the functions use.
+    arrays: Sequence[SharedArray] = ()
 
 
 def stage_of(node: Node) -> Stage:
@@ -102,14 +113,23 @@ def _stage_of(node: Node, stages: dict[Node, Stage]) -> Stage:
             parents = [node]
     inputs: list[Source | Stage] = []
     narrows: list[list[Narrow]] = []
+    arrays: dict[SharedArray, None] = {}
     for parent in parents:
         chain: list[Narrow] = []
-        while isinstance(parent, Narrow):
-            chain.append(parent)
+        while isinstance(parent, (Narrow, Uses)):
+            if isinstance(parent, Uses):
+                arrays |= dict.fromkeys(parent.arrays)
+            else:
+                chain.append(parent)
             parent = parent.parent
         narrows.append(chain[::-1])
         inputs.append(parent if isinstance(parent, Source) else _stage_of(parent, stages))
-    return stages.setdefault(node, Stage(inputs, narrows, end))
+    return stages.setdefault(node, Stage(inputs, narrows, end, list(arrays)))
+
+
+def stages(last: Stage) -> set[Stage]:
+    """A stage and all that it needs."""
+    return {last}.union(*(stages(source) for source in last.inputs if isinstance(source, Stage)))
 
 
 def describe(stage: Stage) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import html
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, overload
 
 from .stats import Stats, html_table
 
@@ -40,6 +41,8 @@ class Run(Generic[T]):
     stats: dict[str, Any] = field(default_factory=dict)
     #: The records as the native engine has them, for who does not need objects; then `records` must not be asked for.
     blocks: Iterator[bytes] | None = None
+    #: Makes the records of a block.
+    decode: Callable[[bytes], list[T]] | None = None
 
 
 class Result(Sequence[T_co]):
@@ -96,27 +99,66 @@ def _place(bad: BadRecord) -> str:
 
 
 class Kept(Sequence[T]):
-    """The records of a dataset, made when they are first asked for, and kept."""
+    """The records of a dataset, made when they are first asked for, and kept: as blocks, if the engine makes such."""
 
-    def __init__(self, make: Callable[[], list[T]]) -> None:
-        self._make: Callable[[], list[T]] | None = make
+    def __init__(self, make: Callable[[], Run[T]]) -> None:
+        self._make: Callable[[], Run[T]] | None = make
         self._records: list[T] = []
+        self._blocks: list[bytes] = []
+        #: For each block, the number of records up to its end.
+        self._ends: list[int] = []
+        self._decode: Callable[[bytes], list[T]] | None = None
+        #: The block that was decoded last.
+        self._last: tuple[int, list[T]] = (-1, [])
 
-    def records(self) -> list[T]:
-        """The records; the job runs if it has not yet."""
-        if self._make is not None:
-            self._records, self._make = self._make(), None
-        return self._records
+    def make(self) -> None:
+        """Runs the job, if it has not run yet."""
+        if self._make is None:
+            return
+        run = self._make()
+        if run.blocks is None or run.decode is None:
+            self._records = list(run.records)
+        else:
+            self._decode, count = run.decode, 0
+            for block in run.blocks:
+                if records := run.decode(block):
+                    count += len(records)
+                    self._blocks.append(block)
+                    self._ends.append(count)
+        self._make = None
 
     def __len__(self) -> int:
-        return len(self.records())
+        self.make()
+        return self._ends[-1] if self._ends else len(self._records)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return cast("T | Sequence[T]", self.records()[index])
+        chosen = range(len(self))[index]
+        if isinstance(chosen, int):
+            return self._from(chosen, chosen + 1)[0]
+        if chosen.step == 1:
+            return self._from(chosen.start, chosen.stop)
+        return [self[position] for position in chosen]
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self.records())
+        self.make()
+        if self._decode is None:
+            return iter(self._records)
+        return itertools.chain.from_iterable(map(self._decode, self._blocks))
+
+    def _from(self, start: int, stop: int) -> list[T]:
+        if self._decode is None:
+            return self._records[start:stop]
+        found: list[T] = []
+        while start < stop:
+            number = bisect.bisect_right(self._ends, start)
+            if self._last[0] != number:
+                self._last = number, self._decode(self._blocks[number])
+            records = self._last[1]
+            before = self._ends[number] - len(records)
+            found += records[start - before : stop - before]
+            start = self._ends[number]
+        return found

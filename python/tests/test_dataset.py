@@ -3,6 +3,9 @@
 import math
 import random
 from collections import Counter
+from typing import Any
+
+import pytest
 
 import gristmill as gm
 
@@ -82,3 +85,25 @@ def test_a_sum_that_outgrows_a_machine_word_late_costs_no_record():
     found = pairs.reduce_by_key(gm.sum).collect()
     assert found[:-1] == [(key, 4 * key + 6 * keys) for key in range(keys - 1)]
     assert found[-1] == (keys - 1, 4 * half)
+
+
+def test_cached_records_are_those_that_were_made_wherever_their_blocks_end() -> None:
+    """A program with threads sent each job all cached records as objects."""
+    cached = gm.range(50_000).map(lambda n: f"{n:0>40}").cache()
+    expected = [f"{n:0>40}" for n in range(50_000)]
+    assert cached.collect() == expected
+    assert cached.map(int).filter(lambda n: n % 999 == 0).collect() == list(range(0, 50_000, 999))
+    assert cached.distinct().count() == 50_000
+    with pytest.raises(gm.JobError) as caught:
+        cached.map(lambda text: 1 // (int(text) - 31_415)).collect()
+    assert caught.value.record == expected[31_415]
+
+
+def test_parts_of_cached_records_are_as_those_of_a_list() -> None:
+    kept: Any = gm.from_iterable(["a" * n for n in range(3000)]).map(str).cache()._node.data
+    expected = ["a" * n for n in range(3000)]
+    for part in (slice(0, 5), slice(700, 1900), slice(None, None, 7), slice(-3, None), slice(5, 5), slice(2990, 4000)):
+        assert list(kept[part]) == expected[part]
+    assert (kept[0], kept[-1], kept[1234], len(kept)) == (expected[0], expected[-1], expected[1234], 3000)
+    with pytest.raises(IndexError):
+        kept[3000]

@@ -4,6 +4,7 @@ Only the engine with workers: the local one runs functions in the test's own pro
 """
 
 import ctypes
+import fcntl
 import os
 import random
 import signal
@@ -61,6 +62,26 @@ def test_a_worker_that_dies_once_costs_nothing(die: Callable[[], None], once: Ca
     result = gm.range(COUNT).map(function).reduce_by_key(gm.sum).run()
     assert list(result) == [(k, sum(range(k, COUNT, 10))) for k in range(10)]
     assert len(result.stats["stages"][0]["deaths"]) == 1
+
+
+def test_workers_that_run_out_of_memory_together_work_one_by_one(tmp_path: Path) -> None:
+    """They died until the job failed. The status is that of a worker which the system refuses memory."""
+    lock = tmp_path / "lock"
+    lock.touch()
+
+    def alone(n: int) -> int:
+        with lock.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os._exit(186)
+            time.sleep(0.001)
+            return n
+
+    with gm.configure(workers=4, map_at_once=4, retries=0):
+        result = gm.range(100).map(alone).run()
+    assert list(result) == list(range(100))
+    assert result.stats["stages"][0]["deaths"]
 
 
 @DEATHS

@@ -91,6 +91,26 @@ def test_a_user_counts_once_a_day(tmp_path: Path, chance: random.Random) -> None
     assert example("distinct_users").users([str(tmp_path / "log")]).to_dict() == Counter(day for day, _ in set(visits))
 
 
+def test_ranks_of_pages_are_those_of_the_power_method(tmp_path: Path, chance: random.Random) -> None:
+    links = {(chance.choice("abcde"), chance.choice("abcde")) for _ in range(15)} | set(zip("abcde", "bcdea"))
+    ranks = dict.fromkeys("abcde", 0.2)
+    for _ in range(20):
+        given = Counter[str]()
+        for page, to in links:
+            given[to] += ranks[page] / sum(other == page for other, _ in links)
+        ranks = {page: 0.03 + 0.85 * given[page] for page in "abcde"}
+    file = write_csv(tmp_path / "links.csv", ("page", "to"), *links, *links)
+    assert example("page_rank").page_rank(file).to_dict() == pytest.approx(ranks)
+
+
+def test_points_around_three_centres_are_three_clusters(tmp_path: Path, chance: random.Random) -> None:
+    centres = [(0.0, 0.0), (9.0, 0.0), (0.0, 9.0)]
+    points = [(x + chance.uniform(-1, 1), y + chance.uniform(-1, 1)) for _ in range(50) for x, y in centres]
+    found = example("k_means").k_means(write_csv(tmp_path / "points.csv", ("x", "y"), *points), 3)
+    for number, centre in enumerate(found):
+        assert list(centre) == pytest.approx([sum(axis) / 50 for axis in zip(*points[number::3])])
+
+
 @pytest.mark.parametrize("program", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_every_example_is_tested(program: str) -> None:
     assert f'example("{program}")' in Path(__file__).read_text()

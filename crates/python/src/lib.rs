@@ -16,6 +16,7 @@ mod columns;
 mod groups;
 mod folds;
 mod frames;
+mod arrays;
 mod program;
 mod stage;
 
@@ -23,6 +24,7 @@ use pyo3::pymodule;
 
 #[pymodule]
 mod _native {
+    use crate::arrays::Array as SharedArray;
     use crate::frames::Frames;
     use crate::program::Program;
     use crate::stage::{Side, Stage, describe, summarise};
@@ -31,6 +33,8 @@ mod _native {
     use pyo3::types::{PyBytes, PyDict, PyList};
     use std::time::Duration;
 
+    #[pymodule_export]
+    use crate::arrays::Array;
     #[pymodule_export]
     use crate::batches::Batch;
     #[pymodule_export]
@@ -79,7 +83,7 @@ mod _native {
     /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/functions.py`. Returns what
     /// another stage reads, if it is to be kept, and statistics.
     #[pyfunction]
-    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0))]
+    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0, arrays=Vec::new()))]
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         py: Python<'py>,
@@ -97,6 +101,7 @@ mod _native {
         skip: bool,
         deadline: Option<f64>,
         sent: u64,
+        arrays: Vec<PyRef<'py, SharedArray>>,
     ) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
         let (end, form) = (stage::end(end, how, descending, count)?, stage::form(form)?);
         let frames = Frames::new(stage::pipe(pipe)?, sent);
@@ -109,7 +114,8 @@ mod _native {
             given.set(&name, value).map_err(failed)?;
         }
         let (input, inputs, together) = Stage::input(sides, skip).map_err(failed)?;
-        let program = Program { end, inputs, functions };
+        let arrays = arrays.iter().map(|array| array.0.clone()).collect();
+        let program = Program { end, inputs, functions, arrays };
         let deadline = deadline.map(Duration::from_secs_f64);
         let stage = Stage { program, form, input, together, limit, options: given, skip, deadline };
         let (made, summary) = py.detach(|| stage.run(&frames, keep)).map_err(failed)?;

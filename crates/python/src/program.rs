@@ -1,6 +1,7 @@
 //! The program of a stage: what the engine's workers do with a chunk, and with the values of a key.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Values};
 use gristmill_apps::UnicodeWords;
@@ -8,6 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::arrays::{Output, with_views};
 use crate::folds::{End, Fold, How, Origin, Stop, UNFIT};
 use crate::keys::{self, Types};
 use crate::values::{self, Numbers};
@@ -50,6 +52,8 @@ pub struct Program {
     pub inputs: Vec<Records>,
     /// The Python functions, as the class `Functions` of `python/gristmill/engines/functions.py` has them.
     pub functions: Py<PyAny>,
+    /// What the functions may write besides their records.
+    pub arrays: Vec<Arc<Output>>,
 }
 
 /// The program with values of the form `V`.
@@ -69,7 +73,11 @@ impl<V: Fold> MapReduce for Typed<'_, V> {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, V>) -> Result<(), ProgramError> {
-        Python::attach(|py| self.program.map::<V>(py, chunk, out))
+        let program = self.program;
+        Python::attach(|py| match program.arrays.is_empty() {
+            true => program.map::<V>(py, chunk, out),
+            false => program.map_to_arrays::<V>(py, chunk, out),
+        })
     }
 }
 
@@ -90,6 +98,23 @@ impl MapReduce for Words {
 }
 
 impl Program {
+    /// Maps while Python may write the shared arrays.
+    fn map_to_arrays<V: Fold>(
+        &self,
+        py: Python<'_>,
+        chunk: &Chunk<'_>,
+        out: &mut impl Emit<Bytes, V>,
+    ) -> Result<(), ProgramError> {
+        with_views(&self.arrays, &mut Vec::new(), |addresses| {
+            let told = |error: PyErr| ProgramError::new(format!("the shared arrays: {error}"));
+            let functions = self.functions.bind(py);
+            functions.call_method1(intern!(py, "lend"), (addresses.to_vec(),)).map_err(told)?;
+            let mapped = self.map(py, chunk, out);
+            functions.call_method0(intern!(py, "take_back")).map_err(told)?;
+            mapped
+        })
+    }
+
     fn map<V: Fold>(
         &self,
         py: Python<'_>,

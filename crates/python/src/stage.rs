@@ -130,6 +130,9 @@ impl Stage {
     {
         let end = self.program.end;
         let mut job = job.options(&self.options);
+        for array in &self.program.arrays {
+            job = array.written_by(job);
+        }
         if self.skip {
             job = job.skip_bad_records(BAD_RECORDS_MAX);
         }

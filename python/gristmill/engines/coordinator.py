@@ -15,15 +15,16 @@ from typing import Any
 
 import cloudpickle
 
-from .. import _native
+from .. import _native, shared
 from ..batches import OnArrays
 from ..dataset import _value
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share
-from ..plan import Join, Narrow, Shuffle, Source, Stage
+from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
 from ..reducers import Reducer
 from ..results import BadRecord
 from ..settings import Settings
+from ..shared import SharedArray
 from .functions import Functions, Log, Reduce, Side, reduced_by
 
 #: The codes of errors; see crates/python/src/program.rs.
@@ -45,13 +46,17 @@ def work(stage: Stage, settings: Settings, pipe: int) -> None:
     job = _Job(settings, pipe)
     try:
         job.final(stage)
+        job.store_arrays()
     except _native.StageFailed as failed:
         frame = b"E", cloudpickle.dumps(job.error(failed.args[0]))
     except InputError as error:
         frame = b"E", pickle.dumps(("InputError", str(error), {}, None))
     else:
         frame = b"D", cloudpickle.dumps((job.bad_records(), job.stats))
-    kind, content = frame
+    _send(pipe, *frame)
+
+
+def _send(pipe: int, kind: bytes, content: bytes) -> None:
     with open(f"/proc/self/fd/{pipe}", "wb") as file:
         file.write(kind + len(content).to_bytes(4, "little") + content)
 
@@ -69,14 +74,34 @@ class _Job:
     def __init__(self, settings: Settings, pipe: int) -> None:
         self.settings, self.pipe, self.log = settings, pipe, Log()
         self.made: dict[Stage, Any] = {}
+        self.arrays: dict[SharedArray, _native.Array] = {}
+        # Those of the program's own memory, which a fork has too.
+        for array in shared.living():
+            array.take_back()
         #: The inputs of the stage that runs.
         self.sides: list[Side] = []
+        #: The number of stages, and those that have begun.
+        self.count, self.begun = 1, set[Stage]()
         self.stats: dict[str, Any] = {"stages": []}
         self.ends = None if settings.deadline is None else time.monotonic() + settings.deadline
         self.workers = settings.workers or len(os.sched_getaffinity(0))
 
+    def loaded(self, array: SharedArray) -> _native.Array:
+        """A shared array as the native engine has it: at first, with the elements that the program put there."""
+        if array not in self.arrays:
+            self.arrays[array] = _native.Array(array.name, array.dtype.name, array.size)
+            if not array.is_all_zeros():
+                self.arrays[array].load(array.path())
+        return self.arrays[array]
+
+    def store_arrays(self) -> None:
+        """Puts what functions wrote where the program reads it."""
+        for array, native in self.arrays.items():
+            native.store(array.path())
+
     def final(self, stage: Stage) -> None:
         """Runs the last stage, whose records go to the program."""
+        self.count = len(stages(stage))
         self.run(stage, keep=False)
 
     def kept(self, stage: Stage) -> Any:
@@ -136,7 +161,8 @@ class _Job:
                     given.append((count, 1 if kind in _OPENED else max(1, min(share, _MOST))))
                     sides.append(Side(source, narrows, end, is_opened=kind in _OPENED))
         self.sides = sides
-        functions = Functions(sides, attempt.reduce, self.log, self.settings.on_error == "skip")
+        self.tell(stage)
+        functions = Functions(sides, attempt.reduce, self.log, self.settings.on_error == "skip", stage.arrays)
         made, told = _native.run(
             given,
             functions,
@@ -148,10 +174,23 @@ class _Job:
             skip=self.settings.on_error == "skip",
             deadline=None if self.ends is None else max(self.ends - time.monotonic(), 1e-3),
             sent=sent,
+            arrays=[self.loaded(array) for array in stage.arrays],
             **options,
         )
-        self.stats["stages"].append(told)
+        told["deaths"] = [in_words_of_python(death) for death in told["deaths"]]
+        if all(side.source and not side.is_opened for side in sides):
+            # One byte stands for a record, or for several.
+            del told["input_bytes"]
+            told = {"input_records": sum(len(side.source.data) for side in sides if side.source)} | told
+        self.stats["stages"].append({"step": title(stage)} | told)
         return made
+
+    def tell(self, stage: Stage) -> None:
+        """Says which stage begins, for the bar."""
+        self.begun.add(stage)
+        units = {"records" if side.source and not side.is_opened else "" if side.is_opened else "bytes" for side in self.sides}
+        told = {"number": len(self.begun), "count": self.count, "title": title(stage)}
+        _send(self.pipe, b"S", json.dumps(told | {"unit": units.pop() if len(units) == 1 else ""}).encode())
 
     def options(self) -> Iterator[tuple[str, str]]:
         settings = self.settings
@@ -213,7 +252,7 @@ class _Job:
                 "call": failure.call,
             }
             return "JobError", f"{failure.text}{in_step}{where}", fields, failure.error
-        text = _in_words_of_python(told["text"])
+        text = in_words_of_python(told["text"])
         match told["kind"]:
             case "died":
                 fields = {"file": place.file, "line": place.line, "byte": place.byte, "attempt": told.get("attempts")}
@@ -242,13 +281,14 @@ class _Job:
         return sources[0].data[offset]
 
 
-def _in_words_of_python(text: str) -> str:
-    """An error of the engine, with the settings of this package."""
+def in_words_of_python(text: str) -> str:
+    """What the engine says, with the settings of this package."""
 
     def setting(found: re.Match[str]) -> str:
         name = {"skip_bad_records": 'on_error="skip"', "spill_dirs": "spill_dir=..."}.get(found[1], f"{found[1]}=...")
         return f"gm.configure({name})"
 
+    text = text.replace("the shared output ", "the shared array ")
     text = re.sub(r"records of the program bytes (\d+)\.\.(\d+)", r"records \1 to \2 of the program", text)
     return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)
 

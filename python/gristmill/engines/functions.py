@@ -26,6 +26,7 @@ from ..plan import Narrow, Shuffle, Source, name
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, steps_of
 from ..results import BadRecord
+from ..shared import SharedArray
 
 #: Where the lines of this package are.
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -104,9 +105,21 @@ class Side:
 class Functions:
     """The functions of a stage, as the native engine calls them."""
 
-    def __init__(self, sides: Sequence[Side], reduce: Reduce | None, log: Log, skip: bool) -> None:
-        self.sides, self.log, self.skip, self._reduce = sides, log, skip, reduce
+    def __init__(
+        self, sides: Sequence[Side], reduce: Reduce | None, log: Log, skip: bool, arrays: Sequence[SharedArray] = ()
+    ) -> None:
+        self.sides, self.log, self.skip, self._reduce, self._arrays = sides, log, skip, reduce, arrays
         self.seed = int.from_bytes(os.urandom(8), "little")
+
+    def lend(self, addresses: Sequence[int]) -> None:
+        """Lets functions write the shared arrays, of which this worker has views at these addresses."""
+        for array, address in zip(self._arrays, addresses):
+            array.lend(address)
+
+    def take_back(self) -> None:
+        """Ends what :meth:`lend` began."""
+        for array in self._arrays:
+            array.take_back()
 
     def map(self, tag: int, given: Any, source: int, offset: int) -> Iterable[Any]:
         """The outputs for the records of a chunk."""

@@ -19,6 +19,7 @@ from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
 from ..replays import Call, Step, applied, steps_of
 from ..results import BadRecord, Run
 from ..settings import Settings
+from ..shared import SharedArray
 
 #: The records that a function of `map_batches` gets at once.
 _BATCH = 1024
@@ -43,8 +44,13 @@ class _Job:
 
     def records_of(self, stage: Stage) -> Iterator[Any]:
         """The records of the last stage."""
-        for record, _ in self.stage(stage):
-            yield record
+        before = [(array, array[:].copy()) for array in _arrays(stage)]
+        try:
+            yield from (record for record, _ in self.stage(stage))
+        except BaseException:
+            for array, elements in before:
+                array[:] = elements
+            raise
         self.stats["seconds"] = time.monotonic() - self.began
 
     def stage(self, stage: Stage) -> Iterator[Placed]:
@@ -202,6 +208,11 @@ def _raise_job_error(error: Exception, said: str, call: Call, place: Place) -> N
 
 def _text(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _arrays(stage: Stage) -> set[SharedArray]:
+    earlier = [_arrays(source) for source in stage.inputs if isinstance(source, Stage)]
+    return set(stage.arrays).union(*earlier)
 
 
 def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:

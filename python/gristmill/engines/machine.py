@@ -38,7 +38,7 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     bad_records: list[BadRecord] = []
     stats: dict[str, Any] = {"engine": "machine"}
     blocks = _blocks(stage, settings, bad_records, stats)
-    return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks)
+    return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks, decoded)
 
 
 def _blocks(
@@ -55,8 +55,10 @@ def _blocks(
                         yield frame
                     case b"P":
                         bar.show(json.loads(frame))
+                    case b"S":
+                        bar.begin(json.loads(frame))
                     case b"W":
-                        bar.say(frame.decode())
+                        bar.say(coordinator.in_words_of_python(frame.decode()))
                     case b"E":
                         ended = True
                         _raise(*pickle.loads(frame))
@@ -88,7 +90,7 @@ def _make_cached(stage: Stage) -> None:
         if isinstance(source, Stage):
             _make_cached(source)
         elif isinstance(source.data, Kept):
-            source.data.records()
+            source.data.make()
 
 
 def _frames(pipe: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:

@@ -1,0 +1,41 @@
+"""Loops: the result of each step is the input of the next."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from .dataset import Dataset
+from .errors import PlanError
+
+S = TypeVar("S")
+
+
+def iterate(state: S, step: Callable[[S], S], *, steps: int, until: Callable[[S, S], object] | None = None) -> S:
+    """Applies `step` to a state `steps` times, or until `until(before, after)` is true. Returns the last state.
+
+    A state is a dataset, or anything else that says what the next step does, such as the centres of clusters. Each
+    dataset is made at once and kept in memory, as by :meth:`Dataset.cache`. Cache datasets that each step reads, too.
+
+    >>> import gristmill as gm
+    >>> friends = gm.from_iterable([("ann", "bob"), ("bob", "cid"), ("dan", "eve")]).cache()
+    >>> def step(known):
+    ...     found = known.key_by(lambda name: name).join(friends).map(lambda row: row[1][1])
+    ...     return gm.from_iterable([*known, *found]).distinct()
+    >>> gm.iterate(gm.from_iterable(["ann"]), step, steps=9, until=lambda a, b: a.count() == b.count()).collect()
+    ['ann', 'bob', 'cid']
+    >>> gm.iterate(1.0, lambda x: (x + 2 / x) / 2, steps=5)
+    1.414213562373095
+    """
+    if steps < 1:
+        raise PlanError(f"iterate(steps={steps}): at least 1")
+    for _ in builtins.range(steps):
+        before, state = state, step(state)
+        if isinstance(state, Dataset):
+            made = state.cache()
+            made.count()
+            state = cast(S, made)
+        if until is not None and until(before, state):
+            break
+    return state

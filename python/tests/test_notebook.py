@@ -1,0 +1,58 @@
+"""Jobs in the cells of a notebook."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_client import BlockingKernelClient, KernelManager
+from jupyter_client.manager import start_new_kernel
+
+pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
+
+SLOW = """
+import time
+import gristmill as gm
+def slowly(n):
+    time.sleep(0.002)
+    return n % 10, n
+job = gm.range(1000).map(slowly).reduce_by_key(gm.sum)
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager, client = start_new_kernel()
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def outputs(client: BlockingKernelClient, code: str) -> list[dict[str, Any]]:
+    """What a cell shows, changes of it included."""
+    messages: list[dict[str, Any]] = []
+    client.execute_interactive(code, output_hook=messages.append, timeout=60)
+    return [message["content"] for message in messages]
+
+
+def test_a_cell_shows_how_far_its_job_is_and_what_came_of_it(kernel: tuple[KernelManager, BlockingKernelClient]) -> None:
+    shown = outputs(kernel[1], SLOW + "with gm.configure(workers=2): result = job.run()\nresult")
+    pages = [content["data"]["text/html"] for content in shown if "text/html" in content.get("data", {})]
+    *bars, end, result = pages
+    assert bars and all("<progress" in bar and "records/s" in bar for bar in bars)
+    assert "done in" in end
+    assert "<td>&#x27;" not in result and "<td>49500</td>" in result and "<summary>statistics</summary>" in result
+    assert not [content for content in shown if content.get("name") == "stderr"]
+
+
+def test_an_interrupt_ends_the_job_and_not_the_kernel(kernel: tuple[KernelManager, BlockingKernelClient]) -> None:
+    manager, client = kernel
+    client.execute(SLOW + "print('begun', flush=True)\ngm.range(10**6).map(slowly).collect()")
+    while client.get_iopub_msg(timeout=60)["content"].get("text") != "begun\n":
+        pass
+    time.sleep(0.5)
+    manager.interrupt_kernel()
+    reply = client.get_shell_msg(timeout=60)
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    shown = outputs(client, "job.count()")
+    assert any("10" in content.get("data", {}).get("text/plain", "") for content in shown)
