@@ -175,7 +175,7 @@ class _Starter:
     def start(self, stage: Stage, settings: Settings) -> Started:
         """Starts a job in a process of the starter."""
         try:
-            plan = pickle.dumps((os.getcwd(), _paths(), cloudpickle.dumps((stage, settings))))
+            plan = pickle.dumps((os.getcwd(), _paths(), pickles.dumps((stage, settings))))
         except Exception as error:
             raise PlanError(f"the pipeline cannot be sent to its workers: {error}") from error
         read, write = _pipe()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from . import pickles
 from .batches import Batch, OnTables, Pluck
 from .errors import GristmillError, JobError
 from .plan import Narrow, NarrowKind
@@ -67,13 +68,10 @@ class Call:
 
     def pickled(self) -> bytes | None:
         """This call as bytes; `None` if a function or the record cannot be pickled."""
-        import cloudpickle
-
         try:
-            found: bytes = cloudpickle.dumps(self)
+            return pickles.dumps(self)
         except Exception:
             return None
-        return found
 
 
 def steps_of(narrows: Iterable[Narrow]) -> list[Step]:

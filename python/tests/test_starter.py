@@ -41,6 +41,7 @@ try:
     gm.range(20).map(made).collect()
 except gm.JobError as error:
     assert type(error.__cause__) is Late and error.record == LIMIT + 5, error
+    assert f'File "{made.__code__.co_filename}"' in error.traceback_text, error.traceback_text
     print("done")
 """
 

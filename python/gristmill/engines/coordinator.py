@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-
-from .. import _native, shared
+from .. import _native, pickles, shared
 from ..batches import OnArrays
 from ..dataset import _value
 from ..errors import InputError
@@ -48,11 +46,11 @@ def work(stage: Stage, settings: Settings, pipe: int) -> None:
         job.final(stage)
         job.store_arrays()
     except _native.StageFailed as failed:
-        frame = b"E", cloudpickle.dumps(job.error(failed.args[0]))
+        frame = b"E", pickles.dumps(job.error(failed.args[0]))
     except InputError as error:
         frame = b"E", pickle.dumps(("InputError", str(error), {}, None))
     else:
-        frame = b"D", cloudpickle.dumps((job.bad_records(), job.stats))
+        frame = b"D", pickles.dumps((job.bad_records(), job.stats))
     _send(pipe, *frame)
 
 

@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
-
-from .. import _native
+from .. import _native, pickles
 from ..batches import Batch, natively
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
@@ -243,7 +241,7 @@ class Log:
         try:
             entry = pickle.dumps(("bad", key, record))
         except Exception:
-            entry = cloudpickle.dumps(("bad", key, record))
+            entry = pickles.dumps(("bad", key, record))
         os.write(self.file, entry)
 
     def crash(self) -> str:
@@ -299,7 +297,7 @@ def _lines(error: BaseException) -> str:
 def rebuildable(error: BaseException) -> bytes | None:
     """The pickled exception; `None` if it cannot be pickled, or its class cannot make it again."""
     try:
-        pickled: bytes = cloudpickle.dumps(error)
+        pickled = pickles.dumps(error)
         pickle.loads(pickled)
     except Exception:
         return None
@@ -308,10 +306,9 @@ def rebuildable(error: BaseException) -> bytes | None:
 
 def _pickled(record: Any) -> bytes | None:
     try:
-        pickled: bytes = cloudpickle.dumps(record)
+        return pickles.dumps(record)
     except Exception:
         return None
-    return pickled
 
 
 def _refuse(record: Any, place: Place, error: Exception) -> None:
@@ -346,7 +343,7 @@ def _first_failing(side: Side, record: Any) -> tuple[str, list[Step]]:
         except BaseException:
             return said[number], steps[: number + 1]
     try:
-        cloudpickle.dumps(records)
+        pickles.dumps(records)
     except Exception:
         return "what became of it", steps
     return "", []
