@@ -1,5 +1,6 @@
 """MapReduce for one big machine, with every worker in its own process."""
 
+from .applications import group_by, sort_files
 from .dataset import Dataset, Groups
 from .errors import (
     Cancelled,
@@ -49,6 +50,7 @@ __all__ = [
     "count",
     "first",
     "from_iterable",
+    "group_by",
     "iterate",
     "list",
     "max",
@@ -63,6 +65,7 @@ __all__ = [
     "read_text",
     "replay",
     "shared_array",
+    "sort_files",
     "sum",
     "top",
     "word_count",

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import cloudpickle
 
-from . import _native
+from . import _native, pickles
 from .errors import GristmillError, PlanError
 from .plan import Stage
 from .settings import FOLDER, Settings

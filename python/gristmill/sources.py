@@ -128,8 +128,13 @@ def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[int]:
 
 
 def _files(kind: SourceKind, paths: Paths, **options: Any) -> Dataset[Any]:
+    return Dataset(Source(kind, files(paths), options))
+
+
+def files(paths: Paths) -> list[str]:
+    """The files that paths stand for, in order."""
     each = [paths] if isinstance(paths, (str, Path)) else paths
-    return Dataset(Source(kind, [file for path in each for file in _expanded(str(path))], options))
+    return [file for path in each for file in _expanded(str(path))]
 
 
 def _expanded(path: str) -> list[str]:

@@ -15,6 +15,8 @@
 //! the values: `1` if there was an int among them. Unlike in a dict, NaN is equal to NaN. Keys of other types are the
 //! same if their pickles are. `python/gristmill/keys.py` says the same in Python.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -329,7 +331,7 @@ fn damaged() -> PyErr {
     PyValueError::new_err("a key was damaged on its way from a worker")
 }
 
-impl<'py> Reader<'py, '_> {
+impl<'py, 'k> Reader<'py, 'k> {
     fn byte(&mut self) -> PyResult<u8> {
         let (first, rest) = self.rest.split_first().ok_or_else(damaged)?;
         self.rest = rest;
@@ -366,15 +368,15 @@ impl<'py> Reader<'py, '_> {
     }
 
     /// Takes the text or bytes that follow.
-    fn taken(&mut self, place: Place) -> PyResult<Vec<u8>> {
+    fn taken(&mut self, place: Place) -> PyResult<Cow<'k, [u8]>> {
         if let Place::Whole = place {
-            return Ok(std::mem::take(&mut self.rest).to_vec());
+            return Ok(Cow::Borrowed(std::mem::take(&mut self.rest)));
         }
         let mut bytes = Vec::new();
         loop {
             match self.byte()? {
                 0 => match self.byte()? {
-                    0 => return Ok(bytes),
+                    0 => return Ok(Cow::Owned(bytes)),
                     _ => bytes.push(0),
                 },
                 byte => bytes.push(byte),

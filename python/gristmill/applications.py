@@ -1,0 +1,129 @@
+"""Ready applications: the command's own, called from Python and as fast as there."""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from . import plan, settings
+from .dataset import Dataset
+from .errors import GristmillError, JobError, PlanError
+from .results import Kept, Run
+from .settings import Settings
+from .sources import Paths, files
+
+#: With `on_error="skip"`, a job sets aside up to so many records.
+_BAD_RECORDS_MAX = 1_000_000
+
+
+def group_by(
+    paths: Paths, by: str, sum: str | None = None, *, input_format: str | None = None, delimiter: str | None = None
+) -> Dataset[tuple[Any, Any]]:
+    """Pairs of each key in CSV files or JSON lines and how many rows have it, or the sum of a number in these rows.
+
+    `by` and `sum` are columns of CSV, by name or by number from 1, or fields of JSON. Keys are text; one that is not UTF-8
+    is bytes. Sums of whole numbers are exact. A row without the number is skipped, and a key without any has the
+    sum `None`. `input_format` is `"csv"` or `"jsonl"`; without it, the names and the content of the files decide.
+
+    >>> import gristmill as gm, tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "sales.csv"
+    >>> _ = file.write_text("product,price\\ntea,3\\nrice,2\\ntea,4\\n")
+    >>> gm.group_by(file, "product", sum="price").collect()
+    [('rice', 2), ('tea', 7)]
+    >>> gm.group_by(file, "product").to_dict()
+    {'rice': 1, 'tea': 2}
+    """
+    arguments = ["group-by", "--by", by, "--format", "jsonl"]
+    for option, value in (("--sum", sum), ("--input-format", input_format), ("--delimiter", delimiter)):
+        arguments += [] if value is None else [option, value]
+    given = files(paths)
+
+    def make() -> Run[tuple[Any, Any]]:
+        output = tempfile.TemporaryFile()
+        _run(arguments, given, settings.current(), output)
+        output.seek(0)
+        return Run(_pairs(output, "count" if sum is None else "sum"), stats={"engine": "command"})
+
+    return Dataset(plan.Source("iterable", Kept(make), {"cached": True}))
+
+
+def sort_files(paths: Paths, output: str | Path, *, key_bytes: tuple[int, int] | None = None) -> None:
+    """Sorts the lines of files, byte by byte, into a file that appears when it is complete. The lines may exceed memory.
+
+    `key_bytes` sorts by these bytes of a line, from the first up to but without the second; lines that agree in them are
+    ordered by all of their bytes. The output is compressed if its name ends in `.gz`, `.zst`, `.bz2` or `.xz`.
+
+    >>> import gristmill as gm, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.txt").write_text("pear\\nfig\\n")
+    >>> gm.sort_files(folder / "a.txt", folder / "sorted.txt")
+    >>> (folder / "sorted.txt").read_text()
+    'fig\\npear\\n'
+    """
+    arguments = ["sort", "--output", os.fspath(output)]
+    if key_bytes is not None:
+        arguments += ["--key-bytes", f"{key_bytes[0]}..{key_bytes[1]}"]
+    _run(arguments, files(paths), settings.current(), subprocess.DEVNULL)
+
+
+def _pairs(output: IO[bytes], value: str) -> Iterator[tuple[Any, Any]]:
+    with output:
+        for line in output:
+            row = json.loads(line)
+            key = row["key"] if "key" in row else base64.b64decode(row["key_base64"])
+            yield key, row.get(value)
+
+
+def _run(arguments: list[str], paths: Iterable[str], chosen: Settings, output: IO[bytes] | int) -> None:
+    """Runs the command on files. Its messages go to standard error; that of a failure becomes an exception."""
+    with tempfile.TemporaryFile() as names:
+        names.write(b"".join(os.fsencode(path) + b"\0" for path in paths))
+        names.seek(0)
+        command = [_command(), *arguments, *_options(chosen), "--files-from", "-"]
+        ran = subprocess.run(command, stdin=names, stdout=output, stderr=subprocess.PIPE, check=False)
+    said = ran.stderr.decode(errors="replace").strip()
+    if ran.returncode == 0:
+        if said:
+            print(said, file=sys.stderr)
+        return
+    message = said or f"gristmill {arguments[0]} ended with status {ran.returncode}"
+    raise PlanError(message) if ran.returncode == 2 else JobError(message)
+
+
+def _options(chosen: Settings) -> Iterator[str]:
+    """The settings as options of the command."""
+    if chosen.workers is not None:
+        yield f"--workers={chosen.workers}"
+    if (memory_bytes := chosen.memory_bytes()) is not None:
+        yield f"--memory={memory_bytes}"
+    if chosen.spill_dir is not None:
+        yield f"--spill-dir={chosen.spill_dir}"
+    if chosen.on_error == "skip":
+        yield f"--skip-bad-records={_BAD_RECORDS_MAX}"
+    if chosen.deadline is not None:
+        yield f"--deadline={chosen.deadline}s"
+    for name, value in chosen.others.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value is not False:
+            yield f"{option}={value}"
+
+
+def _command() -> str:
+    """Where the command of this package is."""
+    for file in importlib.metadata.files("gristmill") or ():
+        if file.name == "gristmill" and file.parent.name == "bin":
+            return str(file.locate())
+    if found := shutil.which("gristmill"):
+        return found
+    raise GristmillError("the command gristmill, which comes with this package, is not installed: install the package again")
