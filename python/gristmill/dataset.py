@@ -28,7 +28,21 @@ V = TypeVar("V")
 W = TypeVar("W")
 
 class Dataset(Generic[T]):
-    """Records, and what is to be done with them. Made by :func:`gristmill.read_text` and its siblings."""
+    """Records, and the functions that they go through. Made by :func:`gristmill.read_text` and other sources.
+
+    A dataset is lazy: methods that return a dataset only add to the plan, and those that return something else run the job. A job
+    ends with :class:`gristmill.JobError` if a function of the program fails, :class:`gristmill.WorkerDied` if a record kills its
+    worker every time, :class:`gristmill.InputError` if an input cannot be read, :class:`gristmill.ResourceError` if memory, disk or
+    time run out, and :class:`gristmill.PlanError` if a record does not fit its method, such as a record that is not a pair in
+    :meth:`reduce_by_key`.
+
+    >>> import gristmill as gm
+    >>> even = gm.range(6).filter(lambda n: n % 2 == 0)
+    >>> even.map(lambda n: n * n).collect()
+    [0, 4, 16]
+    >>> even.count()
+    3
+    """
 
     def __init__(self, node: plan.Node) -> None:
         self._node = node
@@ -36,7 +50,7 @@ class Dataset(Generic[T]):
     # Record by record.
 
     def map(self, function: Callable[[T], U]) -> Dataset[U]:
-        """Replaces each record by what `function` makes of it.
+        """Replaces each record by `function(record)`.
 
         >>> import gristmill as gm
         >>> gm.range(3).map(lambda n: n * n).collect()
@@ -45,7 +59,7 @@ class Dataset(Generic[T]):
         return Dataset(plan.Narrow(self._node, "map", function))
 
     def filter(self, function: Callable[[T], object]) -> Dataset[T]:
-        """Keeps the records for which `function` is true.
+        """Keeps the records for which `function(record)` is true.
 
         >>> import gristmill as gm
         >>> gm.range(5).filter(lambda n: n % 2).collect()
@@ -54,7 +68,7 @@ class Dataset(Generic[T]):
         return Dataset(plan.Narrow(self._node, "filter", function))
 
     def flat_map(self, function: Callable[[T], Iterable[U]]) -> Dataset[U]:
-        """Replaces each record by all that `function` returns or yields.
+        """Replaces each record by all the records that `function(record)` returns or yields.
 
         >>> import gristmill as gm
         >>> gm.from_iterable(["a b", "c"]).flat_map(str.split).collect()
@@ -63,12 +77,15 @@ class Dataset(Generic[T]):
         return Dataset(plan.Narrow(self._node, "flat_map", function))
 
     def map_batches(self, function: Callable[[Any], Any], format: Format = "list") -> Dataset[Any]:
-        """Replaces batches of records, as long as the engine likes, by what `function` makes of them.
+        """Replaces each batch of records by the records that `function(batch)` returns or yields.
 
-        With the format `arrow` the function gets a `pyarrow.Table`, with `numpy` a dictionary of arrays, with columns as in
-        :meth:`to_arrow`. It may return a table or a dictionary of arrays, whose rows are records as dictionaries, an array
-        of records, or any iterable of them. Columns of Parquet files reach it as they are; what it makes of them reaches
-        :meth:`pluck` and the shuffle without an object for each record.
+        The engine chooses the length of a batch, so the result must not depend on it. A batch is a list; with the format `arrow`
+        it is a `pyarrow.Table`, and with `numpy` a dictionary of arrays, one for each column, with columns as in :meth:`to_arrow`.
+        The function may return a table or a dictionary of arrays (each row becomes a dictionary), one array of records, or any
+        iterable of records. Columns of Parquet files reach the function unchanged, and the columns that it returns go on to
+        :meth:`pluck` and the shuffle: no Python object is made for a record.
+
+        Raises :class:`gristmill.PlanError` for another format.
 
         >>> import gristmill as gm
         >>> gm.range(4).map_batches(lambda numbers: [number + 1 for number in numbers]).collect()
@@ -82,8 +99,10 @@ class Dataset(Generic[T]):
         return Dataset(plan.Narrow(self._node, "map_batches", made))
 
     def pluck(self, *fields: Any) -> Dataset[Any]:
-        """Takes fields out of records that are dictionaries or tuples: one field, or a tuple of several. Two fields make a
-        pair of a key and a value; a tuple of fields makes a tuple.
+        """Replaces each record, a dictionary or a tuple, by some of its fields.
+
+        One field gives its value, two give a pair of a key and a value, more give a tuple. A tuple of names in place of a name
+        gives a tuple of their values. Fields of tuples are numbers, from 0. Raises :class:`gristmill.PlanError` without a field.
 
         >>> import gristmill as gm
         >>> sold = gm.from_iterable([{"shop": 1, "item": "tea", "price": 3}, {"shop": 2, "item": "tea", "price": 4}])
@@ -99,7 +118,7 @@ class Dataset(Generic[T]):
         return Dataset(plan.Narrow(self._node, "map", Pluck(*fields)))
 
     def uses(self, *arrays: SharedArray) -> Dataset[T]:
-        """Lets the functions since the last shuffle read and write these arrays; see :func:`gristmill.shared_array`.
+        """Lets functions write to shared arrays, see :func:`gristmill.shared_array`. The functions are those since the last shuffle.
 
         >>> import gristmill as gm
         >>> times = gm.shared_array(3, "int64")
@@ -112,7 +131,7 @@ class Dataset(Generic[T]):
         return Dataset(plan.Uses(self._node, arrays))
 
     def key_by(self, function: Callable[[T], K]) -> Dataset[tuple[K, T]]:
-        """Puts a key in front of each record.
+        """Replaces each record by the pair `(function(record), record)`.
 
         >>> import gristmill as gm
         >>> gm.from_iterable(["ab", "c"]).key_by(len).collect()
@@ -127,9 +146,10 @@ class Dataset(Generic[T]):
     @overload
     def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Callable[[V, V], V]) -> Dataset[tuple[K, V]]: ...
     def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Any) -> Dataset[tuple[K, Any]]:
-        """One value for each key, made by a reducer such as `gm.sum` or by a function of two values.
+        """Combines the values of each key into one, by a reducer such as `gm.sum` or by a function of two values.
 
-        The function must be associative and commutative: values meet in any order.
+        Records are pairs of a key and a value. The function must be associative and commutative, because values are combined in any
+        order. Raises :class:`gristmill.PlanError` if the reducer is neither.
 
         >>> import gristmill as gm
         >>> sales = gm.from_iterable([("tea", 3), ("salt", 1), ("tea", 4)])
@@ -143,11 +163,17 @@ class Dataset(Generic[T]):
         return Dataset(plan.Shuffle(self._node, "reduce", reducer=reducer))
 
     def group_by_key(self: Dataset[tuple[K, V]]) -> Groups[K, V]:
-        """All values of each key, for :meth:`Groups.map_groups`."""
+        """Brings the values of each key together, for :meth:`Groups.map_groups`. Records are pairs of a key and a value.
+
+        >>> import gristmill as gm
+        >>> pairs = gm.from_iterable([("a", 1), ("b", 2), ("a", 3)])
+        >>> pairs.group_by_key().map_groups(lambda key, values: [(key, sorted(values))]).collect()
+        [('a', [1, 3]), ('b', [2])]
+        """
         return Groups(self._node)
 
     def count_by_value(self) -> Dataset[tuple[T, int]]:
-        """How often each record occurs.
+        """Counts equal records: pairs of a record and how often it occurs, in the order of the records.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("abca").count_by_value().collect()
@@ -156,7 +182,7 @@ class Dataset(Generic[T]):
         return Dataset(plan.Shuffle(self._node, "count_by_value"))
 
     def distinct(self) -> Dataset[T]:
-        """Each record once.
+        """Keeps one of all equal records, in the order of the records.
 
         >>> import gristmill as gm
         >>> gm.from_iterable([3, 1, 3]).distinct().collect()
@@ -165,8 +191,9 @@ class Dataset(Generic[T]):
         return Dataset(plan.Shuffle(self._node, "distinct"))
 
     def sort_by(self, function: Callable[[T], Any], *, descending: bool = False) -> Dataset[T]:
-        """All records, ordered by what `function` returns: numbers, text, bytes, or tuples of these. NaN is the greatest number.
-        Records for which it returns the same come in any order.
+        """Sorts all records by `function(record)`, which is `None`, a number, text, bytes, or a tuple of these.
+
+        NaN is the greatest number. Records with equal keys come in any order. A key of another type ends the job with a `TypeError`.
 
         >>> import gristmill as gm
         >>> gm.from_iterable(["pear", "fig"]).sort_by(len).collect()
@@ -175,7 +202,7 @@ class Dataset(Generic[T]):
         return Dataset(plan.Shuffle(self._node, "sort", function=function, descending=descending))
 
     def sort_by_key(self: Dataset[tuple[K, V]], *, descending: bool = False) -> Dataset[tuple[K, V]]:
-        """All pairs, ordered by key.
+        """Sorts pairs by their keys, as :meth:`sort_by` does.
 
         >>> import gristmill as gm
         >>> gm.from_iterable([(2, "b"), (1, "a")]).sort_by_key().collect()
@@ -186,8 +213,11 @@ class Dataset(Generic[T]):
     def join(
         self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: plan.JoinKind = "inner"
     ) -> Dataset[tuple[K, Any]]:
-        """A pair of values for each two of equal keys; with `how` also those that have no partner, with `None` in its place
-        (`left`, `right`, `full`), or only the left ones without (`anti`).
+        """Joins two datasets of pairs by key: `(key, (left value, right value))` for each combination of values of a key.
+
+        `how` decides about a key that only one side has. `inner` drops it; `left`, `right` and `full` keep it if it is on that side,
+        or on any, with `None` for the missing value; `anti` gives only the pairs `(key, value)` of the left side whose key the right
+        side lacks. Raises :class:`gristmill.PlanError` for another `how`.
 
         >>> import gristmill as gm
         >>> prices, sold = gm.from_iterable([("tea", 3), ("rice", 2)]), gm.from_iterable([("tea", 20), ("salt", 1)])
@@ -201,8 +231,10 @@ class Dataset(Generic[T]):
         return Dataset(plan.Join(self._node, other._node, how))
 
     def top(self, count: int, by: Literal["key", "value"] | Callable[[T], Any] | None = None) -> Dataset[T]:
-        """The `count` greatest records, descending: by themselves, by the key or the value of pairs, or by what a function returns.
-        Of equal ones the smaller records come first.
+        """Keeps the `count` greatest records, the greatest first.
+
+        `by` is `"key"` or `"value"` for pairs, or a function of the record; without it, records are compared themselves. Of records
+        that are equally great, the smaller ones come first. Raises :class:`gristmill.PlanError` if `count` is below 1.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("abcab").count_by_value().top(2, by="value").collect()
@@ -216,7 +248,9 @@ class Dataset(Generic[T]):
         return Dataset(plan.Shuffle(self._node, "top", function=function, count=count))
 
     def cache(self) -> Dataset[T]:
-        """These records, kept in memory once they have been made.
+        """Keeps the records in memory: the first job that needs them makes them, and later jobs read them.
+
+        They lie in the memory of the program, beside the memory of the workers.
 
         >>> import gristmill as gm
         >>> words = gm.from_iterable(["a b a"]).flat_map(str.split).cache()
@@ -228,7 +262,7 @@ class Dataset(Generic[T]):
     # Results.
 
     def run(self) -> Result[T]:
-        """Runs the job; its records, those that were set aside, and statistics.
+        """Runs the job and returns a :class:`gristmill.Result`: the records, bad records, and statistics.
 
         >>> import gristmill as gm
         >>> with gm.configure(on_error="skip"):
@@ -240,7 +274,7 @@ class Dataset(Generic[T]):
         return Result(builtins.list(run.records), run.bad_records, run.stats)
 
     def collect(self) -> list[T]:
-        """Runs the job; all records as a list.
+        """Runs the job and returns all records as a list.
 
         >>> import gristmill as gm
         >>> gm.range(3).collect()
@@ -249,7 +283,7 @@ class Dataset(Generic[T]):
         return builtins.list(self._run().records)
 
     def iterate(self) -> Iterator[T]:
-        """Runs the job; its records as they arrive.
+        """Runs the job and returns an iterator over its records. They come as they arrive.
 
         >>> import gristmill as gm
         >>> next(gm.range(3).iterate())
@@ -261,7 +295,7 @@ class Dataset(Generic[T]):
         return self.iterate()
 
     def count(self) -> int:
-        """Runs the job; the number of records.
+        """Runs the job and returns the number of records.
 
         >>> import gristmill as gm
         >>> gm.range(10).filter(lambda n: n > 6).count()
@@ -270,7 +304,7 @@ class Dataset(Generic[T]):
         return builtins.sum(1 for _ in self)
 
     def take(self, count: int) -> list[T]:
-        """Runs the job; its first records.
+        """Runs the job and returns the first `count` records. The job ends when it has them.
 
         >>> import gristmill as gm
         >>> gm.range(10).take(2)
@@ -279,7 +313,7 @@ class Dataset(Generic[T]):
         return builtins.list(itertools.islice(self, count))
 
     def to_dict(self: Dataset[tuple[K, V]]) -> dict[K, V]:
-        """Runs the job; values by key. If a key occurs twice, its last value counts.
+        """Runs the job and returns the pairs as a dictionary. Of a key that occurs twice, it has the last value.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_dict()
@@ -288,7 +322,9 @@ class Dataset(Generic[T]):
         return dict(iter(self))
 
     def to_arrow(self) -> pyarrow.Table:
-        """Runs the job; a table of Arrow. Dictionaries become columns by name, pairs `key` and `value`, others `value`.
+        """Runs the job and returns a table of Arrow. Needs pyarrow.
+
+        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_arrow().column_names
@@ -297,7 +333,7 @@ class Dataset(Generic[T]):
         return tables.arrow(self._run(), "to_arrow")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Runs the job; a frame of pandas, with columns as in :meth:`to_arrow`.
+        """Runs the job and returns a data frame of pandas, with columns as in :meth:`to_arrow`. Needs pandas.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
@@ -307,11 +343,16 @@ class Dataset(Generic[T]):
         return frame
 
     def to_polars(self) -> Any:
-        """Runs the job; a frame of Polars, with columns as in :meth:`to_arrow`."""
+        """Runs the job and returns a data frame of Polars, with columns as in :meth:`to_arrow`. Needs Polars.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
+        [('a', 2), ('b', 1)]
+        """
         return tables.library("polars", "to_polars").DataFrame(tables.columns(self.collect()), strict=False)
 
     def write_text(self, path: str | Path) -> int:
-        """Runs the job and writes a line for each record; returns their number. The file appears when it is complete.
+        """Runs the job, writes a line of UTF-8 for each record, and returns their number. The file appears when it is complete.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "numbers"
@@ -321,7 +362,7 @@ class Dataset(Generic[T]):
         return tables.write_lines(path, map(str, self))
 
     def write_jsonl(self, path: str | Path) -> int:
-        """As :meth:`write_text`, with each record as JSON. Pairs are arrays.
+        """Runs the job, writes each record as a line of JSON, and returns their number. Pairs become arrays.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
@@ -331,7 +372,7 @@ class Dataset(Generic[T]):
         return tables.write_lines(path, (json.dumps(record, ensure_ascii=False) for record in self))
 
     def write_csv(self, path: str | Path) -> int:
-        """As :meth:`write_text`, as CSV with a header; columns are as in :meth:`to_arrow`.
+        """Runs the job, writes CSV with a header, and returns the number of records. Columns are as in :meth:`to_arrow`.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
@@ -341,7 +382,7 @@ class Dataset(Generic[T]):
         return tables.write_csv(path, self.collect())
 
     def write_parquet(self, path: str | Path) -> int:
-        """As :meth:`write_text`, as Parquet; columns are as in :meth:`to_arrow`. Needs pyarrow.
+        """Runs the job, writes a Parquet file, and returns the number of records. Columns are as in :meth:`to_arrow`. Needs pyarrow.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
@@ -351,7 +392,7 @@ class Dataset(Generic[T]):
         return tables.write_parquet(path, self._run())
 
     def show(self, count: int = 20) -> None:
-        """Runs the job and prints its first records.
+        """Runs the job and prints its first `count` records, one a line.
 
         >>> import gristmill as gm
         >>> gm.range(3).show(2)
@@ -362,7 +403,7 @@ class Dataset(Generic[T]):
             print(record)
 
     def explain(self) -> str:
-        """The plan, the last stage first.
+        """Returns the plan as text, the last stage first. Nothing runs.
 
         >>> import gristmill as gm
         >>> print(gm.from_iterable(["a b"]).flat_map(str.split).count_by_value().top(3, by="value").explain())
@@ -384,7 +425,13 @@ class Dataset(Generic[T]):
 
 
 class Groups(Generic[K, V]):
-    """The values of each key, not yet made into anything."""
+    """The values of each key. Made by :meth:`Dataset.group_by_key`.
+
+    >>> import gristmill as gm
+    >>> groups = gm.from_iterable(["ant", "bee", "asp"]).key_by(lambda word: word[0]).group_by_key()
+    >>> groups.map_groups(lambda letter, words: [f"{letter}: {len(words)}"]).collect()
+    ['a: 2', 'b: 1']
+    """
 
     def __init__(self, node: plan.Node) -> None:
         self._node = node
@@ -392,8 +439,10 @@ class Groups(Generic[K, V]):
     def map_groups(
         self, function: Callable[[K, Any], Iterable[U]], format: Literal["list", "numpy"] = "list"
     ) -> Dataset[U]:
-        """Replaces each group by all that `function(key, values)` returns or yields. The values are a list, or, with the
-        format `numpy`, an array.
+        """Replaces each group by the records that `function(key, values)` returns or yields, in the order of the keys.
+
+        The values are a list in any order; with the format `numpy` they are a one-dimensional array. The values of one key must fit
+        in the memory of a worker. Raises :class:`gristmill.PlanError` for another format.
 
         >>> import gristmill as gm
         >>> visits = gm.from_iterable([("ann", 3), ("bob", 5), ("ann", 1)])

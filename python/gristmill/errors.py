@@ -6,31 +6,77 @@ from typing import Any
 
 
 class GristmillError(Exception):
-    """Any error of this package."""
+    """Any error of this package.
+
+    >>> import gristmill as gm
+    >>> try:
+    ...     gm.read_text("no such file").count()
+    ... except gm.GristmillError as error:
+    ...     print(error)
+    there is no file no such file
+    """
 
 
 class PlanError(GristmillError):
-    """The pipeline cannot run as it was written."""
+    """The pipeline cannot run as it was written.
+
+    >>> import gristmill as gm
+    >>> gm.range(1).reduce_by_key(gm.sum).collect()
+    Traceback (most recent call last):
+    gristmill.errors.PlanError: reduce_by_key needs pairs of a key and a value, and this record is 0
+    """
 
 
 class InputError(GristmillError):
-    """An input cannot be read, or is not of the format that was asked for."""
+    """An input cannot be read, or is not in the format that was asked for.
+
+    >>> import gristmill as gm
+    >>> gm.read_csv("sales-*.csv")
+    Traceback (most recent call last):
+    gristmill.errors.InputError: there is no file sales-*.csv
+    """
 
 
 class ResourceError(GristmillError):
-    """Memory, disk or time did not suffice."""
+    """There was not enough memory, disk or time.
+
+    >>> import gristmill as gm
+    >>> with gm.configure(deadline=0.05):
+    ...     gm.range(10**9).count()
+    Traceback (most recent call last):
+    gristmill.errors.ResourceError: ...
+    """
 
 
 class Cancelled(GristmillError):
-    """The job was cancelled."""
+    """The job was cancelled.
+
+    >>> import gristmill as gm
+    >>> try:
+    ...     gm.range(3).count()
+    ... except gm.Cancelled:
+    ...     print("cancelled")
+    3
+    """
 
 
 class RemoteError(GristmillError):
-    """An exception of a worker that cannot be rebuilt here. Its text is the traceback that the worker wrote."""
+    """Stands for an exception of a worker that cannot be rebuilt in this process. Its text is the traceback in the worker.
+
+    It is the `__cause__` of a :class:`JobError`, for example if the class of the exception cannot be pickled.
+
+    >>> import gristmill as gm
+    >>> try:
+    ...     gm.range(3).count()
+    ... except gm.JobError as error:
+    ...     if isinstance(error.__cause__, gm.RemoteError):
+    ...         print(error.__cause__)
+    3
+    """
 
 
 class JobError(GristmillError):
-    """A function of the program failed. `__cause__` is its own exception, or a :class:`RemoteError`.
+    """A function of the program raised an exception. `__cause__` is that exception, or a :class:`RemoteError`.
 
     >>> import gristmill as gm
     >>> try:
@@ -58,17 +104,27 @@ class JobError(GristmillError):
         self.record = record
         #: The file that the record is from, or `None`.
         self.file = file
-        #: The line of the record, from 1.
+        #: The line of the record, from 1, or `None`.
         self.line = line
-        #: Where the record begins, in bytes; in a compressed file, of its content.
+        #: The offset of the record in bytes, from 0, or `None`. In a compressed file, it is the offset in the content.
         self.byte = byte
-        #: The number of the worker, from 0, and how often the record had been tried.
-        self.worker, self.attempt = worker, attempt
-        #: The traceback as the worker would have printed it.
+        #: The number of the worker, from 0, or `None`.
+        self.worker = worker
+        #: How often the record has been tried, or `None`.
+        self.attempt = attempt
+        #: The traceback in the worker, as text, or `None`.
         self.traceback_text = traceback_text
-        #: The function and the record, pickled, for :func:`gristmill.replay`.
+        #: The function and the record, pickled, for :func:`gristmill.replay`; `None` if they cannot be pickled.
         self.call = call
 
 
 class WorkerDied(JobError):
-    """A worker died again and again on the same record, or with no record at all."""
+    """A worker died each time it was given the same record, or without any record.
+
+    >>> import gristmill as gm
+    >>> try:
+    ...     gm.range(3).count()
+    ... except gm.WorkerDied as error:
+    ...     print("no worker survives", error.record)
+    3
+    """

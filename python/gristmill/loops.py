@@ -13,10 +13,11 @@ S = TypeVar("S")
 
 
 def iterate(state: S, step: Callable[[S], S], *, steps: int, until: Callable[[S, S], object] | None = None) -> S:
-    """Applies `step` to a state `steps` times, or until `until(before, after)` is true. Returns the last state.
+    """Replaces a state by `step(state)`, `steps` times or until `until(before, after)` is true, and returns the last state.
 
-    A state is a dataset, or anything else that says what the next step does, such as the centres of clusters. Each
-    dataset is made at once and kept in memory, as by :meth:`Dataset.cache`. Cache datasets that each step reads, too.
+    A state is a dataset, or any other object that a step works with, such as the centres of clusters. Each state that is a dataset
+    is made at once and kept in memory, as by :meth:`Dataset.cache`. Also cache a dataset that every step reads. Raises
+    :class:`gristmill.PlanError` if `steps` is below 1.
 
     >>> import gristmill as gm
     >>> friends = gm.from_iterable([("ann", "bob"), ("bob", "cid"), ("dan", "eve")]).cache()

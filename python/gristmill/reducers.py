@@ -18,14 +18,20 @@ ReducerName = Literal["sum", "min", "max", "mean", "count", "list", "first", "to
 
 @dataclass(frozen=True)
 class Reducer:
-    """A reducer that the engine knows: its values need not enter Python."""
+    """A reducer that the engine computes in native code. Use `gm.sum` and the others; :func:`top` makes one.
 
+    >>> import gristmill as gm
+    >>> gm.from_iterable([("a", 1), ("a", 2)]).reduce_by_key(gm.mean).collect()
+    [('a', 1.5)]
+    """
+
+    #: The name of the reducer in this package.
     name: ReducerName
     #: How many values `top` keeps.
     k: int = 0
 
     def of(self, values: Iterable[Any]) -> Any:
-        """What becomes of values, of which there is at least one.
+        """Reduces some values here, in plain Python. There must be at least one.
 
         `min`, `max` and `top` compare values as keys are ordered: NaN is greater than all other numbers.
 
@@ -55,27 +61,49 @@ class Reducer:
         return f"gm.{self.name}({self.k})" if self.k else f"gm.{self.name}"
 
 
-#: The sum of the values; of whole numbers exactly, of any size.
+#: The sum of the values. Sums of whole numbers are exact, however large they are.
+#:
+#: >>> gm.from_iterable([("a", 1), ("a", 2)]).reduce_by_key(gm.sum).collect()
+#: [('a', 3)]
 sum = Reducer("sum")
-#: The smallest value.
+#: The least value, in the order of keys.
+#:
+#: >>> gm.from_iterable([("a", 3), ("a", 2)]).reduce_by_key(gm.min).collect()
+#: [('a', 2)]
 min = Reducer("min")
-#: The greatest value.
+#: The greatest value, in the order of keys; NaN is the greatest number.
+#:
+#: >>> gm.from_iterable([("a", 3), ("a", 2)]).reduce_by_key(gm.max).collect()
+#: [('a', 3)]
 max = Reducer("max")
 #: The mean of the values, as a float.
+#:
+#: >>> gm.from_iterable([("a", 1), ("a", 2)]).reduce_by_key(gm.mean).collect()
+#: [('a', 1.5)]
 mean = Reducer("mean")
 #: The number of values.
+#:
+#: >>> gm.from_iterable([("a", "x"), ("a", None)]).reduce_by_key(gm.count).collect()
+#: [('a', 2)]
 count = Reducer("count")
-#: All values as a list, in no certain order.
+#: All values as a list, in any order.
+#:
+#: >>> gm.from_iterable([("a", 1), ("a", 2)]).reduce_by_key(gm.list).map(lambda pair: sorted(pair[1])).collect()
+#: [[1, 2]]
 list = Reducer("list")
-#: One of the values, whichever comes first.
+#: One of the values, whichever arrives first.
+#:
+#: >>> gm.from_iterable([("a", 1), ("a", 1)]).reduce_by_key(gm.first).collect()
+#: [('a', 1)]
 first = Reducer("first")
 
 
 def top(k: int) -> Reducer:
-    """The `k` greatest values as a list, descending.
+    """Makes a reducer that keeps the `k` greatest values as a list, the greatest first. Raises `ValueError` if `k` is below 1.
 
-    >>> top(2).of([3, 1, 2])
-    [3, 2]
+    >>> import gristmill as gm
+    >>> gm.from_iterable([("a", 3), ("a", 1), ("a", 2)]).reduce_by_key(gm.top(2)).collect()
+    [('a', [3, 2])]
     """
     if k < 1:
         raise ValueError(f"top({k}): at least 1")

@@ -20,10 +20,11 @@ Step = tuple[Literal[NarrowKind, "groups", "reduce"], Callable[..., Any] | Reduc
 
 
 def replay(error: JobError) -> list[Any]:
-    """Runs the function that failed once more, here, on the record of the error. It raises what the function raises;
-    if it succeeds this time, it returns what became of the record.
+    """Runs the function that failed again, in this process, on the record of the error.
 
-    Try it in a debugger: `python -m pdb`, or `%debug` in a notebook.
+    It raises what the function raises, so a debugger (`python -m pdb`, or `%debug` in a notebook) stops in the function. If the
+    function succeeds this time, the records that it made are returned. Raises :class:`gristmill.GristmillError` if the error has no
+    function, because a worker died or because the function or its record cannot be pickled.
 
     >>> import gristmill as gm
     >>> try:

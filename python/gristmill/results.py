@@ -20,15 +20,24 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class BadRecord:
-    """A record that was set aside because a function failed on it (`on_error="skip"`)."""
+    """A record that was set aside because a function failed on it (`on_error="skip"`).
+
+    >>> import gristmill as gm
+    >>> with gm.configure(on_error="skip"):
+    ...     bad = gm.from_iterable(["1", "two"]).map(int).run().bad_records
+    >>> bad[0].record, bad[0].error
+    ('two', "ValueError: invalid literal for int() with base 10: 'two'")
+    """
 
     #: The record, or the key of the group.
     record: Any
     #: The exception, as text.
     error: str
-    #: Where the record is; see :class:`gristmill.JobError`.
+    #: The file that the record is from, or `None`.
     file: str | None = None
+    #: The line of the record, from 1, or `None`.
     line: int | None = None
+    #: The offset of the record in bytes, as in :class:`gristmill.JobError`, or `None`.
     byte: int | None = None
 
 
@@ -46,7 +55,7 @@ class Run(Generic[T]):
 
 
 class Result(Sequence[T_co]):
-    """The records of a job that has run, with what it set aside and its statistics.
+    """The records of a job that has run, as a sequence, with its bad records and statistics.
 
     >>> import gristmill as gm
     >>> result = gm.range(3).run()
@@ -58,7 +67,7 @@ class Result(Sequence[T_co]):
         self._records = records
         #: The records on which a function failed; empty unless `on_error="skip"`.
         self.bad_records = bad_records
-        #: How the job ran.
+        #: How the job ran, as a mapping. It is printed as a table of the job's stages.
         self.stats = Stats(stats)
 
     def __len__(self) -> int:

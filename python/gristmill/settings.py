@@ -23,9 +23,15 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 @dataclass(frozen=True)
 class Settings:
-    """How jobs run. `None` leaves the choice to the engine.
+    """How jobs run. `None` leaves the choice to the engine. :func:`configure` changes the settings.
 
-    The local engine runs in one process: it has no use for `workers`, `memory` and `spill_dir`.
+    The engine `local` runs in one process, and ignores `workers`, `memory` and `spill_dir`. A value that makes no sense is a
+    `ValueError`.
+
+    >>> import gristmill as gm
+    >>> with gm.configure(workers=2, memory="1GiB") as settings:
+    ...     settings.workers, settings.memory_bytes()
+    (2, 1073741824)
     """
 
     #: The number of workers; by default one for each processor.
@@ -57,7 +63,7 @@ class Settings:
         self.memory_bytes()
 
     def memory_bytes(self) -> int | None:
-        """The memory as a number of bytes.
+        """Returns the memory as a number of bytes, or `None`.
 
         >>> Settings(memory="1.5 GiB").memory_bytes()
         1610612736
@@ -71,7 +77,11 @@ class Settings:
         return memory_bytes
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """These settings with some of them changed."""
+        """Returns these settings with some changed. Raises `TypeError` if there is no setting of that name.
+
+        >>> Settings(workers=2).changed({"workers": 4}).workers
+        4
+        """
         names = {field.name for field in dataclasses.fields(self)} - {"others"}
         others = {name: value for name, value in changes.items() if name not in names}
         for name in others:
@@ -104,7 +114,10 @@ def current() -> Settings:
 
 
 class configure:
-    """Changes the settings: for the rest of the program, or, after `with`, for a block.
+    """Changes the settings for the rest of the program, or, after `with`, for a block.
+
+    Its keywords are the fields of :class:`Settings` and the options of the engine, with underscores for hyphens. Raises `TypeError` if
+    there is no such setting, and `ValueError` if a value makes no sense.
 
     >>> import gristmill as gm
     >>> with gm.configure(engine="local", workers=2):
@@ -118,7 +131,12 @@ class configure:
         _program = _program.changed(changes)
 
     def undo(self) -> None:
-        """Sets the program's settings back to what they were before."""
+        """Restores the settings that the program had before.
+
+        >>> import gristmill as gm
+        >>> change = gm.configure(workers=2)
+        >>> change.undo()
+        """
         global _program
         _program = self._before
 

@@ -21,15 +21,16 @@ _TYPES = ("float64", "float32", "int64", "uint64", "int32", "uint32", "uint8")
 
 
 def shared_array(shape: int | tuple[int, ...], dtype: Any = "float64", *, name: str = "shared array") -> SharedArray:
-    """An array of zeros for functions of jobs to write to: datasets name it with :meth:`Dataset.uses`. Needs NumPy.
+    """Makes an array of zeros that functions of jobs may write to, if a dataset names it with :meth:`Dataset.uses`. Needs NumPy.
 
-    A function of `map`, `filter`, `flat_map` or `map_batches` sees the array as it was when its stage began, with its own
-    writes. When the job has ended, the program reads what all have written. An element may be written by one worker, or by
-    several with the same value; otherwise the job ends with an error. The array stays as it was if the job fails, or if
-    not all of its records are asked for. What a worker had written before it died is written again by another.
+    A function of `map`, `filter`, `flat_map` or `map_batches` sees the array as it was when its stage began, and its own writes.
+    After the job the program sees the writes of all workers. Two workers may write the same element only if they write the same
+    value; otherwise the job ends with an error. If the job fails, or if the program stops before it has taken all records, the array
+    stays as it was. If a worker dies, its work is done again by another, and so are its writes.
 
-    `dtype` is float64, float32, int64, uint64, int32, uint32 or uint8; errors call the array `name`. Functions must use
-    the array itself: not an array of NumPy that the program has taken from it.
+    `dtype` is float64, float32, int64, uint64, int32, uint32 or uint8. Errors call the array by its `name`. A function must use the
+    array itself, and not a NumPy array that the program took from it. Raises :class:`gristmill.PlanError` for another type, or if a
+    size is below 1.
 
     >>> import gristmill as gm
     >>> squares = gm.shared_array(4, "int64")
@@ -50,7 +51,16 @@ def shared_array(shape: int | tuple[int, ...], dtype: Any = "float64", *, name: 
 
 
 class SharedArray:
-    """See :func:`shared_array`. It is indexed as an array of NumPy, and `numpy.asarray` takes it for one."""
+    """An array made by :func:`shared_array`. It is indexed like a NumPy array, and `numpy.asarray` makes one of it.
+
+    >>> import gristmill as gm
+    >>> array = gm.shared_array((2, 3), "uint8", name="image")
+    >>> array
+    <SharedArray image: 2x3 of uint8>
+    >>> array[0, 1] = 7
+    >>> array.shape, array.size, array.nbytes, array[0].tolist()
+    ((2, 3), 6, 6, [0, 7, 0])
+    """
 
     def __init__(
         self, name: str, shape: tuple[int, ...], dtype: numpy.dtype[Any], copied: tuple[Any, str] | None = None
@@ -72,12 +82,20 @@ class SharedArray:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> shared_array((2, 3)).size
+        6
+        """
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """The length of all elements in bytes.
+
+        >>> shared_array((2, 3), "int32").nbytes
+        24
+        """
         return self.size * self.dtype.itemsize
 
     def __len__(self) -> int:

@@ -20,10 +20,11 @@ Paths = str | Path | Sequence[str | Path]
 
 
 def read_text(paths: Paths, *, errors: str = "strict") -> Dataset[str]:
-    """The lines of text files in UTF-8, without their ends. Files that end in `.gz` are unpacked.
+    """Reads the lines of text files in UTF-8, without their line ends. Files whose names end in `.gz` are unpacked.
 
-    `errors` says what becomes of bytes that are not UTF-8, as in `bytes.decode`: `strict` (the job ends), `replace`,
-    `ignore`, `surrogateescape`.
+    `errors` decides about bytes that are not UTF-8, as in `bytes.decode`: `strict` ends the job with
+    :class:`gristmill.InputError`, `replace`, `ignore` and `surrogateescape` continue. Raises :class:`gristmill.InputError` at once if
+    there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -36,7 +37,7 @@ def read_text(paths: Paths, *, errors: str = "strict") -> Dataset[str]:
 
 
 def read_bytes(paths: Paths) -> Dataset[bytes]:
-    """The lines of files as bytes, without their ends.
+    """Reads the lines of files as bytes, without their line ends. Raises :class:`gristmill.InputError` if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a"
@@ -48,7 +49,9 @@ def read_bytes(paths: Paths) -> Dataset[bytes]:
 
 
 def read_files(paths: Paths) -> Dataset[tuple[str, bytes]]:
-    """Whole files: pairs of path and content.
+    """Reads whole files: each is a pair of its path and its content in bytes.
+
+    A file must fit in the memory of a worker. Raises :class:`gristmill.InputError` if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a"
@@ -60,7 +63,10 @@ def read_files(paths: Paths) -> Dataset[tuple[str, bytes]]:
 
 
 def read_csv(paths: Paths, *, delimiter: str = ",") -> Dataset[dict[str, str]]:
-    """Rows of CSV files with a header, as dictionaries of text. A row with more or fewer fields than the header is an error.
+    """Reads the rows of CSV files with a header as dictionaries of text.
+
+    A row with more or fewer fields than the header is a bad record: it ends the job with :class:`gristmill.InputError`, or is set
+    aside if `on_error` is `skip`. Raises :class:`gristmill.InputError` at once if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
@@ -72,7 +78,10 @@ def read_csv(paths: Paths, *, delimiter: str = ",") -> Dataset[dict[str, str]]:
 
 
 def read_jsonl(paths: Paths) -> Dataset[Any]:
-    """JSON, one value in each line.
+    """Reads files with one JSON value in each line.
+
+    A line that is not JSON is a bad record: it ends the job with :class:`gristmill.InputError`, or is set aside if `on_error` is
+    `skip`. Raises :class:`gristmill.InputError` at once if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -84,7 +93,10 @@ def read_jsonl(paths: Paths) -> Dataset[Any]:
 
 
 def read_parquet(paths: Paths, *, columns: Sequence[str] | None = None) -> Dataset[dict[str, Any]]:
-    """Rows of Parquet files as dictionaries; `columns` names those that are wanted. Needs pyarrow.
+    """Reads the rows of Parquet files as dictionaries. Needs pyarrow.
+
+    `columns` names the columns to read; without it all are read. :meth:`Dataset.pluck` and :meth:`Dataset.map_batches` take columns
+    without making a dictionary of each row. Raises :class:`gristmill.InputError` if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
@@ -96,7 +108,10 @@ def read_parquet(paths: Paths, *, columns: Sequence[str] | None = None) -> Datas
 
 
 def word_count(paths: Paths) -> Dataset[tuple[str, int]]:
-    """How often each word occurs in text files; words are what `str.split` finds. Nothing of this runs in Python.
+    """Counts the words of text files, as `str.split` finds them, in native code only.
+
+    It is short for `read_text(paths).flat_map(str.split).count_by_value()`, which is as fast. Raises :class:`gristmill.InputError` if
+    there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a"
@@ -108,7 +123,7 @@ def word_count(paths: Paths) -> Dataset[tuple[str, int]]:
 
 
 def from_iterable(records: Iterable[T]) -> Dataset[T]:
-    """Records that the program makes. They are read once, now.
+    """Makes a dataset of the items of an iterable, which is read once, at this call. They lie in the memory of the program.
 
     >>> import gristmill as gm
     >>> gm.from_iterable(n * n for n in range(3)).collect()
@@ -118,7 +133,7 @@ def from_iterable(records: Iterable[T]) -> Dataset[T]:
 
 
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[int]:
-    """Numbers, as Python's `range` has them.
+    """Makes a dataset of whole numbers, as the `range` of Python does.
 
     >>> import gristmill as gm
     >>> gm.range(2, 8, 3).collect()

@@ -1,9 +1,14 @@
-"""Every example in a docstring prints what it says, and every function that users call has one."""
+"""Every example in a docstring prints what it says, and every public name has one."""
 
 import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -14,28 +19,55 @@ MODULES = [
     for module in pkgutil.iter_modules(gm.__path__, "gristmill.")
     if not module.name.startswith("gristmill._")
 ]
-EXAMPLES = [test for module in MODULES for test in doctest.DocTestFinder().find(module) if test.examples]
-#: `to_polars` needs a library that the tests do without; `group_by_key` has its example at `map_groups`.
-WITHOUT = {"gristmill.Dataset.to_polars", "gristmill.Dataset.group_by_key"}
+
+
+def comments(module: ModuleType) -> Iterator[doctest.DocTest]:
+    """The examples in comments above variables, which begin with `#:`."""
+    for found in re.finditer(r"((?:^#:.*\n)+)^(\w+) = ", inspect.getsource(module), re.MULTILINE):
+        text = re.sub("^#: ?", "", found[1], flags=re.MULTILINE)
+        yield doctest.DocTestParser().get_doctest(text, {"gm": gm}, f"{module.__name__}.{found[2]}", module.__file__, 0)
+
+
+EXAMPLES = [
+    test
+    for module in MODULES
+    for test in [*doctest.DocTestFinder().find(module), *comments(module)]
+    if test.examples
+]
+#: Methods for the engine, which programs do not call.
+NOT_FOR_PROGRAMS = {f"gristmill.SharedArray.{name}" for name in ("path", "is_all_zeros", "lend", "take_back")}
+
+
+def public() -> dict[str, Any]:
+    """All that programs may name, by name: functions, classes and their methods and properties, and reducers."""
+    found = {f"gristmill.{name}": getattr(gm, name) for name in gm.__all__}
+    for name, kind in list(found.items()):
+        if inspect.isclass(kind):
+            found |= {
+                f"{name}.{member}": value
+                for member, value in vars(kind).items()
+                if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+            }
+    return {name: value for name, value in found.items() if name not in NOT_FOR_PROGRAMS}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_the_example_prints_what_it_says(example: doctest.DocTest) -> None:
     printed: list[str] = []
-    doctest.DocTestRunner().run(example, out=printed.append, clear_globs=False)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=printed.append, clear_globs=False)
     assert not printed, "".join(printed)
 
 
-def test_every_function_has_an_example() -> None:
-    functions = {
-        f"gristmill.{name}": getattr(gm, name)
-        for name in gm.__all__
-        if inspect.isfunction(getattr(gm, name))
-    } | {
-        f"gristmill.{kind.__name__}.{name}": function
-        for kind in (gm.Dataset, gm.Groups)
-        for name, function in vars(kind).items()
-        if inspect.isfunction(function) and not name.startswith("_")
-    }
-    without = {name for name, function in functions.items() if ">>>" not in (function.__doc__ or "")}
-    assert without == WITHOUT
+def test_every_public_name_has_an_example() -> None:
+    reducers = importlib.import_module("gristmill.reducers")
+    documented = {name for name, value in public().items() if not isinstance(value, gm.Reducer) and ">>>" in (value.__doc__ or "")}
+    documented |= {test.name.replace(".reducers.", ".") for test in comments(reducers) if test.examples}
+    assert set(public()) - documented == set()
+
+
+def test_the_reference_has_every_public_name() -> None:
+    pages = "\n".join(page.read_text() for page in (Path(__file__).parents[2] / "docs/reference").glob("*.md"))
+    names = set(re.findall(r"^::: gristmill\.(\w+)$", pages, re.MULTILINE))
+    for members in re.findall(r"^ +members: \[(.*)\]$", pages, re.MULTILINE):
+        names |= set(members.split(", "))
+    assert set(gm.__all__) - names == set()
