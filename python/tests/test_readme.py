@@ -1,7 +1,10 @@
-"""What the READMEs print is what happens."""
+"""What the READMEs and the guide print is what happens."""
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,16 +13,43 @@ import pytest
 import gristmill as gm
 
 ROOT = Path(__file__).parents[2]
+GUIDE = sorted((ROOT / "docs/guide").glob("*.md"))
+#: Pages about other things than Python.
+WITHOUT_PYTHON = {"rust", "spark"}
 
 
-@pytest.fixture(autouse=True)
-def in_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+def examples(page: Path) -> tuple[int, int]:
+    """Runs the examples of a page. Returns how many failed, and how many there were."""
+    return doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
+
+
+def test_the_first_five_minutes_go_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-
-
-def test_the_first_five_minutes_go_as_printed() -> None:
-    failed, tried = doctest.testfile(str(ROOT / "python/README.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    failed, tried = examples(ROOT / "python/README.md")
     assert (failed, tried > 5) == (0, True)
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.stem)
+def test_the_guide_goes_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed, tried = examples(page)
+    assert (failed, tried == 0) == (0, page.stem in WITHOUT_PYTHON)
+
+
+def test_all_python_of_the_guide_runs() -> None:
+    blocks = [block for page in GUIDE for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)]
+    assert blocks and all(block.startswith(">>> ") for block in blocks)
+
+
+@pytest.mark.parametrize("engine", ["machine"], indirect=True)
+def test_the_first_five_minutes_of_the_command_go_as_printed(tmp_path: Path) -> None:
+    here = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    blocks = re.findall(r"^```console\n(.*?)^```", (ROOT / "docs/command.md").read_text(), re.M | re.S)
+    runs = [run for block in blocks for run in re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", block, re.M)]
+    assert len(runs) > 5
+    for command, printed in runs:
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env={**os.environ, "PATH": here}, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, printed), (command, done.stderr)
 
 
 def test_the_readme_names_every_function() -> None:
@@ -29,7 +59,8 @@ def test_the_readme_names_every_function() -> None:
     assert [name for name in functions + methods if not re.search(rf"[`.( ]{re.escape(name)}\b", text)] == []
 
 
-def test_the_first_example_works_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_example_works_as_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[:1]
     exec(compile(example, "README.md", "exec"), {})
     words = Counter(word for path in ROOT.glob("docs/*.md") for word in path.read_text().split())
