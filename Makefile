@@ -2,6 +2,7 @@
 # make test       all tests
 # make lint       formatting, clippy and rustdoc without warnings, dependencies that deny.toml allows, valid links
 # make wheel      the Python package, with the command, as a file that needs no Rust
+# make docs       the documentation as a site, in target/docs/site
 # make spark-jar  the plugin for the installed Spark, without its tests
 #
 # Missing tools are installed if this folder can install them; Rust itself must be there.
@@ -12,7 +13,7 @@ GRISTMILL = $(TARGET)/release/gristmill
 # Text that exists after every build: the sources of the crates that cargo has fetched.
 DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
 
-.PHONY: demo test test-rust test-questions test-bench test-spark test-python spark-jar wheel lint clean
+.PHONY: demo test test-rust test-questions test-bench test-spark test-python test-docs docs spark-jar wheel lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
@@ -25,7 +26,7 @@ demo: $(GRISTMILL)
 $(GRISTMILL): need-cargo
 	$(CARGO) build --release --locked --package gristmill-cli
 
-test: test-rust test-questions test-bench test-spark test-python
+test: test-rust test-questions test-bench test-spark test-python test-docs
 
 # All optional features.
 FEATURES = --features gristmill-cli/columnar
@@ -40,8 +41,12 @@ test-questions:
 	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done
 
 # Folders in other languages have a script in ci/ if they have tests.
-test-bench test-spark test-python: test-%:
+test-bench test-spark test-python test-docs: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
+
+docs:
+	@sh ci/docs.sh
+	@echo 'The documentation: target/docs/site/index.html'
 
 spark-jar:
 	@spark/jar.sh
