@@ -28,11 +28,14 @@ _BAD_RECORDS_MAX = 1_000_000
 def group_by(
     paths: Paths, by: str, sum: str | None = None, *, input_format: str | None = None, delimiter: str | None = None
 ) -> Dataset[tuple[Any, Any]]:
-    """Pairs of each key in CSV files or JSON lines and how many rows have it, or the sum of a number in these rows.
+    """Counts the rows of CSV files or JSON lines by key, or adds up a number of these rows: pairs of a key and the count or sum.
 
-    `by` and `sum` are columns of CSV, by name or by number from 1, or fields of JSON. Keys are text; one that is not UTF-8
-    is bytes. Sums of whole numbers are exact. A row without the number is skipped, and a key without any has the
+    `by` and `sum` are columns of CSV, by name or by number from 1, or fields of JSON. Keys are text; a key that is not UTF-8
+    is bytes. Sums of whole numbers are exact. A row without the number is skipped, and a key without any number has the
     sum `None`. `input_format` is `"csv"` or `"jsonl"`; without it, the names and the content of the files decide.
+
+    Raises :class:`gristmill.InputError` if there is no such file, and, when it runs, :class:`gristmill.JobError` with the message of
+    the command.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "sales.csv"
@@ -57,10 +60,11 @@ def group_by(
 
 
 def sort_files(paths: Paths, output: str | Path, *, key_bytes: tuple[int, int] | None = None) -> None:
-    """Sorts the lines of files, byte by byte, into a file that appears when it is complete. The lines may exceed memory.
+    """Sorts the lines of files byte by byte into one file, which appears when it is complete. The lines need not fit in memory.
 
     `key_bytes` sorts by these bytes of a line, from the first up to but without the second; lines that agree in them are
-    ordered by all of their bytes. The output is compressed if its name ends in `.gz`, `.zst`, `.bz2` or `.xz`.
+    ordered by all of their bytes. The output is compressed if its name ends in `.gz`, `.zst`, `.bz2` or `.xz`. Raises
+    :class:`gristmill.InputError` if there is no such file, and :class:`gristmill.JobError` with the message of the command.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
