@@ -113,6 +113,7 @@ pub use output::outcome::{BadRecord, Iter, Outcome, Output, Summary, Worker};
 pub use output::part_files::{PartFiles, PartFormat};
 pub use output::parts::{Part, Row, Target};
 pub use output::sink::{Attempt, Sink, SinkWriter};
+pub use output::timeline::{Event, Mark, Timeline, Track};
 pub use plan::explain::Choice;
 pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
 pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy};

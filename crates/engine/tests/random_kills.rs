@@ -109,6 +109,7 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         least_memory: random.below(3) == 0 || spills,
         deterministic: random.below(6) == 0,
         sink: random.below(4) == 0,
+        timeline: random.below(2) == 0,
     };
     (case, text)
 }

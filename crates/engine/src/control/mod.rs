@@ -4,6 +4,8 @@
 //! holds no pairs and makes no decisions. Waiting for a word always goes through the doorbell of the waiter.
 
 pub(crate) mod counters;
+pub(crate) mod track;
+pub(crate) mod meter;
 pub(crate) mod job_is_over;
 pub(crate) mod progress;
 pub(crate) mod place;

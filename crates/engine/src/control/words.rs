@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  | job, 24 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
-//!  | pieces | careful tasks | records set aside | workers that are wanted | accumulators |
+//!  | pieces | careful tasks | records set aside | workers that are wanted | accumulators | tracks of a timeline |
 //!
 //!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
 //!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum |
@@ -25,6 +25,7 @@ use gristmill_ring::{CommitWord, Futex};
 
 use crate::control::counters::{COUNTERS, Counters};
 use crate::control::telling::Telling;
+use crate::control::track::{Recorded, Recorder, TRACK_WORDS};
 use crate::failure::FAILURE_WORDS;
 use crate::testing::kill_points::KillPoint;
 
@@ -144,6 +145,8 @@ pub(crate) struct Shared<'p> {
     pub set_aside_words: &'p [AtomicU64],
     pub wanted_words: &'p [AtomicU64],
     pub accumulated_words: &'p [AtomicU64],
+    /// For a job with a timeline.
+    pub track_words: &'p [AtomicU64],
     /// For a job that sets records aside.
     pub telling: Option<Telling>,
 }
@@ -162,24 +165,31 @@ pub(crate) struct WordCounts {
     /// The number of records that may be set aside.
     pub bad_records: usize,
     pub accumulators: usize,
+    /// Whether the job has a timeline.
+    pub tracks: bool,
 }
 
 impl WordCounts {
     /// Returns the number of words that [`Shared::new`] needs in the region.
     pub fn words(self) -> usize {
-        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators } = self;
+        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, .. } = self;
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
         let accumulated = tasks * accumulators * ACCUMULATED_WORDS;
         let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
         let wanted = slots.div_ceil(64);
-        JOB_WORDS + slots * SLOT_WORDS + partitions * PARTITION_WORDS + state + tasks + failing + wanted + accumulated
+        let of_slots = slots * SLOT_WORDS + partitions * PARTITION_WORDS;
+        JOB_WORDS + of_slots + state + tasks + failing + wanted + accumulated + self.track_words()
+    }
+
+    fn track_words(self) -> usize {
+        if self.tracks { self.slots * TRACK_WORDS } else { 0 }
     }
 }
 
 impl<'p> Shared<'p> {
     pub fn new(pages: &'p Pages, room: WordCounts) -> io::Result<Shared<'p>> {
-        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators } = room;
+        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, .. } = room;
         let (job, words) = pages.extra_words().split_at(JOB_WORDS);
         let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
         let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
@@ -190,7 +200,8 @@ impl<'p> Shared<'p> {
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
         let (set_aside_words, words) = words.split_at(bad_records * SET_ASIDE_WORDS);
         let (wanted_words, words) = words.split_at(slots.div_ceil(64));
-        let accumulated_words = &words[..tasks * accumulators * ACCUMULATED_WORDS];
+        let (accumulated_words, words) = words.split_at(tasks * accumulators * ACCUMULATED_WORDS);
+        let track_words = &words[..room.track_words()];
         let bell = CoordinatorBell(Bell::new()?);
         let telling = if bad_records > 0 { Some(Telling::new()?) } else { None };
         Ok(Shared {
@@ -208,6 +219,7 @@ impl<'p> Shared<'p> {
             set_aside_words,
             wanted_words,
             accumulated_words,
+            track_words,
             telling,
         })
     }
@@ -515,6 +527,20 @@ impl<'p> Shared<'p> {
         for (word, value) in self.slot_words(slot)[COUNTERS_AT..].iter().zip(counters.values()) {
             word.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// Begins the track of the worker in `slot`, if the job has a timeline. For the worker itself.
+    pub fn recorder(&self, slot: usize, start_ns: u64) -> Option<Recorder<'p>> {
+        self.track(slot).map(|words| Recorder::new(words, start_ns))
+    }
+
+    /// Returns the track of the worker in `slot`, which has ended, if it was started and the job has a timeline.
+    pub fn recorded(&self, slot: usize) -> Option<Recorded> {
+        self.track(slot).and_then(Recorded::read)
+    }
+
+    fn track(&self, slot: usize) -> Option<&'p [AtomicU64]> {
+        self.track_words.get(slot * TRACK_WORDS..(slot + 1) * TRACK_WORDS)
     }
 
     /// Returns a worker's counters as it last published them.

@@ -15,6 +15,7 @@ use gristmill_os::clock::monotonic_ns;
 
 use crate::coordinator::state::Coordinator;
 use crate::error::Result;
+use crate::output::timeline::Event;
 use crate::program::ending::Program;
 use crate::worker::work::Work;
 
@@ -35,7 +36,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Runs all stages, up to the one in which the reducers finish. The first one is open already.
     pub(super) fn conduct_stages(&mut self) -> Result<()> {
         let Work { shared, tasks, .. } = *self.work;
-        let mut began_ns = monotonic_ns();
+        let (mut began_ns, mut stage) = (monotonic_ns(), 0);
         while self.stages.as_ref().is_some_and(|stages| !stages.is_last) {
             // 1. Run the stage. No worker is finished before the last stage.
             while !self.step_is_complete() {
@@ -61,6 +62,10 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             shared.set_first_task(stages.done);
             let round = shared.round() + 1;
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
+            if next > 0 {
+                stage += 1;
+                self.kept.mark(self.work.start_ns, Event::Stage(stage));
+            }
             self.open_step(round, next);
             shared.ring_all();
         }

@@ -19,6 +19,7 @@ use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, End, WorkerHandle};
 use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
+use crate::output::timeline::Event;
 use crate::program::ending::Program;
 use crate::worker::work::{Role, Work};
 
@@ -116,7 +117,9 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             };
         }
         let death = format!("{who} died {place}{attempt}: {cause}");
-        self.kept.tell(&format!("{death}. {again}"));
+        let news = format!("{death}. {again}");
+        self.kept.tell(&news);
+        self.kept.mark(self.work.start_ns, Event::Death { worker: role.slot, how: news });
         self.kept.deaths.push(death);
         if let Some(limit) = plan.faults.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });

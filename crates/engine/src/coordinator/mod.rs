@@ -20,6 +20,7 @@ mod steps;
 mod watch;
 mod conduct_stages;
 mod conduct;
+mod timeline;
 mod supervise;
 
 pub(crate) use request::{Request, Terms};

@@ -178,6 +178,7 @@ impl<J: Program> Prepared<J> {
             state_bytes: mode.state().map_or(0, <[u8]>::len),
             bad_records: settings.skip_bad_records as usize,
             accumulators: 0,
+            tracks: settings.timeline,
         };
         let _opened = opened;
         // The size of a stream is unknown.

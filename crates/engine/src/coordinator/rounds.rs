@@ -5,6 +5,7 @@ use crate::control::accumulated::add;
 use crate::control::result_parts::PartSize;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
+use crate::output::timeline::Event;
 use crate::program::accumulator::Values;
 use crate::program::ending::Program;
 use crate::worker::work::Work;
@@ -68,6 +69,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         Ok(match self.drained() {
             Some(Taint::Some) => {
                 self.done = 0;
+                self.kept.mark(self.work.start_ns, Event::Redo);
                 shared.open_round(round + 1, self.attempts.len());
                 true
             }

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::thread::Scope;
 
+use gristmill_os::clock::monotonic_ns;
 use gristmill_os::process::Child;
 use gristmill_os::wake::Watch;
 
@@ -17,6 +18,7 @@ use crate::coordinator::clock::Clock;
 use crate::coordinator::stages::Stages;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::interrupt::Interrupt;
+use crate::output::timeline::{Event, Marks};
 use crate::program::accumulator::Values;
 use crate::program::ending::Program;
 use crate::worker::work::Work;
@@ -76,6 +78,8 @@ pub(super) struct AcrossAttempts<'p> {
     pub on_news: Option<Box<dyn FnMut(&str) + Send + 'p>>,
     pub interrupt: Interrupt,
     pub deaths: Vec<String>,
+    /// For a timeline; `None` if the job has none.
+    pub marks: Option<Marks>,
     /// The checkpoint and what it says is done, if the job has one.
     pub checkpoint: Option<(Checkpoint, Facts)>,
     /// The process that samples the input, until it has ended.
@@ -87,6 +91,13 @@ pub(super) struct AcrossAttempts<'p> {
 }
 
 impl AcrossAttempts<'_> {
+    /// Notes when something happened.
+    pub fn mark(&mut self, start_ns: u64, event: Event) {
+        if let Some(marks) = &mut self.marks {
+            marks.add(monotonic_ns() - start_ns, event);
+        }
+    }
+
     pub fn tell(&mut self, news: &str) {
         if let Some(on_news) = &mut self.on_news {
             on_news(news);

@@ -19,6 +19,7 @@ use crate::control::claims::ROUNDS_MAX;
 use crate::control::words::COORDINATOR;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
+use crate::output::timeline::Event;
 use crate::program::ending::Program;
 use crate::steps::shelf_writer::pieces;
 use crate::steps::step::{Next, Step};
@@ -78,6 +79,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             }
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
             shared.set_step(number + 1, pieces.as_deref());
+            self.kept.mark(self.work.start_ns, Event::Step(number + 1));
             self.open_step(round, pieces.map_or(tasks.len(), |pieces| pieces.len()));
             shared.ring_all();
         }

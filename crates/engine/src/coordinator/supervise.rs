@@ -35,6 +35,7 @@ use crate::interrupt::Interrupt;
 use crate::output::outcome::{Summary, Worker};
 use crate::output::parts::{OpenTarget, Part, WriteRequest};
 use crate::output::sink::{Attempt, Sink};
+use crate::output::timeline::{Event, Marks};
 use crate::plan::mode::Mode;
 use crate::program::ending::Program;
 use crate::shared_output::array::Scopes;
@@ -180,6 +181,7 @@ fn supervise<J: Program>(
         on_news,
         interrupt,
         deaths: Vec::new(),
+        marks: settings.timeline.then(Marks::default),
         checkpoint,
         sampler,
         delivered: false,
@@ -246,8 +248,9 @@ fn supervise<J: Program>(
             let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
             let bad_records = coordinator.list_bad_records()?;
             coordinator.accumulate()?;
+            let wall_ns = monotonic_ns() - start_ns;
             Ok(Summary {
-                wall_ns: monotonic_ns() - start_ns,
+                wall_ns,
                 start_ns: started_ns - start_ns,
                 input_bytes: prepared.input_bytes,
                 tasks: coordinator.tasks,
@@ -268,6 +271,7 @@ fn supervise<J: Program>(
                     })
                     .collect(),
                 deaths: std::mem::take(&mut coordinator.kept.deaths),
+                timeline: coordinator.timeline(wall_ns),
                 bad_records,
                 totals: std::mem::take(&mut coordinator.totals),
             })
@@ -280,12 +284,12 @@ fn supervise<J: Program>(
     loop {
         match attempt(&mut kept) {
             Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
+                let why = format!("{place} {} when it was mapped again after a death", gave(first, again));
                 kept.tell(&format!(
-                    "{place} {} when it was mapped again after a death. \
-                     Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but its chunk \
-                     would have spared that",
-                    gave(first, again)
+                    "{why}. Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but \
+                     its chunk would have spared that",
                 ));
+                kept.mark(start_ns, Event::Anew(why));
                 kept.anew += 1;
             }
             outcome => return outcome,

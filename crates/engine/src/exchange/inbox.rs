@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use gristmill_page::{PageRef, Receiver};
 
-use crate::control::counters::{Count, Meter, Phase};
+use crate::control::counters::{Count, Phase};
 use crate::control::job_is_over::JobIsOver;
+use crate::control::meter::Meter;
 use crate::control::result_parts::PartSize;
 use crate::control::words::{Reducing, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};

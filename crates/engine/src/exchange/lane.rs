@@ -9,8 +9,9 @@ use gristmill_os::clock::monotonic_ns;
 use gristmill_os::futex::SharedFutex;
 use gristmill_page::PageMut;
 
-use crate::control::counters::{Count, Meter, Phase};
+use crate::control::counters::{Count, Phase};
 use crate::control::job_is_over::JobIsOver;
+use crate::control::meter::Meter;
 use crate::control::words::{COORDINATOR, Shared};
 use crate::data::contract::Contract;
 use crate::data::datum::{Datum, Key};
@@ -30,7 +31,7 @@ pub(crate) struct Lane<'r, J: Program> {
     pub outbox: Outbox<'r>,
     /// `None` in a worker that only maps.
     pub inbox: Option<Inbox<'r, J>>,
-    pub meter: Meter,
+    pub meter: Meter<'r>,
     /// Checks the types of emitted pairs.
     pub contract: Contract,
     /// The seed of all hashes.

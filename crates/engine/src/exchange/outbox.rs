@@ -2,7 +2,8 @@
 
 use gristmill_page::{PageMut, Sender, prefetch_to_write};
 
-use crate::control::counters::{Count, Meter};
+use crate::control::counters::Count;
+use crate::control::meter::Meter;
 use crate::control::words::{COORDINATOR, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::testing::kill_points::{KillPoint, Moment};

@@ -639,6 +639,39 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
+    /// Records when each worker was in which phase, for [`Summary::timeline`]. That takes 48 KiB of address space for
+    /// each worker, of which a job that ends soon touches a part, and a few instructions whenever a phase changes.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError};
+    /// # struct Words;
+    /// # impl MapReduce for Words {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    /// #         Some(|a, b| a + b)
+    /// #     }
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.bytes().split(u8::is_ascii_whitespace).for_each(|word| out.emit(word, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// use gristmill::{Input, Isolation, Job, Phase};
+    ///
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Words, Input::bytes("song", b"row row your boat")?).isolation(Isolation::Thread);
+    /// let (_, summary) = job.timeline(true).run()?;
+    /// let timeline = summary.timeline.expect("it was asked for");
+    /// for (worker, track) in summary.workers.iter().zip(&timeline.tracks) {
+    ///     assert_eq!(track.time_ns(Phase::Map), worker.counters.time_ns(Phase::Map));
+    /// }
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn timeline(mut self, timeline: bool) -> Self {
+        self.terms.settings.timeline = timeline;
+        self
+    }
+
     /// Lets `token` cancel this job.
     pub fn cancel_by(mut self, token: &CancelToken) -> Self {
         self.terms.cancel = Some(token.clone());

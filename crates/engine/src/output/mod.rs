@@ -7,4 +7,5 @@ pub(crate) mod parts;
 pub(crate) mod sink;
 pub(crate) mod part_files;
 pub(crate) mod pair_files;
+pub(crate) mod timeline;
 pub(crate) mod outcome;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::control::counters::Counters;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
+use crate::output::timeline::Timeline;
 use crate::program::accumulator::{Accumulator, Values};
 use crate::program::ending::{AsMapped, Ending};
 
@@ -189,6 +190,8 @@ pub struct Summary {
     pub bad_records: Vec<BadRecord>,
     /// The statistics of each worker, including dead ones.
     pub workers: Vec<Worker>,
+    /// When the workers were in which phase, if [`Job::timeline`](crate::Job::timeline) asked for it.
+    pub timeline: Option<Timeline>,
     /// The values of the accumulators that were added to.
     pub(crate) totals: Values,
 }

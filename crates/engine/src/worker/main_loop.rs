@@ -7,7 +7,8 @@ use gristmill_os::futex::SharedFutex;
 use gristmill_os::usage::Usage;
 use gristmill_page::{Reuse, Shelver};
 
-use crate::control::counters::{Count, Meter, Phase};
+use crate::control::counters::{Count, Phase};
+use crate::control::meter::Meter;
 use crate::data::contract::Contract;
 use crate::exchange::inbox::Inbox;
 use crate::exchange::lane::Lane;
@@ -71,6 +72,7 @@ pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
     }
     worker.lane.meter.enter(Phase::Idle);
     worker.publish();
+    worker.lane.meter.end();
 }
 
 impl<'w, J: Program> Worker<'w, J> {
@@ -107,7 +109,7 @@ impl<'w, J: Program> Worker<'w, J> {
             slot: role.slot,
             outbox: Outbox::new(shared, sender, KillPoint::new(kill_point)),
             inbox,
-            meter: Meter::new(work.start_ns),
+            meter: Meter::new(work.start_ns, shared.recorder(role.slot, work.start_ns)),
             contract: Contract::default(),
             seed: work.seed,
         };

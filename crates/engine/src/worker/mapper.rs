@@ -5,8 +5,9 @@ use gristmill_ring::Latch;
 
 use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, RangeBuffer};
 use crate::control::bad_records::SetAside;
-use crate::control::counters::{Count, Meter, Phase};
+use crate::control::counters::{Count, Phase};
 use crate::control::job_is_over::JobIsOver;
+use crate::control::meter::Meter;
 use crate::control::words::Shared;
 use crate::data::digest::Digest;
 use crate::exchange::lane::Lane;

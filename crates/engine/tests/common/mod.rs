@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill::{
-    Buffer, Bytes, Chunk, Combining, Emit, Exchange, Input, Job, MapReduce, Moment, Next, Order, PagePolicy, Pairs,
-    PartFiles, ProgramError, Row, Summary,
+    Buffer, Bytes, Chunk, Combining, Emit, Event, Exchange, Input, Job, MapReduce, Moment, Next, Order, PHASES,
+    PagePolicy, Pairs, PartFiles, ProgramError, Row, Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -403,6 +403,7 @@ pub struct Case {
     pub deterministic: bool,
     /// Whether reducers write the result to files. Not for jobs in steps.
     pub sink: bool,
+    pub timeline: bool,
 }
 
 impl Case {
@@ -428,6 +429,7 @@ impl Case {
             least_memory: false,
             deterministic: false,
             sink: false,
+            timeline: true,
         }
     }
 
@@ -445,7 +447,8 @@ impl Case {
             .page_bytes(self.page_bytes)
             .split_bytes(self.split_bytes)
             .deterministic(self.deterministic)
-            .retries(self.retries);
+            .retries(self.retries)
+            .timeline(self.timeline);
         job = match self.split {
             Some((map, reduce)) => job.map_workers(map).reduce_workers(reduce),
             None => job.workers(self.workers),
@@ -487,6 +490,7 @@ impl Case {
         });
         let summary = outcome.map_err(|error| error.to_string())?;
         assert_eq!(summary.steps, self.steps);
+        self.check_timeline(&summary);
         match wrong {
             None => Ok(summary),
             Some(wrong) => Err(format!("WRONG ANSWER: {wrong}. Deaths: {:#?}", summary.deaths)),
@@ -568,8 +572,52 @@ impl Case {
             self.run_with(&Places { pause }, input, |job| with_fates(job, fates))
         };
         let (pairs, summary) = ran.map_err(|error| error.to_string())?;
+        self.check_timeline(&summary);
         self.judge(input, pairs).map_err(|why| format!("{why}. Deaths: {:#?}", summary.deaths))?;
         Ok(summary)
+    }
+
+    /// Compares the timeline of a run with its statistics.
+    fn check_timeline(&self, summary: &Summary) {
+        assert_eq!(summary.timeline.is_some(), self.timeline);
+        let Some(timeline) = &summary.timeline else { return };
+        let context = || format!("{timeline:?}\nof {summary:?}");
+        // 1. Every death is marked, and so is every round but the first, and every step.
+        let is = |test: fn(&Event) -> bool| timeline.marks.iter().filter(|mark| test(&mark.event)).count();
+        assert_eq!(is(|event| matches!(event, Event::Death { .. })), summary.deaths.len(), "{}", context());
+        assert_eq!(is(|event| matches!(event, Event::Step(_))) + 1, summary.steps as usize);
+        let rounds = is(|event| matches!(event, Event::Redo | Event::Step(_))) + 1;
+        assert_eq!((rounds, timeline.marked_every), (summary.rounds as usize, 1));
+        assert!(timeline.marks.is_sorted_by_key(|mark| mark.at_ns));
+        for worker in &summary.workers {
+            let total_ns: u64 = PHASES.iter().map(|phase| worker.counters.time_ns(*phase)).sum();
+            let Some(track) = timeline.tracks.iter().find(|track| track.number == worker.number) else {
+                assert_eq!(total_ns, 0, "a worker without a track was never started");
+                continue;
+            };
+            // 2. The phases of a worker follow each other without a gap, to its death or to the end of the job.
+            assert_eq!(PHASES.map(|phase| track.time_ns(phase)).iter().sum::<u64>(), track.end_ns);
+            assert!(track.born_ns <= track.end_ns && track.end_ns <= timeline.wall_ns, "{}", context());
+            for (at, bucket) in track.buckets.iter().enumerate() {
+                let filled_ns = (track.end_ns - at as u64 * track.width_ns).min(track.width_ns);
+                assert_eq!(bucket.iter().sum::<u64>(), filled_ns, "bucket {at} of {track:?}");
+            }
+            let death = timeline.marks.iter().find_map(|mark| match mark.event {
+                Event::Death { worker: dead, .. } if dead == worker.number => Some(mark.at_ns),
+                _ => None,
+            });
+            match death {
+                // It had told less than it had done.
+                Some(at_ns) => assert!(track.end_ns == at_ns && total_ns <= at_ns, "{}", context()),
+                // 3. What a worker has told when it ends is what it has recorded.
+                None if total_ns == track.end_ns => {
+                    let told = PHASES.map(|phase| worker.counters.time_ns(phase));
+                    assert_eq!(PHASES.map(|phase| track.time_ns(phase)), told, "{}", context());
+                }
+                // It was ended by the end of the job.
+                None => assert!(total_ns < track.end_ns, "{}", context()),
+            }
+        }
     }
 
     /// Compares a result with the oracle's.
