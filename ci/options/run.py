@@ -109,6 +109,9 @@ class Output:
         self.stats = folder / "stats.json" if rng.random() < 0.2 else None
         if self.stats:
             self.arguments += ["--stats", str(self.stats)]
+        self.timeline = folder / "timeline.html" if rng.random() < 0.2 else None
+        if self.timeline:
+            self.arguments += ["--timeline", str(self.timeline)]
         self.list = folder / "bad-records.jsonl"
         if self.target:
             self.list = folder / f"{self.target.name}.bad.jsonl"
@@ -117,7 +120,7 @@ class Output:
             self.arguments += ["--bad-records", str(self.list)]
 
     def paths(self):
-        return [path for path in (self.target, self.parts, self.stats) if path]
+        return [path for path in (self.target, self.parts, self.stats, self.timeline) if path]
 
     def answer(self, stdout):
         """Returns the bytes of the answer."""
@@ -215,6 +218,8 @@ def check(done, said, case, folder, output, before, checkpoint):
             raise Wrong(f"{case.aside} things were set aside, and the list has {listed}")
     if output.stats:
         json.loads(output.stats.read_bytes())
+    if output.timeline and not output.timeline.read_bytes().startswith(b"<!doctype html>"):
+        raise Wrong("the timeline is no page")
     data, expected = output.answer(done.stdout), case.expected
     if output.raw:
         if data != expected:

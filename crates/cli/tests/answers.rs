@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use command::{answer, complaint, names, oracle, word_count};
+use command::{answer, complaint, gristmill, names, oracle, word_count};
 
 /// Text that is small but has every oddity: words longer than a page, invalid UTF-8, NUL, carriage returns,
 /// apostrophes at either end, no line break at the end.
@@ -182,6 +182,29 @@ fn statistics_contain_every_number_that_the_guide_explains() {
     for counts in [&json["job"], &json["workers"][0]["counts"], &json["workers"][1]["counts"]] {
         assert!(counts["allocations"].as_u64() > Some(0) && counts["allocated_bytes"].as_u64() > Some(0), "{counts}");
     }
+}
+
+#[test]
+fn a_timeline_has_a_lane_for_each_worker_of_each_job() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let page = dir.path().join("run.html");
+    fs::write(&page, "before").expect("written");
+    let split = ["--map-workers", "1", "--reduce-workers", "1"];
+    let counted = answer(word_count(split).args(["Cargo.toml", "--timeline"]).arg(&page));
+    assert_eq!(counted, answer(word_count(split).arg("Cargo.toml")), "it changes no answer");
+    let shown = fs::read_to_string(&page).expect("there");
+    assert!(shown.starts_with("<!doctype html>") && shown.ends_with("</html>\n"), "{shown}");
+    assert_eq!(shown.matches("class='gm-bars'").count(), 2, "{shown}");
+    assert!(shown.contains("<path class='gm-map'") && shown.contains("<path class='gm-reduce'"), "{shown}");
+    assert!(shown.contains("word-count --map-workers 1") && shown.contains("--timeline"), "{shown}");
+    // An application in steps: all but the first one are marked.
+    let points = dir.path().join("points.csv");
+    fs::write(&points, (0..2000).map(|n| format!("{},{}\n", n % 97, n % 89)).collect::<String>()).expect("written");
+    answer(
+        gristmill(["kmeans", "-k", "3", "--iterations", "4", "--workers", "2", "--timeline"]).arg(&page).arg(&points),
+    );
+    let shown = fs::read_to_string(&page).expect("there");
+    assert!(shown.contains("<span>step 1</span>") && shown.contains("What happened"), "{shown}");
 }
 
 #[test]

@@ -271,6 +271,7 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
         (64, "sort --output sorted text", "cannot write sorted"),
         (4, "sort --parts sorted text", "cannot write sorted"),
         (1, "word-count --top 1 --stats s.json -o /dev/null text", "cannot write s.json"),
+        (1, "word-count --top 1 --timeline t.html -o /dev/null text", "cannot write t.html"),
         (
             8,
             "group-by --by 1 --sum 2 --header no --skip-bad-records 5000 --bad-records b.jsonl -o /dev/null rows.csv",
@@ -297,7 +298,11 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
 
 #[test]
 fn unwritable_outputs_fail_before_the_job_begins() {
-    for arguments in [["--output", "/no/such/directory/counts.tsv"], ["--stats", "/no/such/directory/run.json"]] {
+    for arguments in [
+        ["--output", "/no/such/directory/counts.tsv"],
+        ["--stats", "/no/such/directory/run.json"],
+        ["--timeline", "/no/such/directory/run.html"],
+    ] {
         // The input never ends.
         let complaint = complaint(word_count(arguments).arg("/dev/zero"), 1);
         assert!(complaint.starts_with("gristmill: cannot write /no/such/directory/"), "{complaint}");
@@ -509,6 +514,8 @@ fn a_command_that_makes_no_sense_is_an_error() {
         &["--top", "0"],
         &["--sort", "size"],
         &["--stats", "stats.xml"],
+        &["--timeline", "timeline.svg"],
+        &["--timeline", "run.html", "--bad-records", "run.html", "--skip-bad-records", "1"],
     ] {
         let complaint = complaint(word_count(arguments).arg("/dev/null"), 2);
         assert!(complaint.starts_with("error: "), "{complaint}");

@@ -1,9 +1,10 @@
-//! Charts as SVG within a page, in the colours of the page (`report.css`).
+//! Charts as SVG within a page, in the colours of the page (`page.css` of the crate `report`).
 
 use std::fmt::Write;
 
+pub use gristmill_report::text::escape;
+
 use super::tally::Tally;
-use crate::terminal::messages::printable;
 
 /// A strategy in a bar chart.
 pub struct Bar<'b> {
@@ -32,7 +33,7 @@ pub struct Label {
     y: f64,
 }
 
-/// The part of a text that is at its x; each is a class in `report.css`.
+/// The part of a text that is at its x; each is a class in `page.css`.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Anchor {
     Start,
@@ -186,16 +187,6 @@ pub fn milliseconds(value: f64) -> String {
         ..100e3 => format!("{:.2} s", value / 1e3),
         _ => format!("{:.0} s", value / 1e3),
     }
-}
-
-/// Escapes text for HTML, and shows invisible characters as escapes.
-pub fn escape(text: &str) -> String {
-    printable(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('\'', "&#39;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

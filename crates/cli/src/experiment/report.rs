@@ -45,11 +45,7 @@ pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Trial<'_>])
     if !failures.is_empty() {
         body += &format!("<section><h2>What failed</h2><ul>{}</ul></section>", failures.concat());
     }
-    format!(
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: strategies compared</title>\
-         <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}</style></head>\n<body>{body}</body></html>\n",
-        include_str!("report.css")
-    )
+    gristmill_report::document("Gristmill: strategies compared", &[], &body)
 }
 
 fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {

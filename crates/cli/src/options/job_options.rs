@@ -39,6 +39,10 @@ pub struct JobOptions {
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub stats: Option<PathBuf>,
 
+    /// Draw when each worker was in which phase, with deaths and steps, as one .html file
+    #[arg(long, value_name = "FILE", help_heading = REPORTS)]
+    pub timeline: Option<PathBuf>,
+
     /// Print errors only: no progress bar, no summary, no notes
     #[arg(long, short, help_heading = REPORTS)]
     pub quiet: bool,

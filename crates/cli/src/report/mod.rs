@@ -2,3 +2,4 @@
 
 pub mod bad_records;
 pub mod stats;
+pub mod timeline;

@@ -18,6 +18,7 @@ use crate::output::destination::{Destination, Output, Ranking};
 use crate::output::outputs::Outputs;
 use crate::report::bad_records::BadRecords;
 use crate::report::stats::Stats;
+use crate::report::timeline::Timeline;
 use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
 use crate::terminal::failure::Failure;
@@ -35,6 +36,7 @@ pub struct JobRunner<'o> {
     outputs: Outputs,
     terminal: Terminal,
     stats: Option<Stats>,
+    timeline: Option<Timeline>,
     /// The list of bad records, if any may be set aside.
     bad_records: Option<BadRecords>,
     /// The files that were set aside.
@@ -92,6 +94,9 @@ impl<'o> JobRunner<'o> {
         if let Some(path) = &options.stats {
             outputs.file("--stats", path);
         }
+        if let Some(path) = &options.timeline {
+            outputs.file("--timeline", path);
+        }
         if let Some(path) = &options.checkpoint {
             outputs.folder("--checkpoint", path);
         }
@@ -103,6 +108,7 @@ impl<'o> JobRunner<'o> {
             None => (usize::MAX, None),
         };
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
+        let timeline = options.timeline.as_deref().map(Timeline::open).transpose()?;
         Ok(JobRunner {
             options,
             inputs,
@@ -111,6 +117,7 @@ impl<'o> JobRunner<'o> {
             outputs,
             terminal: Terminal::new(options.quiet),
             stats,
+            timeline,
             bad_records: None,
             bad_files: Arc::default(),
             checkpoint: cell::OnceCell::new(),
@@ -170,7 +177,9 @@ impl<'o> JobRunner<'o> {
         state: &[u8],
         control: impl FnMut(&mut Step<'_, J>) -> Next,
     ) -> Result<Summary, Failure> {
-        Ok(self.prepared(job).iterate(state, control)?)
+        let summary = self.prepared(job).iterate(state, control)?;
+        self.draw(&summary);
+        Ok(summary)
     }
 
     /// Runs one job and visits its result, for a subcommand with its own output.
@@ -297,13 +306,14 @@ impl<'o> JobRunner<'o> {
         Ok(summary)
     }
 
-    /// Writes the statistics of the job of `summary`, and prints a summary. `pairs` and `keys` name what the job
+    /// Writes the statistics of the job of `summary` and the timeline of all jobs, and prints a summary. `pairs` and `keys` name what the job
     /// counts.
     pub fn finish(self, summary: &Summary, pairs: &str, keys: &str) -> Result<(), Failure> {
         if let Some(stats) = self.stats {
             let bad_files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).len();
             stats.finish(summary, bad_files as u64)?;
         }
+        self.timeline.map_or(Ok(()), Timeline::finish)?;
         self.terminal.sum_up(summary, self.besides.get(), pairs, keys);
         let files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner);
         self.bad_records.map_or(Ok(()), |bad| bad.finish(&files, self.options.quiet))?;
@@ -319,11 +329,18 @@ impl<'o> JobRunner<'o> {
         if let Some(bad) = &self.bad_records {
             bad.take(&summary.bad_records);
         }
+        self.draw(summary);
+    }
+
+    /// Keeps the timeline of a job.
+    fn draw(&self, summary: &Summary) {
+        self.timeline.iter().for_each(|timeline| timeline.note(summary));
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {
         let terminal = &self.terminal;
         let mut job = job.options(self.options.engine()).on_news(|news| terminal.tell(news));
+        job = job.timeline(self.timeline.is_some());
         if self.inputs.is_some() {
             job = job.record_bytes_max(self.record_bytes_max);
             job = self.workers_max.into_iter().fold(job, Job::workers);

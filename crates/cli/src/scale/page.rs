@@ -55,11 +55,7 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
         numbers(curve),
         laws(curve),
     );
-    format!(
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: where more workers stop helping</title>\
-         <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}</style></head>\n<body>{body}</body></html>\n",
-        [include_str!("../experiment/report.css"), include_str!("page.css")].concat()
-    )
+    gristmill_report::document("Gristmill: where more workers stop helping", &[include_str!("page.css")], &body)
 }
 
 /// Names what is drawn in the curve of times.

@@ -50,18 +50,15 @@ pub fn html(jobs: &[Job], records: &[Record]) -> String {
         0 => String::new(),
         more => format!("<p class='note'>And {more} more.</p>"),
     };
-    format!(
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: when each program ran</title>\
-         <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}</style></head>\n<body>\
-         <h1>When each program ran</h1><p class='soft'>{} in {:.1} seconds</p>\
+    let body = format!(
+        "<h1>When each program ran</h1><p class='soft'>{} in {:.1} seconds</p>\
          <figure><svg viewBox='0 0 {WIDTH} {height}' role='img'>{bars}</svg>\
          <figcaption>Each bar is a program. Blue: succeeded. Red: failed. Grey: ended on request.</figcaption></figure>\
-         <table><tr><th>program</th><th>attempt</th><th>outcome</th><th>began, s</th><th>took, s</th></tr>{rows}</table>{more}\
-         </body></html>\n",
-        include_str!("../../experiment/report.css"),
+         <table><tr><th>program</th><th>attempt</th><th>outcome</th><th>began, s</th><th>took, s</th></tr>{rows}</table>{more}",
         if records.len() == 1 { "1 program".to_owned() } else { format!("{} programs", records.len()) },
         span / 1e3,
-    )
+    );
+    gristmill_report::document("Gristmill: when each program ran", &[], &body)
 }
 
 fn told(record: &Record) -> String {

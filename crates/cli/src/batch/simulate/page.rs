@@ -41,12 +41,7 @@ pub fn html(repetition: &Repetition, command: &str) -> String {
         format!("<section><h2>What a decision costs</h2><p class='result'>{}</p></section>", escape(&cost(repetition))),
         assumed(),
     ];
-    format!(
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Gristmill: bandwidth-aware scheduling, simulated</title>\
-         <meta name='viewport' content='width=device-width, initial-scale=1'><style>{}{STYLE}</style></head>\n<body>{}</body></html>\n",
-        include_str!("../../experiment/report.css"),
-        body.concat()
-    )
+    gristmill_report::document("Gristmill: bandwidth-aware scheduling, simulated", &[STYLE], &body.concat())
 }
 
 fn introduction(repetition: &Repetition, command: &str) -> String {

@@ -1,0 +1,62 @@
+//! The timeline of a run as a page (`--timeline`).
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gristmill::Summary;
+use gristmill_report::timeline::{Run, page};
+
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
+
+/// The page, written when the last job has ended.
+pub struct Timeline {
+    path: PathBuf,
+    aside: Aside,
+    /// When the command began its work.
+    since: Instant,
+    /// The jobs so far, each with its beginning.
+    jobs: RefCell<Vec<(Duration, gristmill::Timeline)>>,
+}
+
+impl Timeline {
+    /// Begins the file, so that a failure to write shows before the first job begins.
+    pub fn open(path: &Path) -> Result<Timeline, Failure> {
+        if path.extension().is_none_or(|extension| extension != "html") {
+            return Err(Failure::Usage(format!("{} is not .html: --timeline writes a page", path.display())));
+        }
+        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
+        Ok(Timeline { path: path.to_owned(), aside, since: Instant::now(), jobs: RefCell::default() })
+    }
+
+    /// Keeps the timeline of a job that has just ended.
+    pub fn note(&self, summary: &Summary) {
+        if let Some(timeline) = &summary.timeline {
+            let began = self.since.elapsed().saturating_sub(Duration::from_nanos(summary.wall_ns));
+            self.jobs.borrow_mut().push((began, timeline.clone()));
+        }
+    }
+
+    /// Writes the file.
+    pub fn finish(self) -> Result<(), Failure> {
+        let Timeline { path, mut aside, jobs, .. } = self;
+        let jobs = jobs.into_inner();
+        let runs: Vec<Run<'_>> = jobs
+            .iter()
+            .enumerate()
+            .map(|(at, (began, timeline))| {
+                let title = format!("Job {} of {}", at + 1, jobs.len());
+                Run { title, began: *began, timeline }
+            })
+            .collect();
+        let command: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let page = page(&format!("gristmill {}", command.join(" ")), &runs);
+        let written = || -> io::Result<()> {
+            aside.file.write_all(page.as_bytes())?;
+            aside.publish()
+        };
+        written().map_err(|source| Failure::output(path, source))
+    }
+}
