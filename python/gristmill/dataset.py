@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import html
 import itertools
 import json
@@ -262,7 +263,7 @@ class Dataset(Generic[T]):
     # Results.
 
     def run(self) -> Result[T]:
-        """Runs the job and returns a :class:`gristmill.Result`: the records, bad records, and statistics.
+        """Runs the job and returns a :class:`gristmill.Result`: the records, bad records, statistics, and timeline.
 
         >>> import gristmill as gm
         >>> with gm.configure(on_error="skip"):
@@ -270,8 +271,8 @@ class Dataset(Generic[T]):
         >>> list(result), result.bad_records[0].record
         ([1], 'two')
         """
-        run = self._run()
-        return Result(builtins.list(run.records), run.bad_records, run.stats)
+        run = self._run(timeline=True)
+        return Result(builtins.list(run.records), run.bad_records, run.stats, run.timelines)
 
     def collect(self) -> list[T]:
         """Runs the job and returns all records as a list.
@@ -420,8 +421,8 @@ class Dataset(Generic[T]):
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.explain())}</pre>"
 
-    def _run(self) -> Run[T]:
-        return engines.run(plan.stage_of(self._node), settings.current())
+    def _run(self, timeline: bool = False) -> Run[T]:
+        return engines.run(plan.stage_of(self._node), dataclasses.replace(settings.current(), timeline=timeline))
 
 
 class Groups(Generic[K, V]):

@@ -37,7 +37,7 @@ class Bar:
             self.screen.end(f"{ended} {time.monotonic() - self.began:.1f} s")
 
     def begin(self, stage: dict[str, Any]) -> None:
-        """Begins a stage: its `number`, `count` and `title`, and the `unit` of its input."""
+        """Begins a stage: its `number`, `count` and `title`, the `unit` of its input, and how many `records` that has."""
         self.stage, self.stage_began = stage, time.monotonic()
 
     def show(self, now: dict[str, Any]) -> None:
@@ -58,8 +58,16 @@ class Bar:
         if self.stage.get("count", 1) > 1:
             parts.append(f"stage {self.stage['number']} of {self.stage['count']}: {self.stage['title']}")
         if unit := self.stage.get("unit"):
-            rate = done / seconds if seconds else 0.0
-            parts.append(f"{bytes_text(int(rate))}/s" if unit == "bytes" else f"{rate:,.0f} {unit}/s")
+            # What the engine counts as one may stand for several records.
+            size = self.stage.get("records", total)
+            part = size * done / max(total, 1)
+            rate = part / seconds if seconds else 0.0
+            if unit == "bytes":
+                parts.append(f"{bytes_text(int(part))} of {bytes_text(size)}, {bytes_text(int(rate))}/s")
+            else:
+                parts.append(f"{part:,.0f} of {size:,} {unit}, {rate:,.0f}/s")
+        if now.get("round"):
+            parts.append("mapping again what a dead worker lost")
         if now["finishing"]:
             parts.append("making the result")
         elif done:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import bisect
 import html
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
+from .errors import PlanError
 from .stats import Stats, html_table
+from .timeline import StageTimeline, Timeline
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -43,7 +46,7 @@ class BadRecord:
 
 @dataclass
 class Run(Generic[T]):
-    """A job under way: what an engine returns. `bad_records` and `stats` are complete when `records` has ended."""
+    """A job under way: what an engine returns. Everything else is complete when `records` has ended."""
 
     records: Iterator[T]
     bad_records: list[BadRecord] = field(default_factory=list)
@@ -52,6 +55,8 @@ class Run(Generic[T]):
     blocks: Iterator[bytes] | None = None
     #: Makes the records of a block.
     decode: Callable[[bytes], list[T]] | None = None
+    #: For each stage, if the engine records such.
+    timelines: list[StageTimeline] = field(default_factory=list)
 
 
 class Result(Sequence[T_co]):
@@ -63,12 +68,19 @@ class Result(Sequence[T_co]):
     (3, 1, [0, 1, 2])
     """
 
-    def __init__(self, records: Sequence[T_co], bad_records: Sequence[BadRecord], stats: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        records: Sequence[T_co],
+        bad_records: Sequence[BadRecord],
+        stats: Mapping[str, Any],
+        timelines: Sequence[StageTimeline] = (),
+    ) -> None:
         self._records = records
         #: The records on which a function failed; empty unless `on_error="skip"`.
         self.bad_records = bad_records
         #: How the job ran, as a mapping. It is printed as a table of the job's stages.
         self.stats = Stats(stats)
+        self._timelines = timelines
 
     def __len__(self) -> int:
         return len(self._records)
@@ -83,6 +95,23 @@ class Result(Sequence[T_co]):
     def __repr__(self) -> str:
         aside = f", {len(self.bad_records)} set aside" if self.bad_records else ""
         return f"<Result: {len(self)} records{aside}>"
+
+    def timeline(self) -> Timeline:
+        """When each worker was in which phase of the job, with deaths and redone work: a picture, which a notebook shows.
+
+        >>> import gristmill as gm
+        >>> with gm.configure(engine="machine", workers=2):
+        ...     gm.from_iterable("abab").count_by_value().run().timeline()
+        <Timeline: 1 stage; a notebook shows it, and write(path) makes a page of it>
+        """
+        if not self._timelines:
+            engine = self.stats.get("engine")
+            raise PlanError(f'a job of the engine "{engine}" has no timeline: only the engine "machine" has workers that record one')
+        return Timeline(self._timelines)
+
+    def write_timeline(self, path: str | os.PathLike[str]) -> None:
+        """Writes the timeline as a page of HTML, in one file, which appears whole or not at all."""
+        self.timeline().write(path)
 
     def _repr_html_(self) -> str:
         """The first records, what was set aside, and the statistics."""

@@ -48,6 +48,8 @@ class Settings:
     deadline: float | None = None
     #: `"machine"`, or `"local"`: one process and plain Python, for debugging.
     engine: Literal["machine", "local"] = "machine"
+    #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
+    timeline: bool = False
     #: Other options of the engine, such as `retries`; :func:`configure` takes them by name.
     others: Mapping[str, Any] = field(default_factory=dict)
 
@@ -82,7 +84,7 @@ class Settings:
         >>> Settings(workers=2).changed({"workers": 4}).workers
         4
         """
-        names = {field.name for field in dataclasses.fields(self)} - {"others"}
+        names = {field.name for field in dataclasses.fields(self)} - {"others", "timeline"}
         others = {name: value for name, value in changes.items() if name not in names}
         for name in others:
             if name not in _engine_options():

@@ -18,6 +18,7 @@ mod folds;
 mod frames;
 mod arrays;
 mod program;
+mod timelines;
 mod stage;
 
 use pyo3::pymodule;
@@ -28,6 +29,7 @@ mod _native {
     use crate::frames::Frames;
     use crate::program::Program;
     use crate::stage::{Side, Stage, describe, summarise};
+    use crate::timelines::{ToldRun, drawn};
     use crate::{keys, stage, values};
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict, PyList};
@@ -83,7 +85,7 @@ mod _native {
     /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/functions.py`. Returns what
     /// another stage reads, if it is to be kept, and statistics.
     #[pyfunction]
-    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0, arrays=Vec::new()))]
+    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0, arrays=Vec::new(), timeline=false))]
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         py: Python<'py>,
@@ -102,6 +104,7 @@ mod _native {
         deadline: Option<f64>,
         sent: u64,
         arrays: Vec<PyRef<'py, SharedArray>>,
+        timeline: bool,
     ) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
         let (end, form) = (stage::end(end, how, descending, count)?, stage::form(form)?);
         let frames = Frames::new(stage::pipe(pipe)?, sent);
@@ -117,9 +120,15 @@ mod _native {
         let arrays = arrays.iter().map(|array| array.0.clone()).collect();
         let program = Program { end, inputs, functions, arrays };
         let deadline = deadline.map(Duration::from_secs_f64);
-        let stage = Stage { program, form, input, together, limit, options: given, skip, deadline };
+        let stage = Stage { program, form, input, together, limit, options: given, skip, deadline, timeline };
         let (made, summary) = py.detach(|| stage.run(&frames, keep)).map_err(failed)?;
         Ok((made, summarise(py, &summary)?))
+    }
+
+    /// Draws the timelines of the stages of a job: as a page of this title, or as a part of one.
+    #[pyfunction]
+    fn timeline(title: Option<&str>, runs: Vec<ToldRun>) -> String {
+        drawn(title, runs)
     }
 
     /// Returns the options of the engine: the name of each, and what it does.

@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use crate::folds::{End, Fold, How};
 use crate::frames::{Blocks, Frames};
 use crate::program::{Form, Program, Records, Typed, Words};
+use crate::timelines;
 
 /// The result of a stage that another stage reads.
 #[pyclass(frozen)]
@@ -45,6 +46,7 @@ pub struct Stage {
     pub options: Options,
     pub skip: bool,
     pub deadline: Option<std::time::Duration>,
+    pub timeline: bool,
 }
 
 /// The greatest number of records that the engine sets aside.
@@ -129,7 +131,7 @@ impl Stage {
         E::Value: Fold,
     {
         let end = self.program.end;
-        let mut job = job.options(&self.options);
+        let mut job = job.options(&self.options).timeline(self.timeline);
         for array in &self.program.arrays {
             job = array.written_by(job);
         }
@@ -164,9 +166,9 @@ impl Stage {
 }
 
 fn tell(now: Progress, frames: &Frames) {
-    let Progress { done_bytes, total_bytes, workers, deaths, finishing, .. } = now;
+    let Progress { done_bytes, total_bytes, workers, deaths, round, finishing, .. } = now;
     let text = format!(
-        r#"{{"done":{done_bytes},"total":{total_bytes},"workers":{workers},"deaths":{deaths},"finishing":{finishing}}}"#
+        r#"{{"done":{done_bytes},"total":{total_bytes},"workers":{workers},"deaths":{deaths},"round":{round},"finishing":{finishing}}}"#
     );
     // If nobody listens, the next block finds out.
     _ = frames.send(b'P', text.as_bytes());
@@ -273,6 +275,7 @@ pub fn summarise<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py,
     told.set_item("rounds", summary.rounds)?;
     let bad = summary.bad_records.iter().map(|bad| (&bad.path, bad.line, bad.offset, &bad.record[..], &bad.cause));
     told.set_item("bad_records", bad.collect::<Vec<_>>())?;
+    told.set_item("timeline", summary.timeline.as_ref().map(timelines::told))?;
     Ok(told)
 }
 

@@ -50,7 +50,7 @@ def work(stage: Stage, settings: Settings, pipe: int) -> None:
     except InputError as error:
         frame = b"E", pickle.dumps(("InputError", str(error), {}, None))
     else:
-        frame = b"D", pickles.dumps((job.bad_records(), job.stats))
+        frame = b"D", pickles.dumps((job.bad_records(), job.stats, job.timelines))
     _send(pipe, *frame)
 
 
@@ -81,6 +81,9 @@ class _Job:
         #: The number of stages, and those that have begun.
         self.count, self.begun = 1, set[Stage]()
         self.stats: dict[str, Any] = {"stages": []}
+        #: Of each stage its title, the seconds from the start of the job to its own, and its timeline.
+        self.timelines: list[tuple[str, float, Any]] = []
+        self.began = time.monotonic()
         self.ends = None if settings.deadline is None else time.monotonic() + settings.deadline
         self.workers = settings.workers or len(os.sched_getaffinity(0))
 
@@ -161,6 +164,7 @@ class _Job:
         self.sides = sides
         self.tell(stage)
         functions = Functions(sides, attempt.reduce, self.log, self.settings.on_error == "skip", stage.arrays)
+        began = time.monotonic() - self.began
         made, told = _native.run(
             given,
             functions,
@@ -173,9 +177,14 @@ class _Job:
             deadline=None if self.ends is None else max(self.ends - time.monotonic(), 1e-3),
             sent=sent,
             arrays=[self.loaded(array) for array in stage.arrays],
+            timeline=self.settings.timeline,
             **options,
         )
         told["deaths"] = [in_words_of_python(death) for death in told["deaths"]]
+        if (timeline := told.pop("timeline")) is not None:
+            *known, marks = timeline
+            marks = [(*mark, in_words_of_python(text)) for *mark, text in marks]
+            self.timelines.append((title(stage), began, (*known, marks)))
         if all(side.source and not side.is_opened for side in sides):
             # One byte stands for a record, or for several.
             del told["input_bytes"]
@@ -188,6 +197,8 @@ class _Job:
         self.begun.add(stage)
         units = {"records" if side.source and not side.is_opened else "" if side.is_opened else "bytes" for side in self.sides}
         told = {"number": len(self.begun), "count": self.count, "title": title(stage)}
+        if units == {"records"}:
+            told["records"] = sum(len(side.source.data) for side in self.sides if side.source)
         _send(self.pipe, b"S", json.dumps(told | {"unit": units.pop() if len(units) == 1 else ""}).encode())
 
     def options(self) -> Iterator[tuple[str, str]]:

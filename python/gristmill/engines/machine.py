@@ -25,6 +25,7 @@ from ..plan import Stage
 from ..progress import Bar
 from ..results import BadRecord, Kept, Run
 from ..settings import Settings
+from ..timeline import StageTimeline
 
 # What the process of a job needs is imported once, here, and not after each fork.
 from . import coordinator as coordinator
@@ -37,12 +38,17 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     """Starts a job; its records come as they are asked for."""
     bad_records: list[BadRecord] = []
     stats: dict[str, Any] = {"engine": "machine"}
-    blocks = _blocks(stage, settings, bad_records, stats)
-    return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks, decoded)
+    timelines: list[StageTimeline] = []
+    blocks = _blocks(stage, settings, bad_records, stats, timelines)
+    return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks, decoded, timelines)
 
 
 def _blocks(
-    stage: Stage, settings: Settings, bad_records: list[BadRecord], stats: dict[str, Any]
+    stage: Stage,
+    settings: Settings,
+    bad_records: list[BadRecord],
+    stats: dict[str, Any],
+    timelines: list[StageTimeline],
 ) -> Iterator[bytes]:
     _make_cached(stage)
     job = _starter.start(stage, settings)
@@ -64,9 +70,10 @@ def _blocks(
                         _raise(*pickle.loads(frame))
                     case b"D":
                         ended = True
-                        found, told = pickle.loads(frame)
+                        found, told, drawn = pickle.loads(frame)
                         bad_records += found
                         stats.update(told)
+                        timelines += drawn
         if not ended:
             raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
     finally:

@@ -1,0 +1,44 @@
+"""The timeline of a job: when each worker was in which phase."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+#: Of a stage its title, the seconds from the start of the job to its own, and what the native engine recorded.
+StageTimeline = tuple[str, float, Any]
+
+
+class Timeline:
+    """A picture of the workers of a job over time, coloured by phase; see docs/statistics.md for the phases."""
+
+    def __init__(self, stages: Sequence[StageTimeline]) -> None:
+        self._stages = stages
+
+    def __repr__(self) -> str:
+        count = len(self._stages)
+        stages = "1 stage" if count == 1 else f"{count} stages"
+        return f"<Timeline: {stages}; a notebook shows it, and write(path) makes a page of it>"
+
+    def _repr_html_(self) -> str:
+        return self._drawn(None)
+
+    def page(self) -> str:
+        """The timeline as a page of HTML that needs nothing else."""
+        return self._drawn("A job in Python")
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file, which appears whole or not at all."""
+        from .tables import complete  # tables.py needs results.py, which needs this module
+
+        with complete(Path(path)) as aside:
+            aside.write_text(self.page(), encoding="utf-8")
+
+    def _drawn(self, title: str | None) -> str:
+        from . import _native  # the local engine does without it
+
+        count = len(self._stages)
+        names = [f"Stage {number} of {count}: {name}" for number, (name, _, _) in enumerate(self._stages, 1)]
+        return _native.timeline(title, [(name, began, told) for name, (_, began, told) in zip(names, self._stages)])
