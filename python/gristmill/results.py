@@ -97,7 +97,7 @@ class Result(Sequence[T_co]):
         return f"<Result: {len(self)} records{aside}>"
 
     def timeline(self) -> Timeline:
-        """When each worker was in which phase of the job, with deaths and redone work: a picture, which a notebook shows.
+        """Returns a picture of when each worker was in which phase, with deaths and redone work. A notebook shows it.
 
         >>> import gristmill as gm
         >>> with gm.configure(engine="machine", workers=2):
@@ -110,7 +110,15 @@ class Result(Sequence[T_co]):
         return Timeline(self._timelines)
 
     def write_timeline(self, path: str | os.PathLike[str]) -> None:
-        """Writes the timeline as a page of HTML, in one file, which appears whole or not at all."""
+        """Writes the timeline as a page of HTML, in one file, which appears whole or not at all.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> page = pathlib.Path(tempfile.mkdtemp()) / "run.html"
+        >>> with gm.configure(engine="machine"):
+        ...     gm.range(3).run().write_timeline(page)
+        >>> page.read_text()[:15]
+        '<!doctype html>'
+        """
         self.timeline().write(path)
 
     def _repr_html_(self) -> str:
