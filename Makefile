@@ -51,8 +51,9 @@ docs:
 spark-jar:
 	@spark/jar.sh
 
+# With Maven and a JDK, the wheel has the shuffle for every version of Spark.
 wheel: need-cargo
-	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels .
+	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels $(if $(and $(shell command -v mvn),$(shell command -v javac)),-C spark=maven) .
 
 lint: need-cargo
 	$(CARGO) fmt --all --check

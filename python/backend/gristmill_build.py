@@ -1,8 +1,10 @@
-"""Builds wheels: maturin builds the package, and cargo the command `gristmill`, which the wheel carries too.
+"""Builds wheels: maturin builds the package, cargo the command `gristmill`, and javac the shuffle for Spark, which a wheel carries too.
 
 Settings (`pip wheel . -C NAME=VALUE`):
     profile     cargo's profile; by default `release`
     command     a command that has been built already
+    spark       the Sparks for which the wheel has a jar: folders of Spark or of an installed pyspark, with `:` between them, or
+                `maven`, which fetches one of each version; by default SPARK_HOME, else none
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_bui
 
 #: What maturin puts into the wheel besides the package; pyproject.toml names it too.
 DATA = Path("target/wheel-data")
+#: What spark/jar.sh and Maven build.
+_JAR = Path("spark/target/gristmill-spark-0.1.0.jar")
 get_requires_for_build_editable = get_requires_for_build_wheel
 Settings = Mapping[str, Any] | None
 
@@ -44,6 +48,7 @@ def _prepared(config_settings: Settings) -> dict[str, Any]:
     settings = dict(config_settings or {})
     profile = settings.get("profile", "release")
     _put_command(Path(settings["command"]) if "command" in settings else _command(profile))
+    _put_jars(settings.get("spark", os.environ.get("SPARK_HOME", "")))
     return {"maturin.build-args": ["--profile", profile]}
 
 
@@ -60,3 +65,21 @@ def _put_command(built: Path) -> None:
         subprocess.run(["strip", "--strip-debug", "-o", command, built], check=True)
     else:
         shutil.copy2(built, command)
+
+
+def _put_jars(spark: str) -> None:
+    """Builds a jar for each Spark, and copies it to the modules of the wheel. gristmill/spark.py finds it by its name."""
+    jars = DATA / "platlib" / "gristmill" / "jars"
+    shutil.rmtree(jars, ignore_errors=True)
+    jars.mkdir(parents=True)
+    if spark == "maven":
+        for line in ("4.0", "4.1", "4.3"):
+            profile = [] if line == "4.1" else ["-P", f"spark-{line}"]
+            subprocess.run(["mvn", "-q", "--batch-mode", "package", "-DskipTests", *profile], cwd="spark", check=True)
+            shutil.copy2(_JAR, jars / f"gristmill-spark-{line}.jar")
+        return
+    for folder in filter(None, spark.split(":")):
+        said = subprocess.run(["bash", "spark/jar.sh", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
+        version = said.split()[-1].split(".")
+        line = "4.1" if version[:2] == ["4", "2"] else ".".join(version[:2])
+        shutil.copy2(_JAR, jars / f"gristmill-spark-{line}.jar")

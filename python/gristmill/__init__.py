@@ -1,5 +1,6 @@
 """MapReduce for one big machine, with every worker in its own process."""
 
+from . import spark
 from .applications import group_by, sort_files
 from .dataset import Dataset, Groups
 from .errors import (
@@ -66,6 +67,7 @@ __all__ = [
     "replay",
     "shared_array",
     "sort_files",
+    "spark",
     "sum",
     "top",
     "word_count",
