@@ -6,6 +6,12 @@ set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 folder="$target/python"
+for tool in java javac; do
+    if ! command -v $tool >/dev/null; then
+        echo "ci/python.sh: the tests on Spark need a JDK of version 17; ci/spark.sh installs it" >&2
+        exit 1
+    fi
+done
 # The build of `make test` includes the command.
 cargo test --no-run --quiet --workspace --locked --features gristmill-cli/columnar --test answers
 
@@ -14,15 +20,21 @@ rm -rf "$folder"
 python3 -m venv "$folder/venv"
 python="$folder/venv/bin/python"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
-"$python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" -C profile=dev -C command="$target/debug/gristmill" .
+"$python" -m pip install --quiet 'pyspark>=4'
+spark=$("$python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
+"$python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" -C profile=dev -C command="$target/debug/gristmill" -C spark="$spark" .
 wheel=$(echo "$folder"/gristmill-*.whl)
-"$python" -m pip install --quiet "$wheel[test]"
+"$python" -m pip install --quiet "$wheel[test,spark]"
 "$folder/venv/bin/gristmill" --version
 "$folder/venv/bin/gristmill" run --workers 2 python/examples/word_count.py README.md >/dev/null
 
 # 2. With these names, no engine is left out because it cannot be imported.
 export GRISTMILL_ENGINES=local,machine
 "$python" -m pytest --quiet "$@"
+# On Spark every function and every program once: a job there takes half a second.
+if [ $# = 0 ]; then
+    GRISTMILL_ENGINES=spark "$python" -m pytest --quiet python/tests/test_spark.py python/tests/test_examples.py python/tests/test_programs.py
+fi
 
 # 3. Types, of the package as it is installed and of the examples.
 "$python" -m mypy --cache-dir="$folder/mypy" --package gristmill

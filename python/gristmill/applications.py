@@ -89,6 +89,8 @@ def _pairs(output: IO[bytes], value: str) -> Iterator[tuple[Any, Any]]:
 
 def _run(arguments: list[str], paths: Iterable[str], chosen: Settings, output: IO[bytes] | int) -> None:
     """Runs the command on files. Its messages go to standard error; that of a failure becomes an exception."""
+    if chosen.engine not in ("machine", "local"):
+        raise PlanError(f"gristmill {arguments[0]} runs on this machine, not on Spark; read_csv, read_text and what follows them do")
     with tempfile.TemporaryFile() as names:
         names.write(b"".join(os.fsencode(path) + b"\0" for path in paths))
         names.seek(0)

@@ -302,7 +302,8 @@ class Dataset(Generic[T]):
         >>> gm.range(10).filter(lambda n: n > 6).count()
         3
         """
-        return builtins.sum(1 for _ in self)
+        run = self._run()
+        return run.count() if run.count is not None else builtins.sum(1 for _ in run.records)
 
     def take(self, count: int) -> list[T]:
         """Runs the job and returns the first `count` records. The job ends when it has them.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+from contextlib import suppress
+from typing import Any, NoReturn
 
 
 class GristmillError(Exception):
@@ -128,3 +130,29 @@ class WorkerDied(JobError):
     ...     print("no worker survives", error.record)
     3
     """
+
+
+class _Traceback(Exception):
+    """The traceback in the worker, shown above the exception that came from there."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'
+
+
+def raise_as(kind: str, message: str, fields: dict[str, Any], cause: bytes | None) -> NoReturn:
+    """Raises the error of a job as this process has it: its class, text and fields, and its pickled cause."""
+    if kind == "TypeError":
+        raise TypeError(message)
+    made: type[GristmillError] = globals()[kind]
+    error = made(message, **fields)
+    text = fields.get("traceback_text")
+    if text is None:
+        raise error
+    origin: BaseException = RemoteError(text)
+    with suppress(Exception):
+        origin = pickle.loads(cause or b"")
+        origin.__cause__ = _Traceback(text)
+    raise error from origin

@@ -31,12 +31,18 @@ class Place:
         parts = [self.file, f"line {self.line}" if self.line else None, f"byte {self.byte}" if self.byte is not None else None]
         return ", ".join(part for part in parts if part)
 
+    def before(self, text: str) -> str:
+        """An error of the input, with this place unless it names that itself."""
+        return text if self.file is None or self.file in text else f"{self}: {text}"
+
 
 NOWHERE = Place()
 #: Of the tables that Parquet files are read as: about so many bytes, and at most so many rows.
 _TABLE_BYTES, _TABLE_ROWS = 64 << 20, 1 << 20
 #: Rows that become objects together.
 _ROWS = 4096
+#: Lines are read so many bytes at a time, if nobody wants them one by one.
+_BLOCK_BYTES = 1 << 20
 Placed = tuple[Any, Place]
 #: Takes what is no record of the format, with its place and the error. It raises, or the record is left out.
 Refuse = Callable[[Any, Place, Exception], None]
@@ -92,6 +98,20 @@ def _lines(path: str) -> Iterator[tuple[bytes, Place]]:
                 yield line[: len(line) - end], Place(path, number, byte)
                 byte += len(line)
     except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
+
+
+def line_blocks(path: str, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin in a part of a file, many at a time, and where the first of them begins."""
+    try:
+        with open(path, "rb") as file:
+            if start:
+                # A line that began before ends here.
+                file.seek(start - 1)
+                file.readline()
+            while (at := file.tell()) < stop and (block := file.read(min(_BLOCK_BYTES, stop - at))):
+                yield at, block if block.endswith(b"\n") else block + file.readline()
+    except OSError as error:
         raise _unreadable(path, error) from error
 
 

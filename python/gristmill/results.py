@@ -57,6 +57,10 @@ class Run(Generic[T]):
     decode: Callable[[bytes], list[T]] | None = None
     #: For each stage, if the engine records such.
     timelines: list[StageTimeline] = field(default_factory=list)
+    #: The number of records, for who needs no more; then `records` must not be asked for.
+    count: Callable[[], int] | None = None
+    #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as blocks.
+    hold: Callable[[], Any] | None = None
 
 
 class Result(Sequence[T_co]):
@@ -145,10 +149,14 @@ def _place(bad: BadRecord) -> str:
 
 
 class Kept(Sequence[T]):
-    """The records of a dataset, made when they are first asked for, and kept: as blocks, if the engine makes such."""
+    """The records of a dataset, made when they are first asked for, and kept: where the engine can hold them, or as blocks, if it
+    makes such."""
 
     def __init__(self, make: Callable[[], Run[T]]) -> None:
         self._make: Callable[[], Run[T]] | None = make
+        #: The records where the engine holds them, until somebody asks for them here; see :class:`Run`.
+        self.held: Any = None
+        self._is_here = False
         self._records: list[T] = []
         self._blocks: list[bytes] = []
         #: For each block, the number of records up to its end.
@@ -162,6 +170,19 @@ class Kept(Sequence[T]):
         if self._make is None:
             return
         run = self._make()
+        if run.hold is not None:
+            self.held, self._decode = run.hold(), run.decode
+        else:
+            self._take(run)
+        self._make = None
+
+    def _bring(self) -> None:
+        """Brings the records here."""
+        self.make()
+        if not self._is_here:
+            self._take(Run(iter(()), blocks=self.held.blocks(), decode=self._decode))
+
+    def _take(self, run: Run[T]) -> None:
         if run.blocks is None or run.decode is None:
             self._records = list(run.records)
         else:
@@ -171,10 +192,12 @@ class Kept(Sequence[T]):
                     count += len(records)
                     self._blocks.append(block)
                     self._ends.append(count)
-        self._make = None
+        self._is_here = True
 
     def __len__(self) -> int:
         self.make()
+        if not self._is_here:
+            return len(self.held)
         return self._ends[-1] if self._ends else len(self._records)
 
     @overload
@@ -182,6 +205,7 @@ class Kept(Sequence[T]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        self._bring()
         chosen = range(len(self))[index]
         if isinstance(chosen, int):
             return self._from(chosen, chosen + 1)[0]
@@ -190,7 +214,7 @@ class Kept(Sequence[T]):
         return [self[position] for position in chosen]
 
     def __iter__(self) -> Iterator[T]:
-        self.make()
+        self._bring()
         if self._decode is None:
             return iter(self._records)
         return itertools.chain.from_iterable(map(self._decode, self._blocks))

@@ -10,7 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: The folder in which the program was when it imported this package: modules may have come from there.
 FOLDER = os.getcwd()
@@ -25,8 +28,8 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 class Settings:
     """How jobs run. `None` leaves the choice to the engine. :func:`configure` changes the settings.
 
-    The engine `local` runs in one process, and ignores `workers`, `memory` and `spill_dir`. A value that makes no sense is a
-    `ValueError`.
+    The engine `local` runs in one process, and on Spark the session says where jobs run: they ignore `workers`, `memory` and
+    `spill_dir`. A value that makes no sense is a `ValueError`.
 
     >>> import gristmill as gm
     >>> with gm.configure(workers=2, memory="1GiB") as settings:
@@ -46,8 +49,8 @@ class Settings:
     on_error: Literal["raise", "skip"] = "raise"
     #: The seconds after which a job ends with an error.
     deadline: float | None = None
-    #: `"machine"`, or `"local"`: one process and plain Python, for debugging.
-    engine: Literal["machine", "local"] = "machine"
+    #: `"machine"`; `"spark"`, or a session of Spark; or `"local"`: one process and plain Python, for debugging.
+    engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
     #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
     timeline: bool = False
     #: Other options of the engine, such as `retries`; :func:`configure` takes them by name.
@@ -60,8 +63,8 @@ class Settings:
             raise ValueError(f'on_error={self.on_error!r}: it is "raise" or "skip"')
         if self.deadline is not None and not self.deadline > 0:
             raise ValueError(f"deadline={self.deadline!r}: it must be greater than 0 seconds")
-        if self.engine not in ("machine", "local"):
-            raise ValueError(f'engine={self.engine!r}: it is "machine" or "local"')
+        if self.engine not in ("machine", "spark", "local") and not hasattr(self.engine, "createDataFrame"):
+            raise ValueError(f'engine={self.engine!r}: it is "machine", "spark", a session of Spark, or "local"')
         self.memory_bytes()
 
     def memory_bytes(self) -> int | None:

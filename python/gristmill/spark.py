@@ -1,4 +1,9 @@
-"""Gristmill's shuffle for Apache Spark, which this package carries: also for programs of PySpark that use nothing else of it."""
+"""Gristmill's shuffle for Apache Spark, which this package carries: also for programs of PySpark that use nothing else of it.
+
+>>> import gristmill as gm
+>>> gm.spark.config(jar="gristmill-spark.jar")["spark.jars"]
+'gristmill-spark.jar'
+"""
 
 from __future__ import annotations
 

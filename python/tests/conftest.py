@@ -1,9 +1,11 @@
 """Tests and examples in docstrings run once with each engine that is there.
 
-`GRISTMILL_ENGINES=local,machine` names those that must be there: then the absence of one is a failure.
+`GRISTMILL_ENGINES=local,machine` names those that must be there: then the absence of one is a failure. The engine `spark` is slow to
+start, so it must be named; ci/python.sh says which tests run on it.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -31,7 +33,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if engine_of(item) in there]
 
 
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    """A cluster of Spark on this machine, with two executors, for all tests; it uses Gristmill's shuffle."""
+    from pyspark.sql import SparkSession
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = {
+        "spark.master": "local-cluster[2,1,1024]",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "3",
+        # Tests are over before better code is ready.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    }
+    session = SparkSession.builder.config(map=gm.spark.config() | settings).getOrCreate()
+    yield
+    session.stop()
+
+
 @pytest.fixture(autouse=True, params=engines())
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "spark":
+        request.getfixturevalue("cluster")
     with gm.configure(engine=request.param):
         yield request.param

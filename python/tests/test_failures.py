@@ -163,7 +163,7 @@ def test_mistakes_are_clear_errors() -> None:
         ({"memory": -1}, ValueError, "memory=-1"),
         ({"on_error": "ignore"}, ValueError, '"raise" or "skip"'),
         ({"deadline": 0}, ValueError, "greater than 0"),
-        ({"engine": "cloud"}, ValueError, '"machine" or "local"'),
+        ({"engine": "cloud"}, ValueError, '"machine", "spark", a session of Spark, or "local"'),
     ],
 )
 def test_a_wrong_setting_is_an_error_and_changes_nothing(

@@ -1,4 +1,4 @@
-"""Engines: what runs a plan. `machine` uses the worker processes of the native engine, `local` this process.
+"""Engines: what runs a plan. `machine` uses the worker processes of the native engine, `spark` a cluster, `local` this process.
 
 Each is a module with `run(stage, settings) -> Run`. They give the same results; `local` is the simpler one.
 """
@@ -20,6 +20,13 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
         from . import local
 
         return local.run(stage, settings)
+    if settings.engine != "machine":
+        try:
+            spark = import_module("gristmill.engines.spark")
+        except ImportError as error:
+            raise PlanError(f"jobs on Spark need what is missing here ({error}): pip install 'gristmill[spark]'") from error
+        on_spark: Run[Any] = spark.run(stage, settings)
+        return on_spark
     try:
         machine = import_module("gristmill.engines.machine")
     except ImportError as error:

@@ -226,7 +226,7 @@ class _Job:
                     # The engine itself refused it, or its worker died.
                     found.append(BadRecord(record, f"{place}: {cause}" if place.file else cause, *where))
                 elif failure.kind == "input":
-                    found.append(BadRecord(record, _at(place, failure.text), *where))
+                    found.append(BadRecord(record, place.before(failure.text), *where))
                 else:
                     value = pickle.loads(failure.record) if failure.record is not None else None
                     found.append(BadRecord(value, failure.text, *where))
@@ -237,30 +237,10 @@ class _Job:
         path, line, byte = told.get("place", (None, None, None))
         place = _place(path, line, byte)
         if told.get("code") == _NOT_UTF8:
-            return "InputError", _at(place, told["why"]), {}, None
+            return "InputError", place.before(told["why"]), {}, None
         if told.get("code") == _FAILED:
             failure = self.log.read()[0][told["why"].rpartition(" ")[2]]
-            if failure.place.file is not None:
-                place = failure.place
-            match failure.kind:
-                case "plan":
-                    return "PlanError", failure.text, {}, None
-                case "type":
-                    return "TypeError", failure.text, {}, None
-                case "input":
-                    return "InputError", _at(place, failure.text), {}, None
-            where = f"\n  {place}" if place.file else ""
-            in_step = f"\n  in {failure.step}, on {failure.shown}" if failure.step else ""
-            fields = {
-                "record": pickle.loads(failure.record) if failure.record is not None else None,
-                "file": place.file,
-                "line": place.line,
-                "byte": place.byte,
-                "attempt": 1,
-                "traceback_text": failure.traceback_text,
-                "call": failure.call,
-            }
-            return "JobError", f"{failure.text}{in_step}{where}", fields, failure.error
+            return failure.as_error(place)
         text = in_words_of_python(told["text"])
         match told["kind"]:
             case "died":
@@ -373,8 +353,3 @@ def _is_made(path: Any) -> bool:
 def _place(path: Any, line: int | None, byte: int | None) -> Place:
     """The place that the native engine tells of; nowhere, if the record is of no file."""
     return NOWHERE if path is None or _is_made(path) else Place(str(path), line, byte)
-
-
-def _at(place: Place, text: str) -> str:
-    """An error of the input, with its place unless it names that itself."""
-    return text if place.file is None or place.file in text else f"{place}: {text}"

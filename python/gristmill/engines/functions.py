@@ -54,6 +54,30 @@ class Failure:
     #: The function and the record, for :func:`gristmill.replay`.
     call: bytes | None = None
 
+    def as_error(self, place: Place = NOWHERE) -> tuple[str, str, dict[str, Any], bytes | None]:
+        """The error that the program raises: its class, text and fields, and its cause. `place` is what the engine knows."""
+        if self.place.file is not None:
+            place = self.place
+        match self.kind:
+            case "plan":
+                return "PlanError", self.text, {}, None
+            case "type":
+                return "TypeError", self.text, {}, None
+            case "input":
+                return "InputError", place.before(self.text), {}, None
+        where = f"\n  {place}" if place.file else ""
+        in_step = f"\n  in {self.step}, on {self.shown}" if self.step else ""
+        fields = {
+            "record": pickle.loads(self.record) if self.record is not None else None,
+            "file": place.file,
+            "line": place.line,
+            "byte": place.byte,
+            "attempt": 1,
+            "traceback_text": self.traceback_text,
+            "call": self.call,
+        }
+        return "JobError", f"{self.text}{in_step}{where}", fields, self.error
+
 
 @dataclass
 class Side:

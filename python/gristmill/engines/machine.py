@@ -16,11 +16,10 @@ import itertools
 import json
 import pickle
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
-from .. import _native, _starter, errors
-from ..errors import GristmillError, WorkerDied
+from .. import _native, _starter
+from ..errors import WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
 from ..results import BadRecord, Kept, Run
@@ -67,7 +66,7 @@ def _blocks(
                         bar.say(coordinator.in_words_of_python(frame.decode()))
                     case b"E":
                         ended = True
-                        _raise(*pickle.loads(frame))
+                        raise_as(*pickle.loads(frame))
                     case b"D":
                         ended = True
                         found, told, drawn = pickle.loads(frame)
@@ -107,30 +106,3 @@ def _frames(pipe: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
         if len(frame) < size:
             return
         yield head[:1], frame
-
-
-class _Traceback(Exception):
-    """The traceback in the worker, shown above the exception that came from there."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.text}"""'
-
-
-def _raise(kind: str, message: str, fields: dict[str, Any], cause: bytes | None) -> NoReturn:
-    """Raises the error of a job as this process has it."""
-    if kind == "TypeError":
-        raise TypeError(message)
-    made: type[GristmillError] = getattr(errors, kind)
-    error = made(message, **fields)
-    text = fields.get("traceback_text")
-    if text is None:
-        raise error
-    origin: BaseException = errors.RemoteError(text)
-    with suppress(Exception):
-        origin = pickle.loads(cause or b"")
-        origin.__cause__ = _Traceback(text)
-    raise error from origin
-
