@@ -35,9 +35,9 @@ pub fn picture(timeline: &Timeline) -> String {
     let workers = timeline.tracks.len();
     // The pixels of a lane, and of the gap to the next.
     let (lane, gap) = match workers {
-        ..=8 => (36, 6),
-        ..=48 => (24, 5),
-        ..=160 => (13, 2),
+        0..=8 => (36, 6),
+        9..=48 => (24, 5),
+        49..=160 => (13, 2),
         _ => (6, 1),
     };
     // Where lanes are low, not all of them have room for a name.
@@ -180,8 +180,8 @@ fn axis(wall_ns: u64) -> String {
         .find(|step| wall_ns / step <= 8)
         .unwrap_or(wall_ns);
     let (unit, unit_ns) = match wall_ns {
-        ..1_000_000 => ("µs", 1e3),
-        ..1_000_000_000 => ("ms", 1e6),
+        0..1_000_000 => ("µs", 1e3),
+        1_000_000..1_000_000_000 => ("ms", 1e6),
         _ => ("s", 1e9),
     };
     // A time at the right edge would leave the picture, or meet the one before.
