@@ -200,9 +200,8 @@ fn a_timeline_has_a_lane_for_each_worker_of_each_job() {
     // An application in steps: all but the first one are marked.
     let points = dir.path().join("points.csv");
     fs::write(&points, (0..2000).map(|n| format!("{},{}\n", n % 97, n % 89)).collect::<String>()).expect("written");
-    answer(
-        gristmill(["kmeans", "-k", "3", "--iterations", "4", "--workers", "2", "--timeline"]).arg(&page).arg(&points),
-    );
+    let steps = ["kmeans", "--quiet", "-k", "3", "--iterations", "4", "--workers", "2", "--timeline"];
+    answer(gristmill(steps).arg(&page).arg(&points));
     let shown = fs::read_to_string(&page).expect("there");
     assert!(shown.contains("<span>step 1</span>") && shown.contains("What happened"), "{shown}");
 }
