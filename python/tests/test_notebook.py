@@ -67,6 +67,6 @@ def test_the_example_shows_plan_progress_result_and_timeline(kernel: tuple[Kerne
     shown = [outputs(kernel[1], "".join(cell["source"])) for cell in cells]
     assert not [content for content in sum(shown, []) if "ename" in content or "name" in content]
     pages = ["".join(content.get("data", {}).get("text/html", "") for content in contents) for contents in shown]
-    expected = ["", "reduce_by_key", "<td>71071</td>", "class='gm-bars'", "three"]
+    expected = ["", "reduce by gm.sum", "<td>71071</td>", "class='gm-bars'", "three"]
     assert len(pages) == len(expected) and all(text in page for text, page in zip(expected, pages)), pages
     assert "<progress" in pages[2] and "done in" in pages[2]
