@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gristmill::Error;
-use gristmill_history::{Account, History as File, Problem};
+use gristmill_history::{Account, History as File, Problem, UNDISTURBED_US};
 
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -90,6 +90,22 @@ impl History {
             if self.program.is_some() {
                 let demands = file.demands(&account.build)?;
                 lines.extend(demands.iter().map(|on| format!("  {}: {}", printable(&on.host), on.sentence())));
+                for (host, [usual_us, chosen_us]) in file.times(&account.build)? {
+                    let (host, usual, chosen) = (printable(&host), usual_us / 1e6, chosen_us / 1e6);
+                    lines.push(format!(
+                        "  {host}: {usual:.2} s of processors in the system's order, {chosen:.2} s when chosen"
+                    ));
+                }
+                for on in &demands {
+                    let reading = file.ceiling(&on.host, UNDISTURBED_US)?;
+                    lines.extend(reading.map(|reading| {
+                        format!(
+                            "  {}: an undisturbed reading of memory takes {:.1} us",
+                            printable(&on.host),
+                            reading.value
+                        )
+                    }));
+                }
             }
         }
         Ok(lines)
