@@ -1,5 +1,6 @@
 #!/bin/sh
-# Where more workers stop helping on this machine: six applications, threads against processes, and page policies.
+# Where more workers stop helping on this machine: six applications, threads against processes,
+# page policies, and placement on nodes if there are several.
 #
 # It needs no network and nothing but a binary of gristmill, which is built without shared libraries like this:
 #
@@ -98,4 +99,11 @@ part threads-histogram --no-account --vary isolation=process,thread histogram $(
 # shellcheck disable=SC2046
 part pages-word-count --no-account --vary pages=fresh,reuse,prealloc word-count --top 10 $(repeated "$text")
 part pages-sort --no-account --vary pages=fresh,reuse,prealloc sort "$records"
+
+# 5. Placement, where there is a choice.
+if [ -d /sys/devices/system/node/node1 ]; then
+    # shellcheck disable=SC2046
+    part placement-word-count --no-account --vary placement=auto,pinned,off word-count $(repeated "$text")
+    part placement-sort --no-account --vary placement=pinned,off sort "$records"
+fi
 cat "$verdicts"
