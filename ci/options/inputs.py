@@ -184,6 +184,7 @@ def job_options(rng):
     else:
         maybe(0.8, "--workers", rng.randint(1, 4))
     maybe(0.4, "--isolation", rng.choice(["process", "thread"]))
+    maybe(0.2, "--placement", rng.choice(["auto", "pinned", "by-node", "off"]))
     maybe(0.3, "--exchange", rng.choice(["pipelined", "barrier"]))
     maybe(0.3, "--buffer", rng.choice(["auto", "array", "hash", "dense"]))
     maybe(0.3, "--combine", rng.choice(["both", "map", "reduce", "off"]))

@@ -89,6 +89,7 @@ pub mod fuzz;
 
 pub use checkpoint::log::remove_checkpoint;
 pub use control::counters::{COUNTS, Count, Counters, PHASES, Phase};
+pub use control::node_reads::NodeReads;
 pub use control::progress::Progress;
 pub use data::contract::{check_datum, check_key};
 pub use data::datum::{Bytes, Datum, Key};
@@ -116,7 +117,7 @@ pub use output::sink::{Attempt, Sink, SinkWriter};
 pub use output::timeline::{Event, Mark, Timeline, Track};
 pub use plan::explain::Choice;
 pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
-pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy};
+pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement};
 pub use program::accumulator::Accumulator;
 pub use program::ending::{AsMapped, Ending, Made};
 pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};

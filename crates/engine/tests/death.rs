@@ -33,6 +33,7 @@ fn main() {
             ("a_reduce_worker_killed_at_any_moment_changes_nothing", reduce_worker),
             ("deaths_change_nothing_with_every_pair_kept", every_pair),
             ("deaths_change_nothing_behind_a_barrier", barrier),
+            ("deaths_change_nothing_where_each_node_reduces_its_own_pairs", by_node),
             ("deaths_change_nothing_with_array_buffers_and_late_combining", array_buffers),
             ("deaths_change_nothing_in_an_unordered_result", unordered),
             ("deaths_change_nothing_in_the_top_five", top),
@@ -131,6 +132,20 @@ fn every_pair() {
 
 fn barrier() {
     variants(|case| Case { exchange: Exchange::Barrier, ..case }, &small_text());
+}
+
+fn by_node() {
+    variants(|case| Case { by_node: true, ..case }, &small_text());
+    let (_dir, input) = input_of(&small_text());
+    // Both nodes have lost partitions, and a replacement maps tasks of the other node's share.
+    for moment in [Moment::Received, Moment::Drained, Moment::Sent] {
+        let case = Case { by_node: true, map_pause: Duration::from_micros(300), ..Case::fused(4) };
+        for nth in [1, 3, 9] {
+            let fates = [1, 2].map(|worker| (worker, moment, nth));
+            let summary = case.check(&input, &fates).unwrap_or_else(|why| panic!("{moment:?} {nth}: {why}"));
+            assert_eq!(summary.node_reads.len(), 4, "it is counted what each node reads of each");
+        }
+    }
 }
 
 fn array_buffers() {

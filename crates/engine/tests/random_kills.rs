@@ -110,6 +110,7 @@ fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         deterministic: random.below(6) == 0,
         sink: random.below(4) == 0,
         timeline: random.below(2) == 0,
+        by_node: random.below(4) == 0,
     };
     (case, text)
 }

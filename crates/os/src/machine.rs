@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::cgroup;
 
@@ -33,12 +33,28 @@ pub fn cpus_allowed() -> io::Result<Vec<usize>> {
 ///
 /// When `cpu` does not exist, is off-line, or is not allowed to this process.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
-    }
+    pin_to_cpus(&[cpu])
+}
+
+/// Keeps the calling thread on these processors.
+///
+/// # Errors
+///
+/// When none of them exists, is on-line and is allowed to this process.
+pub fn pin_to_cpus(cpus: &[usize]) -> io::Result<()> {
     let mut only = CpuSet::new();
-    only.set(cpu);
+    for cpu in cpus {
+        if *cpu >= CpuSet::MAX_CPU {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        only.set(*cpu);
+    }
     Ok(sched_setaffinity(None, &only)?)
+}
+
+/// The processor that the calling thread runs on now. Unless it is pinned, it may run on another one by the time this returns.
+pub fn cpu_now() -> usize {
+    sched_getcpu()
 }
 
 /// Bytes of memory that this process could fill without swapping or being killed.
@@ -94,31 +110,58 @@ fn mem_available_bytes(meminfo: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The processors of each NUMA node, by ascending node number.
+/// A NUMA node as this process may use it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumaNode {
+    /// The number.
+    pub number: usize,
+    /// Its processors that this thread may run on, ascending.
+    pub cpus: Vec<usize>,
+    /// Whether it has memory that this process may use.
+    pub has_memory: bool,
+    /// The distance to each node that is on-line, in their order; 10 is local. Empty if the machine does not say.
+    pub distances: Vec<u32>,
+}
+
+/// The NUMA nodes, by ascending number; none if the machine has only one, or reports none.
 ///
-/// Nodes without processors are left out. A machine that reports no nodes counts as one.
+/// `taskset` and cpusets are respected.
 ///
 /// # Errors
 ///
-/// As [`cpus_allowed`], which is asked when there is no `/sys/devices/system/node`.
-pub fn numa_nodes() -> io::Result<Vec<Vec<usize>>> {
-    let nodes = nodes_in(Path::new("/sys/devices/system/node"));
-    if nodes.is_empty() { Ok(vec![cpus_allowed()?]) } else { Ok(nodes) }
+/// As [`cpus_allowed`].
+pub fn numa_nodes() -> io::Result<Vec<NumaNode>> {
+    let dir = Path::new("/sys/devices/system/node");
+    if online_nodes(dir).len() < 2 {
+        return Ok(Vec::new());
+    }
+    Ok(nodes_in(dir, &cpus_allowed()?, &fs::read_to_string("/proc/self/status").unwrap_or_default()))
 }
 
-fn nodes_in(dir: &Path) -> Vec<Vec<usize>> {
-    let mut nodes: Vec<(usize, Vec<usize>)> = fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let number = entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()?;
-            let cpus = cpu_list(&fs::read_to_string(entry.path().join("cpulist")).ok()?)?;
-            (!cpus.is_empty()).then_some((number, cpus))
-        })
-        .collect();
-    nodes.sort();
-    nodes.into_iter().map(|(_, cpus)| cpus).collect()
+fn online_nodes(dir: &Path) -> Vec<usize> {
+    fs::read_to_string(dir.join("online")).ok().and_then(|text| cpu_list(&text)).unwrap_or_default()
+}
+
+/// The nodes that `dir` describes. `status` is that of the process, which says whose memory it may use.
+fn nodes_in(dir: &Path, cpus_allowed: &[usize], status: &str) -> Vec<NumaNode> {
+    let list = |text: Option<&str>| text.and_then(cpu_list);
+    let with_memory = list(fs::read_to_string(dir.join("has_memory")).ok().as_deref());
+    let allowed = list(status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:")));
+    // What the kernel does not say is not a limit.
+    let is_in = |nodes: &Option<Vec<usize>>, number: &usize| nodes.as_ref().is_none_or(|nodes| nodes.contains(number));
+    let node = |number: usize| {
+        let read = |name: &str| fs::read_to_string(dir.join(format!("node{number}")).join(name)).ok();
+        let mut cpus = list(read("cpulist").as_deref()).unwrap_or_default();
+        cpus.retain(|cpu| cpus_allowed.contains(cpu));
+        let distances = read("distance").unwrap_or_default();
+        NumaNode {
+            number,
+            cpus,
+            has_memory: is_in(&with_memory, &number) && is_in(&allowed, &number),
+            distances: distances.split_ascii_whitespace().map_while(|distance| distance.parse().ok()).collect(),
+        }
+    };
+    online_nodes(dir).into_iter().map(node).collect()
 }
 
 /// Reads the kernel's notation for sets of processors or nodes, such as `0-3,8`.
@@ -205,22 +248,42 @@ mod tests {
     }
 
     #[test]
-    fn nodes_come_in_order_of_their_numbers_and_empty_ones_are_left_out() {
+    fn nodes_have_the_processors_and_the_memory_that_this_process_may_use() {
         let dir = std::env::temp_dir().join(format!("gristmill-nodes-{}", std::process::id()));
-        for (node, cpus) in [("node10", "4-5\n"), ("node2", "0,2\n"), ("node3", "\n"), ("power", "")] {
-            fs::create_dir_all(dir.join(node)).unwrap();
-            fs::write(dir.join(node).join("cpulist"), cpus).unwrap();
+        for (file, text) in [
+            ("online", "0,2-3\n"),
+            ("has_memory", "0,2\n"),
+            ("node0/cpulist", "0-1,4\n"),
+            ("node0/distance", "10 20 30\n"),
+            ("node2/cpulist", "2,5\n"),
+            ("node3/cpulist", "3\n"),
+        ] {
+            let file = dir.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
         }
-        assert_eq!(nodes_in(&dir), [vec![0, 2], vec![4, 5]]);
+        let node = |number, cpus: &[usize], has_memory, distances: &[u32]| NumaNode {
+            number,
+            cpus: cpus.to_vec(),
+            has_memory,
+            distances: distances.to_vec(),
+        };
+        let nodes = nodes_in(&dir, &[0, 1, 2, 3], "Name:\tx\nMems_allowed_list:\t2-3\n");
+        // Memory of node 0 is not allowed, and node 3 has none.
+        assert_eq!(
+            nodes,
+            [node(0, &[0, 1], false, &[10, 20, 30]), node(2, &[2], true, &[]), node(3, &[3], false, &[])]
+        );
         fs::remove_dir_all(&dir).unwrap();
-        assert!(nodes_in(&dir).is_empty());
+        assert_eq!(nodes_in(&dir, &[0], ""), []);
     }
 
     #[test]
     fn this_machine_has_processors_memory_and_pages() {
         let cpus = cpus_allowed().unwrap();
         assert!(!cpus.is_empty());
-        assert!(numa_nodes().unwrap().concat().contains(&cpus[0]));
+        assert!(numa_nodes().unwrap().iter().all(|node| node.cpus.iter().all(|cpu| cpus.contains(cpu))));
+        assert!(cpus.contains(&cpu_now()));
         assert!(memory_available_bytes().unwrap() > 0);
         assert!(os_page_bytes().is_power_of_two());
         assert!(l2_cache_bytes().is_none_or(|bytes| bytes > 0));

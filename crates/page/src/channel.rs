@@ -6,6 +6,8 @@
 
 use std::marker::PhantomData;
 
+use gristmill_os::machine::cpu_now;
+
 use crate::layout::Pages;
 use crate::reuse::Reuse;
 
@@ -19,6 +21,7 @@ type Stays = PhantomData<*const ()>;
 pub struct PageMut<'r> {
     bytes: &'r mut [u8],
     number: u32,
+    node: u16,
     stays: Stays,
 }
 
@@ -32,6 +35,11 @@ impl PageMut<'_> {
     /// The page's bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes
+    }
+
+    /// The NUMA node that its memory was taken from, as [`Sender::set_nodes`] numbers them; 0 if it was not called.
+    pub fn node(&self) -> u16 {
+        self.node
     }
 }
 
@@ -61,6 +69,8 @@ pub struct Sender<'r> {
     pages: &'r Pages,
     slot: usize,
     reuse: Reuse,
+    /// The node of each processor, if it matters which memory pages get.
+    node_of_cpu: &'r [u16],
     /// The number of the arena's first page.
     first: u32,
     /// Pages that are at home. Those that were never taken are not listed anywhere: an arena that is hardly used costs little.
@@ -82,6 +92,8 @@ struct Taken {
     whereabouts: u32,
     /// Its memory is present.
     faulted_in: bool,
+    /// The node of the processor that it was faulted in on.
+    node: u16,
 }
 
 impl<'r> Sender<'r> {
@@ -90,6 +102,7 @@ impl<'r> Sender<'r> {
             pages,
             slot,
             reuse: Reuse::Keep,
+            node_of_cpu: &[],
             first: (slot * pages.shape().pages_per_arena) as u32,
             free: Vec::new(),
             taken: Vec::new(),
@@ -104,6 +117,16 @@ impl<'r> Sender<'r> {
     /// Chooses whether the memory of a returned page is kept.
     pub fn set_reuse(&mut self, reuse: Reuse) {
         self.reuse = reuse;
+    }
+
+    /// Tells the NUMA node of each processor, so that pages know the node of their memory.
+    pub fn set_nodes(&mut self, node_of_cpu: &'r [u16]) {
+        self.node_of_cpu = node_of_cpu;
+    }
+
+    /// The node that memory comes from if this worker touches it now.
+    fn node_here(&self) -> u16 {
+        if self.node_of_cpu.is_empty() { 0 } else { self.node_of_cpu.get(cpu_now()).copied().unwrap_or(0) }
     }
 
     /// Faults in the whole arena now, on the calling worker's NUMA node.
@@ -137,6 +160,10 @@ impl<'r> Sender<'r> {
         }
         let number = self.free.pop().or_else(|| self.never_taken())?;
         let was_there = std::mem::replace(&mut self.of(number).faulted_in, true);
+        if !was_there {
+            self.of(number).node = self.node_here();
+        }
+        let node = self.of(number).node;
         *(if was_there { &mut self.repeated_uses } else { &mut self.fresh_uses }) += 1;
         let range = self.pages.page_range(number);
         // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), or was never taken before, so it
@@ -146,7 +173,7 @@ impl<'r> Sender<'r> {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts_mut(start.as_ptr(), range.len())
         };
-        Some(PageMut { bytes, number, stays: PhantomData })
+        Some(PageMut { bytes, number, node, stays: PhantomData })
     }
 
     /// The next page of the arena that was never taken.
@@ -155,7 +182,8 @@ impl<'r> Sender<'r> {
         if index == self.pages.shape().pages_per_arena {
             return None;
         }
-        self.taken.push(Taken { whereabouts: HOME, faulted_in: self.populated });
+        let node = if self.populated { self.node_here() } else { 0 };
+        self.taken.push(Taken { whereabouts: HOME, faulted_in: self.populated, node });
         Some(self.first + index as u32)
     }
 

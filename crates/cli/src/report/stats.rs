@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use gristmill::{COUNTS, PHASES, Summary, Worker};
+use gristmill::{COUNTS, NodeReads, PHASES, Summary, Worker};
 use gristmill_os::allocations::Allocations;
 use serde_json::{Map, Value, json};
 
@@ -86,6 +86,9 @@ fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) ->
     for (name, value) in of_job {
         writeln!(to, "job,,{name},{value}")?;
     }
+    for NodeReads { memory, reader, bytes } in &summary.node_reads {
+        writeln!(to, "job,,node_{memory}_read_by_{reader}_bytes,{bytes}")?;
+    }
     for worker in &summary.workers {
         let (number, role) = (worker.number, role(worker));
         for phase in PHASES {
@@ -105,6 +108,11 @@ fn json(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -
     // The texts name files, and JSON only escapes the first 32 control characters.
     let deaths: Vec<String> = summary.deaths.iter().map(|death| printable(death)).collect();
     job.insert("deaths".into(), json!(deaths));
+    let reads = summary
+        .node_reads
+        .iter()
+        .map(|NodeReads { memory, reader, bytes }| json!({ "memory": memory, "reader": reader, "bytes": bytes }));
+    job.insert("node_reads".into(), reads.collect());
     let workers: Vec<Value> = summary
         .workers
         .iter()

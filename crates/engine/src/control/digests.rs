@@ -21,6 +21,11 @@ impl Shared<'_> {
         self.job(Job::FirstRound).store(u64::from(round), Ordering::Release);
     }
 
+    /// Returns whether `round` is the first one of its step.
+    pub fn is_first_round(&self, round: u32) -> bool {
+        u64::from(round) == self.job(Job::FirstRound).load(Ordering::Acquire)
+    }
+
     /// Compares what `task` made in `round` with what it made in the first round of the step, and fails with the
     /// earlier digest if they differ. The first round stores the digest; `for_good` if some of the task's work will
     /// stay even if the worker dies.

@@ -13,6 +13,8 @@ pub(crate) mod telling;
 pub(crate) mod words;
 pub(crate) mod claims;
 pub(crate) mod digests;
+pub(crate) mod shares;
+pub(crate) mod node_reads;
 pub(crate) mod accumulated;
 pub(crate) mod bad_records;
 pub(crate) mod failures;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  | job, 24 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
-//!  | pieces | careful tasks | records set aside | workers that are wanted | accumulators | tracks of a timeline |
+//!  | pieces | careful tasks | records set aside | workers that are wanted | shares | node reads | accumulators | tracks of a timeline |
 //!
 //!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
 //!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum |
+//!  shares:     for each task of a job with several shares, the one that its pairs belong to
+//!  node reads: for each pair of nodes, the bytes of pages that the second one has read in the memory of the first
 //!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
 //! ```
 //!
@@ -144,6 +146,8 @@ pub(crate) struct Shared<'p> {
     pub careful_words: &'p [AtomicU64],
     pub set_aside_words: &'p [AtomicU64],
     pub wanted_words: &'p [AtomicU64],
+    pub share_words: &'p [AtomicU64],
+    pub node_words: &'p [AtomicU64],
     pub accumulated_words: &'p [AtomicU64],
     /// For a job with a timeline.
     pub track_words: &'p [AtomicU64],
@@ -167,19 +171,25 @@ pub(crate) struct WordCounts {
     pub accumulators: usize,
     /// Whether the job has a timeline.
     pub tracks: bool,
+    pub shares: usize,
+    /// The number of nodes, if what is read of them is counted.
+    pub nodes: usize,
 }
 
 impl WordCounts {
     /// Returns the number of words that [`Shared::new`] needs in the region.
     pub fn words(self) -> usize {
-        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, .. } = self;
+        let WordCounts {
+            slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, shares, nodes, ..
+        } = self;
         let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
         let state = state_bytes.div_ceil(8);
         let accumulated = tasks * accumulators * ACCUMULATED_WORDS;
+        let placed = if shares > 1 { tasks } else { 0 } + nodes * nodes;
         let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
         let wanted = slots.div_ceil(64);
         let of_slots = slots * SLOT_WORDS + partitions * PARTITION_WORDS;
-        JOB_WORDS + of_slots + state + tasks + failing + wanted + accumulated + self.track_words()
+        JOB_WORDS + of_slots + state + tasks + failing + wanted + placed + accumulated + self.track_words()
     }
 
     fn track_words(self) -> usize {
@@ -189,7 +199,9 @@ impl WordCounts {
 
 impl<'p> Shared<'p> {
     pub fn new(pages: &'p Pages, room: WordCounts) -> io::Result<Shared<'p>> {
-        let WordCounts { slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, .. } = room;
+        let WordCounts {
+            slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, shares, nodes, ..
+        } = room;
         let (job, words) = pages.extra_words().split_at(JOB_WORDS);
         let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
         let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
@@ -200,6 +212,8 @@ impl<'p> Shared<'p> {
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
         let (set_aside_words, words) = words.split_at(bad_records * SET_ASIDE_WORDS);
         let (wanted_words, words) = words.split_at(slots.div_ceil(64));
+        let (share_words, words) = words.split_at(if shares > 1 { tasks } else { 0 });
+        let (node_words, words) = words.split_at(nodes * nodes);
         let (accumulated_words, words) = words.split_at(tasks * accumulators * ACCUMULATED_WORDS);
         let track_words = &words[..room.track_words()];
         let bell = CoordinatorBell(Bell::new()?);
@@ -218,6 +232,8 @@ impl<'p> Shared<'p> {
             careful_words,
             set_aside_words,
             wanted_words,
+            share_words,
+            node_words,
             accumulated_words,
             track_words,
             telling,

@@ -30,13 +30,14 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result arrives in order. While the coordinator waits for its next page, it watches over the job.
-        let mut results = Results::<J>::new(shared, receiver, plan);
+        let mut results = Results::new(self.work.program, shared, receiver, plan);
         let arrangement = match (self.work.ranges, plan.order) {
             // No pairs arrive, only the ends of the streams.
             _ if self.work.sink.is_some() => Arrangement::Unordered,
             (Some(_), _) => Arrangement::Ranges(plan.partitions),
             (None, Order::Unordered) => Arrangement::Unordered,
             // Rounding changes no order here, because each key has one pair.
+            _ if plan.shares > 1 => Arrangement::Join,
             (None, Order::ByKey) if reduce.is_none() => Arrangement::Merge(Order::ByKey),
             (None, order) if plan.combining.rounds_as_it_comes => Arrangement::MergeHeldBack(order),
             (None, order) => Arrangement::Merge(order),

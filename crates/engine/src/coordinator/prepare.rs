@@ -62,6 +62,7 @@ impl<J: Program> Prepared<J> {
         settings: &mut Settings,
         mode: Mode<'_>,
         reduces: bool,
+        visits: bool,
         on_plan: Option<Box<dyn FnMut(&[Choice]) + Send + '_>>,
     ) -> Result<Prepared<J>> {
         // 1. Check that the job can run.
@@ -105,6 +106,10 @@ impl<J: Program> Prepared<J> {
         // 3. Make the plan. Sampling the input must not write to a shared output.
         let cpus = machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
+        let nodes = match &settings.nodes[..] {
+            [] => machine::numa_nodes().asked("asking for the nodes of the machine")?,
+            nodes => nodes.to_vec(),
+        };
         let facts = job_plan::Program {
             combines: combines(program),
             rounds: rounds(program),
@@ -115,6 +120,7 @@ impl<J: Program> Prepared<J> {
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
             place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
             iterates: mode.iterates(),
+            joins: visits && !reduces && combines(program) && settings.checkpoint.is_none(),
             passes: !mode.iterates() && !reduces && !combines(program) && J::PARTITION.is_none(),
         };
         let writes_result = matches!(mode, Mode::OpenTarget);
@@ -122,7 +128,8 @@ impl<J: Program> Prepared<J> {
             false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
-        let mut plan = Plan::new(settings, Machine { cpus, available_bytes }, input_bytes, facts, sample.as_ref())?;
+        let mut plan =
+            Plan::new(settings, Machine { cpus, nodes: &nodes, available_bytes }, input_bytes, facts, sample.as_ref())?;
         if writes_result && !plan.ranged {
             return Err(Error::Setting(
                 "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
@@ -179,6 +186,8 @@ impl<J: Program> Prepared<J> {
             bad_records: settings.skip_bad_records as usize,
             accumulators: 0,
             tracks: settings.timeline,
+            shares: plan.shares,
+            nodes: plan.places.nodes.len(),
         };
         let _opened = opened;
         // The size of a stream is unknown.

@@ -12,9 +12,11 @@ use std::rc::Rc;
 use gristmill_os::room::TemporaryFolder;
 use gristmill_page::{PageRef, Receiver};
 
+use crate::control::node_reads::NodeMeter;
 use crate::control::words::Shared;
-use crate::data::datum::{Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::{self, Entry};
+use crate::data::key;
 use crate::data::order::Order;
 use crate::error::{Result, explain_spill};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
@@ -22,6 +24,7 @@ use crate::exchange::inbox::give_back;
 use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
+use crate::program::map_reduce::combiner;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
 
@@ -34,12 +37,15 @@ pub(crate) enum Arrangement {
     Ranges(usize),
     /// Each stream is in this order.
     Merge(Order),
+    /// Each stream is in the order of keys. Values of one key in several streams are combined.
+    Join,
     /// Each stream is in this order, but that of a replacement may differ.
     MergeHeldBack(Order),
 }
 
 /// The streams of all reducers.
 pub(crate) struct Results<'r, J: Program> {
+    program: &'r J,
     shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
     /// Pages that arrived before their stream needed them, by the slot that sent them.
@@ -52,6 +58,7 @@ pub(crate) struct Results<'r, J: Program> {
     spill_dirs: &'r [TemporaryFolder],
     spill: Rc<Spill>,
     block_bytes: usize,
+    node_meter: NodeMeter<'r>,
 }
 
 /// The stream of one reducer and of those that replaced it.
@@ -160,11 +167,12 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
 }
 
 impl<'r, J: Program> Results<'r, J> {
-    pub fn new(shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
+    pub fn new(program: &'r J, shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
         let streams = (0..plan.reduce_workers).map(|_| ReducerStream::new()).collect();
         let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &plan.spill_dirs[..]);
         let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.reduce_memory.block_bytes);
         Results {
+            program,
             shared,
             receiver,
             arrived: BTreeMap::new(),
@@ -174,6 +182,7 @@ impl<'r, J: Program> Results<'r, J> {
             spill_dirs,
             spill,
             block_bytes,
+            node_meter: NodeMeter::new(&plan.places),
         }
     }
 
@@ -239,6 +248,10 @@ impl<'r, J: Program> Results<'r, J> {
     /// Sorts arrived pages by their sender.
     fn take_in(&mut self) {
         while let Some(page) = self.receiver.recv() {
+            let header = Header::read(page.bytes());
+            self.node_meter.begin();
+            self.node_meter.read(header.node as usize, HEADER_BYTES + header.bytes as usize);
+            self.node_meter.publish(self.shared);
             self.arrived.entry(page.producer()).or_default().push_back(page);
         }
     }
@@ -276,6 +289,7 @@ impl<'r, J: Program> Results<'r, J> {
             Arrangement::Unordered => self.visit_one_by_one(counted, &mut wait)?,
             Arrangement::Ranges(partitions) => self.visit_ranges(partitions, counted, &mut wait)?,
             Arrangement::Merge(order) => self.visit_merged(order, counted, &mut wait)?,
+            Arrangement::Join => self.visit_joined(counted, &mut wait)?,
             Arrangement::MergeHeldBack(order) => {
                 let streams = self.streams.len();
                 for number in 0..streams {
@@ -347,6 +361,45 @@ impl<'r, J: Program> Results<'r, J> {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Merges streams in the order of keys, and combines the values of each key: every share may have one.
+    fn visit_joined(
+        &mut self,
+        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
+        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<ControlFlow<()>> {
+        let program = self.program;
+        let combine = combiner(program);
+        let mut pass_on = |key: &[u8], value: &Owned<J::Value>| {
+            let (key, value) = J::out(J::Key::read(key), J::Value::lend(value));
+            visit(key, value)
+        };
+        // The bytes of the last key, and its values so far.
+        let mut last_key = Vec::new();
+        let mut last: Option<Owned<J::Value>> = None;
+        let take = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
+            let (key, value) = J::back(key, value);
+            let value = J::Value::own(value);
+            match last.take() {
+                Some(before) if key::equal::<J::Key>(J::Key::read(&last_key), key) => {
+                    last = Some(combine(before, value));
+                    ControlFlow::Continue(())
+                }
+                before => {
+                    let flow = before.map_or(ControlFlow::Continue(()), |before| pass_on(&last_key, &before));
+                    last_key.resize(key::width::<J::Key>(key), 0);
+                    J::Key::write(key, &mut last_key);
+                    last = Some(value);
+                    flow
+                }
+            }
+        };
+        let flow = self.visit_merged(Order::ByKey, take, wait)?;
+        match last {
+            Some(last) if flow.is_continue() => Ok(pass_on(&last_key, &last)),
+            _ => Ok(flow),
+        }
     }
 
     /// Visits the next pair of a stream and advances.

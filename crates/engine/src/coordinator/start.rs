@@ -34,8 +34,11 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
         let workers = plan.workers();
         self.reducers = (1..=workers).rev().take(plan.reduce_workers).collect();
         self.reducers.reverse();
-        for partition in 0..plan.partitions {
-            shared.assign(partition, self.reducers[partition % plan.reduce_workers], 0);
+        for (share, reducers) in self.reducers_of_shares().iter().enumerate() {
+            let first = share * plan.share_partitions();
+            for partition in 0..plan.share_partitions() {
+                shared.assign(first + partition, reducers[partition % reducers.len()], 0);
+            }
         }
         let first = self.tasks_to_begin_with();
         self.open_step(0, first);
@@ -46,7 +49,7 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
             let reducer = self.reducers.iter().position(|reducer| *reducer == slot);
             let maps = plan.fused || reducer.is_none();
             let reduces = reducer.map(|_| 0);
-            let role = Role { slot, maps, reduces };
+            let role = Role { slot, maps, reduces, home: plan.places.of_worker.get(slot - 1).copied() };
             self.hands.push(WorkerHandle {
                 role,
                 body: Body::NotStarted,
@@ -63,6 +66,18 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
         let kills = OomKills::until_now();
         (0..first).try_for_each(|at| self.start(at, kills))?;
         Ok(monotonic_ns())
+    }
+
+    /// Returns the reducers of each share, in the order of slots.
+    fn reducers_of_shares(&self) -> Vec<Vec<usize>> {
+        let Work { plan, .. } = *self.work;
+        if plan.shares == 1 {
+            return vec![self.reducers.clone()];
+        }
+        let at_home = |share: usize| {
+            self.reducers.iter().copied().filter(move |slot| plan.places.of_worker[*slot - 1] == share).collect()
+        };
+        (0..plan.shares).map(at_home).collect()
     }
 
     /// Starts the workers that have been sent a page.

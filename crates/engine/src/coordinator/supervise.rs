@@ -145,6 +145,7 @@ fn supervise<J: Program>(
     let Request { program, reduce, terms } = job;
     let Terms { mut settings, progress, on_news, outputs, accumulators, on_plan, cancel } = terms;
     settings.check()?;
+    let visits = matches!(way, Way::Visited);
     let (state, writing, sink) = match way {
         Way::Visited => (None, None, None),
         Way::Written(writing) => (None, Some(writing), None),
@@ -159,7 +160,8 @@ fn supervise<J: Program>(
             "accumulators are not saved, so a job that has some cannot be continued: leave out Job::checkpoint".into(),
         ));
     }
-    let mut prepared = Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), on_plan)?;
+    let mut prepared =
+        Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), visits, on_plan)?;
     prepared.room.accumulators = accumulators.len();
     let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
     let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
@@ -273,6 +275,7 @@ fn supervise<J: Program>(
                 deaths: std::mem::take(&mut coordinator.kept.deaths),
                 timeline: coordinator.timeline(wall_ns),
                 bad_records,
+                node_reads: shared.node_reads(&plan.places.nodes),
                 totals: std::mem::take(&mut coordinator.totals),
             })
         });

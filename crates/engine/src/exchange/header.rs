@@ -1,7 +1,7 @@
 //! The header of a page, in front of its pairs.
 //!
 //! ```text
-//!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 4 | 0, 4 | pairs ... |
+//!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 4 | node, 4 | pairs ... |
 //! ```
 
 /// The length of the header in bytes.
@@ -30,12 +30,16 @@ pub(crate) struct Header {
     pub pairs: u32,
     pub round: u32,
     pub kind: PageKind,
+    /// The node that the page's memory was taken from: an index, see [`Places`](crate::plan::placement::Places).
+    pub node: u32,
 }
 
 impl Header {
     pub fn write(&self, page: &mut [u8]) {
         page[..8].copy_from_slice(&self.epoch.to_le_bytes());
-        for (at, word) in [self.partition, self.bytes, self.pairs, self.round, self.kind as u32].iter().enumerate() {
+        for (at, word) in
+            [self.partition, self.bytes, self.pairs, self.round, self.kind as u32, self.node].iter().enumerate()
+        {
             page[8 + at * 4..][..4].copy_from_slice(&word.to_le_bytes());
         }
     }
@@ -56,6 +60,7 @@ impl Header {
                 4 => PageKind::End,
                 other => panic!("a page of kind {other} was received"),
             },
+            node: word(28),
         }
     }
 }

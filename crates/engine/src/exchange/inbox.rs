@@ -9,6 +9,7 @@ use gristmill_page::{PageRef, Receiver};
 use crate::control::counters::{Count, Phase};
 use crate::control::job_is_over::JobIsOver;
 use crate::control::meter::Meter;
+use crate::control::node_reads::NodeMeter;
 use crate::control::result_parts::PartSize;
 use crate::control::words::{Reducing, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
@@ -83,6 +84,7 @@ pub(crate) struct Inbox<'r, J: Program> {
     /// The size of each partition that has pairs. Bytes are counted only if this worker will write its rows.
     pub part_sizes: BTreeMap<usize, PartSize>,
     target: Option<&'r OpenTarget<'r, J>>,
+    pub node_meter: NodeMeter<'r>,
 }
 
 impl<'r, J: Program> Inbox<'r, J> {
@@ -90,7 +92,7 @@ impl<'r, J: Program> Inbox<'r, J> {
         shared: &'r Shared<'r>,
         slot: usize,
         receiver: Receiver<'r>,
-        plan: &Plan,
+        plan: &'r Plan,
         spill: Rc<Spill>,
         reduction: Reduction<'r, J>,
         target: Option<&'r OpenTarget<'r, J>>,
@@ -109,6 +111,7 @@ impl<'r, J: Program> Inbox<'r, J> {
             reduction,
             part_sizes: BTreeMap::new(),
             target,
+            node_meter: NodeMeter::new(&plan.places),
         }
     }
 
@@ -139,6 +142,7 @@ impl<'r, J: Program> Inbox<'r, J> {
     /// Consumes what has arrived. Returns the number of pages that were received or consumed.
     pub fn drain(&mut self, meter: &mut Meter, kill_point: &KillPoint) -> usize {
         let mut work = 0;
+        self.node_meter.begin();
         // 1. Held-back pages, oldest first.
         for producer in self.waiting.keys().copied().collect::<Vec<_>>() {
             work += self.drain_waiting(producer, meter, kill_point);
@@ -252,6 +256,7 @@ impl<'r, J: Program> Inbox<'r, J> {
         self.shared.set_reducing(self.slot, Reducing::Takes);
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
+        self.node_meter.read(header.node as usize, HEADER_BYTES + body.len());
         match header.kind {
             PageKind::Pairs => self.take(header, body),
             PageKind::Piece => self.pieces.entry(producer).or_default().extend_from_slice(body),

@@ -78,10 +78,12 @@ impl<'r, J: Program> Lane<'r, J> {
         bytes: usize,
     ) {
         self.outbox.send_open(partition, &mut self.meter);
-        self.append_anew::<K, V>(partition, hash, key, value, bytes, |outbox| outbox.owner(partition));
+        let receiver = |outbox: &Outbox<'r>| Some((outbox.owner(partition)?, outbox.share_start + partition));
+        self.append_anew::<K, V>(partition, hash, key, value, bytes, receiver);
     }
 
-    /// Writes a pair to a new page, or sends it to `consumer` in pieces if it is larger than a page.
+    /// Writes a pair to a new page. If it is larger than a page, sends it in pieces: `receiver` returns the consumer, and the partition in
+    /// the job.
     fn append_anew<K: Key, V: Datum>(
         &mut self,
         partition: usize,
@@ -89,7 +91,7 @@ impl<'r, J: Program> Lane<'r, J> {
         key: K::Ref<'_>,
         value: V::Ref<'_>,
         bytes: usize,
-        consumer: impl FnOnce(&Outbox<'r>) -> Option<usize>,
+        receiver: impl FnOnce(&Outbox<'r>) -> Option<(usize, usize)>,
     ) {
         if bytes <= self.outbox.page_room() {
             let page = self.wait_for_page();
@@ -100,7 +102,7 @@ impl<'r, J: Program> Lane<'r, J> {
         entry::check_width(bytes);
         let mut pair = Vec::with_capacity(bytes);
         entry::append::<K, V>(hash, key, value, &mut pair);
-        if let Some(consumer) = consumer(&self.outbox) {
+        if let Some((consumer, partition)) = receiver(&self.outbox) {
             self.send_in_pieces(consumer, partition, &pair);
         }
     }
@@ -172,7 +174,7 @@ impl<'r, J: Program> Lane<'r, J> {
             return entry::write::<K, V>(0, key, value, room);
         }
         self.send_result(partition);
-        self.append_anew::<K, V>(partition, 0, key, value, bytes, |_| Some(COORDINATOR));
+        self.append_anew::<K, V>(partition, 0, key, value, bytes, |_| Some((COORDINATOR, partition)));
     }
 
     /// Sends the open page of the result, if there is one.

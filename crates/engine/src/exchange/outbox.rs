@@ -27,13 +27,15 @@ impl<'r> Open<'r> {
     }
 }
 
-/// The sending side: one open page for each partition.
+/// The sending side: one open page for each partition of a share.
 pub(crate) struct Outbox<'r> {
     shared: &'r Shared<'r>,
     sender: Sender<'r>,
     /// The open page of each partition. Empty before the first page.
     open: Vec<Option<Open<'r>>>,
     page_bytes: usize,
+    /// The first partition of the share that pairs are sent to. Pages are open for the partitions of one share.
+    pub share_start: usize,
     /// The epoch of new pages.
     pub epoch: u64,
     /// The round of new pages.
@@ -55,8 +57,21 @@ impl<'r> Outbox<'r> {
     pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, kill_point: KillPoint) -> Outbox<'r> {
         let page_bytes = shared.pages.shape().page_bytes;
         let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots()]);
-        let (epoch, round, deaths_seen) = (1, 0, 0);
-        Outbox { shared, sender, open, page_bytes, epoch, round, unrung, is_unrung, reclaimed, deaths_seen, kill_point }
+        let (share_start, epoch, round, deaths_seen) = (0, 1, 0, 0);
+        Outbox {
+            shared,
+            sender,
+            open,
+            page_bytes,
+            share_start,
+            epoch,
+            round,
+            unrung,
+            is_unrung,
+            reclaimed,
+            deaths_seen,
+            kill_point,
+        }
     }
 
     /// Returns the number of pages used whose memory was new, and of those whose memory had been used before.
@@ -64,7 +79,7 @@ impl<'r> Outbox<'r> {
         self.sender.uses()
     }
 
-    /// Returns room for a pair of `bytes` in the open page of `partition`, if that page exists and has room.
+    /// Returns room for a pair of `bytes` in the open page of `partition`, counted within the share, if that page exists and has room.
     #[inline(always)]
     pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {
         self.room_and_more(partition, bytes, 0)
@@ -114,15 +129,16 @@ impl<'r> Outbox<'r> {
     pub fn send_open(&mut self, partition: usize, meter: &mut Meter) {
         if let Some(open) = self.take_open(partition) {
             match self.owner(partition) {
-                Some(owner) => self.send(owner, open, partition, PageKind::Pairs, meter),
+                Some(owner) => self.send(owner, open, self.share_start + partition, PageKind::Pairs, meter),
                 None => self.sender.keep(open.page),
             }
         }
     }
 
-    /// Returns the worker that reduces this round's pairs of `partition`. `None` if an earlier round has made the
+    /// Returns the worker that reduces this round's pairs of `partition` of the share. `None` if an earlier round has made the
     /// partition, or if it is tainted and the next round will make it.
     pub fn owner(&self, partition: usize) -> Option<usize> {
+        let partition = self.share_start + partition;
         // In this order: a new owner is stored before its round.
         let owner = self.shared.owner(partition);
         (self.shared.since(partition) == self.round).then_some(owner)
@@ -155,6 +171,7 @@ impl<'r> Outbox<'r> {
             pairs,
             round: self.round,
             kind,
+            node: page.node().into(),
         }
         .write(page.bytes_mut());
         meter.add(Count::PagesSent, 1);

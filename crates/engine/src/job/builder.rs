@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill_os::machine::NumaNode;
 use gristmill_os::room::TemporaryFolder;
 use rustix::process::Signal;
 
@@ -22,7 +23,7 @@ use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::output::sink::{Attempt, Sink};
 use crate::plan::explain::Choice;
 use crate::plan::options::Options;
-use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy};
+use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Placement};
 use crate::program::accumulator::Accumulator;
 use crate::program::ending::{AsMapped, Ending, Made, Whole};
 use crate::program::map_reduce::{MapReduce, Reduce};
@@ -366,6 +367,12 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// ```
     pub fn combine_after(mut self, values: u32) -> Self {
         self.terms.settings.combine_after = Some(values);
+        self
+    }
+
+    /// Chooses where workers run, if the machine has several NUMA nodes.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.terms.settings.placement = placement;
         self
     }
 
@@ -725,6 +732,19 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// ```
     pub fn on_plan(mut self, on_plan: impl FnMut(&[Choice]) + Send + 'j) -> Self {
         self.terms.on_plan = Some(Box::new(on_plan));
+        self
+    }
+
+    /// For tests of the engine: the nodes of the machine, each with these processors.
+    #[doc(hidden)]
+    pub fn nodes(mut self, nodes: &[&[usize]]) -> Self {
+        let node = |(number, cpus): (usize, &&[usize])| NumaNode {
+            number,
+            cpus: cpus.to_vec(),
+            has_memory: true,
+            distances: Vec::new(),
+        };
+        self.terms.settings.nodes = nodes.iter().enumerate().map(node).collect();
         self
     }
 

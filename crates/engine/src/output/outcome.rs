@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use crate::control::counters::Counters;
+use crate::control::node_reads::NodeReads;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::output::timeline::Timeline;
@@ -188,6 +189,9 @@ pub struct Summary {
     pub steps: u32,
     /// Records that were set aside, in the order of the input ([`Job::skip_bad_records`](crate::Job::skip_bad_records)).
     pub bad_records: Vec<BadRecord>,
+    /// The bytes of pages that workers and coordinator have read, by the NUMA node of the page's memory and that of the reader. Empty
+    /// on a machine with one node.
+    pub node_reads: Vec<NodeReads>,
     /// The statistics of each worker, including dead ones.
     pub workers: Vec<Worker>,
     /// When the workers were in which phase, if [`Job::timeline`](crate::Job::timeline) asked for it.

@@ -79,6 +79,18 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
         choose("mapping at once", plan.map_at_once.to_string(), asked(is_asked.map_at_once, why));
     }
+    if plan.places.nodes.len() > 1 {
+        let nodes = plan.places.homes.len();
+        let (chosen, why) = match (plan.shares, nodes) {
+            (_, 0) => ("wherever the kernel puts them".to_owned(), "memory is in one place, or placement is off"),
+            (1, _) => (format!("pinned to {nodes} nodes"), "their memory is there, too; pages cross"),
+            _ => (
+                format!("pinned to {nodes} nodes, each reduces its own pairs"),
+                "keys repeat, so each of them crosses once from each node instead of with each page",
+            ),
+        };
+        choose("placement", chosen, asked(is_asked.placement, why));
+    }
     let isolation = match plan.isolation {
         Isolation::Process => "processes",
         Isolation::Thread => "threads",
@@ -149,6 +161,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     choose("exchange", exchange.to_owned(), why.to_owned());
     let partitions = match ranges {
         Some(ranges) => format!("{ranges}, each a range of the result"),
+        None if plan.shares > 1 => format!("{} on each of {} nodes", plan.share_partitions(), plan.shares),
         None => plan.partitions.to_string(),
     };
     let why = match plan.buffer {

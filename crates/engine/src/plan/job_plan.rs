@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gristmill_os::machine::NumaNode;
 use gristmill_os::room::TemporaryFolder;
 
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::plan::budget::{Budget, Needs};
+use crate::plan::placement::{Places, reduces_by_node};
 use crate::plan::sample::{Sample, WORTH_BYTES};
-use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Settings};
 use crate::spill::reduce_memory::ReduceMemory;
 
 /// Memory for pages in flight, of all workers that map at once. It is small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
+/// The memory that the kernel may map at once.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// The page size if few workers map at once; measured, see bench/runs.
 const PAGE_BYTES_MAX: usize = 32 << 10;
 const PAGE_BYTES_MIN: usize = 4 << 10;
@@ -83,6 +87,9 @@ pub(crate) struct Program {
     pub iterates: bool,
     /// Whether pairs reach the result as map emits them, and the program does not choose their partitions.
     pub passes: bool,
+    /// Whether the coordinator could join pairs of one key that several reducers deliver: it gets each reducer's pairs in the order
+    /// of their keys, and nothing was done to them but combining.
+    pub joins: bool,
     /// The most memory that decoding a file of its input takes.
     pub decoder_bytes_max: usize,
     /// Whether its map function takes memory for what it makes of files.
@@ -95,8 +102,9 @@ pub(crate) struct Program {
 
 /// The resources of the machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct Machine<'m> {
     pub cpus: usize,
+    pub nodes: &'m [NumaNode],
     /// Memory that could be used without swapping or being killed.
     pub available_bytes: u64,
 }
@@ -111,7 +119,12 @@ pub(crate) struct Plan {
     pub fused: bool,
     pub map_workers: usize,
     pub reduce_workers: usize,
+    /// The number of partitions of all shares.
     pub partitions: usize,
+    /// The number of shares. Each has partitions for all keys. A job has one, or one for each home of workers: then a share has the
+    /// pairs of the tasks that are mapped there, and its reducers are there, too.
+    pub shares: usize,
+    pub places: Places,
     /// Whether partitions are ranges of pairs in the order of the result, provided that cuts between them are found.
     pub ranged: bool,
     pub page_bytes: usize,
@@ -191,6 +204,7 @@ pub(crate) struct Known {
 pub(crate) struct Asked {
     pub workers: bool,
     pub map_at_once: bool,
+    pub placement: bool,
     pub split_bytes: bool,
     pub chunk_bytes: bool,
     pub buffer: bool,
@@ -231,7 +245,7 @@ pub(crate) fn work_ns(sample: &Sample, input_bytes: u64) -> f64 {
 }
 
 /// Returns the number of workers that pay: at most one per processor, and as many as there is work for.
-fn workers_worth(settings: &Settings, machine: Machine, input_bytes: u64, sample: Option<&Sample>) -> usize {
+fn workers_worth(settings: &Settings, machine: Machine<'_>, input_bytes: u64, sample: Option<&Sample>) -> usize {
     let useful = match (sample, settings.split_bytes) {
         (Some(sample), _) => work_ns(sample, input_bytes) / WORKER_NS,
         // A user who cuts the input finely has a reason.
@@ -256,7 +270,7 @@ impl Plan {
     /// Makes the plan: chooses everything that `settings` leaves open.
     pub fn new(
         settings: &Settings,
-        machine: Machine,
+        machine: Machine<'_>,
         input_bytes: u64,
         program: Program,
         sample: Option<&Sample>,
@@ -330,9 +344,18 @@ impl Plan {
             }
             _ => PARTITIONS_MIN.max(reduce_workers * 2),
         };
-        let partitions = partitions.next_power_of_two();
+        let share_partitions = partitions.next_power_of_two();
+        let groups = if fused { vec![map_workers] } else { vec![map_workers, reduce_workers] };
+        let places = Places::new(machine.nodes, settings.placement, &groups);
+        let by_node = reduces_by_node(settings.placement, sample);
+        let shares = if program.joins && settings.order == Order::ByKey && !in_order && by_node {
+            places.shares(slots, reduce_workers)
+        } else {
+            1
+        };
+        let partitions = share_partitions * shares;
         let map_at_once = settings.map_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
-        let pool_pages = partitions * 2 + reduce_workers * 2;
+        let pool_pages = share_partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
             // Only workers that map at once write many pages. Of a small budget, the pages of all workers take an
             // eighth.
@@ -348,6 +371,12 @@ impl Plan {
                 "a page of {page_bytes} bytes was asked for; page sizes are multiples of 4096 up to 64 MiB"
             )));
         }
+        // Where arenas lie on several nodes, no huge page is part of two of them.
+        let pool_pages = match places.nodes.len() {
+            0 => pool_pages,
+            _ => pool_pages
+                .next_multiple_of(HUGE_PAGE_BYTES >> page_bytes.trailing_zeros().min(HUGE_PAGE_BYTES.trailing_zeros())),
+        };
         let split_bytes = settings.split_bytes.unwrap_or_else(|| match settings.deterministic {
             // Values combine within a task, so its end must not depend on the workers.
             true => SPLIT_BYTES_MAX,
@@ -385,6 +414,8 @@ impl Plan {
             map_workers,
             reduce_workers,
             partitions,
+            shares,
+            places,
             // Ranges are cut by a sample, but a job that is continued must be cut as it was before.
             ranged: passes
                 && settings.order == Order::ByKey
@@ -406,7 +437,7 @@ impl Plan {
             },
             flush_each_task: in_order,
             map_at_once,
-            epoch_pages: (partitions as u64 / 2).max(1),
+            epoch_pages: (share_partitions as u64 / 2).max(1),
             order: settings.order,
             limit: settings.limit,
             faults: FaultPlan {
@@ -424,6 +455,7 @@ impl Plan {
             asked: Asked {
                 workers: settings.workers.is_some() || !fused,
                 map_at_once: settings.map_at_once.is_some(),
+                placement: settings.placement != Placement::Auto,
                 split_bytes: settings.split_bytes.is_some(),
                 chunk_bytes: settings.chunk_bytes.is_some(),
                 buffer: settings.buffer != Buffer::Auto,
@@ -448,7 +480,12 @@ impl Plan {
     /// Returns how many pages of one producer a reducer may hold back without copying them. However much all reducers
     /// hold, one page per partition and one more stay with the producer, so that it can always finish its task.
     pub fn held_pages_max(&self) -> usize {
-        (self.pages_per_arena - self.partitions - 1) / self.reduce_workers
+        (self.pages_per_arena - self.share_partitions() - 1) / self.reduce_workers
+    }
+
+    /// Returns the number of partitions of a share.
+    pub fn share_partitions(&self) -> usize {
+        self.partitions / self.shares
     }
 }
 
@@ -465,6 +502,7 @@ mod tests {
             keys_max: 0,
             iterates: false,
             passes: false,
+            joins: false,
             decoder_bytes_max: 0,
             unpacks: false,
             hash_bytes: 0,
@@ -472,7 +510,7 @@ mod tests {
         };
         let plan = Plan::new(
             &Settings::default(),
-            Machine { cpus: 8, available_bytes: 1 << 30 },
+            Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 },
             input_bytes,
             program,
             sample.as_ref(),
@@ -516,12 +554,19 @@ mod tests {
             keys_max: 0,
             iterates: true,
             passes: false,
+            joins: false,
             decoder_bytes_max: 0,
             unpacks: false,
             hash_bytes: 0,
             place_bytes: 0,
         };
-        let plan = Plan::new(&Settings::default(), Machine { cpus: 8, available_bytes: 1 << 30 }, 8, program, None);
+        let plan = Plan::new(
+            &Settings::default(),
+            Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 },
+            8,
+            program,
+            None,
+        );
         assert_eq!(plan.expect("nothing impossible was asked for").map_workers, 8);
     }
 }

@@ -9,5 +9,6 @@ pub(crate) mod options;
 pub(crate) mod mode;
 pub(crate) mod sample;
 pub(crate) mod budget;
+pub(crate) mod placement;
 pub(crate) mod job_plan;
 pub(crate) mod explain;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Settings};
+use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Settings};
 use crate::units;
 
 /// An option of a job.
@@ -221,7 +221,7 @@ impl Options {
 }
 
 /// All options, in the order in which they are listed.
-pub static OPTIONS: [JobOption; 24] = [
+pub static OPTIONS: [JobOption; 25] = [
     JobOption {
         name: "workers",
         method: "workers",
@@ -275,6 +275,36 @@ pub static OPTIONS: [JobOption; 24] = [
                 name: "thread",
                 help: "A thread of this process",
                 set: |settings| settings.isolation = Isolation::Thread,
+            },
+        ]),
+    },
+    JobOption {
+        name: "placement",
+        method: "placement",
+        group: WORKERS,
+        help: "Where workers run on a machine with several NUMA nodes",
+        default: "auto",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "auto",
+                help: "As pinned, or as by-node if keys repeat",
+                set: |settings| settings.placement = Placement::Auto,
+            },
+            Alternative {
+                name: "pinned",
+                help: "Each stays on one node, where its memory is",
+                set: |settings| settings.placement = Placement::Pinned,
+            },
+            Alternative {
+                name: "by-node",
+                help: "Pinned, and each node reduces the pairs of its own workers, if their results can be joined",
+                set: |settings| settings.placement = Placement::ByNode,
+            },
+            Alternative {
+                name: "off",
+                help: "Wherever the kernel puts them",
+                set: |settings| settings.placement = Placement::Off,
             },
         ]),
     },

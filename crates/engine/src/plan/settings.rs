@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gristmill_os::machine::NumaNode;
 use rustix::process::Signal;
 
 use crate::data::order::Order;
@@ -193,6 +194,49 @@ pub enum PagePolicy {
     Prealloc,
 }
 
+/// The processors that workers run on, if the machine has several NUMA nodes.
+///
+/// ```
+/// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
+/// use gristmill::Placement;
+/// # /// How often each byte occurs.
+/// # struct Count;
+/// # impl MapReduce for Count {
+/// #     type Key = u8;
+/// #     type Value = u64;
+/// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+/// #         Some(|a, b| a + b)
+/// #     }
+/// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+/// #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+/// #         Ok(())
+/// #     }
+/// # }
+/// // To compare: how much is read of other nodes' memory if the kernel moves workers as it likes?
+/// let job = Job::new(&Count, Input::bytes("text", b"abba")?).placement(Placement::Off);
+/// # // This doctest runs beside others in one process, so its workers are threads.
+/// # let job = job.isolation(gristmill::Isolation::Thread);
+/// let (counts, summary) = job.run()?;
+/// assert_eq!((counts.get(b'a'), counts.get(b'b')), (Some(2), Some(2)));
+/// let remote = summary.node_reads.iter().filter(|read| read.memory != read.reader);
+/// println!("{} bytes", remote.map(|read| read.bytes).sum::<u64>());
+/// # Ok::<(), gristmill::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// As `Pinned`, or as `ByNode` if the sample says that keys repeat.
+    #[default]
+    Auto,
+    /// Each worker stays on one node, where its memory is.
+    Pinned,
+    /// Besides, each node reduces the pairs of its own workers, and the results of the nodes are joined at the end. This has no effect on
+    /// jobs whose results cannot be joined: those without a combiner, with a reduce function, a sink, steps or a checkpoint, with sums
+    /// that are combined in a fixed order, or whose result is not in the order of keys.
+    ByNode,
+    /// The kernel moves workers as it likes.
+    Off,
+}
+
 /// Where a job saves its progress, so that running it again continues.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointSettings {
@@ -215,6 +259,7 @@ pub(crate) struct Settings {
     pub combine: Combining,
     pub combine_after: Option<u32>,
     pub pages: PagePolicy,
+    pub placement: Placement,
     pub page_bytes: Option<usize>,
     pub split_bytes: Option<u64>,
     pub chunk_bytes: Option<usize>,
@@ -241,6 +286,8 @@ pub(crate) struct Settings {
     /// The bytes that temporary files leave free; by default a part of those free at the start.
     pub keep_free_bytes: Option<u64>,
     pub deterministic: bool,
+    /// For tests: the nodes of the machine. Empty: those that it has.
+    pub nodes: Vec<NumaNode>,
     /// For tests: the worker in this slot sends itself this signal at the n-th such moment.
     pub kill_points: Vec<(usize, Moment, u64, Signal)>,
 }
@@ -257,6 +304,7 @@ impl Default for Settings {
             combine: Combining::default(),
             combine_after: None,
             pages: PagePolicy::default(),
+            placement: Placement::default(),
             page_bytes: None,
             split_bytes: None,
             chunk_bytes: None,
@@ -281,6 +329,7 @@ impl Default for Settings {
             spill_dirs: Vec::new(),
             keep_free_bytes: None,
             deterministic: false,
+            nodes: Vec::new(),
             kill_points: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use gristmill_os::allocations::Allocations;
 use gristmill_os::futex::SharedFutex;
+use gristmill_os::machine::pin_to_cpus;
 use gristmill_os::usage::Usage;
 use gristmill_page::{Reuse, Shelver};
 
@@ -81,7 +82,13 @@ impl<'w, J: Program> Worker<'w, J> {
         if plan.isolation == Isolation::Process {
             shared.pages.keep_to_arena(role.slot).expect("the kernel has memory to note what a worker may write");
         }
+        if let Some(home) = role.home {
+            // If the kernel refuses, because the processors allowed to this process have just changed, the worker runs elsewhere. Then what
+            // it reads is remote, and counted so.
+            drop(pin_to_cpus(&plan.places.homes[home].cpus));
+        }
         let (mut sender, receiver) = shared.pages.claim(role.slot);
+        sender.set_nodes(&plan.places.node_of_cpu);
         let mut shelver = Shelver::new(shared.pages.shelf(), role.slot);
         match plan.pages {
             PagePolicy::Fresh => {
@@ -173,11 +180,15 @@ impl<'w, J: Program> Worker<'w, J> {
             shared.claim_new(round, role.slot, lane.outbox.epoch, || lane.outbox.kill_point.passes(Moment::Drawn))
         };
         let Some(task) = claimed else { return Ok(()) };
+        let share = shared.share(task, round, role.home.unwrap_or(0));
+        mapper.turn_to_share(plan, lane, share);
         mapper.run(work, lane, task)?;
         if plan.flush_each_task {
             mapper.flush(lane);
         }
-        if returned || mapper.has_enough(plan, &lane.meter) {
+        // The next task of a later round may belong to another share, and an epoch has pairs of one.
+        let ends_share = plan.shares > 1 && !shared.is_first_round(round);
+        if returned || ends_share || mapper.has_enough(plan, &lane.meter) {
             mapper.commit(work, lane);
         }
         Ok(())
@@ -243,6 +254,9 @@ impl<'w, J: Program> Worker<'w, J> {
     fn publish(&mut self) {
         let now = usage(self.work.plan.isolation);
         let Worker { lane, usage_before: before, .. } = self;
+        if let Some(inbox) = &mut lane.inbox {
+            inbox.node_meter.publish(lane.shared);
+        }
         let counters = &mut lane.meter.counters;
         let allocated = now.1 - before.1;
         counters.set(Count::Allocations, allocated.count);

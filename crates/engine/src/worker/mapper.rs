@@ -59,7 +59,7 @@ impl<J: Program> Mapper<J> {
         Mapper {
             reader: Reader::new(plan.chunk_bytes),
             kept: MapTable::Nothing,
-            partitioner: Partitioner::new(plan.partitions),
+            partitioner: Partitioner::new(plan.share_partitions()),
             set_aside: SetAside::default(),
             state_of: None,
             open_tasks: 0,
@@ -74,6 +74,13 @@ impl<J: Program> Mapper<J> {
             self.state_of = Some(round);
             shared.copy_state(&mut self.reader.state);
         }
+    }
+
+    /// Makes the next pairs belong to `share`.
+    pub fn turn_to_share(&mut self, plan: &Plan, lane: &mut Lane<'_, J>, share: usize) {
+        let start = share * plan.share_partitions();
+        assert!(self.open_tasks == 0 || lane.outbox.share_start == start, "an epoch has pairs of one share");
+        lane.outbox.share_start = start;
     }
 
     pub fn run(&mut self, work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: usize) -> Result<(), Failure> {

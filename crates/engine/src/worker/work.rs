@@ -24,6 +24,8 @@ pub(crate) struct Role {
     pub maps: bool,
     /// The round whose pages make up the partitions that it reduces, if it reduces any.
     pub reduces: Option<u32>,
+    /// The home that it is pinned to, if any; also its share, in a job that has several.
+    pub home: Option<usize>,
 }
 
 /// What all workers of a job receive: the same memory, before and after a fork.

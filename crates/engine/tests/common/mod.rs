@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gristmill::{
     Buffer, Bytes, Chunk, Combining, Emit, Event, Exchange, Input, Job, MapReduce, Moment, Next, Order, PHASES,
-    PagePolicy, Pairs, PartFiles, ProgramError, Row, Summary,
+    PagePolicy, Pairs, PartFiles, Placement, ProgramError, Row, Summary,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -404,6 +404,8 @@ pub struct Case {
     /// Whether reducers write the result to files. Not for jobs in steps.
     pub sink: bool,
     pub timeline: bool,
+    /// Whether the job believes that the machine has two nodes, each of which reduces its own pairs where that is possible.
+    pub by_node: bool,
 }
 
 impl Case {
@@ -430,6 +432,7 @@ impl Case {
             deterministic: false,
             sink: false,
             timeline: true,
+            by_node: false,
         }
     }
 
@@ -449,6 +452,9 @@ impl Case {
             .deterministic(self.deterministic)
             .retries(self.retries)
             .timeline(self.timeline);
+        if self.by_node {
+            job = job.nodes(&[&[0], &[1]]).placement(Placement::ByNode);
+        }
         job = match self.split {
             Some((map, reduce)) => job.map_workers(map).reduce_workers(reduce),
             None => job.workers(self.workers),
