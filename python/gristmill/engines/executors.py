@@ -32,7 +32,7 @@ from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name
 from ..replays import Call, Step
 from ..results import BadRecord
-from .functions import Failure, Reduce, Side, _first_failing, _lines, _pickled, one_line, rebuildable
+from .functions import Failure, Reduce, Side, _first_failing, one_line
 
 #: Records that go through the functions together, unless they come in larger pieces.
 _CHUNK = 1024
@@ -88,22 +88,9 @@ class Report:
     def end(self) -> None:
         self._tell({("count", of, self.number, self.partition): count for of, count in self.counts.items()})
 
-    def failed(
-        self,
-        error: BaseException,
-        *,
-        kind: str = "function",
-        text: str = "",
-        step: str = "",
-        record: Any = None,
-        place: Place = NOWHERE,
-        call: bytes | None = None,
-    ) -> NoReturn:
-        """Ends the job with an error."""
-        shown = reprlib.repr(record) if step else ""
-        lines, pickled = _lines(error), _pickled(record)
-        found = Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place, call)
-        self._tell({("failure", self.number, self.partition): found})
+    def failed(self, error: BaseException, **about: Any) -> NoReturn:
+        """Ends the job with an error, with what :meth:`Failure.of` takes."""
+        self._tell({("failure", self.number, self.partition): Failure.of(error, **about)})
         raise Stop
 
     def set_aside(self, record: Any, error: str, place: Place = NOWHERE) -> None:

@@ -54,6 +54,22 @@ class Failure:
     #: The function and the record, for :func:`gristmill.replay`.
     call: bytes | None = None
 
+    @staticmethod
+    def of(
+        error: BaseException,
+        *,
+        kind: str = "function",
+        text: str = "",
+        step: str = "",
+        record: Any = None,
+        place: Place = NOWHERE,
+        call: bytes | None = None,
+    ) -> Failure:
+        """What is known of an exception of a worker."""
+        shown = reprlib.repr(record) if step else ""
+        lines, pickled = _lines(error), _pickled(record)
+        return Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place, call)
+
     def as_error(self, place: Place = NOWHERE) -> tuple[str, str, dict[str, Any], bytes | None]:
         """The error that the program raises: its class, text and fields, and its cause. `place` is what the engine knows."""
         if self.place.file is not None:
@@ -241,23 +257,10 @@ class Log:
         self.count = itertools.count()
         faulthandler.enable(self.crashes, all_threads=False)
 
-    def failure(
-        self,
-        error: BaseException,
-        *,
-        kind: str = "function",
-        text: str = "",
-        step: str = "",
-        record: Any = None,
-        place: Place = NOWHERE,
-        call: bytes | None = None,
-    ) -> str:
-        """Adds an exception; returns its number."""
+    def failure(self, error: BaseException, **about: Any) -> str:
+        """Adds an exception, with what :meth:`Failure.of` takes; returns its number."""
         number = f"{os.getpid()}-{next(self.count)}"
-        shown = reprlib.repr(record) if step else ""
-        lines, pickled = _lines(error), _pickled(record)
-        found = Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place, call)
-        os.write(self.file, pickle.dumps(("failure", number, found)))
+        os.write(self.file, pickle.dumps(("failure", number, Failure.of(error, **about))))
         return number
 
     def bad(self, key: Any, record: BadRecord) -> None:

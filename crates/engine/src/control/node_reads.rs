@@ -57,7 +57,7 @@ impl<'p> NodeMeter<'p> {
 }
 
 impl Shared<'_> {
-    /// Returns what was read, of all pairs of these nodes.
+    /// Returns the bytes read between each pair of these nodes.
     pub fn node_reads(&self, nodes: &[usize]) -> Vec<NodeReads> {
         let pairs = nodes.iter().flat_map(|memory| nodes.iter().map(|reader| (*memory, *reader)));
         let words = self.node_words.iter().map(|word| word.load(Ordering::Relaxed));

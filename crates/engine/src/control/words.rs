@@ -172,7 +172,7 @@ pub(crate) struct WordCounts {
     /// Whether the job has a timeline.
     pub tracks: bool,
     pub shares: usize,
-    /// The number of nodes, if what is read of them is counted.
+    /// The number of nodes whose reads are counted; 0 if none are.
     pub nodes: usize,
 }
 

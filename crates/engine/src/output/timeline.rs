@@ -13,7 +13,7 @@ pub struct Timeline {
     pub tracks: Vec<Track>,
     /// What happened, in order.
     pub marks: Vec<Mark>,
-    /// Of each so many steps, stages and rounds, the first one is in `marks`: more than 1 if there were very many.
+    /// Every how many steps, stages and rounds one is in `marks`: 1, or more if not all of them fit.
     pub marked_every: u32,
 }
 
@@ -59,7 +59,7 @@ pub enum Event {
     Death {
         /// Its number.
         worker: usize,
-        /// How it died, and what is done about it.
+        /// How it died, and how the job went on.
         how: String,
     },
     /// The tasks are mapped again, for the partitions that a dead reducer lost.
@@ -79,7 +79,7 @@ impl Event {
     }
 }
 
-/// The marks of a job that runs: all deaths, and of steps, stages and rounds so many that they fit.
+/// The marks of a running job: all deaths, and as many steps, stages and rounds as fit.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     marks: Vec<Mark>,
