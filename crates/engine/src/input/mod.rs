@@ -16,6 +16,7 @@ pub(crate) mod reader;
 pub(crate) mod left_out;
 pub(crate) mod look;
 pub(crate) mod spool;
+mod read_ahead;
 pub(crate) mod walk;
 pub(crate) mod paths;
 pub(crate) mod made;

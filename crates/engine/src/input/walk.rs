@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, Tallies};
 use crate::input::look::{BadFile, Entry, Look, in_proc};
+use crate::input::read_ahead::ReadAhead;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::spool;
@@ -184,7 +185,7 @@ impl<'l> Walk<'l> {
         entries.sort_by_cached_key(fs::DirEntry::file_name);
         let before = (self.sources.len(), self.bad.len());
         self.inside.push(inside);
-        let added = entries.iter().try_for_each(|entry| self.add_entry(entry));
+        let added = ReadAhead::new(&entries).try_for_each(|entry| self.add_entry(entry));
         self.inside.pop();
         added?;
         // A directory that was not found but named must contain a file, unless all of its files were read before.
