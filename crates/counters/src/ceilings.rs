@@ -54,6 +54,8 @@ pub struct Row {
     pub triad: f64,
     /// Reading a file from the page cache.
     pub page_cache: Option<f64>,
+    /// Handing pages of shared memory over, between processes on each two of the processors.
+    pub hand_over: Option<f64>,
     /// Reading a file that is not in the page cache.
     pub disk_read: Option<f64>,
 }

@@ -121,6 +121,7 @@ pub fn to_json(ceilings: &Ceilings) -> Value {
             "copy_bytes_per_s": whole(Some(row.copy)),
             "triad_bytes_per_s": whole(Some(row.triad)),
             "page_cache_bytes_per_s": whole(row.page_cache),
+            "hand_over_bytes_per_s": whole(row.hand_over),
             "disk_read_bytes_per_s": whole(row.disk_read),
         })
     };
@@ -143,6 +144,7 @@ fn from_json(value: &Value) -> Option<Ceilings> {
             copy: rate("copy_bytes_per_s")?,
             triad: rate("triad_bytes_per_s")?,
             page_cache: rate("page_cache_bytes_per_s"),
+            hand_over: rate("hand_over_bytes_per_s"),
             disk_read: rate("disk_read_bytes_per_s"),
         })
     };
@@ -171,6 +173,7 @@ mod tests {
                 copy: 2e10,
                 triad: 2.5e10,
                 page_cache: Some(1e10),
+                hand_over: Some(3e10),
                 disk_read: None,
             }],
             disk_write: Some(1e8),

@@ -1,6 +1,7 @@
 //! `gristmill machine`: shows the card of this machine and its ceilings.
 
 use std::fmt::Write;
+use std::io;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,7 +20,8 @@ use gristmill::units;
 /// Show the hardware of this machine, its counters, and how fast it moves bytes at best
 ///
 /// Processors, caches, NUMA nodes, limits, huge pages; which counters can be read, and why the others cannot. Then the ceilings for
-/// each number of threads: memory as STREAM measures it, a file from the page cache, and its disk. Takes a few seconds.
+/// each number of threads: memory as STREAM measures it, pages handed over from process to process, a file from the page cache,
+/// and its disk. Takes a few seconds.
 /// Results are kept with their time, because the memory of a virtual machine may get faster or slower.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -73,7 +75,9 @@ impl Machine {
                 plan.array_note =
                     Some("arrays of a size that was asked for: what fits into caches is faster than memory".into());
             }
-            let now = Ceilings::measure(&plan, |part| tell(format_args!("measuring {part}")));
+            let mut now = Ceilings::measure(&plan, |part| tell(format_args!("measuring {part}")));
+            tell("measuring hand-over");
+            hand_over(&plan, &mut now);
             match &kept {
                 _ if self.array.is_some() => all.clear(),
                 Some(kept) => {
@@ -89,6 +93,26 @@ impl Machine {
         if self.json { print(json(&card, &all)) } else { print(text(&card, &all).trim_end()) }
     }
 }
+
+/// Measures the rate at which processes hand over pages, with each number of processors.
+fn hand_over(plan: &Plan, now: &mut Ceilings) {
+    for processors in &plan.processors {
+        let best = (0..HAND_OVER_PASSES).try_fold(None, |best: Option<f64>, _| {
+            let rate = crate::experiment::rate(processors)?;
+            Ok::<_, io::Error>(best.into_iter().chain(rate).reduce(f64::max))
+        });
+        match best {
+            Ok(best) => {
+                let row = now.rows.iter_mut().find(|row| row.threads == processors.len());
+                row.into_iter().for_each(|row| row.hand_over = best);
+            }
+            Err(error) => now.notes.push(format!("hand-over, {} processes: {error}", processors.len())),
+        }
+    }
+}
+
+/// The number of runs with each number of processors; the best counts.
+const HAND_OVER_PASSES: usize = 3;
 
 fn json(card: &Card, all: &[Ceilings]) -> String {
     let mut value = card.to_json();
@@ -114,12 +138,16 @@ fn text(card: &Card, all: &[Ceilings]) -> String {
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     put(format!("\nCeilings in GB/s, measured {}:", age(now.saturating_sub(last.at))));
-    put(format!("{:>7}{:>10}{:>10}{:>10}{:>12}{:>11}", "threads", "read", "copy", "triad", "page cache", "disk read"));
+    put(format!(
+        "{:>7}{:>10}{:>10}{:>10}{:>11}{:>12}{:>11}",
+        "threads", "read", "copy", "triad", "hand-over", "page cache", "disk read"
+    ));
     for row in &last.rows {
         let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), giga);
-        let Row { threads, read, copy, triad, page_cache, disk_read } = *row;
+        let Row { threads, read, copy, triad, hand_over, page_cache, disk_read } = *row;
+        let [hand_over, page_cache, disk_read] = [hand_over, page_cache, disk_read].map(rate);
         let [read, copy, triad] = [read, copy, triad].map(giga);
-        put(format!("{threads:>7}{read:>10}{copy:>10}{triad:>10}{:>12}{:>11}", rate(page_cache), rate(disk_read)));
+        put(format!("{threads:>7}{read:>10}{copy:>10}{triad:>10}{hand_over:>11}{page_cache:>12}{disk_read:>11}"));
     }
     if let Some(rate) = last.disk_write {
         put(format!("Writing to the disk, until it has everything: {}", giga(rate)));
@@ -163,7 +191,7 @@ mod tests {
     use super::*;
 
     fn measured(triad: f64) -> Ceilings {
-        let row = Row { threads: 2, read: 3e10, copy: 2e10, triad, page_cache: Some(1e10), disk_read: None };
+        let row = Row { threads: 2, read: 3e10, copy: 2e10, triad, page_cache: Some(1e10), ..Row::default() };
         Ceilings { rows: vec![row], ..Ceilings::default() }
     }
 

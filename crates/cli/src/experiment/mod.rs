@@ -43,7 +43,7 @@ use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 pub use chart::escape;
 use comparison::{Comparison, Topic};
-pub use hand_over::HandOver;
+pub use hand_over::{HandOver, rate};
 use subject::Subject;
 use trial::Trial;
 
