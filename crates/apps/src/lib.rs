@@ -61,7 +61,7 @@ pub use matrix::Matrix;
 pub use matrix_multiply::{MatrixMultiply, Product, Way};
 pub use npy::npy_header;
 pub use number::{Number, Overflow};
-pub use palindromes::{Algorithm, Palindromes};
+pub use palindromes::{Algorithm, Counted, Palindromes, Rounds, ThreadTime};
 pub use pca::{Component, Covariances, Pca};
 pub use rounded::RoundedSum;
 pub use sort::{SortLines, SortLinesBy, SortTera, TERA_KEY_BYTES, TERA_RECORD_BYTES, TERA_RECORDS};

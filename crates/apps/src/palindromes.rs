@@ -3,12 +3,16 @@
 //! Every occurrence counts, byte by byte: `aaa` has six (three of one byte, two of two, one of three). The end of a
 //! line, LF or CRLF, does not belong to it.
 
+mod in_rounds;
+
 use std::path::Path;
 
 use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, Memory, ProgramError, Records, TooLarge};
 
 use crate::number::Overflow;
 use crate::sum::{self, whole};
+
+pub use in_rounds::{Counted, Rounds, ThreadTime};
 
 /// The algorithm that finds palindromes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use gristmill::{Error, Input};
+use gristmill_apps::Rounds;
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
 use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Ranking;
+use crate::report::stats::Threads;
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;
@@ -33,6 +36,15 @@ pub struct Palindromes {
     /// Read the file once and count it N times, to compare with a run that reads: N files of the same content
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     constant: Option<u32>,
+
+    /// Count as the fourth paper does, with threads: N of them read, in rounds, and wake --workers others that count [default
+    /// workers: the processors]. Needs --print total; no other job option applies
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "constant")]
+    readers: Option<u32>,
+
+    /// The files that each of the --readers reads in a round [default: all, in one round]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "readers")]
+    chunk_files: Option<u32>,
 
     #[command(flatten)]
     ranking: Ranking,
@@ -67,7 +79,8 @@ const EXAMPLES: &str = "\
 Examples:
   gristmill palindromes --top 10 books
   gristmill palindromes --print total --algorithm brute --workers 1 notes
-  gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'";
+  gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'
+  gristmill scale --vary readers=1,2,4 --vary chunk-files=25,250 palindromes --print total notes";
 
 impl From<Algorithm> for gristmill_apps::Algorithm {
     fn from(algorithm: Algorithm) -> gristmill_apps::Algorithm {
@@ -102,6 +115,47 @@ impl Palindromes {
     }
 }
 
+impl Palindromes {
+    /// Counts as the paper does.
+    fn in_rounds(&self, readers: u32) -> Result<(), Failure> {
+        if self.print != Print::Total {
+            return Err(Failure::Usage("--readers counts all files together: add --print total".to_owned()));
+        }
+        let runs = JobRunner::new(&self.common)?;
+        let mut input = runs.input()?;
+        let sources = input.sources()?;
+        let began = Instant::now();
+        let readers = readers as usize;
+        let rounds = Rounds {
+            readers,
+            workers: self.common.job.engine().workers().unwrap_or(processors()),
+            chunk_files: self.chunk_files.map_or(sources.len().div_ceil(readers).max(1), |files| files as usize),
+        };
+        let counted = rounds.run(&gristmill_apps::Palindromes::new(self.algorithm.into()), sources)?;
+        let wall = began.elapsed();
+        self.print_total(counted.files.iter().copied())?;
+        runs.finish_threads(&Threads {
+            wall,
+            input_bytes: sources.iter().map(|source| source.bytes).sum(),
+            readers: &counted.readers,
+            workers: &counted.workers,
+        })
+    }
+
+    fn print_total(&self, counts: impl Iterator<Item = u64>) -> Result<(), Failure> {
+        let mut output =
+            self.common.destination.open([ColumnType::Text.named("name"), ColumnType::Integer.named("palindromes")])?;
+        let total = gristmill_apps::Palindromes::total(counts).map_err(|why| too_large("total", why))?;
+        let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
+        output.finish(written)
+    }
+}
+
+/// Returns the number of processors that this process may use.
+fn processors() -> usize {
+    gristmill_os::machine::cpus_allowed().map_or(1, |cpus| cpus.len())
+}
+
 impl Application for Palindromes {
     const WORKLOADS: &'static [Workload] = &[Workload {
         name: "palindromes",
@@ -113,6 +167,9 @@ impl Application for Palindromes {
     }];
 
     fn run(&self) -> Result<(), Failure> {
+        if let Some(readers) = self.readers {
+            return self.in_rounds(readers);
+        }
         let runs = JobRunner::new(&self.common)?;
         let program = gristmill_apps::Palindromes::new(self.algorithm.into());
         let (program, input) = match self.constant {
@@ -147,15 +204,8 @@ impl Application for Palindromes {
                 )?
             }
             Print::Total => {
-                let mut output = self
-                    .common
-                    .destination
-                    .open([ColumnType::Text.named("name"), ColumnType::Integer.named("palindromes")])?;
                 let (files, summary) = runs.run(job)?;
-                let counts = files.iter().map(|(_, count)| count);
-                let total = gristmill_apps::Palindromes::total(counts).map_err(|why| too_large("total", why))?;
-                let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
-                output.finish(written)?;
+                self.print_total(files.iter().map(|(_, count)| count))?;
                 summary
             }
         };

@@ -5,8 +5,10 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gristmill::{COUNTS, NodeReads, PHASES, Summary, Worker};
+use gristmill_apps::ThreadTime;
 use gristmill_os::allocations::Allocations;
 use serde_json::{Map, Value, json};
 
@@ -38,12 +40,12 @@ impl Stats {
         Ok(Stats { path: path.to_owned(), aside, write })
     }
 
-    /// Writes the file. `bad_files` is the number of files set aside before the job.
-    pub fn finish(self, summary: &Summary, bad_files: u64) -> Result<(), Failure> {
+    /// Writes the file. `files` is the number of files of the input, `bad_files` that of files set aside before the job.
+    pub fn finish(self, summary: &Summary, files: u64, bad_files: u64) -> Result<(), Failure> {
         let Stats { path, aside, write } = self;
         let written = || -> io::Result<()> {
             let mut to = BufWriter::new(&aside.file);
-            write(&of_job(summary, bad_files), summary, &mut to)?;
+            write(&of_job(summary, files, bad_files), summary, &mut to)?;
             to.flush()?;
             drop(to);
             aside.publish()
@@ -52,13 +54,62 @@ impl Stats {
     }
 }
 
+/// The times of threads that did the work without the engine.
+pub struct Threads<'t> {
+    pub wall: Duration,
+    pub input_bytes: u64,
+    pub readers: &'t [ThreadTime],
+    pub workers: &'t [ThreadTime],
+}
+
+impl Stats {
+    /// Writes a file of the same form, with a row for each thread.
+    pub fn finish_threads(self, threads: &Threads<'_>, files: u64) -> Result<(), Failure> {
+        let Stats { path, aside, .. } = self;
+        let of_job =
+            [("wall_ns", threads.wall.as_nanos() as u64), ("input_bytes", threads.input_bytes), ("files", files)];
+        let readers = threads.readers.iter().map(|time| ("reader", time));
+        let all: Vec<_> = readers.chain(threads.workers.iter().map(|time| ("map", time))).zip(1..).collect();
+        let phases = |time: &ThreadTime| {
+            [("input", time.reading), ("map", time.computing), ("idle", time.waiting)]
+                .map(|(name, time)| (name, time.as_nanos() as u64))
+        };
+        let written = || -> io::Result<()> {
+            let mut to = BufWriter::new(&aside.file);
+            if path.extension().is_some_and(|extension| extension == "csv") {
+                writeln!(to, "worker,role,name,value")?;
+                of_job.iter().try_for_each(|(name, value)| writeln!(to, "job,,{name},{value}"))?;
+                for ((role, time), number) in &all {
+                    phases(time).iter().try_for_each(|(name, ns)| writeln!(to, "{number},{role},{name}_ns,{ns}"))?;
+                }
+            } else {
+                let job: Map<String, Value> =
+                    of_job.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+                let worker = |((role, time), number): &((&str, &ThreadTime), u64)| {
+                    let phases: Map<String, Value> =
+                        phases(time).iter().map(|(name, ns)| ((*name).to_owned(), json!({ "ns": ns }))).collect();
+                    json!({ "worker": number, "role": role, "phases": phases })
+                };
+                let workers: Vec<Value> = all.iter().map(worker).collect();
+                serde_json::to_writer_pretty(&mut to, &json!({ "job": job, "workers": workers }))?;
+                writeln!(to)?;
+            }
+            to.flush()?;
+            drop(to);
+            aside.publish()
+        };
+        written().map_err(|source| Failure::output(&path, source))
+    }
+}
+
 /// Returns the numbers of the whole run.
-fn of_job(summary: &Summary, bad_files: u64) -> [(&'static str, u64); 14] {
+fn of_job(summary: &Summary, files: u64, bad_files: u64) -> [(&'static str, u64); 15] {
     let Allocations { count, bytes } = Allocations::of_thread();
     [
         ("wall_ns", summary.wall_ns),
         ("started_ns", summary.start_ns),
         ("input_bytes", summary.input_bytes),
+        ("files", files),
         ("memory_bytes", summary.memory_bytes),
         ("tasks", summary.tasks as u64),
         ("resumed_tasks", summary.resumed_tasks as u64),

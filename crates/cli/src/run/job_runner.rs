@@ -17,7 +17,7 @@ use crate::output::column::Field;
 use crate::output::destination::{Destination, Output, Ranking};
 use crate::output::outputs::Outputs;
 use crate::report::bad_records::BadRecords;
-use crate::report::stats::Stats;
+use crate::report::stats::{Stats, Threads};
 use crate::report::timeline::Timeline;
 use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
@@ -41,6 +41,8 @@ pub struct JobRunner<'o> {
     bad_records: Option<BadRecords>,
     /// The files that were set aside.
     bad_files: Arc<Mutex<Vec<BadFile>>>,
+    /// The number of files of the input.
+    files: cell::Cell<u64>,
     /// The checkpoint folder, from the first job on.
     checkpoint: cell::OnceCell<CheckpointFolder>,
     /// The number of jobs so far.
@@ -120,6 +122,7 @@ impl<'o> JobRunner<'o> {
             timeline,
             bad_records: None,
             bad_files: Arc::default(),
+            files: cell::Cell::new(0),
             checkpoint: cell::OnceCell::new(),
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
@@ -153,7 +156,9 @@ impl<'o> JobRunner<'o> {
             InputNews::SetAside(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((*file).clone()),
             news => tell(news),
         });
-        self.outputs.check_sources(input.look()?)?;
+        let sources = input.look()?;
+        self.outputs.check_sources(sources)?;
+        self.files.set(sources.len() as u64);
         Ok(input)
     }
 
@@ -311,7 +316,7 @@ impl<'o> JobRunner<'o> {
     pub fn finish(self, summary: &Summary, pairs: &str, keys: &str) -> Result<(), Failure> {
         if let Some(stats) = self.stats {
             let bad_files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).len();
-            stats.finish(summary, bad_files as u64)?;
+            stats.finish(summary, self.files.get(), bad_files as u64)?;
         }
         self.timeline.map_or(Ok(()), Timeline::finish)?;
         self.terminal.sum_up(summary, self.besides.get(), pairs, keys);
@@ -322,6 +327,11 @@ impl<'o> JobRunner<'o> {
         (1..=self.jobs.get()).map(|job| checkpoint.of_job(job)).try_for_each(|path| {
             gristmill::remove_checkpoint(&path).map_err(|source| Failure::Job(Error::Checkpoint { path, source }))
         })
+    }
+
+    /// Writes the statistics of threads that counted without the engine.
+    pub fn finish_threads(self, threads: &Threads<'_>) -> Result<(), Failure> {
+        self.stats.map_or(Ok(()), |stats| stats.finish_threads(threads, self.files.get()))
     }
 
     /// Records what a job has set aside.
