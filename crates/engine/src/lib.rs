@@ -117,7 +117,7 @@ pub use output::sink::{Attempt, Sink, SinkWriter};
 pub use output::timeline::{Event, Mark, Timeline, Track};
 pub use plan::explain::Choice;
 pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
-pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement};
+pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Trial};
 pub use program::accumulator::Accumulator;
 pub use program::ending::{AsMapped, Ending, Made};
 pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};

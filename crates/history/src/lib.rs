@@ -6,6 +6,7 @@
 //!  runs       each run of a program: its times, its memory, how it ended
 //!  profiles   what the scheduler has learned: phases and work by program and input (`gristmill_schedule::Store`)
 //!  demands    explains what is known of a program's demand; keeps what was decided
+//!  measured   times with several numbers of workers, for the plan of the next run
 //!  account    lists and explains programs, exports and forgets them
 //! ```
 //!
@@ -19,9 +20,11 @@ mod file;
 mod runs;
 mod profiles;
 mod demands;
+mod measured;
 mod account;
 
 pub use account::Account;
 pub use demands::{Demand, TIER_B};
 pub use file::{History, Problem, in_home};
+pub use measured::{Measured, Question};
 pub use runs::Run;

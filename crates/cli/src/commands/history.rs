@@ -10,8 +10,9 @@ use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
 
-/// List, explain, export or forget what gristmill batch knows of programs
+/// List, explain, export or forget what is known of programs
 ///
+/// gristmill scale keeps the times of Gristmill's applications with several numbers of workers, for the plans of later runs.
 /// gristmill batch keeps the times, the memory and the outcome of each program that it ran. Programs are known by their file, inputs by a
 /// digest of arguments and file sizes; the arguments themselves are not kept.
 #[derive(Args)]
@@ -90,6 +91,8 @@ impl History {
             if self.program.is_some() {
                 let demands = file.demands(&account.build)?;
                 lines.extend(demands.iter().map(|on| format!("  {}: {}", printable(&on.host), on.sentence())));
+                let times = file.measured_sentences(&account.build)?;
+                lines.extend(times.iter().map(|sentence| format!("  {}", printable(sentence))));
             }
         }
         Ok(lines)

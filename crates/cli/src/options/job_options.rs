@@ -31,6 +31,10 @@ pub struct JobOptions {
         help_heading = "Workers")]
     pub checkpoint_every: Duration,
 
+    /// Do not let the plan follow what gristmill scale has measured
+    #[arg(long, help_heading = "Workers")]
+    pub no_history: bool,
+
     /// Print to standard error how the job is planned, and why; then run it
     #[arg(long, help_heading = REPORTS)]
     pub explain: bool,

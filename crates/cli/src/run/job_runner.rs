@@ -1,6 +1,7 @@
 //! Runs the jobs of a subcommand, with the shared options, progress and statistics.
 
 use std::cell;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,9 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill::{
     BadFile, Choice, Datum, Error, Input, InputNews, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target,
+    Trial,
 };
 use gristmill_apps::Overflow;
 
+use crate::commands::history::in_home;
 use crate::options::inputs::Inputs;
 use crate::options::job_options::JobOptions;
 use crate::output::column::Field;
@@ -21,8 +24,9 @@ use crate::report::stats::{Stats, Threads};
 use crate::report::timeline::Timeline;
 use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
+use crate::run::learned;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::line;
+use crate::terminal::messages::{line, printable};
 use crate::terminal::progress::{Besides, Terminal, Unit};
 
 /// A runner of one subcommand's jobs, which also reports on the last one.
@@ -43,6 +47,8 @@ pub struct JobRunner<'o> {
     bad_files: Arc<Mutex<Vec<BadFile>>>,
     /// The number of files of the input.
     files: cell::Cell<u64>,
+    /// What is known of earlier runs.
+    trials: cell::RefCell<Vec<Trial>>,
     /// The checkpoint folder, from the first job on.
     checkpoint: cell::OnceCell<CheckpointFolder>,
     /// The number of jobs so far.
@@ -123,6 +129,7 @@ impl<'o> JobRunner<'o> {
             bad_records: None,
             bad_files: Arc::default(),
             files: cell::Cell::new(0),
+            trials: cell::RefCell::default(),
             checkpoint: cell::OnceCell::new(),
             jobs: cell::Cell::new(0),
             explained: cell::Cell::new(false),
@@ -159,7 +166,21 @@ impl<'o> JobRunner<'o> {
         let sources = input.look()?;
         self.outputs.check_sources(sources)?;
         self.files.set(sources.len() as u64);
+        self.remember(sources.iter().map(|source| source.bytes).sum());
         Ok(input)
+    }
+
+    /// Looks up what is known of this command with an input of this size.
+    fn remember(&self, input_bytes: u64) {
+        let Some(path) = in_home().filter(|_| !self.options.no_history) else { return };
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        match learned::trials(&path, &words, self.files.get(), input_bytes) {
+            Ok(trials) => *self.trials.borrow_mut() = trials,
+            Err(problem) if !self.options.quiet => {
+                line(format_args!("the history {} is not used: {problem}", printable(&path.display().to_string())));
+            }
+            Err(_) => {}
+        }
     }
 
     /// Opens a file that the subcommand reads in addition to its input, within the memory of the job.
@@ -351,6 +372,7 @@ impl<'o> JobRunner<'o> {
         let terminal = &self.terminal;
         let mut job = job.options(self.options.engine()).on_news(|news| terminal.tell(news));
         job = job.timeline(self.timeline.is_some());
+        job = job.history(self.trials.borrow().iter().copied());
         if self.inputs.is_some() {
             job = job.record_bytes_max(self.record_bytes_max);
             job = self.workers_max.into_iter().fold(job, Job::workers);

@@ -3,3 +3,4 @@
 mod checkpoint_folder;
 pub mod common_options;
 pub mod job_runner;
+pub mod learned;

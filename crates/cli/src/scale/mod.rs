@@ -17,6 +17,7 @@
 //!  palindromes    what the fourth paper measures beyond that
 //!  experiments    runs under changed circumstances, which rule out causes
 //!  evidence       one more run each, with samples of the threads: an account of the workers' time
+//!  keep           the times in the history, for the plans of later runs
 //!  text           the report on the terminal
 //!  chart          the curve as SVG
 //!  page           the report as a page
@@ -37,6 +38,7 @@ mod what;
 mod palindromes;
 mod experiments;
 mod evidence;
+mod keep;
 mod text;
 mod chart;
 mod page;
@@ -54,6 +56,7 @@ use gristmill_counters::load::Load;
 use gristmill_diagnose::{Curve, Times, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::commands::history::in_home;
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -113,7 +116,7 @@ pub struct Scale {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, conflicts_with = "from")]
     experiments: When,
 
-    /// Say what stops the workers even if other programs use the processors; it may be their work
+    /// Say what stops the workers even if other programs use the processors, and keep the times; it may be their work
     #[arg(long, conflicts_with = "from")]
     despite_load: bool,
 
@@ -129,6 +132,10 @@ pub struct Scale {
     /// How many processors the machine of --from had: more workers than these take turns, and are not fitted
     #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u64).range(1..))]
     processors: Option<u64>,
+
+    /// Do not keep the times of one of Gristmill's applications for the plans of later runs
+    #[arg(long)]
+    no_history: bool,
 
     /// Write the report to this file as well, as a page of HTML
     #[arg(long, short, value_name = "FILE")]
@@ -277,6 +284,7 @@ impl Scale {
         };
         // 3. Collect disturbances.
         notes.extend(disturbances(all));
+        notes.extend(self.keep(&combinations, &series));
         let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
         let mut result: Vec<String> = under_load(all).into_iter().collect();
         if self.weak {
@@ -312,6 +320,15 @@ impl Scale {
             phases,
         };
         self.report(&curve, &about, evidence.as_ref(), mark)
+    }
+
+    /// Keeps the times of an application for later plans. Those of a growing input are of many inputs, and what prepares a run may
+    /// have emptied the page cache.
+    fn keep(&self, combinations: &[Combination], series: &[Vec<Series>]) -> Option<String> {
+        let path = in_home().filter(|_| !self.no_history && !self.weak && self.prepare.is_none())?;
+        let words = |values: &Combination| [&self.program[..1], &values.options(), &self.program[1..]].concat();
+        let all: Vec<_> = combinations.iter().zip(series).map(|(values, of)| (words(values), &of[..])).collect();
+        keep::keep(&path, &all, self.despite_load)
     }
 
     /// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to end.

@@ -11,10 +11,11 @@ use crate::commands::Applications;
 use crate::terminal::failure::no_temporary;
 
 /// The options that are added to those of the application, and why it may not have them already.
-const OURS: [(&str, &str); 3] = [
+const OURS: [(&str, &str); 4] = [
     ("--workers", "it is what varies, so write it before the application"),
     ("--stats", "the report is made of its statistics"),
     ("--quiet", "it is always given"),
+    ("--no-history", "it is always given"),
 ];
 
 /// One of our own applications, which is run with several numbers of workers.
@@ -38,7 +39,7 @@ impl Own {
         let folder = tempfile::tempdir().map_err(no_temporary)?;
         let mut command = vec![std::env::current_exe()?.into_os_string()];
         command.extend_from_slice(&words[..1]);
-        command.extend(["--workers", PLACE, "--quiet", "--stats"].map(OsString::from));
+        command.extend(["--workers", PLACE, "--quiet", "--no-history", "--stats"].map(OsString::from));
         command.push(folder.path().join("stats.json").into_os_string());
         command.extend_from_slice(&words[1..]);
         Ok(Ok((command, Own { folder, inputs })))
@@ -70,7 +71,7 @@ pub fn inputs(words: &[OsString]) -> Result<Vec<OsString>, String> {
             return Err(format!("leave {option} of {name} out: {why}"));
         }
     }
-    let added = ["--workers", "1", "--quiet", "--stats", "stats.json"].map(OsString::from);
+    let added = ["--workers", "1", "--quiet", "--no-history", "--stats", "stats.json"].map(OsString::from);
     let command = [&["gristmill".into(), words[0].clone()], &added[..], &words[1..]].concat();
     let mut definition = crate::Command::command();
     definition.build();

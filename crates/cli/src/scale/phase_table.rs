@@ -27,7 +27,7 @@ pub fn section(all: &[Series]) -> Section {
 fn text(medians: &[(u64, Phases)]) -> String {
     let mut text = format!("{TITLE}:\n{:>8}", "workers");
     KINDS.iter().for_each(|(kind, _)| write!(text, "{kind:>10}").expect("a string takes everything"));
-    for (workers, Phases(seconds)) in medians {
+    for (workers, Phases { seconds, .. }) in medians {
         write!(text, "\n{workers:>8}").expect("a string takes everything");
         seconds.iter().for_each(|seconds| write!(text, "{seconds:>10.3}").expect("a string takes everything"));
     }
@@ -36,7 +36,7 @@ fn text(medians: &[(u64, Phases)]) -> String {
 
 fn html(medians: &[(u64, Phases)]) -> String {
     let heads: String = KINDS.iter().map(|(kind, _)| format!("<th class='number'>{kind}</th>")).collect();
-    let row = |(workers, Phases(seconds)): &(u64, Phases)| {
+    let row = |(workers, Phases { seconds, .. }): &(u64, Phases)| {
         let cells: String = seconds.iter().map(|seconds| format!("<td class='number'>{seconds:.3}</td>")).collect();
         format!("<tr><td class='number'>{workers}</td>{cells}</tr>")
     };

@@ -15,9 +15,16 @@ pub const KINDS: [(&str, &[&str]); 6] = [
     ("idle", &["start", "idle"]),
 ];
 
-/// The time of all workers of a run, in thread-seconds, by kind.
+/// The time of all workers of a run, by kind, and the size of its input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Phases(pub [f64; KINDS.len()]);
+pub struct Phases {
+    /// Thread-seconds of each kind.
+    pub seconds: [f64; KINDS.len()],
+    /// The number of files of the input.
+    pub files: u64,
+    /// Their size.
+    pub input_bytes: u64,
+}
 
 impl Phases {
     /// Reads the statistics of a run.
@@ -31,17 +38,22 @@ impl Phases {
         let of_phase = |phase: &&str| -> f64 {
             workers.iter().filter_map(|worker| worker["phases"][phase]["ns"].as_f64()).sum::<f64>() / 1e9
         };
-        Ok(Phases(KINDS.map(|(_, phases)| phases.iter().map(of_phase).sum())))
+        let of_job = |name: &str| stats["job"][name].as_u64().unwrap_or(0);
+        Ok(Phases {
+            seconds: KINDS.map(|(_, phases)| phases.iter().map(of_phase).sum()),
+            files: of_job("files"),
+            input_bytes: of_job("input_bytes"),
+        })
     }
 
     /// Returns the thread-seconds spent reading.
     pub fn reading(&self) -> f64 {
-        self.0[0]
+        self.seconds[0]
     }
 
     /// Returns the thread-seconds spent in the map function.
     pub fn mapping(&self) -> f64 {
-        self.0[1]
+        self.seconds[1]
     }
 }
 

@@ -16,7 +16,7 @@ use crate::command::{answer, complaint, gristmill};
 
 /// Returns the status, the output and the messages.
 fn run(arguments: &[&str]) -> (i32, String, String) {
-    read(gristmill(["scale"]).args(arguments).output().expect("the command starts"))
+    read(gristmill(["scale", "--no-history"]).args(arguments).output().expect("the command starts"))
 }
 
 fn read(output: Output) -> (i32, String, String) {

@@ -198,10 +198,9 @@ impl Reader {
             let opened = source.unpacked_from(position).and_then(|content| match content {
                 Some(content) => Ok(Open::Packed(Box::new(content))),
                 None => source.open_file().map(|file| {
-                    // This makes the kernel read twice as far ahead, so workers wait less for the disk. A file that is
-                    // read in one piece needs no readahead.
+                    // A file that is read in one piece needs no readahead.
                     if source.bytes > self.chunk_bytes as u64 {
-                        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                        advise(&file);
                     }
                     Open::Plain(file)
                 }),
@@ -235,6 +234,11 @@ impl Reader {
             _ => at,
         }
     }
+}
+
+/// Makes the kernel read twice as far ahead, so that a reader waits less for the disk.
+pub(crate) fn advise(file: &File) {
+    let _ = rustix::fs::fadvise(file, 0, None, Advice::Sequential);
 }
 
 /// Returns the failure to read byte `offset` of the content.

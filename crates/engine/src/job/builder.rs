@@ -23,7 +23,7 @@ use crate::output::parts::{Part, Row, Target, WriteRequest};
 use crate::output::sink::{Attempt, Sink};
 use crate::plan::explain::Choice;
 use crate::plan::options::Options;
-use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Placement};
+use crate::plan::settings::{Buffer, CheckpointSettings, Combining, Exchange, Isolation, PagePolicy, Placement, Trial};
 use crate::program::accumulator::Accumulator;
 use crate::program::ending::{AsMapped, Ending, Made, Whole};
 use crate::program::map_reduce::{MapReduce, Reduce};
@@ -700,11 +700,42 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Chooses whether a separate process maps a few small pieces of the input before the job is planned. The plan then
-    /// knows how long a byte takes and how many pairs it yields. True by default; pass false if the map function must
+    /// Chooses whether a separate process reads and maps a few small pieces of the input before the job is planned. The plan
+    /// then knows whether reading waits for a disk, how long a byte takes and how many pairs it yields. True by default; pass false if the map function must
     /// not see a record twice. Small inputs, and jobs whose workers are threads, are planned without a sample.
     pub fn sample(mut self, sample: bool) -> Self {
         self.terms.settings.sample = sample;
+        self
+    }
+
+    /// Tells the plan how long earlier runs of the same program took, over a similar input on this machine. It follows
+    /// the best of them in what no other setting asks for, unless the sample shows that reading has to wait for a disk now.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
+    /// use gristmill::Trial;
+    /// # /// Nothing.
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.lines().for_each(|line| out.emit(line, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let trial = |workers, seconds| Trial { workers, map_at_once: None, chunk_bytes: None, seconds };
+    /// let mut plan = Vec::new();
+    /// # // This doctest runs beside others in one process, so its workers are threads.
+    /// let job = Job::new(&Lines, Input::bytes("pond", b"a frog\nleaps in\n")?).isolation(Isolation::Thread);
+    /// job.history([trial(1, 2.0), trial(3, 1.1), trial(9, 1.8)]).on_plan(|choices| plan.extend_from_slice(choices)).run()?;
+    /// let workers = plan.iter().find(|choice| choice.what == "workers").expect("every plan says how many");
+    /// assert_eq!(workers.chosen, "3, each maps and reduces");
+    /// assert_eq!(workers.why, "history: the best of 3 times, 1.100 s; the worst was 2.000 s");
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn history(mut self, trials: impl IntoIterator<Item = Trial>) -> Self {
+        self.terms.settings.history = trials.into_iter().collect();
         self
     }
 

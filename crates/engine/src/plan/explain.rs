@@ -1,6 +1,6 @@
 //! The plan in words: every choice and its reason.
 
-use crate::plan::job_plan::{CombiningPlan, Known, PAGE_BYTES_UNKNOWN, Plan, work_ns};
+use crate::plan::job_plan::{CombiningPlan, Known, PAGE_BYTES_UNKNOWN, Plan, wait_ns, work_ns};
 use crate::plan::sample::WORTH_BYTES;
 use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy};
 
@@ -19,7 +19,7 @@ const ASKED: &str = "as asked for";
 
 /// Returns every choice of `plan`, in the order of the data path.
 pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
-    let Known { cpus, input_bytes, program, ref sample, ranges } = plan.known;
+    let Known { cpus, input_bytes, program, ref sample, trials, ref learned, ranges } = plan.known;
     let sample = sample.as_ref();
     let is_asked = plan.asked;
     let mut choices = Vec::new();
@@ -37,14 +37,19 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
             "sample",
             format!("{} pieces, {}", sample.pieces, size(sample.bytes)),
             format!(
-                "{:.1} ns per byte, {} pairs of {} bytes, {} keys among the first {}",
+                "{:.1} ns per byte, {} pairs of {} bytes, {} keys among the first {}; reading {} waited {:.2} ms",
                 sample.ns_per_byte,
                 sample.pairs,
                 sample.pair_bytes / sample.pairs.max(1),
                 sample.keys,
-                sample.told_apart
+                sample.told_apart,
+                size(sample.read_bytes),
+                sample.wait_ns as f64 / 1e6
             ),
         ),
+        Some(sample) if sample.ns_per_byte == 0.0 => {
+            choose("sample", "none".into(), "no piece was read in time: the disk is slow".into());
+        }
         Some(_) => choose("sample", "none".into(), "no piece was mapped in time: the map function is slow".into()),
         None if plan.isolation == Isolation::Thread => {
             choose(
@@ -60,11 +65,24 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         ),
     }
     // 2. Workers.
-    let work =
-        sample.map(|sample| format!("the input is about {:.1} ms of work for one", work_ns(sample, input_bytes) / 1e6));
+    let work = sample.map(|sample| {
+        let work = format!("the input is about {:.1} ms of work for one", work_ns(sample, input_bytes) / 1e6);
+        match wait_ns(sample, input_bytes) {
+            0.0 => work,
+            wait_ns => format!("{work}, which would wait {:.1} ms for the disk", wait_ns / 1e6),
+        }
+    });
+    let from_history = learned.map(|learned| {
+        format!(
+            "history: the best of {} times, {:.3} s; the worst was {:.3} s",
+            learned.trials, learned.best.seconds, learned.seconds_max
+        )
+    });
+    let chosen_by_history = |is_chosen: bool| from_history.clone().filter(|_| is_chosen);
     let processors = format!("there are {cpus} processors");
     let why = match (&work, plan.map_workers) {
         _ if is_asked.workers => ASKED.to_owned(),
+        _ if learned.is_some() => chosen_by_history(true).expect("it is there"),
         (Some(work), _) => format!("{work}, and {processors}"),
         (None, 1) if cpus > 1 => "the input is so small that one more would cost more than it brings".to_owned(),
         (None, _) => format!("one for each processor: {processors}"),
@@ -77,7 +95,13 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     choose("workers", workers, why);
     if plan.map_at_once < plan.map_workers {
         let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
-        choose("mapping at once", plan.map_at_once.to_string(), asked(is_asked.map_at_once, why));
+        let why = asked(is_asked.map_at_once, why);
+        let is_learned = learned.is_some_and(|of| of.best.map_at_once.is_some()) && !is_asked.map_at_once;
+        choose("mapping at once", plan.map_at_once.to_string(), chosen_by_history(is_learned).unwrap_or(why));
+    }
+    if trials > 0 && learned.is_none() {
+        let why = "reading waits for the disk now, they do not agree with what was asked for, or there is only one";
+        choose("history", format!("{trials} times, not followed"), why.to_owned());
     }
     if plan.places.nodes.len() > 1 {
         let nodes = plan.places.homes.len();
@@ -109,6 +133,8 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     };
     choose("splits", format!("{tasks} of {}", size(plan.split_bytes)), why);
     let why = asked(is_asked.chunk_bytes, "input and combining table share the second-level cache");
+    let why = chosen_by_history(learned.is_some_and(|of| of.best.chunk_bytes.is_some()) && !is_asked.chunk_bytes)
+        .unwrap_or(why);
     choose("chunks", size(plan.chunk_bytes as u64), why);
     let (buffer, why) = match plan.buffer {
         Buffer::Auto => unreachable!("a plan has chosen"),

@@ -1,4 +1,4 @@
-//! The plan: a pure function of machine, settings, input and a sample of the input. The rest of the engine obeys it.
+//! The plan: a pure function of machine, settings, input, a sample of the input, and history. The rest of the engine obeys it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use gristmill_os::room::TemporaryFolder;
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::plan::budget::{Budget, Needs};
+use crate::plan::history::{self, Learned};
 use crate::plan::placement::{Places, reduces_by_node};
 use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Settings};
@@ -37,6 +38,10 @@ const TASK_NS: [f64; 2] = [250e3, 50e6];
 const SLOW_SPLIT_BYTES_MIN: u64 = 4 << 10;
 /// The least work for which one more worker is worth its start and its share of pages and tables.
 const WORKER_NS: f64 = 2e6;
+/// The share of waiting, in proportion to the work, from which more workers than processors read.
+const WAITS_MIN: f64 = 0.25;
+/// The largest number of workers per processor, if reading waits.
+const READERS_PER_CPU_MAX: f64 = 4.0;
 /// The approximate cost of a pair after the map function.
 const PAIR_NS: f64 = 25.0;
 /// The number of splits per map worker: enough that the last ones to finish wait little for each other.
@@ -195,6 +200,9 @@ pub(crate) struct Known {
     pub input_bytes: u64,
     pub program: Program,
     pub sample: Option<Sample>,
+    /// The number of earlier times that are known.
+    pub trials: usize,
+    pub learned: Option<Learned>,
     /// The number of ranges that the partitions form, once the input has been searched for cuts.
     pub ranges: Option<usize>,
 }
@@ -244,16 +252,31 @@ pub(crate) fn work_ns(sample: &Sample, input_bytes: u64) -> f64 {
     sample.map_ns(input_bytes) + sample.pairs_of(input_bytes) * PAIR_NS
 }
 
-/// Returns the number of workers that pay: at most one per processor, and as many as there is work for.
+/// Returns the waiting of the job on one worker in nanoseconds, for what it reads; 0 if it is too little to matter.
+pub(crate) fn wait_ns(sample: &Sample, input_bytes: u64) -> f64 {
+    let wait_ns = sample.wait_ns_of(input_bytes);
+    if wait_ns < WAITS_MIN * work_ns(sample, input_bytes) { 0.0 } else { wait_ns }
+}
+
+/// Returns the number of workers that keep all processors busy: one for each, and if reading waits, more.
+fn workers_busy(machine: Machine<'_>, input_bytes: u64, sample: Option<&Sample>) -> usize {
+    let Some(sample) = sample else { return machine.cpus };
+    let (work_ns, wait_ns) = (work_ns(sample, input_bytes), wait_ns(sample, input_bytes));
+    let for_each = if wait_ns == 0.0 { 1.0 } else { (1.0 + wait_ns / work_ns).min(READERS_PER_CPU_MAX) };
+    (machine.cpus as f64 * for_each).round() as usize
+}
+
+/// Returns the number of workers that pay: at most as many as keep the processors busy, and as many as there is work
+/// for.
 fn workers_worth(settings: &Settings, machine: Machine<'_>, input_bytes: u64, sample: Option<&Sample>) -> usize {
     let useful = match (sample, settings.split_bytes) {
-        (Some(sample), _) => work_ns(sample, input_bytes) / WORKER_NS,
+        (Some(sample), _) => (work_ns(sample, input_bytes) + wait_ns(sample, input_bytes)) / WORKER_NS,
         // A user who cuts the input finely has a reason.
         (None, Some(bytes)) => input_bytes as f64 / bytes.max(1) as f64,
         (None, None) if input_bytes < WORTH_BYTES => 1.0,
         (None, None) => f64::INFINITY,
     };
-    machine.cpus.min(useful.ceil() as usize).max(1)
+    workers_busy(machine, input_bytes, sample).min(useful.ceil() as usize).max(1)
 }
 
 /// Returns the sizes of the smallest and the largest split.
@@ -278,11 +301,16 @@ impl Plan {
         let folder = |dir: &PathBuf| TemporaryFolder::new(dir, settings.keep_free_bytes);
         let spill_dirs: Vec<TemporaryFolder> = settings.spill_folders().iter().map(folder).collect();
         let Program { combines, rounds, keys, keys_max, iterates, passes, hash_bytes, place_bytes, .. } = program;
+        // What was measured when reading did not wait says nothing of a time when it does.
+        let waits = sample.is_some_and(|sample| wait_ns(sample, input_bytes) > 0.0);
+        let learned = if waits { None } else { history::learned(settings) };
+        let best = learned.map(|learned| learned.best);
         let (map_workers, reduce_workers, fused) = match (settings.map_workers, settings.reduce_workers) {
             (None, None) => {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
                 // It is not known what later steps will map, and workers are started only once.
-                let workers = settings.workers.unwrap_or_else(|| if iterates { machine.cpus } else { worth() });
+                let asked = settings.workers.or(best.map(|best| best.workers));
+                let workers = asked.unwrap_or_else(|| if iterates { machine.cpus } else { worth() });
                 (workers, workers, true)
             }
             (map, reduce) => {
@@ -354,7 +382,8 @@ impl Plan {
             1
         };
         let partitions = share_partitions * shares;
-        let map_at_once = settings.map_at_once.unwrap_or(machine.cpus).clamp(1, map_workers);
+        let at_once = settings.map_at_once.or(best.and_then(|best| best.map_at_once));
+        let map_at_once = at_once.unwrap_or_else(|| workers_busy(machine, input_bytes, sample)).clamp(1, map_workers);
         let pool_pages = share_partitions * 2 + reduce_workers * 2;
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
             // Only workers that map at once write many pages. Of a small budget, the pages of all workers take an
@@ -425,7 +454,7 @@ impl Plan {
             pages_per_arena: pool_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,
             split_bytes,
-            chunk_bytes: settings.chunk_bytes.unwrap_or(CHUNK_BYTES).max(1),
+            chunk_bytes: settings.chunk_bytes.or(best.and_then(|best| best.chunk_bytes)).unwrap_or(CHUNK_BYTES).max(1),
             buffer,
             table_may_rest: settings.buffer == Buffer::Auto && !in_order,
             combining: CombiningPlan {
@@ -451,7 +480,15 @@ impl Plan {
             checkpoint_kept_free_bytes: settings.checkpoint.as_ref().map_or(0, |at| folder(&at.dir).kept_free_bytes),
             reduce_memory: budget.room(),
             budget,
-            known: Known { cpus: machine.cpus, input_bytes, program, sample: sample.copied(), ranges: None },
+            known: Known {
+                cpus: machine.cpus,
+                input_bytes,
+                program,
+                sample: sample.copied(),
+                trials: settings.history.len(),
+                learned,
+                ranges: None,
+            },
             asked: Asked {
                 workers: settings.workers.is_some() || !fused,
                 map_at_once: settings.map_at_once.is_some(),
@@ -492,27 +529,29 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::settings::Trial;
+
+    const PROGRAM: Program = Program {
+        combines: true,
+        rounds: false,
+        keys: None,
+        keys_max: 0,
+        iterates: false,
+        passes: false,
+        joins: false,
+        decoder_bytes_max: 0,
+        unpacks: false,
+        hash_bytes: 0,
+        place_bytes: 0,
+    };
 
     /// Returns the plan of a job that leaves everything open, on eight processors.
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
-        let program = Program {
-            combines: true,
-            rounds: false,
-            keys: None,
-            keys_max: 0,
-            iterates: false,
-            passes: false,
-            joins: false,
-            decoder_bytes_max: 0,
-            unpacks: false,
-            hash_bytes: 0,
-            place_bytes: 0,
-        };
         let plan = Plan::new(
             &Settings::default(),
             Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 },
             input_bytes,
-            program,
+            PROGRAM,
             sample.as_ref(),
         );
         plan.expect("nothing was asked for that cannot be")
@@ -540,6 +579,38 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_makes_readers_wait_gets_more_of_them_than_there_are_processors() {
+        // 64 MiB: 336 ms of work for one, and as much of waiting.
+        let waiting = |wait_ns| Some(Sample { read_bytes: 1 << 20, wait_ns, ..sample(5.0).expect("made above") });
+        let workers = |wait_ns| {
+            let plan = plan(64 << 20, waiting(wait_ns));
+            (plan.map_workers, plan.map_at_once)
+        };
+        assert_eq!(workers(0), (8, 8));
+        assert_eq!(workers(1 << 20), (8, 8), "a fifth of the work is noise");
+        assert_eq!(workers(5 << 20), (16, 16));
+        assert_eq!(workers(500 << 20), (32, 32));
+        // A little that is waited for long.
+        assert_eq!(plan(64 << 10, waiting(100 << 20)).map_workers, 4);
+    }
+
+    #[test]
+    fn earlier_times_choose_workers_and_chunks_unless_the_user_or_a_cold_disk_objects() {
+        let trial = |workers, chunk_bytes, seconds| Trial { workers, map_at_once: None, chunk_bytes, seconds };
+        let history = vec![trial(1, None, 2.0), trial(3, Some(4096), 1.0), trial(8, None, 1.5)];
+        let settings = Settings { history, ..Settings::default() };
+        let plan = |settings: &Settings, sample: Option<Sample>| {
+            let machine = Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 };
+            let plan = Plan::new(settings, machine, 64 << 20, PROGRAM, sample.as_ref()).expect("it is possible");
+            (plan.map_workers, plan.chunk_bytes, plan.known.learned.is_some())
+        };
+        assert_eq!(plan(&settings, sample(5.0)), (3, 4096, true));
+        assert_eq!(plan(&Settings { workers: Some(2), ..settings.clone() }, None), (2, CHUNK_BYTES, false));
+        let cold = Sample { read_bytes: 1, wait_ns: 1000, ..sample(5.0).expect("made above") };
+        assert_eq!(plan(&settings, Some(cold)), (32, CHUNK_BYTES, false));
+    }
+
+    #[test]
     fn pairs_count_as_work() {
         let many = Sample { pairs: 24 << 10, ..sample(0.1).expect("made above") };
         assert!(plan(1 << 20, Some(many)).map_workers == 8);
@@ -547,19 +618,7 @@ mod tests {
 
     #[test]
     fn steps_get_all_workers_even_for_a_small_first_input() {
-        let program = Program {
-            combines: true,
-            rounds: false,
-            keys: None,
-            keys_max: 0,
-            iterates: true,
-            passes: false,
-            joins: false,
-            decoder_bytes_max: 0,
-            unpacks: false,
-            hash_bytes: 0,
-            place_bytes: 0,
-        };
+        let program = Program { iterates: true, ..PROGRAM };
         let plan = Plan::new(
             &Settings::default(),
             Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 },

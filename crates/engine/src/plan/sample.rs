@@ -21,12 +21,21 @@ pub(crate) struct Sample {
     /// The map function's nanoseconds per byte of input, in the fastest piece, because the first one pays for cold
     /// memory. A lower bound if no piece was finished in time.
     pub ns_per_byte: f64,
+    /// The bytes that were read elsewhere in the input, to see whether they are in the page cache.
+    pub read_bytes: u64,
+    /// The nanoseconds that this reading waited, for a disk or a network. A lower bound if it did not end in time.
+    pub wait_ns: u64,
 }
 
 impl Sample {
     /// Estimates the nanoseconds that the map function takes for `bytes` of input.
     pub fn map_ns(&self, bytes: u64) -> f64 {
         self.ns_per_byte * bytes as f64
+    }
+
+    /// Estimates the nanoseconds that reading `bytes` of input waits.
+    pub fn wait_ns_of(&self, bytes: u64) -> f64 {
+        if self.read_bytes == 0 { 0.0 } else { self.wait_ns as f64 / self.read_bytes as f64 * bytes as f64 }
     }
 
     /// Estimates the number of pairs that `bytes` of input become.

@@ -237,6 +237,19 @@ pub enum Placement {
     Off,
 }
 
+/// The time of an earlier run of the same program, over a similar input, on this machine ([`Job::history`](crate::Job::history)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The number of workers.
+    pub workers: usize,
+    /// The number of workers that mapped at the same time; `None` if it was left to the plan.
+    pub map_at_once: Option<usize>,
+    /// The bytes that a worker read at a time; `None` if it was left to the plan.
+    pub chunk_bytes: Option<usize>,
+    /// The time from start to end.
+    pub seconds: f64,
+}
+
 /// Where a job saves its progress, so that running it again continues.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointSettings {
@@ -278,6 +291,8 @@ pub(crate) struct Settings {
     pub partitions: Option<usize>,
     pub keep_bytes: Option<u64>,
     pub sample: bool,
+    /// Times of earlier runs.
+    pub history: Vec<Trial>,
     pub memory_bytes: Option<usize>,
     pub held_bytes: usize,
     pub will_hold_bytes: usize,
@@ -323,6 +338,7 @@ impl Default for Settings {
             partitions: None,
             keep_bytes: None,
             sample: true,
+            history: Vec::new(),
             memory_bytes: None,
             held_bytes: 0,
             will_hold_bytes: 0,

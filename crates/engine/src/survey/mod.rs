@@ -4,6 +4,7 @@
 //! coordinator calls it while it prepares a job. Maps run in a child process that may die; a survey that fails does not
 //! affect the result.
 
+mod reading;
 pub(crate) mod sampler;
 pub(crate) mod range_finder;
 pub(crate) mod quote_scan;

@@ -1,4 +1,4 @@
-//! A survey before the plan is made: a few small pieces of the input are mapped once, to estimate the whole.
+//! A survey before the plan is made: a few small pieces of the input are read and mapped once, to estimate the whole.
 //!
 //! A child process maps the pieces, because the map function may crash or never end; the plan is then made without
 //! them. The child is given [`PATIENCE_MS`], and the pieces that it finishes by then count. Only counts and times of
@@ -29,6 +29,7 @@ use crate::input::tasks::Tasks;
 use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
+use crate::survey::reading::{Reading, read_places};
 
 /// The number of pieces, spread over the input.
 const PIECES: u64 = 3;
@@ -42,7 +43,7 @@ const PATIENCE_MS: u32 = 10;
 const PAIRS_TOLD_APART: usize = 4096;
 
 /// The number of words that the child sends after each piece.
-const WORDS: usize = 7;
+const WORDS: usize = 9;
 
 /// Maps pieces of `sources`, if that pays and is safe: a process with several threads must not be forked. The returned
 /// child may still be ending; dropping it waits for it.
@@ -60,7 +61,13 @@ pub(crate) fn take_sample<J: MapReduce>(
     let (told, has_ended, child) = ask(PATIENCE_MS, |to| {
         let mut reader = Reader::new(PIECE_BYTES);
         reader.state.extend_from_slice(state);
-        map_pieces(program, &cut(settings, sources, PIECES), reader, seed, to);
+        // Until it has been read, only a lower bound of the time is known.
+        let wait_ns = u64::from(PATIENCE_MS) * 1_000_000;
+        let slow = Sample { read_bytes: PIECE_BYTES as u64, wait_ns, ..Sample::default() };
+        if to.write_all(&slow.to_words()).is_ok() {
+            let reading = read_places(sources);
+            map_pieces(program, &cut(settings, sources, PIECES), reader, seed, reading, to);
+        }
     })?;
     let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
     let sample = Sample::from_words(words);
@@ -70,8 +77,9 @@ pub(crate) fn take_sample<J: MapReduce>(
 
 impl Sample {
     fn to_words(self) -> [u8; WORDS * 8] {
-        let Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte } = self;
-        let words = [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte.to_bits()].map(u64::to_le_bytes);
+        let Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns } = self;
+        let words = [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte.to_bits(), read_bytes, wait_ns]
+            .map(u64::to_le_bytes);
         words.as_flattened().try_into().expect("eight bytes each")
     }
 
@@ -86,6 +94,8 @@ impl Sample {
             told_apart: next(),
             keys: next(),
             ns_per_byte: f64::from_bits(next()),
+            read_bytes: next(),
+            wait_ns: next(),
         }
     }
 }
@@ -146,14 +156,19 @@ pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Optio
 }
 
 /// The work of the child. The input is cut into three tasks, and a piece is the first small chunk of a task.
-fn map_pieces<J: MapReduce>(program: &J, tasks: &Tasks, mut reader: Reader, seed: &Seed, to: &mut impl Write) {
-    let mut counter = Counter {
-        seed,
-        sample: Sample::default(),
-        seen: HashSet::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()),
-    };
+fn map_pieces<J: MapReduce>(
+    program: &J,
+    tasks: &Tasks,
+    mut reader: Reader,
+    seed: &Seed,
+    Reading { bytes: read_bytes, wait_ns }: Reading,
+    to: &mut impl Write,
+) {
+    let read = Sample { read_bytes, wait_ns, ..Sample::default() };
+    let mut counter =
+        Counter { seed, sample: read, seen: HashSet::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()) };
     // Until a piece is finished, only a lower bound for the time of the first one is known.
-    let at_least = Sample { ns_per_byte: f64::from(PATIENCE_MS) * 1e6 / PIECE_BYTES as f64, ..Sample::default() };
+    let at_least = Sample { ns_per_byte: f64::from(PATIENCE_MS) * 1e6 / PIECE_BYTES as f64, ..read };
     let tell = |sample: Sample, to: &mut dyn Write| to.write_all(&sample.to_words()).is_ok();
     if !tell(at_least, to) {
         return;
@@ -227,7 +242,17 @@ mod tests {
 
     #[test]
     fn a_sample_is_unchanged_by_the_pipe() {
-        let sample = Sample { pieces: 1, bytes: 2, pairs: 3, pair_bytes: 4, told_apart: 5, keys: 6, ns_per_byte: 7.5 };
+        let sample = Sample {
+            pieces: 1,
+            bytes: 2,
+            pairs: 3,
+            pair_bytes: 4,
+            told_apart: 5,
+            keys: 6,
+            ns_per_byte: 7.5,
+            read_bytes: 8,
+            wait_ns: 9,
+        };
         assert_eq!(Sample::from_words(&sample.to_words()), sample);
     }
 }
