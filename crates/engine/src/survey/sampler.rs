@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use gristmill_os::clock::monotonic_ns;
-use gristmill_os::process::{Child, fork_worker};
+use gristmill_os::process::{Activity, Child, fork_worker};
 use gristmill_os::wake::poll;
 
 use crate::data::datum::{Datum, Key};
@@ -58,7 +58,7 @@ pub(crate) fn take_sample<J: MapReduce>(
     if settings.isolation != Isolation::Process || !open || !is_worth_it(settings, sources) {
         return None;
     }
-    let (told, has_ended, child) = ask(PATIENCE_MS, |to| {
+    let (told, activity, child) = ask(PATIENCE_MS, |to| {
         let mut reader = Reader::new(PIECE_BYTES);
         reader.state.extend_from_slice(state);
         // Until it has been read, only a lower bound of the time is known.
@@ -71,8 +71,14 @@ pub(crate) fn take_sample<J: MapReduce>(
     })?;
     let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
     let sample = Sample::from_words(words);
-    // A crash on the first piece yields no estimate.
-    (sample.pieces > 0 || !has_ended).then_some((sample, child))
+    let is_known = match activity {
+        // A crash on the first piece yields no estimate.
+        Activity::Ended => sample.pieces > 0,
+        Activity::WaitsForDevice => true,
+        // It may be the machine that is busy, and not the disk that is slow: the lower bound of reading says nothing then.
+        _ => sample.ns_per_byte > 0.0,
+    };
+    is_known.then_some((sample, child))
 }
 
 impl Sample {
@@ -137,9 +143,9 @@ pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map
     });
 }
 
-/// Forks a child process that sends data through a pipe. Returns the data sent within `patience_ms`, and whether the
-/// child was done by then. The child may still be ending; dropping it waits for it.
-pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Option<(Vec<u8>, bool, Child)> {
+/// Forks a child process that sends data through a pipe. Returns the data sent within `patience_ms`, and what the child
+/// did then: it has ended, or was killed. It may still be ending; dropping it waits for it.
+pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Option<(Vec<u8>, Activity, Child)> {
     let (mut from, mut to) = std::io::pipe().ok()?;
     let child = fork_worker(move || {
         // Keep a panic of the map function silent: the workers will meet it again.
@@ -149,10 +155,16 @@ pub(crate) fn ask(patience_ms: u32, tell: impl FnOnce(&mut PipeWriter)) -> Optio
     });
     let mut child = child.ok()?;
     let (told, has_ended) = read_for(patience_ms, &mut from).ok()?;
-    if !has_ended {
-        child.kill().ok()?;
+    if has_ended {
+        return Some((told, Activity::Ended, child));
     }
-    Some((told, has_ended, child))
+    let activity = match child.activity() {
+        // It cannot be asked.
+        Activity::Ended => Activity::Runs,
+        activity => activity,
+    };
+    child.kill().ok()?;
+    Some((told, activity, child))
 }
 
 /// The work of the child. The input is cut into three tasks, and a piece is the first small chunk of a task.
