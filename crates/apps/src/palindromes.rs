@@ -3,16 +3,12 @@
 //! Every occurrence counts, byte by byte: `aaa` has six (three of one byte, two of two, one of three). The end of a
 //! line, LF or CRLF, does not belong to it.
 
-mod in_rounds;
-
 use std::path::Path;
 
 use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, Memory, ProgramError, Records, TooLarge};
 
 use crate::number::Overflow;
 use crate::sum::{self, whole};
-
-pub use in_rounds::{Counted, Rounds, ThreadTime};
 
 /// The algorithm that finds palindromes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +103,7 @@ impl Palindromes {
     }
 
     /// Counts those of some lines within a memory limit. An error holds the line that is too long, and the reason.
-    fn in_lines<'l>(
+    pub(crate) fn in_lines<'l>(
         &self,
         mut lines: impl Iterator<Item = &'l [u8]>,
         memory: Memory,
@@ -163,7 +159,7 @@ impl MapReduce for Palindromes {
 }
 
 /// Returns the lines of a text, without LF or CRLF.
-fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 

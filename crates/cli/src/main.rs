@@ -6,6 +6,7 @@
 //!  output       rows in any format, into files that appear whole or not at all
 //!  report       bad records, and statistics of the job
 //!  run          the job of a command, from its options to its result
+//!  hand_over    from one process to another, in three ways, and how fast
 //!  commands     one file for each subcommand
 //!  experiment   compares strategies
 //!  scale        finds why a command does not get faster
@@ -19,6 +20,7 @@ mod options;
 mod output;
 mod report;
 mod run;
+mod hand_over;
 mod commands;
 mod experiment;
 mod scale;
@@ -56,7 +58,7 @@ enum Program {
     Run(commands::run::Run),
     Completions(commands::completions::Completions),
     #[command(hide = true)]
-    HandOver(experiment::HandOver),
+    HandOver(hand_over::HandOver),
 }
 
 const EXIT_STATUS: &str = "\

@@ -6,6 +6,7 @@ use clap::Args;
 use gristmill::Error;
 use gristmill_history::{Account, History as File, Problem};
 
+use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
@@ -41,11 +42,6 @@ Examples:
   gristmill history xz
   gristmill history --export > runs.jsonl
   gristmill history xz --forget";
-
-/// Returns the path of the user's history; `None` if there is no home.
-pub fn in_home() -> Option<PathBuf> {
-    gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from))
-}
 
 impl History {
     pub fn run(&self) -> Result<(), Failure> {

@@ -98,7 +98,7 @@ impl Machine {
 fn hand_over(plan: &Plan, now: &mut Ceilings) {
     for processors in &plan.processors {
         let best = (0..HAND_OVER_PASSES).try_fold(None, |best: Option<f64>, _| {
-            let rate = crate::experiment::rate(processors)?;
+            let rate = crate::hand_over::rate(processors)?;
             Ok::<_, io::Error>(best.into_iter().chain(rate).reduce(f64::max))
         });
         match best {

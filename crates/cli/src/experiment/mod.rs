@@ -16,7 +16,6 @@
 mod time;
 mod allocator;
 mod subject;
-mod hand_over;
 mod machine;
 mod shell;
 mod comparison;
@@ -43,7 +42,6 @@ use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 pub use chart::escape;
 use comparison::{Comparison, Topic};
-pub use hand_over::{HandOver, rate};
 use subject::Subject;
 use trial::Trial;
 

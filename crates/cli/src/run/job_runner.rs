@@ -13,7 +13,6 @@ use gristmill::{
 };
 use gristmill_apps::Overflow;
 
-use crate::commands::history::in_home;
 use crate::options::inputs::Inputs;
 use crate::options::job_options::JobOptions;
 use crate::output::column::Field;
@@ -24,7 +23,7 @@ use crate::report::stats::{Stats, Threads};
 use crate::report::timeline::Timeline;
 use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
-use crate::run::learned;
+use crate::run::learned::{self, in_home};
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{line, printable};
 use crate::terminal::progress::{Besides, Terminal, Unit};

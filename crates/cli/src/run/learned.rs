@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use clap::parser::ValueSource;
@@ -72,6 +72,11 @@ pub fn asked(words: &[OsString]) -> Option<Asked> {
         map_at_once: value("map-at-once").and_then(|count| count.parse().ok()),
         chunk_bytes: value("chunk-bytes").and_then(|text| units::bytes(text).ok()).map(|bytes| bytes as u64),
     })
+}
+
+/// Returns the path of the user's history; `None` if there is no home.
+pub fn in_home() -> Option<PathBuf> {
+    gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from))
 }
 
 /// Returns the name under which the history keeps this host.

@@ -2,5 +2,5 @@
 
 mod checkpoint_folder;
 pub mod common_options;
-pub mod job_runner;
 pub mod learned;
+pub mod job_runner;

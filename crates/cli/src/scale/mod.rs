@@ -56,8 +56,8 @@ use gristmill_counters::load::Load;
 use gristmill_diagnose::{Curve, Times, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::commands::history::in_home;
 use crate::output::aside::Aside;
+use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;

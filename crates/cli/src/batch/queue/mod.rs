@@ -47,8 +47,8 @@ use gristmill_os::program::Freezer;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
 
-use crate::commands::history::in_home;
 use crate::output::aside::Aside;
+use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;

@@ -4,7 +4,7 @@
 //! 2. A file that has been read is put into a queue, and wakes one worker.
 //! 3. A worker takes a file out of the queue and counts.
 //!
-//! The engine has no such readers ([67](../../../../docs/decisions/67-readers-of-their-own-are-an-application.md)): this is what
+//! The engine has no such readers ([67](../../../docs/decisions/67-readers-of-their-own-are-an-application.md)): this is what
 //! it is compared with.
 
 use std::collections::VecDeque;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use gristmill::{Memory, Source};
 
-use super::{Palindromes, lines_of};
 use crate::error::{Error, Result};
+use crate::palindromes::{Palindromes, lines_of};
 
 /// The numbers of threads, and of files that a reader reads in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
