@@ -17,6 +17,7 @@
 //! - [`room`]: folders for temporary files, and the room that these leave free;
 //! - [`standard`]: the standard streams that were closed at the start;
 //! - [`perf`]: counters of the kernel and of the processor;
+//! - [`samples`]: instruction addresses of other processes, sampled;
 //! - [`stop`]: requests to stop, as something to wait for;
 //! - [`usage`]: time, faults and context switches of a thread or a process;
 //! - [`allocations`]: counts of allocations per thread;
@@ -43,6 +44,7 @@ pub mod process;
 pub mod program;
 mod region;
 pub mod room;
+pub mod samples;
 pub mod standard;
 pub mod stop;
 pub mod usage;

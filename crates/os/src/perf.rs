@@ -76,28 +76,45 @@ pub struct Counter(File);
 /// `struct perf_event_attr`, as its first version had it (64 bytes): the kernel takes what is missing as zero.
 #[repr(C)]
 #[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint: u32,
-    address: u64,
+pub(crate) struct Attributes {
+    pub(crate) kind: u32,
+    pub(crate) size: u32,
+    pub(crate) config: u64,
+    pub(crate) sample_period: u64,
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
+    pub(crate) flags: u64,
+    pub(crate) wakeup_events: u32,
+    pub(crate) breakpoint: u32,
+    pub(crate) address: u64,
 }
 
-const SIZE: usize = 64;
+pub(crate) const SIZE: usize = 64;
 const _: () = assert!(size_of::<Attributes>() == SIZE);
 
 /// Bits of `flags`.
-const INHERIT: u64 = 1 << 1;
-const EXCLUDE_KERNEL: u64 = 1 << 5;
-const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+pub(crate) const INHERIT: u64 = 1 << 1;
+pub(crate) const EXCLUDE_KERNEL: u64 = 1 << 5;
+pub(crate) const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 /// `PERF_FLAG_FD_CLOEXEC`
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+
+/// An event of a thread is counted on all processors.
+const ANY_PROCESSOR: libc::c_int = -1;
+
+/// Opens an event of a thread (0 for the calling one) on a processor.
+pub(crate) fn open(attributes: &Attributes, thread: libc::pid_t, processor: libc::c_int) -> io::Result<OwnedFd> {
+    let no_group: libc::c_int = -1;
+    let attributes: *const Attributes = attributes;
+    // SAFETY: the kernel reads `size` bytes from the pointer, which is as many as there are, and writes nothing.
+    let fd =
+        unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, thread, processor, no_group, CLOSE_ON_EXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
 
 impl Counter {
     /// Starts to count.
@@ -126,23 +143,7 @@ impl Counter {
             Space::All => INHERIT,
         };
         let attributes = Attributes { kind, size: SIZE as u32, config, flags, ..Attributes::default() };
-        let (any_processor, no_group): (libc::c_int, libc::c_int) = (-1, -1);
-        // SAFETY: the kernel reads `size` bytes from the pointer, which is as many as there are, and writes nothing.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                thread,
-                any_processor,
-                no_group,
-                CLOSE_ON_EXEC,
-            )
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this descriptor for us.
-        Ok(Counter(File::from(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })))
+        Ok(Counter(File::from(open(&attributes, thread, ANY_PROCESSOR)?)))
     }
 
     /// The count so far. The count of a started process is added when it ends.

@@ -1,0 +1,256 @@
+//! Instruction addresses of running programs, sampled by the kernel's task clock (`perf_event_open`).
+//!
+//! The kernel writes a record into a ring of the processor on which a program runs, each time that the program has used another period of
+//! processor time there:
+//!
+//! ```text
+//!  program A --- event (A, processor 0) ---> ring 0 --.
+//!            `-- event (A, processor 1) ---> ring 1 --+--> take()
+//!  program B --- event (B, processor 0) ---> ring 0 --'
+//! ```
+//!
+//! An event of a thread on all processors has no ring if it includes the processes that the thread starts. Hence an event for each processor.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::Pid;
+
+use crate::machine::os_page_bytes;
+use crate::perf::{Attributes, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, INHERIT, SIZE, open};
+
+/// The OS pages of a ring for records: room for 1,024 of them, which is a second at 1 kHz. The kernel asks for a power of two.
+const RING_PAGES: usize = 8;
+/// The places of the head and the tail in a ring's first page (`struct perf_event_mmap_page`).
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+/// `PERF_TYPE_SOFTWARE`, and two of its events.
+const SOFTWARE: u32 = 1;
+const TASK_CLOCK: u64 = 1;
+const DUMMY: u64 = 9;
+/// What a record has: `PERF_SAMPLE_IP`, `PERF_SAMPLE_TID`, `PERF_SAMPLE_ID`.
+const SAMPLE: u64 = 1 | 1 << 1 | 1 << 6;
+/// `PERF_RECORD_SAMPLE`
+const RECORD_SAMPLE: u32 = 9;
+/// The bytes of a record with what [`SAMPLE`] asks for: header, address, process and thread, event.
+const RECORD_BYTES: usize = 32;
+/// `PERF_EVENT_IOC_SET_OUTPUT` and `PERF_EVENT_IOC_ID`
+const SET_OUTPUT: libc::Ioctl = 0x2405;
+const GET_ID: libc::Ioctl = 0x8008_2407_u32 as libc::Ioctl;
+
+/// A sampled instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The number of the event; see [`Followed::is_of`].
+    event: u64,
+    /// The process, which may be one that the program has started.
+    pub process: i32,
+    /// The address in the memory of that process.
+    pub address: u64,
+}
+
+/// The rings, one for each processor.
+#[derive(Debug)]
+pub struct Sampler {
+    rings: Vec<Ring>,
+    period: Duration,
+}
+
+/// A program that is sampled until this is dropped.
+#[derive(Debug)]
+pub struct Followed {
+    events: Vec<OwnedFd>,
+    ids: Vec<u64>,
+}
+
+impl Followed {
+    /// Returns true if this program, or one that it started, executed the sampled instruction.
+    pub fn is_of(&self, sample: &Sample) -> bool {
+        self.ids.contains(&sample.event)
+    }
+}
+
+impl Sampler {
+    /// Prepares to sample on these processors, once for each `period` of processor time.
+    ///
+    /// # Errors
+    ///
+    /// `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
+    pub fn new(processors: &[usize], period: Duration) -> io::Result<Sampler> {
+        let rings = processors.iter().map(|processor| Ring::new(*processor)).collect::<io::Result<_>>()?;
+        Ok(Sampler { rings, period })
+    }
+
+    /// Samples a process that has just begun, with all threads and processes that it starts from now on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sampler::new`], and `ESRCH` if there is no such process.
+    pub fn follow(&self, process: Pid) -> io::Result<Followed> {
+        let attributes = Attributes {
+            kind: SOFTWARE,
+            size: SIZE as u32,
+            config: TASK_CLOCK,
+            sample_period: self.period.as_nanos() as u64,
+            sample_type: SAMPLE,
+            flags: INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            ..Attributes::default()
+        };
+        let mut followed = Followed { events: Vec::new(), ids: Vec::new() };
+        for ring in &self.rings {
+            let event = open(&attributes, process.as_raw_nonzero().get(), ring.processor as libc::c_int)?;
+            let mut id = 0_u64;
+            // SAFETY: the first call takes a descriptor, which is open; the second writes a u64, to which the pointer leads.
+            let told = unsafe {
+                libc::ioctl(event.as_raw_fd(), SET_OUTPUT, ring.event.as_raw_fd()) == 0
+                    && libc::ioctl(event.as_raw_fd(), GET_ID, &raw mut id) == 0
+            };
+            if !told {
+                return Err(io::Error::last_os_error());
+            }
+            followed.events.push(event);
+            followed.ids.push(id);
+        }
+        Ok(followed)
+    }
+
+    /// Takes the samples since the last call. Those for which a ring had no room are lost.
+    pub fn take(&self) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        self.rings.iter().for_each(|ring| ring.take(&mut samples));
+        samples
+    }
+}
+
+/// A ring of records that the kernel writes.
+#[derive(Debug)]
+struct Ring {
+    processor: usize,
+    /// An event that counts nothing, to which the ring belongs.
+    event: OwnedFd,
+    /// The first page has the head and the tail; [`RING_PAGES`] with records follow.
+    base: NonNull<u8>,
+}
+
+impl Ring {
+    fn new(processor: usize) -> io::Result<Ring> {
+        let attributes = Attributes {
+            kind: SOFTWARE,
+            size: SIZE as u32,
+            config: DUMMY,
+            sample_type: SAMPLE,
+            flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            ..Attributes::default()
+        };
+        let event = open(&attributes, 0, processor as libc::c_int)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses a free place for the mapping.
+        let base = unsafe { mmap(null_mut(), Ring::bytes(), access, MapFlags::SHARED, &event, 0)? };
+        Ok(Ring { processor, event, base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)? })
+    }
+
+    fn bytes() -> usize {
+        (1 + RING_PAGES) * os_page_bytes()
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: the first page is mapped as long as `self` lives, and head and tail are u64s at a multiple of 8. The kernel reads and writes
+        // them as whole words.
+        unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU64>() }
+    }
+
+    /// Returns the eight bytes of the record data at `at`, which wraps around at the end of the ring.
+    fn data(&self, at: u64) -> [u8; 8] {
+        let place = at as usize % (RING_PAGES * os_page_bytes());
+        // SAFETY: records begin at a multiple of 8 and their size is one, so these bytes are within the mapped pages. The caller reads below the
+        // head only, and the kernel does not write there before the tail has passed.
+        unsafe { self.base.as_ptr().add(os_page_bytes() + place).cast::<[u8; 8]>().read() }
+    }
+
+    fn take(&self, samples: &mut Vec<Sample>) {
+        // PAIRS WITH the kernel's store of data_head: what it wrote before is to be seen.
+        let head = self.word(HEAD).load(Ordering::Acquire);
+        let mut tail = self.word(TAIL).load(Ordering::Relaxed);
+        while tail < head {
+            let [a, b, c, d, _, _, low, high] = self.data(tail);
+            let (kind, bytes) = (u32::from_ne_bytes([a, b, c, d]), u64::from(u16::from_ne_bytes([low, high])));
+            if bytes < size_of::<u64>() as u64 {
+                // No record is that small; what follows cannot be read.
+                tail = head;
+                break;
+            }
+            if kind == RECORD_SAMPLE && bytes as usize == RECORD_BYTES {
+                let [p, q, r, s, ..] = self.data(tail + 16);
+                samples.push(Sample {
+                    address: u64::from_ne_bytes(self.data(tail + 8)),
+                    process: i32::from_ne_bytes([p, q, r, s]),
+                    event: u64::from_ne_bytes(self.data(tail + 24)),
+                });
+            }
+            tail += bytes;
+        }
+        // PAIRS WITH the kernel's load of data_tail: all reads are over before the room is free.
+        self.word(TAIL).store(tail, Ordering::Release);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing leads to it any more. If it fails, memory is lost and nothing else.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), Ring::bytes()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::cpus_allowed;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn samples_name_the_program_or_one_that_it_started_or_it_is_said_why_not() {
+        let processors = cpus_allowed().expect("allowed");
+        let sampler = match Sampler::new(&processors, Duration::from_micros(500)) {
+            Ok(sampler) => sampler,
+            Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
+        };
+        let busy = "i=0; while [ $i -lt 99999 ]; do i=$((i+1)); done";
+        let mut outer = Command::new("sh");
+        // It waits first, so that all is sampled that it starts.
+        outer.args(["-c", "read line; sh -c \"$1\"; :", "sh", busy]).stdin(Stdio::piped());
+        let mut outer = outer.spawn().expect("a shell");
+        let mut other = Command::new("sh").args(["-c", busy]).spawn().expect("a shell");
+        let (first, second) = match (sampler.follow(Pid::from_child(&outer)), sampler.follow(Pid::from_child(&other))) {
+            (Ok(first), Ok(second)) => (first, second),
+            (first, second) => panic!("rings, but no events: {first:?} {second:?}"),
+        };
+        drop(outer.stdin.take());
+        assert!(outer.wait().expect("it ends").success() && other.wait().expect("it ends").success());
+        let samples = sampler.take();
+        let of = |followed: &Followed| -> Vec<Sample> {
+            samples.iter().filter(|sample| followed.is_of(sample)).copied().collect()
+        };
+        let (of_first, of_second) = (of(&first), of(&second));
+        assert_eq!(of_first.len() + of_second.len(), samples.len());
+        assert!(of_first.iter().any(|sample| sample.process != outer.id() as i32), "{samples:?}");
+        assert!(!of_second.is_empty() && of_second.iter().all(|sample| sample.process == other.id() as i32));
+        assert!(samples.iter().all(|sample| sample.address != 0));
+        assert!(sampler.take().is_empty());
+    }
+
+    #[test]
+    fn a_process_that_has_ended_cannot_be_followed() {
+        let Ok(sampler) = Sampler::new(&[cpus_allowed().expect("allowed")[0]], Duration::from_millis(1)) else {
+            return;
+        };
+        let mut ended = Command::new("true").spawn().expect("a program");
+        ended.wait().expect("it ends");
+        assert!(sampler.follow(Pid::from_child(&ended)).is_err());
+    }
+}
