@@ -5,7 +5,7 @@
 //!  Watching -------------------------------------> Open
 //!     ^  the system's order                          |  our order
 //!     +----------------------------------------------+
-//!                after open_quanta
+//!                after open_quanta, or when it follows a loss that has gone
 //! ```
 
 use std::collections::VecDeque;
@@ -19,13 +19,16 @@ pub struct GateRule {
     pub loss_min: f64,
     /// The number of quanta of our order after which the system's order is watched again.
     pub open_quanta: u64,
+    /// The loss is a forecast that does not depend on the order. So it is watched while the gate is open, too, which closes it below half of
+    /// `loss_min`.
+    pub follows: bool,
 }
 
 impl Default for GateRule {
     /// Half a second is watched, then the gate is open for a minute. The least loss is slightly above the cost of
     /// monitoring.
     fn default() -> GateRule {
-        GateRule { watch_quanta: 5, loss_min: 0.05, open_quanta: 600 }
+        GateRule { watch_quanta: 5, loss_min: 0.05, open_quanta: 600, follows: false }
     }
 }
 
@@ -51,8 +54,9 @@ impl Gate {
 
     /// Records a quantum: the time that programs lost, and the time that they ran.
     pub fn observe(&mut self, lost_us: f64, ran_us: f64) {
-        if self.is_open() {
-            self.open_quanta_left -= 1;
+        let was_open = self.is_open();
+        self.open_quanta_left = self.open_quanta_left.saturating_sub(1);
+        if was_open && !self.rule.follows {
             return;
         }
         self.watched.push_back((lost_us, ran_us));
@@ -60,11 +64,15 @@ impl Gate {
             return;
         }
         let (lost, ran) = self.watched.iter().fold((0.0, 0.0), |sum, quantum| (sum.0 + quantum.0, sum.1 + quantum.1));
-        if ran > 0.0 && lost / ran >= self.rule.loss_min {
+        self.watched.pop_front();
+        let loss = if ran > 0.0 { lost / ran } else { 0.0 };
+        if loss >= self.rule.loss_min {
+            if !self.rule.follows {
+                self.watched.clear();
+            }
             self.open_quanta_left = self.rule.open_quanta;
-            self.watched.clear();
-        } else {
-            self.watched.pop_front();
+        } else if loss < self.rule.loss_min / 2.0 {
+            self.open_quanta_left = 0;
         }
     }
 }
@@ -73,7 +81,7 @@ impl Gate {
 mod tests {
     use super::*;
 
-    const RULE: GateRule = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 4 };
+    const RULE: GateRule = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 4, follows: false };
 
     #[test]
     fn the_gate_stays_closed_while_no_program_loses_speed() {
@@ -103,5 +111,17 @@ mod tests {
             open
         });
         assert_eq!(open.count(), 4);
+    }
+
+    #[test]
+    fn a_gate_that_follows_a_forecast_closes_when_the_loss_has_gone() {
+        let mut gate = Gate::new(GateRule { open_quanta: 100, follows: true, ..RULE });
+        (0..50).for_each(|_| gate.observe(10.0, 100.0));
+        assert!(gate.is_open());
+        let open = (0..20).take_while(|_| {
+            gate.observe(0.0, 100.0);
+            gate.is_open()
+        });
+        assert_eq!(open.count(), 2);
     }
 }

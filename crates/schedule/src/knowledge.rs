@@ -8,6 +8,14 @@ pub trait Knowledge {
     /// Records that a program begins.
     fn begin(&mut self, arrival: &Arrival);
 
+    /// Records who chose the programs of the next quantum: the scheduler, or else the system.
+    fn decided(&mut self, _chosen: bool) {}
+
+    /// Returns false if it was measured that choosing the programs that run now does not pay.
+    fn pays(&self) -> bool {
+        true
+    }
+
     /// Records a quantum. `end` is called afterwards for programs that ended in it.
     fn learn(&mut self, quantum: &Quantum, limits: &Limits);
 

@@ -11,43 +11,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::blocks::{BlockVector, Buckets};
-use crate::contention::{Little, Thresholds};
+use crate::contention::Little;
+use crate::execution::{Execution, Piece};
 use crate::ideal::Work;
 use crate::knowledge::{Forecast, Knowledge, Progress};
-use crate::machine::{Arrival, Counts, Key, Limits, ProgramId, Quantum, Ran, Reading};
-use crate::phases::Similarity;
-use crate::probed::{Probed, losses};
+use crate::learning::Learning;
+use crate::machine::{Arrival, Counts, Limits, ProgramId, Quantum, Ran, Reading};
+use crate::probed::{Probed, Today, avoidable};
 use crate::store::{Store, alone_us, requests_of};
-use crate::transitions::Transitions;
-
-/// The parameters of learning.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Learning {
-    /// The meaning of a vector's elements.
-    pub buckets: Buckets,
-    /// The rule by which two quanta belong to one phase.
-    pub similarity: Similarity,
-    /// The thresholds of little contention.
-    pub thresholds: Thresholds,
-    /// The coverage from which a program's profile is used.
-    pub coverage_min: f64,
-    /// A program that ran for a smaller share of the quantum has too few samples to determine its phase.
-    pub ran_min: f64,
-}
-
-impl Default for Learning {
-    /// Pieces of 64 bytes, and the paper's coverage of 80 %.
-    fn default() -> Learning {
-        Learning {
-            buckets: Buckets::Bytes(64),
-            similarity: Similarity::default(),
-            thresholds: Thresholds::default(),
-            coverage_min: 0.8,
-            ran_min: 0.1,
-        }
-    }
-}
 
 /// The paper's knowledge: a store, and the findings from current executions.
 #[derive(Clone, Debug)]
@@ -59,25 +30,23 @@ pub struct Learned {
     states: BTreeMap<String, BTreeMap<Option<Little>, u64>>,
     /// The readings of memory, on a machine that does not count.
     probed: Option<Probed>,
-}
-
-/// A current execution.
-#[derive(Clone, Debug)]
-struct Execution {
-    key: Key,
-    threads: usize,
-    transitions: Transitions,
-    phase: Option<usize>,
-    requests: f64,
-    /// The executed instructions by phase.
-    instructions: BTreeMap<usize, f64>,
-    progress: Option<Progress>,
+    today: Today,
+    /// The programs of the current quantum were chosen.
+    is_chosen: bool,
 }
 
 impl Learned {
     /// Continues from the content of a store.
     pub fn new(store: Store, learning: Learning) -> Learned {
-        Learned { learning, store, executions: BTreeMap::new(), states: BTreeMap::new(), probed: None }
+        Learned {
+            learning,
+            store,
+            executions: BTreeMap::new(),
+            states: BTreeMap::new(),
+            probed: None,
+            today: Today::default(),
+            is_chosen: false,
+        }
     }
 
     /// Continues from the content of a store on a machine that reads memory from time to time instead of counting requests
@@ -87,7 +56,8 @@ impl Learned {
     pub fn probed(store: Store, learning: Learning, undisturbed: &[Reading]) -> Learned {
         let mut probed = Probed::default();
         probed.add(undisturbed, |_| None);
-        Learned { probed: Some(probed), ..Learned::new(store, learning) }
+        let today = Today::after(undisturbed);
+        Learned { probed: Some(probed), today, ..Learned::new(store, learning) }
     }
 
     /// The store with all that has been learned.
@@ -107,36 +77,15 @@ impl Learned {
 
     fn learn_of(&mut self, ran: &Ran, state: Option<Little>, quantum_us: f64) {
         let Some(execution) = self.executions.get_mut(&ran.id) else { return };
-        execution.progress = None;
         let is_probed = self.probed.is_some();
         // Without counters, work is processor time.
         let work = is_probed.then_some(Counts { instructions: ran.processor_us, requests: 0.0 });
-        let Some(counts) = ran.counts.or(work) else { return };
-        let ran_us = ran.processor_us / execution.threads as f64;
-        if ran_us <= 0.0 {
-            return;
-        }
         let program = self.store.programs.entry(execution.key.build.clone()).or_default();
-        // The only sample of a program that ends at once. Without it, the program would never be covered.
-        let is_first = execution.phase.is_none();
-        let is_sample = is_first || ran_us >= self.learning.ran_min * quantum_us;
-        let phase = match execution.phase {
-            // Too short to determine the phase, so the previous phase continues.
-            Some(phase) if !is_sample => phase,
-            _ => {
-                let vector = BlockVector::of(&ran.addresses, &self.learning.buckets);
-                program.phases.recognise(&vector, &self.learning.similarity)
-            }
-        };
-        execution.phase = Some(phase);
-        execution.requests += counts.requests;
-        *execution.instructions.entry(phase).or_default() += counts.instructions;
+        let with = (&mut *program, &self.learning);
+        let piece = execution.take_in(ran, ran.counts.or(work), self.is_chosen, quantum_us, with);
+        let Some(Piece { phase, ran_us, counts, is_sample }) = piece.filter(|_| !is_probed) else { return };
         if is_sample {
             let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
-            execution.transitions.observe(phase);
-            if is_probed {
-                return;
-            }
             program.phases.update(phase, rate, bandwidth, state.is_some());
             let states = self.states.entry(execution.key.build.clone()).or_default();
             *states.entry(state).or_default() += 1;
@@ -150,6 +99,16 @@ impl Learned {
 impl Learned {
     /// Takes in a quantum's readings, and what follows from all of them.
     fn learn_from_readings(&mut self, quantum: &Quantum, limits: &Limits) {
+        if self.probed.is_none() {
+            return;
+        }
+        for reading in &quantum.readings {
+            let used = reading.used.iter().filter(|(_, processors)| *processors > 0.0);
+            let demands = used.map(|(id, processors)| Some(self.demand(*id)? * processors.round()));
+            if let Some(demand) = demands.sum::<Option<f64>>() {
+                self.today.add(demand, reading.took_us);
+            }
+        }
         let Some(probed) = &mut self.probed else { return };
         probed.add(&quantum.readings, |id| {
             let execution = self.executions.get(&id)?;
@@ -160,40 +119,55 @@ impl Learned {
                 program.phases.set_demand(*phase, demand);
             }
         }
-        let demand = |ran: &Ran| {
-            let execution = self.executions.get(&ran.id)?;
-            let phase = self.store.programs.get(&execution.key.build)?.phases.get(execution.phase?)?;
-            phase.bandwidth.valid.then_some(phase.bandwidth.mean)
-        };
-        let demands: Vec<Option<f64>> = quantum.ran.iter().map(demand).collect();
-        let phases = self.store.programs.values().flat_map(|program| program.phases.iter());
-        let largest = phases.map(|phase| phase.bandwidth.mean).fold(0.0, f64::max);
-        let used: Vec<(f64, f64)> = quantum
-            .ran
-            .iter()
-            .zip(&demands)
-            .map(|(ran, demand)| (demand.unwrap_or(0.0), ran.processor_us / quantum.length_us))
-            .collect();
-        for ((ran, demand), loss) in quantum.ran.iter().zip(demands).zip(losses(&used, largest, limits.processors)) {
-            let Some(execution) = self.executions.get_mut(&ran.id) else { continue };
-            let ran_us = ran.processor_us / execution.threads as f64;
-            execution.progress = demand.map(|_| Progress { ran_us, alone_us: ran_us * (1.0 - loss) });
+        let ids: Vec<ProgramId> = self.executions.keys().copied().collect();
+        let demands: Option<Vec<f64>> = ids.iter().map(|id| self.demand(*id)).collect();
+        let (Some(demands), Some(share)) = (demands, self.today.share()) else { return };
+        let demands: Vec<f64> = demands.into_iter().map(|demand| demand * share).collect();
+        let losses: BTreeMap<_, _> = ids.into_iter().zip(avoidable(&demands, limits.processors)).collect();
+        for ran in &quantum.ran {
+            if let Some((execution, loss)) = self.executions.get_mut(&ran.id).zip(losses.get(&ran.id)) {
+                let ran_us = ran.processor_us / execution.threads as f64;
+                execution.progress = Some(Progress { ran_us, alone_us: ran_us * (1.0 - loss) });
+            }
         }
+    }
+
+    /// The demand of a program's current phase, if it is known. Before the first quantum, it is that of its usual mixture.
+    fn demand(&self, id: ProgramId) -> Option<f64> {
+        let execution = self.executions.get(&id)?;
+        let program = self.store.programs.get(&execution.key.build)?;
+        match execution.phase {
+            Some(phase) => program.phases.get(phase).filter(|phase| phase.rate.valid).map(|phase| phase.bandwidth.mean),
+            None => self.forecast(id).map(|forecast| forecast.demand),
+        }
+    }
+
+    /// Returns false if choosing these programs was measured, and did not pay: whole executions with the same inputs took no less processor time.
+    fn paid(&self) -> bool {
+        let times = |execution: &Execution| {
+            let inputs = &self.store.programs.get(&execution.key.build)?.inputs;
+            inputs.get(&execution.key.input)?.times.both()
+        };
+        let (usual_us, chosen_us) = self
+            .executions
+            .values()
+            .filter_map(times)
+            .fold((0.0, 0.0), |sum, (usual, chosen)| (sum.0 + usual, sum.1 + chosen));
+        usual_us == 0.0 || chosen_us <= usual_us * (1.0 - self.learning.saved_min)
     }
 }
 
 impl Knowledge for Learned {
     fn begin(&mut self, arrival: &Arrival) {
-        let execution = Execution {
-            key: arrival.key.clone(),
-            threads: arrival.threads.max(1),
-            transitions: Transitions::default(),
-            phase: None,
-            requests: 0.0,
-            instructions: BTreeMap::new(),
-            progress: None,
-        };
-        self.executions.insert(arrival.id, execution);
+        self.executions.insert(arrival.id, Execution::new(arrival));
+    }
+
+    fn decided(&mut self, chosen: bool) {
+        self.is_chosen = chosen;
+    }
+
+    fn pays(&self) -> bool {
+        self.probed.is_none() || self.paid()
     }
 
     fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
@@ -208,11 +182,8 @@ impl Knowledge for Learned {
     }
 
     fn end(&mut self, id: ProgramId, whole: bool) {
-        let Some(execution) = self.executions.remove(&id) else { return };
-        if whole && execution.phase.is_some() {
-            let program = self.store.programs.entry(execution.key.build).or_default();
-            let input = program.inputs.entry(execution.key.input).or_default();
-            input.take_in(execution.requests, &execution.instructions);
+        if let Some(execution) = self.executions.remove(&id) {
+            execution.end(&mut self.store, whole);
         }
     }
 
@@ -232,7 +203,8 @@ impl Knowledge for Learned {
         }
         // At the start the phase is unknown, so the program's mean is used.
         let mean = if whole.alone_us > 0.0 { whole.requests / whole.alone_us } else { 0.0 };
-        let next = execution.transitions.next().and_then(|place| program.phases.get(place));
+        let earlier = self.learning.earlier_transitions.then_some(program);
+        let next = execution.next_phase(earlier).and_then(|place| program.phases.get(place));
         let left = Work {
             alone_us: (whole.alone_us - alone_us(&execution.instructions, &program.phases)).max(0.0),
             requests: (whole.requests - requests).max(0.0),
@@ -249,7 +221,7 @@ impl Knowledge for Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Counts;
+    use crate::machine::{Counts, Key};
 
     const LIMITS: Limits = Limits { processors: 2, quota: f64::INFINITY, memory_bytes: 0, peak: 120.0 };
 
@@ -413,5 +385,86 @@ mod tests {
         let mut next = Learned::probed(learned.into_store(), Learning::default(), &undisturbed);
         next.begin(&arrival(1, "a"));
         assert_eq!(next.forecast(ProgramId(1)).map(|forecast| forecast.demand), Some(1.0));
+    }
+
+    /// Runs program 1 once, for ten quanta, in the system's order or chosen.
+    fn run_once(learned: &mut Learned, chosen: bool, processor_us: f64) {
+        learned.begin(&arrival(1, "a"));
+        for _ in 0..10 {
+            learned.decided(chosen);
+            let part = Ran { counts: None, processor_us, ..ran(1, 0.0, 0.0, 0) };
+            learned.learn(&quantum(vec![part]), &LIMITS);
+        }
+        learned.end(ProgramId(1), true);
+    }
+
+    /// The gate opened on readings that a foreign program had disturbed, and nothing ever told the scheduler that its choice had cost time.
+    #[test]
+    fn choosing_stops_when_whole_executions_took_no_less_time() {
+        for (chosen_us, pays) in [(990.0, true), (995.0, false), (1100.0, false), (800.0, true)] {
+            let mut learned = Learned::probed(Store::default(), Learning::default(), &[]);
+            for chosen in [false, false, true] {
+                run_once(&mut learned, chosen, if chosen { chosen_us } else { 1000.0 });
+                learned.begin(&arrival(1, "a"));
+                // One execution of a kind tells nothing.
+                assert!(learned.pays());
+                learned.end(ProgramId(1), false);
+            }
+            run_once(&mut learned, true, chosen_us);
+            learned.begin(&arrival(1, "a"));
+            assert_eq!(learned.pays(), pays, "{chosen_us}");
+            learned.end(ProgramId(1), false);
+            // A mixture of both orders does not count.
+            let before = learned.store.programs["a"].inputs["i"].times;
+            learned.begin(&arrival(1, "a"));
+            for chosen in [false, true] {
+                learned.decided(chosen);
+                learned.learn(&quantum(vec![Ran { counts: None, ..ran(1, 0.0, 0.0, 0) }]), &LIMITS);
+            }
+            learned.end(ProgramId(1), true);
+            assert_eq!(learned.store.programs["a"].inputs["i"].times, before);
+        }
+    }
+
+    #[test]
+    fn an_execution_that_has_not_left_its_phase_yet_follows_earlier_ones() {
+        for (earlier_transitions, demand) in [(true, 10.0), (false, 60.0)] {
+            let mut learned = Learned::new(Store::default(), Learning { earlier_transitions, ..Learning::default() });
+            learned.begin(&arrival(0, "a"));
+            for (address, bandwidth) in [(0, 60.0), (640, 10.0)] {
+                learned.learn(&quantum(vec![ran(0, 1000.0, bandwidth, address)]), &LIMITS);
+            }
+            learned.end(ProgramId(0), true);
+            learned.begin(&arrival(1, "a"));
+            learned.learn(&quantum(vec![ran(1, 1000.0, 60.0, 0)]), &LIMITS);
+            assert_eq!(learned.forecast(ProgramId(1)).map(|forecast| forecast.demand), Some(demand));
+        }
+    }
+
+    /// Demands of an earlier session open the gate only while today's readings show them.
+    #[test]
+    fn demands_that_readings_do_not_show_today_cost_nobody_anything() {
+        for (pressed_us, is_lost) in [(20.0, true), (10.5, false)] {
+            let undisturbed = vec![Reading { took_us: 10.0, used: vec![] }; 8];
+            let mut learned = Learned::probed(Store::default(), Learning::default(), &undisturbed);
+            for turn in 0..2 {
+                let builds = [(1, "a"), (2, "b"), (3, "a"), (4, "b")];
+                builds.iter().for_each(|(id, build)| learned.begin(&arrival(*id, build)));
+                read_beside(&mut learned, 10);
+                if turn == 0 {
+                    (1..=4).for_each(|id| learned.end(ProgramId(id), true));
+                    learned = Learned::probed(learned.store, Learning::default(), &undisturbed);
+                }
+                learned.today = Today::default();
+            }
+            for _ in 0..4 {
+                learned.today.add(0.0, 10.0);
+                learned.today.add(1.0, pressed_us);
+            }
+            let all = (1..=4).map(|id| Ran { counts: None, ..ran(id, 0.0, 0.0, u64::from(2 - id % 2) * 640) });
+            learned.learn(&quantum(all.collect()), &LIMITS);
+            let lost = learned.progress(ProgramId(1)).map(|progress| progress.loss());
+            assert_eq!(lost.is_some_and(|lost| lost > 0.05), is_lost, "{pressed_us}: {lost:?}");
+        }
     }
 }

@@ -11,8 +11,10 @@
 //!    contention      the three states in which a program runs as if alone
 //!    estimate        means of valid samples
 //!    pressure        demands without counters, from readings of the memory
-//!    probed          such demands by program and phase
+//!    probed          such demands by program and phase, and whether they still show
 //!    transitions     predicts the next phase
+//!    learning        the parameters of learning
+//!    execution       the phases of a current execution, and the work done in them
 //!    store           the data kept for the next execution
 //!  scheduler     decides
 //!   settings       the extensions, each with a switch
@@ -41,6 +43,8 @@ mod transitions;
 mod phases;
 mod store;
 mod knowledge;
+mod learning;
+mod execution;
 mod learned;
 mod select;
 mod admission;
@@ -58,7 +62,8 @@ pub use estimate::Estimate;
 pub use gate::GateRule;
 pub use ideal::{Work, ideal_average_bandwidth, ideal_time_us, total_requests};
 pub use knowledge::{Forecast, Knowledge, Progress};
-pub use learned::{Learned, Learning};
+pub use learned::Learned;
+pub use learning::Learning;
 pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Reading, Run};
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
@@ -66,5 +71,5 @@ pub use pressure::{Pressures, Source};
 pub use scheduler::{Cost, Reason, Scheduler, drive};
 pub use select::{Candidate, select};
 pub use settings::Settings;
-pub use store::{Input, Program, Store, alone_us};
-pub use transitions::Transitions;
+pub use store::{Input, Program, Recent, Store, Times, alone_us};
+pub use transitions::{Followed, Transitions};

@@ -5,7 +5,7 @@
 //! 1. begin the programs whose memory fits;
 //! 2. stop if all programs that could run have a processor: there is nothing to choose;
 //! 3. stop if too little is known of any program (the gate of coverage);
-//! 4. stop if the machine shows no contention;
+//! 4. stop if the machine shows no contention, or choosing was found not to pay;
 //! 5. compute the target: the average bandwidth that the group demands;
 //! 6. select programs that come near to it together.
 
@@ -37,6 +37,8 @@ pub enum Reason {
     NotCovered,
     /// The machine shows no contention.
     NoContention,
+    /// Choosing these programs was measured, and did not pay.
+    NoGain,
     /// The programs were chosen by their demands.
     Chosen,
 }
@@ -169,6 +171,7 @@ impl<K: Knowledge> Scheduler<K> {
             Ok(chosen) => (Reason::Chosen, Run::Only(chosen)),
             Err(reason) => (reason, Run::System),
         };
+        self.knowledge.decided(reason == Reason::Chosen);
         self.reason = reason;
         *self.reasons.entry(reason).or_default() += 1;
         Decision { begin, run }
@@ -190,9 +193,12 @@ impl<K: Knowledge> Scheduler<K> {
             .map(|id| self.knowledge.forecast(*id).map(|forecast| (*id, forecast)))
             .collect::<Option<_>>()
             .ok_or(Reason::NotCovered)?;
-        // 4. There is contention.
+        // 4. There is contention, and choosing pays.
         if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return Err(Reason::NoContention);
+        }
+        if self.gate.is_some() && !self.knowledge.pays() {
+            return Err(Reason::NoGain);
         }
         // 5. The target.
         let target = match self.target.filter(|_| !self.settings.target_of_the_rest) {
@@ -459,7 +465,7 @@ mod tests {
 
     #[test]
     fn nothing_is_changed_without_contention() {
-        let gate = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 100 };
+        let gate = GateRule { watch_quanta: 3, loss_min: 0.05, open_quanta: 100, follows: false };
         let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { gate: Some(gate), ..Settings::paper() });
         for turn in 0..10 {
             let loss = if turn < 5 { 0.0 } else { 0.5 };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ideal::Work;
 use crate::machine::Key;
 use crate::phases::Phases;
+use crate::transitions::Followed;
 
 /// All that was learned on one machine. Bandwidth is a property of the machine, so each machine needs its own store.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Program {
     pub phases: Phases,
     /// By input: the part that depends on the input.
     pub inputs: BTreeMap<String, Input>,
+    /// How phases followed each other in earlier executions.
+    pub followed: Followed,
 }
 
 /// A program with one input.
@@ -33,6 +36,46 @@ pub struct Input {
     pub requests: f64,
     /// The mean number of instructions of an execution in each phase.
     pub instructions: BTreeMap<usize, f64>,
+    /// Processor time, by the order in which it ran.
+    pub times: Times,
+}
+
+/// A mean that follows what changes: the last eight values weigh most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Recent {
+    /// The mean.
+    pub mean: f64,
+    /// The number of values.
+    pub count: u64,
+}
+
+/// The number of values that a [`Recent`] remembers.
+const RECENT: u64 = 8;
+/// The number of executions in each order from which they are compared.
+const TIMES_MIN: u64 = 2;
+
+impl Recent {
+    /// Adds a value.
+    pub fn take_in(&mut self, value: f64) {
+        self.count += 1;
+        self.mean += (value - self.mean) / self.count.min(RECENT) as f64;
+    }
+}
+
+/// Processor time of whole executions with an input, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// In the system's order.
+    pub usual: Recent,
+    /// When the scheduler chose the programs.
+    pub chosen: Recent,
+}
+
+impl Times {
+    /// Returns the mean time in the system's order, and when chosen; `None` before there are two of each.
+    pub fn both(&self) -> Option<(f64, f64)> {
+        (self.usual.count.min(self.chosen.count) >= TIMES_MIN).then_some((self.usual.mean, self.chosen.mean))
+    }
 }
 
 impl Input {

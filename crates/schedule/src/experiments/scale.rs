@@ -6,7 +6,8 @@ use fastrand::Rng;
 
 use super::group::{Programs, run_group};
 use super::table_2::table_2;
-use crate::learned::{Learned, Learning};
+use crate::learned::Learned;
+use crate::learning::Learning;
 use crate::machine::Key;
 use crate::paper::{BENCHMARKS, OVERHEAD};
 use crate::scheduler::Cost;

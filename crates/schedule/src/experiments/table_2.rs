@@ -6,7 +6,8 @@ use fastrand::Rng;
 
 use super::group::Programs;
 use crate::contention::Little;
-use crate::learned::{Learned, Learning};
+use crate::learned::Learned;
+use crate::learning::Learning;
 use crate::machine::Machine;
 use crate::paper::BENCHMARKS;
 use crate::scheduler::Scheduler;

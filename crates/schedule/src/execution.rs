@@ -1,0 +1,119 @@
+//! A current execution of a program: the phases it goes through, and the work it has done in them.
+
+use std::collections::BTreeMap;
+
+use crate::blocks::BlockVector;
+use crate::knowledge::Progress;
+use crate::learning::Learning;
+use crate::machine::{Arrival, Counts, Key, Ran};
+use crate::store::{Program, Store};
+use crate::transitions::Transitions;
+
+/// The shares of its processor time up to which an execution counts as one in the system's order, and from which as a chosen one.
+const ORDER_SHARES: [f64; 2] = [0.1, 0.7];
+
+/// A current execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Execution {
+    pub(crate) key: Key,
+    pub(crate) threads: usize,
+    pub(crate) transitions: Transitions,
+    pub(crate) phase: Option<usize>,
+    pub(crate) requests: f64,
+    /// The executed instructions by phase.
+    pub(crate) instructions: BTreeMap<usize, f64>,
+    pub(crate) progress: Option<Progress>,
+    /// Processor time in the system's order, and in quanta whose programs were chosen.
+    processor_us: [f64; 2],
+}
+
+/// A quantum of an execution.
+pub(crate) struct Piece {
+    pub(crate) phase: usize,
+    /// The time that it ran.
+    pub(crate) ran_us: f64,
+    pub(crate) counts: Counts,
+    /// It ran for long enough to say something of its phase.
+    pub(crate) is_sample: bool,
+}
+
+impl Execution {
+    pub(crate) fn new(arrival: &Arrival) -> Execution {
+        Execution {
+            key: arrival.key.clone(),
+            threads: arrival.threads.max(1),
+            transitions: Transitions::default(),
+            phase: None,
+            requests: 0.0,
+            instructions: BTreeMap::new(),
+            progress: None,
+            processor_us: [0.0; 2],
+        }
+    }
+
+    /// Recognises the phase of a quantum, and adds what it executed; `chosen` says whether its programs were chosen. `None` if it executed nothing
+    /// that was counted.
+    pub(crate) fn take_in(
+        &mut self,
+        ran: &Ran,
+        counts: Option<Counts>,
+        chosen: bool,
+        quantum_us: f64,
+        (program, learning): (&mut Program, &Learning),
+    ) -> Option<Piece> {
+        self.progress = None;
+        self.processor_us[usize::from(chosen)] += ran.processor_us;
+        let counts = counts?;
+        let ran_us = ran.processor_us / self.threads as f64;
+        if ran_us <= 0.0 {
+            return None;
+        }
+        // The only sample of a program that ends at once. Without it, the program would never be covered.
+        let is_first = self.phase.is_none();
+        let is_sample = is_first || ran_us >= learning.ran_min * quantum_us;
+        let phase = match self.phase {
+            // Too short to determine the phase, so the previous phase continues.
+            Some(phase) if !is_sample || ran.addresses.len() < learning.addresses_min => phase,
+            _ => {
+                let vector = BlockVector::of(&ran.addresses, &learning.buckets);
+                program.phases.recognise(&vector, &learning.similarity)
+            }
+        };
+        self.phase = Some(phase);
+        self.requests += counts.requests;
+        *self.instructions.entry(phase).or_default() += counts.instructions;
+        if is_sample {
+            self.transitions.observe(phase);
+        }
+        Some(Piece { phase, ran_us, counts, is_sample })
+    }
+
+    /// Returns the phase that is expected next: by this execution, or else by earlier ones if `program` has them.
+    pub(crate) fn next_phase(&self, program: Option<&Program>) -> Option<usize> {
+        let current = self.transitions.current()?;
+        let earlier = || program.and_then(|program| program.followed.next(current));
+        Some(self.transitions.followed().next(current).or_else(earlier).unwrap_or(current))
+    }
+
+    /// Keeps what this execution tells the next ones. `whole` says whether it ended by itself.
+    pub(crate) fn end(self, store: &mut Store, whole: bool) {
+        if self.phase.is_none() {
+            return;
+        }
+        let program = store.programs.entry(self.key.build).or_default();
+        program.followed.take_in(self.transitions.followed());
+        if !whole {
+            return;
+        }
+        let input = program.inputs.entry(self.key.input).or_default();
+        input.take_in(self.requests, &self.instructions);
+        let all_us: f64 = self.processor_us.iter().sum();
+        let [usual_max, chosen_min] = ORDER_SHARES;
+        match self.processor_us[1] / all_us {
+            chosen if chosen >= chosen_min => input.times.chosen.take_in(all_us),
+            chosen if chosen <= usual_max => input.times.usual.take_in(all_us),
+            // A mixture tells nothing.
+            _ => {}
+        }
+    }
+}
