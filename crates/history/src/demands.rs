@@ -66,6 +66,22 @@ impl History {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// Returns the mean processor time of a program's runs, in microseconds, on each host where both are known: in the system's order, and when the
+    /// scheduler chose the programs. Each input counts once.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn times(&self, build: &str) -> Result<Vec<(String, [f64; 2])>, Problem> {
+        let mut select = self.connection.prepare(
+            "select hosts.name, sum(usual_us), sum(chosen_us) \
+             from inputs join programs on program = programs.id join hosts on host = hosts.id \
+             where build = ?1 and usual_runs > 0 and chosen_runs > 0 group by hosts.id order by hosts.name",
+        )?;
+        let rows = select.query_map([build], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?])))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Adds what a queue decided: the number of quanta for each reason.
     ///
     /// # Errors
@@ -96,7 +112,7 @@ mod tests {
             let place = phases.recognise(&vector, &Similarity::default());
             phases.update(place, 1000.0, 10.0, valid);
         }
-        let program = Program { phases, inputs: BTreeMap::new() };
+        let program = Program { phases, ..Program::default() };
         Store { programs: BTreeMap::from([("a".into(), program)]), ..Store::default() }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use crate::schema::{ADDED_IN_2, TABLES, VERSION};
+use crate::schema::{ADDED_IN_2, ADDED_IN_3, TABLES, VERSION};
 
 /// An open history.
 #[derive(Debug)]
@@ -90,6 +90,9 @@ impl History {
                 let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 // Another process may have made the tables meanwhile.
                 let found = version(&transaction)?;
+                if found > VERSION {
+                    return Err(Problem::Newer(found));
+                }
                 if found == 0 {
                     let is_empty = "select count(*) from sqlite_schema";
                     if transaction.query_row(is_empty, (), |row| row.get::<_, i64>(0))? > 0 {
@@ -97,10 +100,12 @@ impl History {
                     }
                     transaction.execute_batch(TABLES)?;
                 }
-                if found < 2 {
-                    transaction.execute_batch(ADDED_IN_2)?;
-                    transaction.pragma_update(None, "user_version", VERSION)?;
+                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3)] {
+                    if found < version {
+                        transaction.execute_batch(added)?;
+                    }
                 }
+                transaction.pragma_update(None, "user_version", VERSION)?;
                 transaction.commit()?;
             }
         }
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_first_version_keeps_its_runs_and_gets_the_new_table() {
+    fn a_file_of_the_first_version_keeps_its_runs_and_gets_the_new_tables() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("h");
         let old = Connection::open(&path).expect("a new file");
@@ -168,6 +173,7 @@ mod tests {
         drop(old);
         let mut history = History::open(&path).expect("it opens");
         history.add_decisions("here", 5, "B", &[("chosen", 3)]).expect("added");
+        history.save_ceiling("here", "probe_us", 5, 15.5).expect("added");
         let count: i64 =
             history.connection.query_row("select count(*) from hosts", (), |row| row.get(0)).expect("read");
         assert_eq!(count, 1);

@@ -5,6 +5,7 @@
 //!  file       opens the file, or says why the work goes on without it
 //!  runs       each run of a program: its times, its memory, how it ended
 //!  profiles   what the scheduler has learned: phases and work by program and input (`gristmill_schedule::Store`)
+//!  ceilings   what the machine's memory can do
 //!  demands    explains what is known of a program's demand; keeps what was decided
 //!  measured   times with several numbers of workers, for the plan of the next run
 //!  account    lists and explains programs, exports and forgets them
@@ -19,11 +20,13 @@ mod schema;
 mod file;
 mod runs;
 mod profiles;
+mod ceilings;
 mod demands;
 mod measured;
 mod account;
 
 pub use account::Account;
+pub use ceilings::{Ceiling, UNDISTURBED_US};
 pub use demands::{Demand, TIER_B};
 pub use file::{History, Problem, in_home};
 pub use measured::{Measured, Question};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gristmill_schedule::{BlockVector, Estimate, Input, Phase, Program, Store};
+use gristmill_schedule::{BlockVector, Estimate, Input, Phase, Program, Recent, Store, Times};
 use rusqlite::{Row, Transaction, params};
 
 use crate::file::{History, Problem, host, program};
@@ -30,11 +30,16 @@ impl History {
             store.programs.entry(same[0].0.clone()).or_default().phases = phases;
         }
         let mut inputs = self.connection.prepare(
-            "select build, input, runs, requests from inputs join programs on program = programs.id \
+            "select build, input, runs, requests, usual_us, usual_runs, chosen_us, chosen_runs from inputs join programs on program = programs.id \
              where host = (select id from hosts where name = ?1)",
         )?;
         let rows = inputs.query_map([on], |row| {
-            let input = Input { runs: row.get::<_, i64>(2)? as u64, requests: row.get(3)?, ..Input::default() };
+            let recent = |at: usize| {
+                Ok::<_, rusqlite::Error>(Recent { mean: row.get(at)?, count: row.get::<_, i64>(at + 1)? as u64 })
+            };
+            let times = Times { usual: recent(4)?, chosen: recent(6)? };
+            let (runs, requests) = (row.get::<_, i64>(2)? as u64, row.get(3)?);
+            let input = Input { runs, requests, times, ..Input::default() };
             Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, input))
         })?;
         for row in rows {
@@ -52,6 +57,18 @@ impl History {
             let (build, input, phase, count) = row?;
             let inputs = &mut store.programs.entry(build).or_default().inputs;
             inputs.entry(input).or_default().instructions.insert(phase, count);
+        }
+        let mut transitions = self.connection.prepare(
+            "select build, phase, next, count from transitions join programs on program = programs.id \
+             where host = (select id from hosts where name = ?1)",
+        )?;
+        let rows = transitions.query_map([on], |row| {
+            let [phase, next, count] = [row.get::<_, i64>(1)?, row.get(2)?, row.get(3)?];
+            Ok((row.get::<_, String>(0)?, phase as usize, next as usize, count as u32))
+        })?;
+        for row in rows {
+            let (build, phase, next, count) = row?;
+            store.programs.entry(build).or_default().followed.add(phase, next, count);
         }
         let mut pairs = self
             .connection
@@ -92,7 +109,7 @@ impl History {
 }
 
 fn replace(transaction: &Transaction<'_>, host: i64, number: i64, learned: &Program) -> Result<(), Problem> {
-    for table in ["phases", "inputs", "instructions"] {
+    for table in ["phases", "inputs", "instructions", "transitions"] {
         transaction.execute(&format!("delete from {table} where host = ?1 and program = ?2"), [host, number])?;
     }
     for (place, phase) in learned.phases.iter().enumerate() {
@@ -116,8 +133,18 @@ fn replace(transaction: &Transaction<'_>, host: i64, number: i64, learned: &Prog
     }
     for (name, input) in &learned.inputs {
         transaction.execute(
-            "insert into inputs values (?1, ?2, ?3, ?4, ?5)",
-            params![host, number, name, input.runs as i64, input.requests],
+            "insert into inputs values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                host,
+                number,
+                name,
+                input.runs as i64,
+                input.requests,
+                input.times.usual.mean,
+                input.times.usual.count as i64,
+                input.times.chosen.mean,
+                input.times.chosen.count as i64,
+            ],
         )?;
         for (phase, count) in &input.instructions {
             transaction.execute(
@@ -125,6 +152,12 @@ fn replace(transaction: &Transaction<'_>, host: i64, number: i64, learned: &Prog
                 params![host, number, name, *phase as i64, count],
             )?;
         }
+    }
+    for (phase, next, count) in learned.followed.iter() {
+        transaction.execute(
+            "insert into transitions values (?1, ?2, ?3, ?4, ?5)",
+            params![host, number, phase as i64, next as i64, count],
+        )?;
     }
     Ok(())
 }
@@ -163,7 +196,7 @@ fn vector(bytes: &[u8]) -> BlockVector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_schedule::{Buckets, Phases, Similarity};
+    use gristmill_schedule::{Buckets, Followed, Phases, Similarity};
     use std::collections::BTreeMap;
 
     /// A store with one program of two phases, which were seen so often.
@@ -176,7 +209,12 @@ mod tests {
         }
         let mut input = Input::default();
         input.take_in(quanta as f64, &BTreeMap::from([(0, 5.0), (1, 7.5)]));
-        let program = Program { phases, inputs: BTreeMap::from([("i".into(), input)]) };
+        input.times.usual.take_in(3e6);
+        input.times.chosen.take_in(2.5e6);
+        let mut followed = Followed::default();
+        followed.add(0, 1, 3);
+        followed.add(1, 0, 2);
+        let program = Program { phases, inputs: BTreeMap::from([("i".into(), input)]), followed };
         Store { programs: BTreeMap::from([("a".into(), program)]), dropped: BTreeSet::from([("a".into(), "b".into())]) }
     }
 

@@ -1,7 +1,7 @@
 //! The tables.
 
 /// The version of the form, in the file's `user_version`. A file with a higher one is left alone.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// Bandwidth is a property of the machine, so all that depends on it is kept by host.
 pub const TABLES: &str = "
@@ -70,4 +70,27 @@ pub const ADDED_IN_2: &str = "
         reason text not null,
         quanta integer not null
     );
+";
+
+/// What version 3 added: how phases follow each other, what the machine can do, and the processor time of an input when its programs were chosen.
+pub const ADDED_IN_3: &str = "
+    create table transitions (
+        host integer not null references hosts,
+        program integer not null references programs on delete cascade,
+        phase integer not null,
+        next integer not null,
+        count integer not null,
+        primary key (host, program, phase, next)
+    ) without rowid;
+    create table ceilings (
+        host integer not null references hosts,
+        name text not null,
+        at_ms integer not null,
+        value real not null,
+        primary key (host, name)
+    ) without rowid;
+    alter table inputs add column usual_us real not null default 0;
+    alter table inputs add column usual_runs integer not null default 0;
+    alter table inputs add column chosen_us real not null default 0;
+    alter table inputs add column chosen_runs integer not null default 0;
 ";
