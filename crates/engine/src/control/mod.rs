@@ -8,6 +8,7 @@ pub(crate) mod track;
 pub(crate) mod meter;
 pub(crate) mod job_is_over;
 pub(crate) mod progress;
+pub(crate) mod heartbeat;
 pub(crate) mod place;
 pub(crate) mod telling;
 pub(crate) mod words;

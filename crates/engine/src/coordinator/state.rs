@@ -10,6 +10,7 @@ use gristmill_os::process::Child;
 use gristmill_os::wake::Watch;
 
 use crate::checkpoint::log::{Checkpoint, Facts};
+use crate::control::heartbeat::Heartbeat;
 use crate::control::place::Place;
 use crate::control::progress::Progress;
 use crate::control::result_parts::PartSize;
@@ -75,6 +76,8 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: Program> {
 /// What a job keeps when it starts over.
 pub(super) struct AcrossAttempts<'p> {
     pub progress: Option<Box<dyn FnMut(Progress) -> bool + Send + 'p>>,
+    /// For the program that started this one, if it listens.
+    pub heartbeat: Option<Heartbeat>,
     pub on_news: Option<Box<dyn FnMut(&str) + Send + 'p>>,
     pub interrupt: Interrupt,
     pub deaths: Vec<String>,

@@ -23,6 +23,7 @@ use gristmill_os::clock::monotonic_ns;
 use gristmill_os::file_size::LimitIsAnError;
 use gristmill_os::wake::Watch;
 
+use crate::control::heartbeat::Heartbeat;
 use crate::control::words::Shared;
 use crate::coordinator::clock::Clock;
 use crate::coordinator::prepare::Prepared;
@@ -181,6 +182,7 @@ fn supervise<J: Program>(
     let mut kept = AcrossAttempts {
         progress,
         on_news,
+        heartbeat: Heartbeat::from_environment(),
         interrupt,
         deaths: Vec::new(),
         marks: settings.timeline.then(Marks::default),

@@ -109,7 +109,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Reports progress; returns whether the caller wants the job to stop.
     pub(super) fn report(&mut self, round: u32) -> bool {
         let shared = self.work.shared;
-        if let Some(progress) = &mut self.kept.progress {
+        if self.kept.progress.is_some() || self.kept.heartbeat.is_some() {
             let Work { tasks, .. } = *self.work;
             let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
             let done_bytes: u64 = done.map(|task| self.work.task_bytes(task)).sum();
@@ -127,7 +127,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 Some(_) => (bytes(0..shared.input_task(0)), bytes(0..tasks.len())),
                 None => (0, (0..self.attempts.len()).map(|task| self.work.task_bytes(task)).sum()),
             };
-            progress(Progress {
+            let progress = Progress {
                 done_bytes: before_bytes + done_bytes,
                 total_bytes,
                 workers: self.hands.iter().filter(|hand| !matches!(hand.body, Body::Gone)).count(),
@@ -135,7 +135,11 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 step: shared.step(),
                 round: round - self.first_round,
                 finishing: shared.may_finish(round),
-            })
+            };
+            if let Some(heartbeat) = &self.kept.heartbeat {
+                heartbeat.beat(&progress);
+            }
+            self.kept.progress.as_mut().is_some_and(|report| report(progress))
         } else {
             false
         }
@@ -146,6 +150,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     pub(super) fn sleep(&self, announced: u64, mut has_arrived: impl FnMut() -> bool) {
         let shared = self.work.shared;
         let wants_ticks = self.kept.progress.is_some()
+            || self.kept.heartbeat.is_some()
             || self.kept.interrupt.has_deadline()
             || self.work.plan.faults.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
