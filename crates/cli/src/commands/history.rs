@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gristmill::Error;
-use gristmill_history::{Account, History as File, Problem};
+use gristmill_history::{Account, History as File, Problem, UNDISTURBED_US};
 
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
@@ -89,6 +89,22 @@ impl History {
                 lines.extend(demands.iter().map(|on| format!("  {}: {}", printable(&on.host), on.sentence())));
                 let times = file.measured_sentences(&account.build)?;
                 lines.extend(times.iter().map(|sentence| format!("  {}", printable(sentence))));
+                for (host, [usual_us, chosen_us]) in file.times(&account.build)? {
+                    let (host, usual, chosen) = (printable(&host), usual_us / 1e6, chosen_us / 1e6);
+                    lines.push(format!(
+                        "  {host}: {usual:.2} s of processors in the system's order, {chosen:.2} s when chosen"
+                    ));
+                }
+                for on in &demands {
+                    let reading = file.ceiling(&on.host, UNDISTURBED_US)?;
+                    lines.extend(reading.map(|reading| {
+                        format!(
+                            "  {}: an undisturbed reading of memory takes {:.1} us",
+                            printable(&on.host),
+                            reading.value
+                        )
+                    }));
+                }
             }
         }
         Ok(lines)

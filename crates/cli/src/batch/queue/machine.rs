@@ -7,22 +7,27 @@
 //! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it ([`super::probing`]).
 //! - C: neither. The system shares the processors out, and nothing is ever stopped.
 //!
-//! Without samples of instruction addresses, each program is a single phase.
+//! In tiers A and B, sampled instruction addresses tell in which phase a program is, or a stage that the program tells itself. Where the kernel
+//! gives no samples, a program without stages is a single phase.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::take;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::card::Card;
 use gristmill_counters::kept::Kept;
+use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
-    Scheduler, Settings, Store, drive,
+    Scheduler, Settings, Similarity, Store, drive,
 };
 
+use super::addresses::Addresses;
 use super::counts::{Counters, Source};
+use super::heartbeat::Heartbeat;
 use super::identity::Identity;
 use super::probing::Probing;
 use super::runner::Runner;
@@ -32,18 +37,28 @@ const REQUEST_BYTES: f64 = 64.0;
 /// The share of a quantum below which a program waited for input or output rather than for a processor.
 const USED_MIN: f64 = 0.01;
 
+/// The processor time between two samples of a program.
+const SAMPLE_PERIOD: Duration = Duration::from_millis(1);
+/// The number of samples from which they say something of a phase.
+const ADDRESSES_MIN: usize = 16;
+/// Each program needs an open file for each processor, so there are no samples on larger machines.
+const SAMPLED_PROCESSORS_MAX: usize = 64;
+
 /// A program that has begun.
 struct Seen {
     id: ProgramId,
     attempt: u32,
     processor_us: u64,
     counts: Counts,
+    heartbeat: Option<Heartbeat>,
 }
 
 /// This machine.
 struct Here<'r, 'a, S> {
     runner: &'r mut Runner<'a>,
     source: S,
+    /// `None` where the kernel gives no samples.
+    addresses: Option<Addresses>,
     limits: Limits,
     seen: BTreeMap<usize, Seen>,
     ids: u32,
@@ -82,18 +97,36 @@ pub fn tier_b(processors: usize) -> Result<(Probing, Limits), String> {
     Ok((probing, Limits { processors, quota, memory_bytes: u64::MAX, peak: f64::INFINITY }))
 }
 
+/// Returns what samples the instructions of programs, or the reason why nothing does.
+pub fn sampler() -> io::Result<Sampler> {
+    let processors = Card::here().topology.allowed;
+    if processors.len() > SAMPLED_PROCESSORS_MAX {
+        return Err(io::Error::other(format!("more than {SAMPLED_PROCESSORS_MAX} processors")));
+    }
+    Sampler::new(&processors, SAMPLE_PERIOD)
+}
+
+/// The rules of learning for samples of real programs.
+fn learning() -> Learning {
+    // About fifty samples of the same code are up to 0.9 apart where the code is spread widely; different code is between 1 and 2 apart.
+    let similarity = Similarity { distance_max: 1.0, phases_max: 64 };
+    Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true, ..Learning::default() }
+}
+
 /// Runs the queue in tier A. What the policy learns is kept in the history.
 pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) -> io::Result<()> {
-    let learned = |store| Learned::new(store, Learning::default());
+    let learned = |store| Learned::new(store, learning());
     run(runner, source, limits, Settings::default(), learned)
 }
 
 /// Runs the queue in tier B.
 pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) -> io::Result<()> {
     let undisturbed = source.undisturbed();
-    let learned = |store| Learned::probed(store, Learning::default(), &undisturbed);
-    // What a pair of programs loses is not measured, so no pair is found wrong. Readings are noisy, so the gate is checked every five seconds.
-    let gate = Some(GateRule { open_quanta: 50, ..GateRule::default() });
+    runner.recorder().undisturbed(&undisturbed);
+    let learned = |store| Learned::probed(store, learning(), &undisturbed);
+    // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is a forecast from readings,
+    // so the gate follows it.
+    let gate = Some(GateRule { open_quanta: 50, follows: true, ..GateRule::default() });
     run(runner, source, limits, Settings { pairings: None, gate, ..Settings::default() }, learned)
 }
 
@@ -106,12 +139,15 @@ fn run<S: Source>(
     learned: impl FnOnce(Store) -> Learned,
 ) -> io::Result<()> {
     runner.set_events(S::EVENTS);
+    let sampler = sampler().ok().map(Rc::new);
+    runner.listen(sampler.clone());
     let store = runner.recorder().learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned(store), Settings { memory: false, ..settings });
     dropped.iter().for_each(|(one, other)| scheduler.drop_pair(one, other));
-    let mut here = Here { runner, source, limits, seen: BTreeMap::new(), ids: 0 };
+    let mut here =
+        Here { runner, source, addresses: sampler.map(Addresses::new), limits, seen: BTreeMap::new(), ids: 0 };
     drive(&mut here, &mut scheduler)?;
     let dropped = scheduler.dropped();
     runner.decided(scheduler.reasons());
@@ -148,6 +184,9 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         let goes_on = self.runner.round(Some(began + planned))?;
         let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
         // 3. Report.
+        if let Some(addresses) = &mut self.addresses {
+            addresses.take_in();
+        }
         let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
         self.report_running(&mut quantum);
@@ -174,6 +213,9 @@ impl<S: Source> Here<'_, '_, S> {
             let whole = record.and_then(|record| record.outcome.as_ref()).is_some_and(|outcome| outcome.is_success());
             self.report(quantum, &seen, used_us.max(seen.processor_us));
             self.source.end(seen.id);
+            if let Some(addresses) = &mut self.addresses {
+                addresses.end(seen.id);
+            }
             quantum.ended.push(Ended { id: seen.id, whole });
         }
     }
@@ -186,10 +228,11 @@ impl<S: Source> Here<'_, '_, S> {
             .running()
             .iter_mut()
             .map(|(job, program)| {
-                (*job, program.attempt, take(&mut program.counters), program.processor_us(), program.is_stopped())
+                let new = (take(&mut program.counters), program.followed.take(), program.heartbeat.take());
+                (*job, program.attempt, new, program.processor_us(), program.is_stopped())
             })
             .collect();
-        for (job, attempt, counters, processor_us, is_stopped) in now {
+        for (job, attempt, (counters, followed, heartbeat), processor_us, is_stopped) in now {
             match self.seen.remove(&job) {
                 Some(seen) => {
                     let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
@@ -208,23 +251,29 @@ impl<S: Source> Here<'_, '_, S> {
                     self.ids += 1;
                     let id = ProgramId(self.ids);
                     self.source.begin(id, counters);
+                    if let Some(addresses) = &mut self.addresses {
+                        addresses.begin(id, followed);
+                    }
                     let Identity { build, input, .. } = Identity::of(&jobs[job]);
                     let threads = jobs[job].threads.max(1);
                     quantum.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
-                    self.seen.insert(job, Seen { id, attempt, processor_us, counts: Counts::default() });
+                    self.seen.insert(job, Seen { id, attempt, processor_us, counts: Counts::default(), heartbeat });
                 }
             }
         }
     }
 
     /// Reports what a program used since the last quantum.
-    fn report(&self, quantum: &mut Quantum, seen: &Seen, processor_us: u64) {
+    fn report(&mut self, quantum: &mut Quantum, seen: &Seen, processor_us: u64) {
         let counts = self.source.counts(seen.id).map(|counts| Counts {
             instructions: counts.instructions - seen.counts.instructions,
             requests: counts.requests - seen.counts.requests,
         });
         let processor_us = processor_us.saturating_sub(seen.processor_us) as f64;
-        quantum.ran.push(Ran { id: seen.id, processor_us, counts, addresses: Vec::new() });
+        let sampled = self.addresses.as_mut().map(|addresses| addresses.of(seen.id)).unwrap_or_default();
+        let stage = seen.heartbeat.as_ref().and_then(Heartbeat::address);
+        let addresses = stage.map_or(sampled, |address| vec![address; ADDRESSES_MIN]);
+        quantum.ran.push(Ran { id: seen.id, processor_us, counts, addresses });
     }
 }
 
@@ -268,7 +317,7 @@ mod tests {
         let mut runner = Runner::new(&reports, &jobs, &keys, queue, None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         let source = Recorded::default();
-        test(&mut Here { runner: &mut runner, source, limits, seen: BTreeMap::new(), ids: 0 });
+        test(&mut Here { runner: &mut runner, source, addresses: None, limits, seen: BTreeMap::new(), ids: 0 });
         runner.end_programs();
         while runner.round(Some(Instant::now() + Duration::from_millis(5))).expect("they end") {}
         freezer.remove();

@@ -4,6 +4,7 @@
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
+//!  heartbeat  the stages that a program tells
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  identity   the names of programs and inputs in the history
@@ -15,12 +16,14 @@
 //!  runner     begins programs and sees them end
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
+//!  addresses  sampled instructions, by the file that they belong to
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
 mod list;
 mod journal;
 mod capture;
+mod heartbeat;
 mod program;
 mod guard;
 mod identity;
@@ -32,6 +35,7 @@ mod remains;
 mod runner;
 mod counts;
 mod probing;
+mod addresses;
 mod machine;
 
 use std::ffi::OsString;
@@ -284,7 +288,7 @@ impl Programs {
                 Ok((probing, limits)) => (
                     Means::Probed(probing, limits),
                     format!(
-                        "{no_counts}; programs are chosen by how much they slow down reads of memory, {processors} at a time, each as a single phase"
+                        "{no_counts}; programs are chosen by how much they slow down reads of memory, {processors} at a time"
                     ),
                 ),
                 Err(no_probe) => (
@@ -294,6 +298,14 @@ impl Programs {
                     ),
                 ),
             },
+        };
+        let sentence = match machine::sampler() {
+            Err(error) if !matches!(means, Means::Nothing) => {
+                format!(
+                    "{sentence}. Instructions are not sampled ({error}), so a program that tells no stages counts as a single phase"
+                )
+            }
+            _ => sentence,
         };
         if !self.quiet {
             tell(format_args!("tier {}: {sentence}", means.tier()));

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use gristmill_os::perf::{Counter, Event, Space};
 use gristmill_os::program::{Freezer, Group, Start, start};
+use gristmill_os::samples::{Followed, Sampler};
 use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
 
 use super::capture::Capture;
+use super::heartbeat::{self, Heartbeat};
 use super::journal::now_ms;
 
 /// The time between SIGTERM and SIGKILL.
@@ -57,6 +59,10 @@ pub struct Program {
     pub ending: Option<Ending>,
     /// What is counted of it; empty if nothing is, or it may not be.
     pub counters: Vec<Counter>,
+    /// Its sampled instructions; `None` if none are sampled.
+    pub followed: Option<Followed>,
+    /// What it tells of its stages, if anybody listens.
+    pub heartbeat: Option<Heartbeat>,
     group: Group,
     is_stopped: bool,
     /// When its time is over.
@@ -73,12 +79,16 @@ impl Program {
         freezer: &Freezer,
         capture: Capture,
         tell: &PipeWriter,
+        heartbeat: Option<Heartbeat>,
     ) -> io::Result<Program> {
         let mut command = Command::new(&job.words[0]);
         command.args(&job.words[1..]).stdin(Stdio::null());
         command.stdout(capture.stdout.try_clone()?).stderr(capture.stderr.try_clone()?);
         command.envs(job.environment.iter().map(|(name, value)| (name, value)));
         command.env("GRISTMILL_JOB", (number + 1).to_string()).env("GRISTMILL_ATTEMPT", attempt.to_string());
+        // One of another queue is not ours.
+        command.env_remove(heartbeat::VARIABLE);
+        command.envs(heartbeat.iter().map(|heartbeat| (heartbeat::VARIABLE, heartbeat.path())));
         if let Some(directory) = &job.directory {
             command.current_dir(directory);
         }
@@ -98,6 +108,8 @@ impl Program {
             capture,
             ending: None,
             counters: Vec::new(),
+            followed: None,
+            heartbeat,
             group,
             is_stopped: false,
             timeout_at,
@@ -109,6 +121,11 @@ impl Program {
     pub fn count(&mut self, events: &[Event]) {
         let counters = events.iter().map(|event| Counter::of(self.started.pid, *event, Space::User));
         self.counters = counters.collect::<io::Result<_>>().unwrap_or_default();
+    }
+
+    /// Samples the instructions of the program, and of all that it starts from now on.
+    pub fn follow(&mut self, sampler: &Sampler) {
+        self.followed = sampler.follow(self.started.pid).ok();
     }
 
     /// When [`Program::tick`] has something to do.

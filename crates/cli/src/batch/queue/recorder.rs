@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gristmill_history::{History, Run, TIER_B};
+use gristmill_history::{History, Run, TIER_B, UNDISTURBED_US};
 use gristmill_queue::{Job, Outcome};
-use gristmill_schedule::{Reason, Store};
+use gristmill_schedule::{Reading, Reason, Store};
 
 use super::identity::Identity;
 use super::journal::now_ms;
@@ -71,6 +71,19 @@ impl Recorder {
         let host = self.host_of_demands();
         if let Some(history) = &mut self.history
             && let Err(problem) = history.save(&host, store)
+        {
+            self.give_up(&problem);
+        }
+    }
+
+    /// Keeps the median of the readings that nothing disturbed.
+    pub fn undisturbed(&mut self, readings: &[Reading]) {
+        let mut times: Vec<f64> = readings.iter().map(|reading| reading.took_us).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let host = self.host_of_demands();
+        if let Some(history) = &mut self.history
+            && let Some(median_us) = times.get(times.len() / 2)
+            && let Err(problem) = history.save_ceiling(&host, UNDISTURBED_US, now_ms(), *median_us)
         {
             self.give_up(&problem);
         }

@@ -10,10 +10,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_os::perf::Event;
 use gristmill_os::program::{Freezer, now_ended, reap};
+use gristmill_os::samples::Sampler;
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue, State};
 use gristmill_schedule::Reason;
@@ -21,6 +23,7 @@ use rustix::io::Errno;
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
+use super::heartbeat::Heartbeat;
 use super::journal::{Journal, now_ms};
 use super::live::Live;
 use super::program::{Ending, Program, outcome_of};
@@ -67,6 +70,10 @@ pub struct Runner<'a> {
     live: Live,
     /// Events that are counted of each program from its start.
     events: &'static [Event],
+    /// Samples the instructions of each program.
+    sampler: Option<Rc<Sampler>>,
+    /// Somebody listens to what programs tell of their stages.
+    listens: bool,
     /// The number of quanta by the reason of their decision.
     decided: BTreeMap<Reason, u64>,
     /// The tier in which programs are chosen, or `None` if there is nothing to choose.
@@ -112,6 +119,8 @@ impl<'a> Runner<'a> {
             recorder,
             live,
             events: &[],
+            sampler: None,
+            listens: false,
             decided: BTreeMap::new(),
             tier: None,
             output: reports.output.clone(),
@@ -184,6 +193,12 @@ impl<'a> Runner<'a> {
         self.events = events;
     }
 
+    /// Samples the instructions of each program that begins from now on, if there is a sampler, and listens to the stages that it tells.
+    pub fn listen(&mut self, sampler: Option<Rc<Sampler>>) {
+        self.sampler = sampler;
+        self.listens = true;
+    }
+
     pub fn jobs(&self) -> &'a [Job] {
         self.jobs
     }
@@ -229,8 +244,10 @@ impl<'a> Runner<'a> {
         }
         self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
         let start = || {
-            Capture::begin(self.output.as_deref(), of, attempt)
-                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell))
+            Capture::begin(self.output.as_deref(), of, attempt).and_then(|capture| {
+                let heartbeat = if self.listens { Heartbeat::new().ok() } else { None };
+                Program::start(of, attempt, self.freezer, capture, &self.link.tell, heartbeat)
+            })
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -240,6 +257,9 @@ impl<'a> Runner<'a> {
         match started {
             Ok(mut program) => {
                 program.count(self.events);
+                if let Some(sampler) = &self.sampler {
+                    program.follow(sampler);
+                }
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
                 self.running.insert(job, program);
             }
