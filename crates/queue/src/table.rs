@@ -116,7 +116,14 @@ fn environment(table: &Table) -> Result<Vec<(String, String)>, String> {
     let wrong = || "environment is not a table of texts, like { LANG = 'C' }".to_owned();
     let Some(item) = table.get("environment") else { return Ok(Vec::new()) };
     let table = item.as_table_like().ok_or_else(wrong)?;
-    table.iter().map(|(name, value)| Ok((name.to_owned(), value.as_str().ok_or_else(wrong)?.to_owned()))).collect()
+    let variable = |(name, value): (&str, &Item)| match name {
+        // The kernel would take the part after the = as the beginning of the value.
+        name if name.is_empty() || name.contains(['=', '\0']) => {
+            Err(format!("environment: {name:?} is no name of a variable"))
+        }
+        name => Ok((name.to_owned(), value.as_str().ok_or_else(wrong)?.to_owned())),
+    };
+    table.iter().map(variable).collect()
 }
 
 /// Refuses jobs that wait for each other in a circle.
@@ -177,6 +184,8 @@ mod tests {
             ("[[job]]\ncommand='a'\nretries=-1", "retries is not"),
             ("[[job]]\ncommand='a'\nmemory='x'", "memory: no number"),
             ("[[job]]\ncommand=[]", "command is empty"),
+            ("[[job]]\ncommand='a'\nenvironment={'A=B'='x'}", "is no name of a variable"),
+            ("[[job]]\ncommand='a'\nenvironment={''='x'}", "is no name of a variable"),
             ("[[job]]\ncommand='a'\nafter=['z']", "no job has the name z"),
             ("[[job]]\ncommand='a'\nname='n'\n[[job]]\ncommand='b'\nname='n'", "used twice"),
             ("[[job]]\ncommand='a'\nname='n'\nafter=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']", "itself"),

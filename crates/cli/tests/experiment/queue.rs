@@ -131,7 +131,20 @@ fn a_list_that_makes_no_sense_is_refused_before_anything_runs() {
     let Output { status, stderr, .. } = batch(dir.path(), "--journal j", "touch ran");
     assert!(status.code() == Some(2) && text(&stderr).contains("--resume"), "{}", text(&stderr));
     assert_eq!(fs::read_to_string(dir.path().join("j")).expect("there"), "dear diary\n");
+    // Reading a device never ended.
+    let Output { status, stderr, .. } = batch(dir.path(), "--journal /dev/zero --resume", "touch ran");
+    assert!(!status.success() && text(&stderr).contains("must be a regular file"), "{}", text(&stderr));
     assert!(!dir.path().join("ran").exists());
+}
+
+#[test]
+fn a_job_that_the_kernel_refuses_fails_and_the_others_run() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let jobs = format!("echo one\nprintf 'a\0b'\necho {}\necho one\n", "x".repeat(300_000));
+    let Output { status, stdout, stderr } = batch(dir.path(), "--keep-going", &jobs);
+    assert_eq!((status.code(), text(&stdout)), (Some(1), "one\none\n"));
+    assert!(text(&stderr).contains("4 programs: 2 succeeded, 2 failed"), "{}", text(&stderr));
+    assert!(text(&stderr).len() < 2000, "{} bytes", stderr.len());
 }
 
 /// Starts the queue, and waits until its programs have written this many lines to `begun`.

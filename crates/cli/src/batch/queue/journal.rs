@@ -30,7 +30,11 @@ pub fn now_ms() -> u64 {
 
 /// Reads a journal without opening it for writing. There is no past without a file.
 pub fn past(path: &Path) -> Result<Past, Failure> {
-    let bytes = match fs::read(path) {
+    let whole = || -> io::Result<Vec<u8>> {
+        regular(&fs::metadata(path)?)?;
+        fs::read(path)
+    };
+    let bytes = match whole() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         read => read.map_err(|source| Failure::Job(Error::Input { path: path.to_owned(), source }))?,
     };
@@ -47,6 +51,7 @@ impl Journal {
     pub fn open(path: &Path, resume: bool) -> Result<(Journal, Past), Failure> {
         let failed = |source| Failure::output(path, source);
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
+        file.metadata().and_then(|about| regular(&about)).map_err(failed)?;
         lock(&file).map_err(failed)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
@@ -99,6 +104,11 @@ impl Journal {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Refuses what has no end to read, such as a device, or may never have one, such as a pipe.
+fn regular(about: &fs::Metadata) -> io::Result<()> {
+    if about.is_file() { Ok(()) } else { Err(io::Error::other("a journal must be a regular file")) }
 }
 
 /// Locks the journal. The lock ends with the last process of a queue, which may still be cleaning up.

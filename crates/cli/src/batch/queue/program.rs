@@ -90,6 +90,9 @@ impl Program {
         command.env_remove(heartbeat::VARIABLE);
         command.envs(heartbeat.iter().map(|heartbeat| (heartbeat::VARIABLE, heartbeat.path())));
         if let Some(directory) = &job.directory {
+            // The kernel's answer would not say whether the directory is missing or the program.
+            std::fs::metadata(directory)
+                .map_err(|error| io::Error::other(format!("the directory {}: {error}", directory.display())))?;
             command.current_dir(directory);
         }
         let (group, procs) = freezer.group(&group_name(number, attempt))?;

@@ -51,6 +51,17 @@ impl Record {
     }
 }
 
+/// The longest name of a job that the summary prints whole.
+const NAME_MAX: usize = 200;
+
+/// Returns the beginning of a job's name, which may be a line of any length.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}...", printable(&name[..end])),
+        None => printable(name),
+    }
+}
+
 /// The number of failures that the summary names.
 const FAILURES_NAMED: usize = 5;
 
@@ -68,7 +79,7 @@ pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Recor
     let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
     let mut lines = vec![format!("{programs}: {}; {seconds:.1} s, {busy:.2} processors busy", parts.join(", "))];
     let failure = |(job, state): (&Job, &State)| match state {
-        State::Ended(outcome) if !outcome.is_success() => Some(format!("{}: {outcome}", printable(&job.name))),
+        State::Ended(outcome) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
         _ => None,
     };
     let failures: Vec<String> = jobs.iter().zip(states).filter_map(failure).collect();
@@ -127,6 +138,13 @@ mod tests {
             )
         );
         assert_eq!(decisions(&BTreeMap::new()), None);
+    }
+
+    /// A line of 300,000 characters that the kernel refused was printed whole.
+    #[test]
+    fn the_summary_cuts_long_names() {
+        assert_eq!(short(&"a".repeat(NAME_MAX)), "a".repeat(NAME_MAX));
+        assert_eq!(short(&"\u{e4}".repeat(300_000)), format!("{}...", "\u{e4}".repeat(NAME_MAX)));
     }
 
     #[test]
