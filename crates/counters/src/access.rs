@@ -9,7 +9,7 @@ use std::io;
 use gristmill_os::perf::{Counter, Event, Space};
 use rustix::io::Errno;
 
-use crate::files::Files;
+use crate::files::{Files, is_hidden};
 
 /// The extent of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,12 @@ const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 impl Attempts {
     /// Tries to count on this machine.
     pub fn here(files: Files<'_>) -> Attempts {
-        let count = |event, space| Counter::start(event, space).and_then(|counter| counter.count()).map(|_| ());
+        let count = |event, space| {
+            if is_hidden("events") {
+                return Err(Errno::ACCESS.into());
+            }
+            Counter::start(event, space).and_then(|counter| counter.count()).map(|_| ())
+        };
         let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
         let id = places
             .into_iter()

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::sync::LazyLock;
 
 /// Returns the text of the file with this path; `None` if it does not exist or cannot be read.
 pub type Files<'f> = &'f dyn Fn(&str) -> Option<String>;
@@ -9,8 +10,24 @@ pub type Files<'f> = &'f dyn Fn(&str) -> Option<String>;
 /// A limit above the size of any kernel file that is read here.
 const BYTES_MAX: u64 = 16 << 20;
 
+/// A variable of the environment that names sources to do without, separated by commas, as on a machine that refuses them:
+/// files or folders of `/proc` and `/sys`, or `events` for those of the kernel.
+const HIDDEN_BY: &str = "GRISTMILL_HIDE";
+
+static HIDDEN: LazyLock<Vec<String>> = LazyLock::new(|| {
+    std::env::var(HIDDEN_BY).unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+});
+
+/// Returns true if this source is to be done without.
+pub fn is_hidden(name: &str) -> bool {
+    HIDDEN.iter().any(|hidden| hidden == name)
+}
+
 /// Reads a file of this machine.
 pub fn here(path: &str) -> Option<String> {
+    if !HIDDEN.is_empty() && path.split('/').any(is_hidden) {
+        return None;
+    }
     let mut text = Vec::new();
     File::open(path).ok()?.take(BYTES_MAX).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())

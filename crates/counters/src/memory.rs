@@ -1,6 +1,6 @@
 //! Memory: its size, its limits, and its page sizes.
 
-use crate::files::{Files, field};
+use crate::files::{Files, field, here};
 
 /// The memory of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +34,12 @@ pub struct Reserved {
 
 /// The huge page sizes of all architectures.
 const HUGE_KIB: [u64; 9] = [64, 512, 1024, 2048, 16 << 10, 32 << 10, 512 << 10, 1 << 20, 16 << 20];
+
+/// Returns how many processes the kernel has killed for lack of memory since it started; `None` if it does not count them.
+pub fn kills() -> Option<u64> {
+    let counts = here("/proc/vmstat")?;
+    counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
 
 impl Memory {
     /// Reads the facts. The caller provides the limit, which is found in a cgroup's folder.

@@ -28,11 +28,11 @@ pub enum Sleep {
 
 impl Sleep {
     /// Classifies a sleep by the letter of the thread's state, the kernel function in which it sleeps (`wchan`), and its
-    /// system call, as `/proc/PID/syscall` has it.
+    /// system call, as `/proc/PID/syscall` has it, with the name of the file that it is about.
     ///
-    /// The call is asked for only if the function is the one for semaphores of the kernel: the address space has one, but
-    /// so has each file and folder.
-    pub fn of(state: char, function: &str, call: impl FnOnce() -> Option<String>) -> Sleep {
+    /// The call is asked for only if the function is the one for semaphores of the kernel (the address space has one, but
+    /// so has each file and folder), or if the kernel tells none.
+    pub fn of(state: char, function: &str, call: impl FnOnce() -> Option<Call>) -> Sleep {
         let is = |names: &[&str]| names.iter().any(|name| function.contains(name));
         if is(&["futex"]) {
             Sleep::Futex
@@ -41,37 +41,110 @@ impl Sleep {
         } else if is(&["mmap_lock"]) {
             Sleep::AddressSpace
         } else if is(&["rwsem", "down_read", "down_write"]) {
-            call().map_or(Sleep::Other, |call| Sleep::on_semaphore(&call))
+            call().map_or(Sleep::Other, |call| Sleep::on_semaphore(call.number))
         } else if is(&["pipe_", "unix_stream", "unix_dgram", "sk_wait", "sock", "tcp_", "inet_"]) {
             Sleep::Pipe
         } else if is(&["nanosleep", "hrtimer"]) {
             Sleep::Clock
         } else if is(&["poll", "select"]) {
             Sleep::Events
-        } else if state == 'D'
-            || is(&["io_schedule", "folio_wait", "jbd2", "blk_", "wait_on_page", "fsync", "bdi_", "balance_dirty"])
-        {
+        } else if is(&["io_schedule", "folio_wait", "jbd2", "blk_", "wait_on_page", "fsync", "bdi_", "balance_dirty"]) {
             Sleep::Disk
         } else {
-            Sleep::Other
+            let by_call = if function.trim_matches('0').is_empty() { call() } else { None };
+            match by_call.map(|call| Sleep::in_call(&call)) {
+                // Only disks and locks of the kernel make a thread sleep so deeply.
+                None | Some(Sleep::Other) if state == 'D' => Sleep::Disk,
+                sleep => sleep.unwrap_or(Sleep::Other),
+            }
         }
     }
 
-    /// Classifies a sleep on a semaphore of the kernel by the first word of `/proc/PID/syscall`: the number of the call,
-    /// or -1 outside of any, as in a page fault.
-    fn on_semaphore(call: &str) -> Sleep {
-        match call.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) {
-            Some(-1) => Sleep::AddressSpace,
-            Some(call) if calls::OF_MEMORY.contains(&call) => Sleep::AddressSpace,
-            Some(call) if calls::OF_FILES.contains(&call) => Sleep::Disk,
+    /// Classifies a sleep by its system call alone.
+    fn in_call(call: &Call) -> Sleep {
+        let Call { number, file } = call;
+        match *number {
+            libc::SYS_futex => Sleep::Futex,
+            libc::SYS_wait4 | libc::SYS_waitid => Sleep::Child,
+            libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Sleep::Clock,
+            number if calls::OF_EVENTS.contains(&number) => Sleep::Events,
+            number if calls::OF_MEMORY.contains(&number) => Sleep::AddressSpace,
+            number if calls::OF_SOCKETS.contains(&number) => Sleep::Pipe,
+            number if calls::OF_DESCRIPTORS.contains(&number) => match file.as_deref() {
+                Some(name) if name.starts_with("pipe:") || name.starts_with("socket:") => Sleep::Pipe,
+                Some(name) if name.starts_with("/dev/") || name.starts_with("anon_inode:") => Sleep::Other,
+                Some(name) if name.starts_with('/') => Sleep::Disk,
+                _ => Sleep::Other,
+            },
+            number if calls::OF_FILES.contains(&number) => Sleep::Disk,
+            _ => Sleep::Other,
+        }
+    }
+
+    /// Classifies a sleep on a semaphore of the kernel.
+    fn on_semaphore(call: i64) -> Sleep {
+        match call {
+            // A page fault.
+            -1 => Sleep::AddressSpace,
+            call if calls::OF_MEMORY.contains(&call) => Sleep::AddressSpace,
+            call if calls::OF_FILES.contains(&call) => Sleep::Disk,
             // Any call may meet a page fault when it copies from or to the program.
             _ => Sleep::Other,
         }
     }
 }
 
-/// System calls by the semaphore of the kernel that they take.
+/// The system call in which a thread sleeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number; -1 outside of any, as in a page fault.
+    number: i64,
+    /// The name of the file that its first argument means, such as `pipe:[4711]`.
+    file: Option<String>,
+}
+
+impl Call {
+    /// Parses `/proc/PID/syscall`: the number, and arguments in hexadecimal digits. `file` finds the name of a descriptor.
+    fn of(text: &str, file: impl FnOnce(u64) -> Option<String>) -> Option<Call> {
+        let mut words = text.split_ascii_whitespace();
+        let number = words.next()?.parse().ok()?;
+        let descriptor = words.next().and_then(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+        let has_file = calls::OF_DESCRIPTORS.contains(&number);
+        Some(Call { number, file: descriptor.filter(|_| has_file).and_then(file) })
+    }
+}
+
+/// System calls by the object that they wait for.
 mod calls {
+    /// Calls that wait for several objects.
+    pub const OF_EVENTS: &[i64] = &[
+        libc::SYS_ppoll,
+        libc::SYS_pselect6,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait,
+    ];
+
+    /// Calls that wait for another socket.
+    pub const OF_SOCKETS: &[i64] = &[
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        libc::SYS_connect,
+        libc::SYS_recvfrom,
+        libc::SYS_recvmsg,
+        libc::SYS_sendto,
+        libc::SYS_sendmsg,
+    ];
+
+    /// Calls whose first argument is a file, a pipe or a socket.
+    pub const OF_DESCRIPTORS: &[i64] =
+        &[libc::SYS_read, libc::SYS_readv, libc::SYS_write, libc::SYS_writev, libc::SYS_splice, libc::SYS_sendfile];
+
     /// Calls that change the address space.
     pub const OF_MEMORY: &[i64] = &[
         libc::SYS_mmap,
@@ -167,7 +240,12 @@ impl Watcher {
                 match stat.state {
                     'R' => glance.runnable += 1,
                     'S' | 'D' | 'I' => {
-                        let sleep = Sleep::of(stat.state, &read("wchan").unwrap_or_default(), || read("syscall"));
+                        let file = |descriptor| {
+                            let link = std::fs::read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?;
+                            Some(link.to_string_lossy().into_owned())
+                        };
+                        let call = || Call::of(&read("syscall")?, file);
+                        let sleep = Sleep::of(stat.state, &read("wchan").unwrap_or_default(), call);
                         glance.first_on_futex += u64::from(sleep == Sleep::Futex && thread == process);
                         glance.asleep.push(sleep);
                     }
@@ -235,7 +313,7 @@ mod tests {
     /// Threads that made files in the same folder were once said to wait for the lock of the address space.
     #[test]
     fn the_system_call_tells_for_which_semaphore_a_thread_sleeps() {
-        let of = |call: &str| Sleep::of('D', "rwsem_down_write_slowpath", || Some(call.to_owned()));
+        let of = |call: &str| Sleep::of('D', "rwsem_down_write_slowpath", || Call::of(call, |_| None));
         let numbered = |call: i64| of(&format!("{call} 0x7f0 0x1000 0x7ffe 0x4010\n"));
         assert_eq!(numbered(libc::SYS_munmap), Sleep::AddressSpace);
         assert_eq!(of("-1 0x7ffe 0x4010\n"), Sleep::AddressSpace);
@@ -243,6 +321,32 @@ mod tests {
         assert_eq!(numbered(libc::SYS_unlinkat), Sleep::Disk);
         assert_eq!(numbered(libc::SYS_read), Sleep::Other);
         assert_eq!((of("running\n"), of("")), (Sleep::Other, Sleep::Other));
+    }
+
+    /// Kernels that tell no function left every sleep unexplained.
+    #[test]
+    fn without_a_function_the_system_call_tells_why_a_thread_sleeps() {
+        let of = |state, call: i64, file: &str| {
+            let named = |descriptor| (descriptor == 0x1f).then(|| file.to_owned());
+            Sleep::of(state, "0", || Call::of(&format!("{call} 0x1f 0x1000 0x7ffe\n"), named))
+        };
+        for (state, call, file, sleep) in [
+            ('S', libc::SYS_futex, "", Sleep::Futex),
+            ('S', libc::SYS_wait4, "", Sleep::Child),
+            ('S', libc::SYS_read, "pipe:[4711]", Sleep::Pipe),
+            ('S', libc::SYS_write, "socket:[4711]", Sleep::Pipe),
+            ('S', libc::SYS_read, "/home/file", Sleep::Disk),
+            ('S', libc::SYS_read, "/dev/pts/1", Sleep::Other),
+            ('S', libc::SYS_clock_nanosleep, "", Sleep::Clock),
+            ('S', libc::SYS_epoll_pwait, "", Sleep::Events),
+            ('S', libc::SYS_recvfrom, "", Sleep::Pipe),
+            ('D', libc::SYS_munmap, "", Sleep::AddressSpace),
+            ('D', libc::SYS_fdatasync, "", Sleep::Disk),
+            ('D', libc::SYS_getpid, "", Sleep::Disk),
+            ('S', libc::SYS_getpid, "", Sleep::Other),
+        ] {
+            assert_eq!(of(state, call, file), sleep, "{state} {call} {file}");
+        }
     }
 
     #[test]
