@@ -4,6 +4,7 @@
 # ZOO is target/debug/examples/zoo (cargo build --package gristmill-diagnose --examples). OPTIONs are those of
 # `gristmill scale`. The folder for temporary files (TMPDIR) must lie on a disk. As root the script makes cgroups for a slow
 # disk and for a quota of processors. ONLY="spin files" tries only these kinds, and REPORTS=FOLDER keeps the whole reports.
+# GRISTMILL_HIDE=events,tracing,schedstat,pressure makes it tier C, and ,wchan one whose kernel tells even less.
 #
 # Each verdict is judged:
 #   right        it names the limit
@@ -103,7 +104,7 @@ run mutex 'the same lock' "$@"
 run spin 'spinning' "$@"
 run barrier 'wait for each other, but seldom' "$@"
 run serial 'serial stretch' "$@"
-run faults 'page faults|lock of the address space' "$@"
+run faults 'page faults|lock of the address space|the same lock' "$@"
 judge allocator 'the same lock' "$@" -- env GLIBC_TUNABLES=glibc.malloc.arena_max=1 "$zoo" allocator '{workers}'
 run pipe 'a pipe or socket' "$@"
 

@@ -1,7 +1,7 @@
 //! Programs whose limit is known, to try a diagnosis on: `zoo KIND WORKERS [STRENGTH]`.
 //!
 //! The workers are threads. With any number of them a kind does the same work, which takes about a second with one.
-//! The strength multiplies what limits it. `bench/zoo.sh` runs all kinds, and sets the limits that a program cannot set
+//! The strength multiplies what limits it; where it says so, it divides the work between two waits. `bench/zoo.sh` runs all kinds, and sets the limits that a program cannot set
 //! for itself: a slow disk, a quota of processors, an allocator with a single lock.
 
 use std::fs::{self, File, OpenOptions};
@@ -91,17 +91,24 @@ fn bandwidth(workers: u64, strength: u64) {
     });
 }
 
+/// The size of the last cache; where the kernel tells none, that of a common one.
+fn last_cache_bytes() -> usize {
+    let size = fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size").unwrap_or_default();
+    size.trim().strip_suffix('K').and_then(|kib| kib.parse::<usize>().ok()).map_or(32 << 20, |kib| kib << 10)
+}
+
 /// Reads random places of a table of its own, which fits the last cache alone, but not beside others.
 fn cache(workers: u64, strength: u64) {
+    let words = last_cache_bytes() / 4 * 3 / size_of::<u64>();
     each(workers, |worker| {
-        let table: Vec<u64> = (0..2 << 20).collect();
-        let mut at = worker as usize;
-        for _ in 0..60_000_000 * strength / workers {
-            at = (at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)
-                ^ table[at >> 3 & (table.len() - 1)] as usize)
-                & 0xff_ffff;
+        let table: Vec<u64> = (0..words as u64).collect();
+        let mut random = worker;
+        for _ in 0..6_000_000 * strength / workers {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = ((u128::from(random) * words as u128) >> 64) as usize;
+            random ^= table[at];
         }
-        black_box(at);
+        black_box(random);
     });
 }
 
@@ -161,13 +168,16 @@ fn serial(workers: u64, strength: u64) {
     each(workers, |_| turn(SECOND * 3 / 10 / workers));
 }
 
-/// Asks for memory, touches it and gives it back.
+/// Asks for memory, touches some of it and gives it back, which the other processors must hear of. With more strength, less of it
+/// is touched at a time.
 fn faults(workers: u64, strength: u64) {
     const BYTES: usize = 64 << 20;
+    const PAGES: u64 = 400_000;
+    let pages = (64 / strength).max(1);
     each(workers, |_| {
-        for _ in 0..24 * strength / workers {
+        for _ in 0..PAGES / pages / workers {
             let mut memory = vec![0u8; BYTES];
-            memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+            memory.iter_mut().step_by(4096).take(pages as usize).for_each(|byte| *byte = 1);
             black_box(&memory);
         }
     });
@@ -282,14 +292,14 @@ fn threads(workers: u64, strength: u64) {
     each(workers * 8 * strength, |_| turn(SECOND / workers / 8 / strength));
 }
 
-/// Tasks of a fifth of a microsecond, from one queue.
+/// Tasks of a fiftieth of a microsecond, from one queue. With more strength, they are shorter.
 fn tiny_tasks(workers: u64, strength: u64) {
-    let queue = Mutex::new(0..4_000_000 * strength);
+    let queue = Mutex::new(0..32_000_000);
     each(workers, |_| {
         loop {
             let task = queue.lock().expect("nobody panics").next();
             let Some(task) = task else { break };
-            turn(140);
+            turn(16 / strength);
             black_box(task);
         }
     });
