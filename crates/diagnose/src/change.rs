@@ -17,17 +17,26 @@ pub enum Change {
     SmallPages,
     /// Another allocator is loaded.
     OtherAllocator,
+    /// Workers of the engine are threads of one process.
+    Threads,
+    /// The engine touches all its pages before it begins.
+    PreparedPages,
+    /// The input lies in memory.
+    InputInMemory,
 }
 
 impl Change {
     /// All changes, in the order in which they are tried.
-    pub const ALL: [Change; 6] = [
+    pub const ALL: [Change; 9] = [
         Change::HalfProcessors,
         Change::BesideComputing,
         Change::BesideReading,
         Change::HugePages,
         Change::SmallPages,
         Change::OtherAllocator,
+        Change::InputInMemory,
+        Change::Threads,
+        Change::PreparedPages,
     ];
 
     /// Returns whether it applies to the fewest workers and to the most.
@@ -35,7 +44,12 @@ impl Change {
         match self {
             Change::HalfProcessors => [false, true],
             Change::BesideComputing | Change::BesideReading => [true, false],
-            Change::HugePages | Change::SmallPages | Change::OtherAllocator => [true, true],
+            Change::HugePages
+            | Change::SmallPages
+            | Change::OtherAllocator
+            | Change::Threads
+            | Change::PreparedPages
+            | Change::InputInMemory => [true, true],
         }
     }
 }
@@ -49,6 +63,9 @@ impl fmt::Display for Change {
             Change::HugePages => "huge pages for the allocator",
             Change::SmallPages => "no huge pages",
             Change::OtherAllocator => "another allocator",
+            Change::Threads => "threads instead of processes",
+            Change::PreparedPages => "pages touched beforehand",
+            Change::InputInMemory => "the input in memory",
         })
     }
 }

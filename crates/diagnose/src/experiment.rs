@@ -128,6 +128,12 @@ impl Experiments {
                 let loss = self.loss(few, many);
                 (loss > 0.0).then_some(1.0 - self.loss(trial.few?, trial.many?) / loss)
             }
+            Change::Threads | Change::PreparedPages | Change::InputInMemory => {
+                // Whatever makes all runs shorter by the same factor is no cause of the loss.
+                let relative = |few: Cost, many| self.loss(few, many) / (self.workers[0] as f64 * few.seconds);
+                let loss = relative(few, many);
+                (loss > 0.0).then_some(1.0 - relative(trial.few?, trial.many?) / loss)
+            }
         }
     }
 
@@ -185,7 +191,9 @@ impl Experiments {
             None if left.len() < suspects.len() && (1..=2).contains(&left.len()) => Finding::Left(left),
             None => Finding::Open,
         };
-        Findings { workers: self.workers[1], effects, suspects, finding }
+        let has_effect = |change: Change| effects.iter().any(|effect| effect.change == change);
+        let vain = self.trials.iter().map(|trial| trial.change).filter(|change| !has_effect(*change)).collect();
+        Findings { workers: self.workers[1], effects, vain, suspects, finding }
     }
 }
 
@@ -196,6 +204,8 @@ pub struct Findings {
     pub workers: u64,
     /// The effect of each change.
     pub effects: Vec<Effect>,
+    /// The changes whose effect cannot be told from noise, or that the program did not follow.
+    pub vain: Vec<Change>,
     /// The suspects, each with the change that rules it out.
     pub suspects: Vec<(Suspect, Option<Change>)>,
     /// What follows.
@@ -336,6 +346,7 @@ mod tests {
         assert_eq!(of(1_090).finding, Finding::Measured(Suspect::FreshMemory));
         // The memory is not that of the allocator.
         assert_eq!((of(393_000).effects, of(393_000).finding), (Vec::new(), Finding::Open));
+        assert_eq!(of(393_000).vain, [Change::HugePages]);
     }
 
     /// A program that chooses its processors itself is not held on half of them.
@@ -353,6 +364,20 @@ mod tests {
         let all =
             Experiments { plain: [cost(1.0, 1.0), cost(0.9, 1.01)], trials: vec![same(Change::HalfProcessors)], ..all };
         assert_eq!(all.effects(), []);
+    }
+
+    /// A disk that is too slow for one worker is so for two; a disk that all runs wait for alike is no loss.
+    #[test]
+    fn only_what_makes_the_workers_more_efficient_is_the_cause_of_their_loss() {
+        let of = |few, many| {
+            let trial = Trial { change: Change::InputInMemory, few: Some(cost(few, 1.0)), many: Some(cost(many, 1.0)) };
+            let plain = [cost(10.0, 1.0), cost(9.0, 1.0)];
+            let all = Experiments { workers: [1, 2], half: 1, plain, computing_growth: None, trials: vec![trial] };
+            all.examine(&[Suspect::Reading, Suspect::Processes])
+        };
+        assert_eq!(of(1.0, 0.55).finding, Finding::Measured(Suspect::Reading));
+        // Everything takes a tenth of the time, and two workers still hardly help.
+        assert_eq!(refuted(&of(1.0, 0.9)), [Suspect::Reading]);
     }
 
     fn refuted(findings: &Findings) -> Vec<Suspect> {

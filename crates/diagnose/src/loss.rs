@@ -128,6 +128,31 @@ impl Loss {
             && self.grown_by(&LOCK_PARTS) >= LOCK_PARTS_MIN * self.all()
     }
 
+    /// Returns true if the cause lies in time in which workers did not run.
+    pub fn is_by_rest(&self) -> bool {
+        match self.cause {
+            Cause::Serial
+            | Cause::Imbalance
+            | Cause::Turns
+            | Cause::Lock
+            | Cause::Blocked(_)
+            | Cause::Asleep
+            | Cause::Crowded => true,
+            Cause::None
+            | Cause::Busy { .. }
+            | Cause::Faults
+            | Cause::Switches
+            | Cause::Kernel
+            | Cause::Slower
+            | Cause::Mixed => false,
+        }
+    }
+
+    /// Returns true if the account names a cause, and does not only say which part of the time grew.
+    pub fn is_named(&self) -> bool {
+        self.is_by_rest() && !matches!(self.cause, Cause::Lock | Cause::Asleep | Cause::Blocked(Wait::AddressSpace))
+    }
+
     fn grown_by(&self, parts: &[Part]) -> f64 {
         self.grown.iter().filter(|(part, _)| parts.contains(part)).map(|(_, more)| more).sum()
     }

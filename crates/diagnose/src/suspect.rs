@@ -27,6 +27,12 @@ pub enum Suspect {
     HugePages,
     /// The lock of the allocator.
     Allocator,
+    /// The input comes no faster.
+    Reading,
+    /// Workers of the engine are processes, each with page tables of its own.
+    Processes,
+    /// Pages of the engine that are touched for the first time.
+    FirstTouch,
 }
 
 /// What a suspect predicts of a change.
@@ -48,7 +54,7 @@ impl Suspect {
             Cause::Slower => vec![Memory, SharedLines, SharedCores, Spinning, MoreWork],
             Cause::Lock | Cause::Switches => vec![Contention, Allocator, MoreWork],
             Cause::Kernel | Cause::Faults | Cause::Blocked(Wait::AddressSpace) => {
-                vec![Contention, FreshMemory, HugePages, Allocator, MoreWork]
+                vec![Contention, FreshMemory, HugePages, Allocator, Memory, SharedCores, MoreWork]
             }
             Cause::Mixed => {
                 let has = |part: fn(&Part) -> bool| loss.grown.iter().any(|(grown, _)| part(grown));
@@ -62,6 +68,14 @@ impl Suspect {
                 all
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// Returns the suspects that only the engine's own applications have.
+    pub fn of_engine(loss: &Loss) -> Vec<Suspect> {
+        match loss.cause {
+            Cause::None | Cause::Busy { .. } | Cause::Crowded => Vec::new(),
+            _ => vec![Suspect::Reading, Suspect::Processes, Suspect::FirstTouch],
         }
     }
 
@@ -81,6 +95,9 @@ impl Suspect {
             (Change::HugePages, FreshMemory) => Effect,
             (Change::SmallPages, HugePages) => Effect,
             (Change::OtherAllocator, Allocator) => Effect,
+            (Change::InputInMemory, Reading) => Effect,
+            (Change::Threads, Processes) => Effect,
+            (Change::PreparedPages, FirstTouch) => Effect,
             _ => Either,
         }
     }
@@ -93,6 +110,9 @@ impl Suspect {
             Suspect::FreshMemory => &[Change::HugePages],
             Suspect::HugePages => &[Change::SmallPages],
             Suspect::Allocator => &[Change::OtherAllocator],
+            Suspect::Reading => &[Change::InputInMemory],
+            Suspect::Processes => &[Change::Threads],
+            Suspect::FirstTouch => &[Change::PreparedPages],
             _ => &[Change::HalfProcessors],
         }
     }
@@ -106,10 +126,15 @@ impl fmt::Display for Suspect {
             Suspect::SharedCores => "processors that are slower while others work (shared cores, frequency)",
             Suspect::Spinning => "spinning for a lock",
             Suspect::MoreWork => "work that grows with the workers",
-            Suspect::Contention => "workers that want the same lock, of the program, of its allocator or of the kernel",
+            Suspect::Contention => {
+                "workers that want the same lock or queue, of the program, of its allocator or of the kernel"
+            }
             Suspect::FreshMemory => "page faults of memory that is asked for and given back",
             Suspect::HugePages => "huge pages, which the kernel must find and clear",
             Suspect::Allocator => "the lock of the allocator",
+            Suspect::Reading => "reading the input",
+            Suspect::Processes => "workers that are processes, each with page tables of its own",
+            Suspect::FirstTouch => "pages of the engine that are touched for the first time",
         })
     }
 }

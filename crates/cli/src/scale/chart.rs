@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gristmill_diagnose::{Curve, Fit, Point, Verdict};
 
 use super::section::shown;
-use super::text::ideal;
+use super::text::{ideal, lowest};
 use crate::experiment::chart::{Anchor, Label, Labels, WIDTH, begin};
 
 const TOP: f64 = 20.0;
@@ -105,7 +105,7 @@ fn marks(least: f64, most: f64) -> Vec<f64> {
 /// Draws times over workers, both doubling from line to line, so that perfect scaling is straight.
 pub fn times(curve: &Curve) -> String {
     let ranges: Vec<(f64, f64)> = curve.points.iter().map(Point::range).collect();
-    let least = ranges.iter().map(|range| range.0).fold(f64::INFINITY, f64::min) / 1.3;
+    let least = lowest(curve, ranges.iter().map(|range| range.0).fold(f64::INFINITY, f64::min)) / 1.3;
     // Keeps small differences from looking large.
     let most = (ranges.iter().map(|range| range.1).fold(0.0, f64::max) * 1.2).max(least * 3.0);
     let axes = Axes::new(330.0, curve, (least, most), true);

@@ -18,9 +18,25 @@ pub struct Circumstances {
     pub small_pages: bool,
     /// Processes beside the run.
     pub beside: Option<(Work, u64)>,
+    /// Options for one of our own applications.
+    pub options: Vec<OsString>,
+    /// Words of the command that are replaced by others.
+    pub replaced: Vec<(OsString, OsString)>,
 }
 
 impl Circumstances {
+    /// Changes the words of a command, whose options begin at `options_at` if it is one of our own applications.
+    pub fn change(&self, words: &mut Vec<OsString>, options_at: Option<usize>) {
+        for word in words.iter_mut() {
+            if let Some((_, other)) = self.replaced.iter().find(|(from, _)| from == word) {
+                word.clone_from(other);
+            }
+        }
+        if let Some(at) = options_at {
+            words.splice(at..at, self.options.iter().cloned());
+        }
+    }
+
     /// Sets them for this process, and for the command that replaces it. What the kernel refuses stays as it is.
     pub fn set(&self, command: &mut Command) {
         if !self.processors.is_empty() {
@@ -39,5 +55,28 @@ impl Circumstances {
             }
             command.env(name, all);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_and_copies_of_files_find_their_places_in_a_command() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let changed = Circumstances {
+            options: words("--isolation thread"),
+            replaced: vec![("logs".into(), "/dev/shm/logs".into())],
+            ..Circumstances::default()
+        };
+        let of = |options_at| {
+            let mut all = words("gristmill word-count --workers 2 logs");
+            changed.change(&mut all, options_at);
+            all
+        };
+        assert_eq!(of(Some(2)), words("gristmill word-count --isolation thread --workers 2 /dev/shm/logs"));
+        // Another command has no such options.
+        assert_eq!(of(None), words("gristmill word-count --workers 2 /dev/shm/logs"));
     }
 }

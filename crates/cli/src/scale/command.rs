@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::load::{Load, Watch};
+use gristmill_counters::memory;
 use gristmill_counters::tree::descendants;
 use gristmill_os::allocations::REFUSED;
 use gristmill_os::process::{Death, fork_worker};
@@ -82,6 +83,11 @@ impl Program {
         all.into_iter().map(program).collect()
     }
 
+    /// The application that it runs, if it is one of our own.
+    pub fn own(&self) -> Option<&Own> {
+        self.what.own.as_ref()
+    }
+
     /// Runs the command once with this many workers.
     pub fn run(&self, workers: u64) -> io::Result<End> {
         self.prepared(workers, None, &Circumstances::default())
@@ -107,7 +113,8 @@ impl Program {
             }
         }
         let again = (1..workers).flat_map(|_| &self.what.repeated);
-        let words: Vec<OsString> = self.what.words.iter().chain(again).map(|word| filled(word, workers)).collect();
+        let mut words: Vec<OsString> = self.what.words.iter().chain(again).map(|word| filled(word, workers)).collect();
+        circumstances.change(&mut words, self.what.own.as_ref().map(|_| Own::OPTIONS_AT));
         let end = self.once(&words, look, circumstances)?;
         Ok(match (end, &self.what.own) {
             (End::Done(once), Some(own)) => End::Done(Once { phases: Some(own.phases()?), ..once }),
@@ -122,6 +129,7 @@ impl Program {
         let beside = circumstances.beside.map_or(Ok(Vec::new()), |(work, count)| beside::start(work, count))?;
         let (mut told, tell) = io::pipe()?;
         let said = self.said.try_clone()?;
+        let kills = memory::kills();
         let (watch, before, began) = (Watch::start(), Usage::of_children(), Instant::now());
         let mut child = fork_worker(|| {
             let mut command = Command::new(&words[0]);
@@ -164,6 +172,13 @@ impl Program {
         let is_beside = !beside.is_empty();
         drop(beside);
         let left = end_all()?;
+        // A shell tells only that what it started was killed.
+        let killed = match (kills, memory::kills()) {
+            (Some(before), Some(after)) if after > before => {
+                "; meanwhile the kernel killed a process for lack of memory"
+            }
+            _ => "",
+        };
         if let Some(signal) = stopped {
             return Ok(End::Stopped(signal));
         }
@@ -185,9 +200,9 @@ impl Program {
             }),
             // This status has a meaning only for this program's own processes.
             (Some(_), Death::MemoryRefused) => {
-                End::Failed(format!("it ended with exit status {REFUSED}{}", self.last_words()?))
+                End::Failed(format!("it ended with exit status {REFUSED}{killed}{}", self.last_words()?))
             }
-            (Some(_), death) => End::Failed(format!("it ended with {death}{}", self.last_words()?)),
+            (Some(_), death) => End::Failed(format!("it ended with {death}{killed}{}", self.last_words()?)),
         })
     }
 

@@ -34,6 +34,8 @@ pub struct Place {
     pub processors: u64,
     /// The memory that a process reads to keep it busy.
     read_bytes: usize,
+    /// The most bytes of the input that are copied into memory.
+    copied_bytes_max: u64,
     /// The kernel's use of huge pages.
     huge_pages: String,
     /// True if runs that other programs disturb count, too.
@@ -50,6 +52,8 @@ const REPEATS: usize = 2;
 const ATTEMPTS: usize = 4;
 /// The least and the most memory that a process reads.
 const READ_BYTES: [u64; 2] = [64 << 20, 512 << 20];
+/// The limit on the input that is copied into memory, so that the copy takes about a second.
+const COPIED_BYTES_MAX: u64 = 1 << 30;
 /// Where allocators are installed.
 const LIBRARIES: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
 /// Allocators that are preloaded, in the order of preference.
@@ -75,20 +79,34 @@ impl Place {
             processors,
             despite_load,
             read_bytes: cache.clamp(READ_BYTES[0], READ_BYTES[1]) as usize,
+            copied_bytes_max: [card.memory.available_bytes, card.memory.limit_bytes]
+                .into_iter()
+                .flatten()
+                .fold(COPIED_BYTES_MAX, |least, bytes| least.min(bytes / 4)),
             huge_pages: card.memory.transparent.clone().unwrap_or_default(),
             allocator,
         }
     }
 
     /// Returns what differs under a change; `None` if it cannot be made here.
-    fn circumstances(&self, change: Change, missing: u64, busy: f64) -> Option<Circumstances> {
+    fn circumstances(&self, change: Change, missing: u64, busy: f64, is_ours: bool) -> Option<Circumstances> {
         let fits = busy + missing as f64 <= self.processors as f64 + 0.25;
         let beside = |work| Circumstances { beside: Some((work, missing)), ..Circumstances::default() };
         let variable = |name, value, separator| Circumstances {
             variables: vec![(name, value, separator)],
             ..Circumstances::default()
         };
+        let option = |name: &str, value: &str| {
+            is_ours.then(|| Circumstances {
+                options: vec![OsString::from(name), OsString::from(value)],
+                ..Circumstances::default()
+            })
+        };
         match change {
+            Change::Threads => option("--isolation", "thread"),
+            Change::PreparedPages => option("--pages", "prealloc"),
+            // The input is copied when its turn has come.
+            Change::InputInMemory => is_ours.then(Circumstances::default),
             Change::HalfProcessors => (!self.half.is_empty())
                 .then(|| Circumstances { processors: self.half.clone(), ..Circumstances::default() }),
             Change::BesideComputing => fits.then(|| beside(Work::Compute)),
@@ -118,6 +136,9 @@ pub fn make(
     mut begins: impl FnMut(Change),
 ) -> io::Result<Result<Option<Findings>, i32>> {
     let mut suspects = Suspect::of(loss);
+    if program.own().is_some() {
+        suspects.extend(Suspect::of_engine(loss));
+    }
     suspects.retain(|suspect| *suspect != Suspect::HugePages || place.huge_pages == "always");
     let series = |workers: u64| all.iter().find(|series| series.workers == workers && !series.runs.is_empty());
     let few = all.iter().find(|series| !series.runs.is_empty());
@@ -132,7 +153,10 @@ pub fn make(
         if !is_told && when != When::Always {
             continue;
         }
-        let Some(circumstances) = place.circumstances(change, workers[1] - workers[0], busy) else { continue };
+        let is_ours = program.own().is_some();
+        let Some(mut circumstances) = place.circumstances(change, workers[1] - workers[0], busy, is_ours) else {
+            continue;
+        };
         let applies = change.applies();
         let expected: f64 =
             plain.iter().zip(applies).map(|(cost, applies)| if applies { cost.seconds } else { 0.0 }).sum();
@@ -141,6 +165,12 @@ pub fn make(
             continue;
         }
         begins(change);
+        let mut copies = None;
+        if change == Change::InputInMemory {
+            copies = program.own().and_then(|own| own.in_memory(place.copied_bytes_max));
+            let Some((_, replaced)) = &copies else { continue };
+            circumstances.replaced.clone_from(replaced);
+        }
         let mut costs = [None; 2];
         for ((cost, workers), _) in costs.iter_mut().zip(workers).zip(applies).filter(|(_, applies)| *applies) {
             *cost = match cost_of(program, workers, &circumstances, place.despite_load)? {
@@ -148,6 +178,7 @@ pub fn make(
                 Err(signal) => return Ok(Err(signal)),
             };
         }
+        drop(copies);
         if change == Change::BesideComputing {
             experiments.computing_growth = Some(beside::computing_growth(workers[1] - workers[0])?);
         }
@@ -198,6 +229,11 @@ pub fn section(findings: &Findings) -> Section {
         let change = sentence_case(&effect.change.to_string());
         text += &format!("  {change:<36}{effect}\n");
         rows += &format!("<tr><td>{}</td><td>{}</td></tr>", escape(&change), escape(&effect.to_string()));
+    }
+    for change in &findings.vain {
+        let (change, effect) = (sentence_case(&change.to_string()), "no effect that could be told from noise");
+        text += &format!("  {change:<36}{effect}\n");
+        rows += &format!("<tr><td>{}</td><td>{effect}</td></tr>", escape(&change));
     }
     let mut list = String::new();
     for (suspect, refuted) in &findings.suspects {
@@ -263,13 +299,14 @@ mod tests {
             processors,
             read_bytes: 1 << 20,
             huge_pages: huge_pages.to_owned(),
+            copied_bytes_max: 0,
             despite_load: false,
             allocator: None,
         };
         let made = |place: &Place, missing, busy| {
             Change::ALL
                 .into_iter()
-                .filter(|change| place.circumstances(*change, missing, busy).is_some())
+                .filter(|change| place.circumstances(*change, missing, busy, false).is_some())
                 .collect::<Vec<_>>()
         };
         use Change::*;

@@ -11,12 +11,13 @@
 //!  command        one run with all its processes
 //!  runs           the order of the runs, and which of them count
 //!                 (the analysis of their times: `gristmill_diagnose`)
+//!  notes          sentences about runs that failed, that others disturbed, or that are too short
 //!  phase_table    the phases as a part of the report
 //!  vary           combinations of other parameters
 //!  what           the words of each run, from the command line
 //!  palindromes    what the fourth paper measures beyond that
 //!  experiments    runs under changed circumstances, which rule out causes
-//!  evidence       one more run each, with samples of the threads: an account of the workers' time
+//!  evidence       the account of the workers' time, with one more run each, whose threads are sampled
 //!  keep           the times in the history, for the plans of later runs
 //!  text           the report on the terminal
 //!  chart          the curve as SVG
@@ -32,6 +33,7 @@ mod beside;
 mod circumstances;
 pub mod command;
 mod runs;
+mod notes;
 mod phase_table;
 mod vary;
 mod what;
@@ -52,7 +54,6 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use gristmill::Error;
 use gristmill_counters::card::Card;
-use gristmill_counters::load::Load;
 use gristmill_diagnose::{Curve, Times, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -163,7 +164,7 @@ processors; with fewer, the report says what was seen and no more.";
 /// What the times of --weak mean.
 const WEAK: &str = "The work grew with the workers, so the times are those of the work of one worker: divided by the number of workers.";
 /// The time after which no optional round begins.
-const ENOUGH: Duration = Duration::from_secs(40);
+const ENOUGH: Duration = Duration::from_secs(24);
 /// The limit on the input of --from.
 const TABLE_BYTES_MAX: u64 = 16 << 20;
 
@@ -272,7 +273,7 @@ impl Scale {
         let varied = Table { combinations: &combinations, series: &series, is_weak: self.weak };
         let all = &series[fastest];
         // 2. Collect failures.
-        let mut notes: Vec<String> = failures(all);
+        let mut notes: Vec<String> = notes::failures(all);
         let wrong = |error: gristmill_diagnose::Error| system(io::Error::other(error.to_string()));
         let times = match runs::times(all, self.weak) {
             Ok(times) if times.points().next().is_some() => times,
@@ -283,18 +284,24 @@ impl Scale {
             Err(error) => return Err(wrong(error)),
         };
         // 3. Collect disturbances.
-        notes.extend(disturbances(all));
+        notes.extend(notes::disturbances(all));
         notes.extend(self.keep(&combinations, &series));
         let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
-        let mut result: Vec<String> = under_load(all).into_iter().collect();
+        let mut result: Vec<String> = notes::under_load(all).into_iter().collect();
         if self.weak {
             result.push(WEAK.to_owned());
         }
-        result.push(curve.sentence());
-        if curve.verdict == Verdict::Flat && result.len() == 1 + usize::from(self.weak) {
-            result.push(format!("Does the command use the number that stands for {PLACE}?"));
+        match notes::too_short(all) {
+            Some(why) => result.push(why),
+            None => {
+                result.push(curve.sentence());
+                let is_ours = all.iter().flat_map(|series| &series.runs).any(|run| run.phases.is_some());
+                if curve.verdict == Verdict::Flat && !is_ours {
+                    result.push(format!("Does the command use the number that stands for {PLACE}?"));
+                }
+                result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(processors)));
+            }
         }
-        result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(processors)));
         let words: Vec<String> = self.program.iter().map(|word| printable(&word.to_string_lossy())).collect();
         let mut facts: Vec<(String, String)> =
             card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -344,8 +351,13 @@ impl Scale {
             Ok(evidence) => evidence,
             Err(signal) => return Ok(Err(signal)),
         };
-        evidence.disturbed &= !self.despite_load;
-        if let Some((loss, busy)) = evidence.loss(place.processors).filter(|_| self.experiments != When::Never) {
+        evidence.despite_load = self.despite_load;
+        let loss = match self.experiments {
+            When::Auto => evidence.loss(place.processors).ok(),
+            When::Always => evidence.any_loss(place.processors),
+            When::Never => None,
+        };
+        if let Some((loss, busy)) = loss {
             let begins = |change| bar.set_message(format!("{change}"));
             evidence.findings = match experiments::make(program, all, (&loss, busy), place, self.experiments, begins)? {
                 Ok(findings) => findings,
@@ -406,56 +418,6 @@ fn sorted(numbers: &[u64]) -> Vec<u64> {
     numbers
 }
 
-/// Returns a sentence for each way in which the command failed.
-fn failures(all: &[Series]) -> Vec<String> {
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
-    for series in all {
-        let Some(why) = &series.failure else { continue };
-        let workers = series.workers.to_string();
-        match said.iter_mut().find(|(reason, _)| reason == why) {
-            Some((_, list)) => list.push(workers),
-            None => said.push((why.clone(), vec![workers])),
-        }
-    }
-    said.into_iter()
-        .map(|(why, list)| {
-            let workers = if list == ["1"] { "worker" } else { "workers" };
-            format!("With {} {workers} the command failed: {}.", list.join(", "), printable(why.trim_end_matches('.')))
-        })
-        .collect()
-}
-
-/// Returns sentences about the load of other programs and about processes that the command left.
-fn disturbances(all: &[Series]) -> Vec<String> {
-    let mut notes = Vec::new();
-    let repeated: usize = all.iter().map(|series| series.repeated).sum();
-    if repeated > 0 {
-        let runs = if repeated == 1 { "1 run was" } else { &format!("{repeated} runs were") };
-        notes.push(format!("{runs} repeated because other programs used more than a tenth of the processors."));
-    }
-    let left: usize = all.iter().flat_map(|series| &series.runs).map(|run| run.left).sum();
-    if left > 0 {
-        notes.push(
-            "The command left processes running when it ended; they were ended, and their work is not in its time."
-                .to_owned(),
-        );
-    }
-    notes
-}
-
-/// Returns the note that precedes everything else: other programs used the processors.
-fn under_load(all: &[Series]) -> Option<String> {
-    let loaded: Vec<Load> = all.iter().filter_map(Series::load).filter(Load::disturbs).collect();
-    let load = Load::mean(loaded.iter().copied())?;
-    Some(format!(
-        "The machine was under load: with {} of {} numbers of workers others used {:.0} % of the processors. What follows may be \
-         their work; measure again when it is quiet.",
-        loaded.len(),
-        all.len(),
-        load.foreign * 100.0
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,19 +429,5 @@ mod tests {
         assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
         assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
         assert_eq!((available(8, Some(2.5)), available(8, None), available(0, Some(0.1))), (3, 8, 1));
-    }
-
-    #[test]
-    fn failures_for_the_same_reason_are_one_sentence() {
-        let series = |workers, failure: Option<&str>| Series {
-            workers,
-            failure: failure.map(str::to_owned),
-            ..Series::default()
-        };
-        let all = [series(1, None), series(2, Some("it broke.")), series(4, Some("it broke.")), series(8, Some("no"))];
-        assert_eq!(
-            failures(&all),
-            ["With 2, 4 workers the command failed: it broke.", "With 8 workers the command failed: no."]
-        );
     }
 }

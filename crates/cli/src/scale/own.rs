@@ -1,7 +1,8 @@
 //! One of our own applications as a command: its words, and the statistics that it leaves.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::path::Path;
+use std::{fs, io};
 
 use clap::{ArgMatches, CommandFactory, Subcommand};
 
@@ -27,6 +28,9 @@ pub struct Own {
 }
 
 impl Own {
+    /// Where further options have their place among the words: behind the name of the application.
+    pub const OPTIONS_AT: usize = 2;
+
     /// Returns the command that runs an application of this program with its arguments, and what reads its statistics.
     ///
     /// # Errors
@@ -45,6 +49,27 @@ impl Own {
         Ok(Ok((command, Own { folder, inputs })))
     }
 
+    /// Copies the inputs into memory. Returns the folder of the copies, and each input with its copy; `None` if they are no files
+    /// or folders, have more than `bytes_max`, or the machine has no file system in memory.
+    pub fn in_memory(&self, bytes_max: u64) -> Option<(tempfile::TempDir, Vec<(OsString, OsString)>)> {
+        let mut left = bytes_max;
+        let mut folder = None;
+        let mut copies = Vec::new();
+        for (number, input) in self.inputs.iter().enumerate() {
+            size(Path::new(input), &mut left)?;
+            let folder: &tempfile::TempDir = match &mut folder {
+                Some(folder) => folder,
+                none => none.insert(tempfile::tempdir_in(MEMORY).ok()?),
+            };
+            let place = folder.path().join(number.to_string());
+            fs::create_dir(&place).ok()?;
+            let copy = place.join(Path::new(input).file_name().unwrap_or(OsStr::new("input")));
+            copy_all(Path::new(input), &copy).ok()?;
+            copies.push((input.clone(), copy.into_os_string()));
+        }
+        Some((folder?, copies))
+    }
+
     /// Returns the phases of the last run.
     ///
     /// # Errors
@@ -52,6 +77,30 @@ impl Own {
     pub fn phases(&self) -> io::Result<Phases> {
         Phases::read(&self.folder.path().join("stats.json"))
     }
+}
+
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// Subtracts the bytes of a file, or of all files of a folder. `None` if there are too many, or if it is neither.
+fn size(path: &Path, left: &mut u64) -> Option<()> {
+    let metadata = path.metadata().ok()?;
+    if metadata.is_dir() {
+        return path.read_dir().ok()?.try_for_each(|entry| size(&entry.ok()?.path(), left));
+    }
+    *left = left.checked_sub(metadata.len()).filter(|_| metadata.is_file())?;
+    Some(())
+}
+
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        return fs::copy(from, to).map(drop);
+    }
+    fs::create_dir(to)?;
+    from.read_dir()?.try_for_each(|entry| {
+        let entry = entry?;
+        copy_all(&entry.path(), &to.join(entry.file_name()))
+    })
 }
 
 /// Returns the inputs that an application is given.
@@ -103,6 +152,27 @@ fn named(of: &clap::Command, matches: &ArgMatches) -> Option<Vec<OsString>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inputs_are_copied_into_memory_with_their_names() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let [folder, file] = ["logs", "text.gz"].map(|name| dir.path().join(name));
+        fs::create_dir(&folder).expect("made");
+        for path in [&file, &folder.join("a")] {
+            fs::write(path, "12345").expect("written");
+        }
+        let inputs = vec![folder.clone().into_os_string(), file.clone().into_os_string()];
+        let own = Own { folder: dir, inputs };
+        assert!(own.in_memory(9).is_none(), "it has ten bytes");
+        if Path::new(MEMORY).is_dir() {
+            let (kept, copies) = own.in_memory(10).expect("copies");
+            assert_eq!([&copies[0].0, &copies[1].0], [folder.as_os_str(), file.as_os_str()]);
+            assert_eq!(fs::read_to_string(Path::new(&copies[0].1).join("a")).expect("a copy"), "12345");
+            assert!(Path::new(&copies[1].1).ends_with("text.gz") && copies[1].1.to_str() > kept.path().to_str());
+        }
+        let own = Own { inputs: vec!["/dev/null".into()], ..own };
+        assert!(own.in_memory(10).is_none(), "it is no file");
+    }
 
     #[test]
     fn only_right_arguments_of_our_applications_are_taken() {

@@ -70,12 +70,14 @@ impl Control {
     pub fn section(&self, series: &[Series], control: &[Series], processors: u64) -> Section {
         let rows = rows(series, control);
         let mut sentences: Vec<String> = without_reading(&rows, processors).into_iter().collect();
-        sentences.extend(self.against_ceiling(series, processors));
-        Section { text: text(&rows, &sentences), html: html(&rows, &sentences) }
+        let traffic = self.against_ceiling(series, processors);
+        sentences.extend(traffic.as_ref().map(|traffic| traffic.sentence(self.traffic)));
+        let bars = traffic.map_or(String::new(), |traffic| traffic.bars());
+        Section { text: text(&rows, &sentences), html: html(&rows, &sentences) + &bars }
     }
 
     /// Sets the estimated bytes against the rate that as many threads reach at most.
-    fn against_ceiling(&self, series: &[Series], processors: u64) -> Option<String> {
+    fn against_ceiling(&self, series: &[Series], processors: u64) -> Option<Traffic> {
         let fits = series.iter().filter(|series| series.workers <= processors);
         let (threads, seconds) =
             fits.filter_map(|series| Some((series.workers, series.median()?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -84,16 +86,52 @@ impl Control {
         let used = &card.topology.allowed[..(threads as usize).min(card.topology.allowed.len())];
         let rates = stream::measure(used, plan.array_bytes, PASSES);
         let (rate, ceiling) = (self.traffic as f64 * self.input.bytes as f64 / seconds, rates.copy.max(rates.read));
-        let share = rate / ceiling;
-        Some(format!(
-            "With {threads} workers at most {:.2} GB/s pass between caches and memory ({} bytes for each byte of the input, as \
+        Some(Traffic { threads, rate, ceiling })
+    }
+}
+
+/// What passes between caches and memory at most, and what could, in bytes per second.
+struct Traffic {
+    threads: u64,
+    rate: f64,
+    ceiling: f64,
+}
+
+impl Traffic {
+    fn share(&self) -> f64 {
+        self.rate / self.ceiling
+    }
+
+    /// Says whether the memory limits the workers. `per_byte` are the bytes for each byte of the input.
+    fn sentence(&self, per_byte: u64) -> String {
+        format!(
+            "With {} workers at most {:.2} GB/s pass between caches and memory ({per_byte} bytes for each byte of the input, as \
              estimated from the code), {:.0} % of the {:.1} GB/s that as many threads can read or copy: memory bandwidth {}.",
-            rate / 1e9,
-            self.traffic,
-            share * 100.0,
-            ceiling / 1e9,
-            if share < LIMITS_MIN { "does not limit them" } else { "may limit them" }
-        ))
+            self.threads,
+            self.rate / 1e9,
+            self.share() * 100.0,
+            self.ceiling / 1e9,
+            if self.share() < LIMITS_MIN { "does not limit them" } else { "may limit them" }
+        )
+    }
+
+    /// Draws both as bars.
+    fn bars(&self) -> String {
+        let most = self.rate.max(self.ceiling);
+        let bar = |name: &str, rate: f64, colour: &str| {
+            let width = rate / most * 100.0;
+            format!(
+                "<tr><td>{name}</td><td style='width:60%'><span style='display:inline-block;height:1rem;width:{width:.2}%;\
+                 background:{colour}'></span></td><td class='number'>{:.2} GB/s</td></tr>",
+                rate / 1e9
+            )
+        };
+        format!(
+            "<h3>Memory traffic with {} workers</h3><table style='width:100%'>{}{}</table>",
+            self.threads,
+            bar("at most, estimated", self.rate, "var(--first)"),
+            bar("ceiling, measured", self.ceiling, "var(--other)")
+        )
     }
 }
 
@@ -267,6 +305,17 @@ mod tests {
         let rows = paper.map(|(workers, seconds)| row(workers, seconds, 30.0 / workers as f64));
         assert!(without_reading(&rows, 48).expect("a sentence").ends_with("reading costs the difference."));
         assert_eq!(without_reading(&rows[..1], 48), None);
+    }
+
+    #[test]
+    fn traffic_is_drawn_against_its_ceiling() {
+        let traffic = Traffic { threads: 2, rate: 5e9, ceiling: 20e9 };
+        assert!(traffic.sentence(65).ends_with("memory bandwidth does not limit them."));
+        let bars = traffic.bars();
+        assert!(
+            bars.contains("width:25.00%") && bars.contains("width:100.00%") && bars.contains(">20.00 GB/s<"),
+            "{bars}"
+        );
     }
 
     #[test]

@@ -61,6 +61,13 @@ impl Series {
         (!seconds.is_empty()).then(|| Tally::of(&seconds).median)
     }
 
+    /// Returns the run of median time, of two the longer.
+    pub fn median_run(&self) -> Option<&Once> {
+        let mut runs: Vec<&Once> = self.runs.iter().collect();
+        runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        runs.get(runs.len() / 2).copied()
+    }
+
     /// Returns the share of the processor time that the kernel took.
     pub fn kernel_share(&self) -> Option<f64> {
         let system: u64 = self.runs.iter().map(|run| run.usage.sys_us).sum();

@@ -47,6 +47,14 @@ pub fn ideal(curve: &Curve, workers: u64) -> f64 {
     base.median() * base.workers as f64 / at_once as f64
 }
 
+/// Returns the least time to show below `least`, the least one that was measured: the line without loss is shown as far as it
+/// leaves room for the curve.
+pub fn lowest(curve: &Curve, least: f64) -> f64 {
+    const ROOM: f64 = 4.0;
+    let without_loss = curve.points.iter().map(|point| ideal(curve, point.workers)).fold(least, f64::min);
+    without_loss.max(least / ROOM)
+}
+
 const ROWS: usize = 10;
 const COLUMN: usize = 7;
 
@@ -56,8 +64,7 @@ pub fn drawn(curve: &Curve) -> String {
         return String::new();
     }
     let medians = || curve.points.iter().map(Point::median);
-    // The line of perfect scaling is drawn as far as it leaves room for the curve.
-    let least = medians().fold(f64::INFINITY, f64::min) / 1.5;
+    let least = lowest(curve, medians().fold(f64::INFINITY, f64::min)) / 1.2;
     let most = medians().fold(0.0, f64::max);
     // Keeps small differences from looking large.
     let most = most.max(least * 3.0);
