@@ -215,7 +215,7 @@ fn a_command_that_ignores_the_number_of_workers_is_reported() {
 fn the_time_of_all_workers_is_accounted_for() {
     let (status, report, said) = script("sleep 0.{workers}", &["--workers", "4,8"]);
     assert_eq!(status, 0, "{said}");
-    let rows = report.lines().skip_while(|line| !line.contains("absent")).skip(1).take(2);
+    let rows = report.lines().skip_while(|line| !line.ends_with("blocked    absent")).skip(1).take(2);
     let rows: Vec<Vec<f64>> =
         rows.map(|row| row.split_whitespace().map_while(|number| number.parse().ok()).collect()).collect();
     for row in &rows {
@@ -370,6 +370,7 @@ fn what_cannot_be_written_is_said_at_once_and_a_home_is_not_needed() {
         assert!(said.contains("no temporary file can be made in /nowhere (No such"), "{said}");
     }
     assert!(!Path::new(&ran).exists());
+    let command = ["--workers", "1", "--repeats", "1", "--", "sleep", "0.0{workers}5"];
     let (status, report, said) = without("HOME", &command);
     assert!(status == 0 && report.contains("Only 1 worker was measured"), "{report} {said}");
 }
