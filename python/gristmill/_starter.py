@@ -175,7 +175,7 @@ class _Starter:
     def start(self, stage: Stage, settings: Settings) -> Started:
         """Starts a job in a process of the starter."""
         try:
-            plan = pickle.dumps((os.getcwd(), _paths(), pickles.dumps((stage, settings))))
+            plan = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), pickles.dumps((stage, settings))))
         except Exception as error:
             raise PlanError(f"the pipeline cannot be sent to its workers: {error}") from error
         read, write = _pipe()
@@ -262,7 +262,7 @@ def serve(descriptor: int) -> None:
 
 
 def _begun(plan: bytes, pipe: int) -> int:
-    folder, sys.path[:], job = pickle.loads(plan)
+    folder, sys.path[:], sys.argv[:], job = pickle.loads(plan)
     os.chdir(folder)
     stage, settings = pickle.loads(job)
     _name_classes()

@@ -212,6 +212,32 @@ def test_nothing_is_left_when_the_program_ends(how: signal.Signals, tmp_path: Pa
     assert not are_alive(pids)
 
 
+INTERRUPTED_ELSEWHERE = """
+import os, signal, sys, threading, time
+import gristmill as gm
+
+def slow(n):
+    open(sys.argv[1] + f"/{os.getpid()}", "w").close()
+    time.sleep(60)
+
+def interrupt():
+    while not os.listdir(sys.argv[1]):
+        time.sleep(0.02)
+    # Python's handler runs in this thread, so no call of the main thread is interrupted.
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+gm.range(8).map(slow).collect()
+"""
+
+
+def test_a_signal_that_interrupts_no_call_is_noticed(tmp_path: Path) -> None:
+    """Ctrl-C was lost if it came just before the program began to wait for its job."""
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_ELSEWHERE, tmp_path], capture_output=True, text=True, timeout=20)
+    assert ended.returncode == -signal.SIGINT and "KeyboardInterrupt" in ended.stderr, ended
+
+
 def test_an_iterator_that_is_left_ends_its_job(tmp_path: Path) -> None:
     def function(n: int) -> int:
         (tmp_path / str(os.getpid())).touch()
