@@ -95,16 +95,25 @@ def _fork(stage: Stage, settings: Settings) -> Started:
     frozen = gc.isenabled() and not gc.get_freeze_count()
     if frozen:
         gc.freeze()
+    # At a fork Python calls functions of modules, and ignores what they raise: Ctrl-C there would be lost.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        _run(stage, settings, write, program)
+        _run(stage, settings, write, program, mask)
     if frozen:
         gc.unfreeze()
     os.close(write)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
-    return Started(pid, read, is_child=True)
+    job = Started(pid, read, is_child=True)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    except BaseException:
+        os.close(read)
+        job.close(killed=True)
+        raise
+    return job
 
 
 def _pipe() -> tuple[int, int]:
@@ -114,8 +123,8 @@ def _pipe() -> tuple[int, int]:
     return read, write
 
 
-def _run(stage: Stage, settings: Settings, pipe: int, parent: int) -> NoReturn:
-    """Becomes the process of a job, which ends when its parent does."""
+def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int] | None = None) -> NoReturn:
+    """Becomes the process of a job, which ends when its parent does. Signals outside `mask` reach it, if one is given."""
     status = 1
     try:
         with suppress(PermissionError):
@@ -128,6 +137,8 @@ def _run(stage: Stage, settings: Settings, pipe: int, parent: int) -> NoReturn:
             Path("/proc/self/oom_score_adj").write_text("500")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
                 stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
@@ -153,13 +164,12 @@ class _Starter:
         self.pid = os.getpid()
         self.lock = threading.Lock()
         ours, theirs = socket.socketpair()
-        environment = _ONE_THREAD | dict(os.environ)
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), json.dumps(_paths())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env=environment,
+                env=_environment(),
                 start_new_session=True,
             )
         self.socket = ours
@@ -175,7 +185,8 @@ class _Starter:
     def start(self, stage: Stage, settings: Settings) -> Started:
         """Starts a job in a process of the starter."""
         try:
-            plan = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), pickles.dumps((stage, settings))))
+            around = os.getcwd(), _paths(), getattr(sys, "argv", []), _environment()
+            plan = pickle.dumps((*around, pickles.dumps((stage, settings))))
         except Exception as error:
             raise PlanError(f"the pipeline cannot be sent to its workers: {error}") from error
         read, write = _pipe()
@@ -200,6 +211,10 @@ def _paths() -> list[str]:
     """Where modules are looked for, in this process."""
     here = [path or os.getcwd() for path in sys.path]
     return [*here, FOLDER] if "" in sys.path else here
+
+
+def _environment() -> dict[str, str]:
+    return _ONE_THREAD | dict(os.environ)
 
 
 _starter: _Starter | None = None
@@ -262,8 +277,11 @@ def serve(descriptor: int) -> None:
 
 
 def _begun(plan: bytes, pipe: int) -> int:
-    folder, sys.path[:], sys.argv[:], job = pickle.loads(plan)
+    folder, sys.path[:], sys.argv[:], environment, job = pickle.loads(plan)
     os.chdir(folder)
+    if environment != dict(os.environ):
+        os.environ.clear()
+        os.environ.update(environment)
     stage, settings = pickle.loads(job)
     _name_classes()
     if (threads := _threads()) > 1:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
 
 #: Everything that a function may refer to lives in `__main__` here, which the starter does not have.
 PROGRAM = """
-import threading, time
+import os, sys, threading, time
 from dataclasses import dataclass
 import gristmill as gm
 
@@ -36,6 +36,11 @@ def made(n):
 points = gm.range(LIMIT).map(made).collect()
 assert points == [Point(n) for n in range(LIMIT)], points
 assert all(type(point) is Point for point in points)
+# What changes after the first job, too.
+for changed in "one", "two":
+    sys.argv[1:], os.environ["CHANGED"] = [changed], changed
+    seen = gm.range(1).map(lambda n: (sys.argv, os.environ["CHANGED"])).collect()
+    assert seen == [(sys.argv, changed)], seen
 assert gm.range(6).map(lambda n: (Point(n % 2), n)).reduce_by_key(gm.sum).to_dict() == {Point(0): 6, Point(1): 9}
 try:
     gm.range(20).map(made).collect()

@@ -12,11 +12,9 @@ The job's process has one thread, so it may fork workers; the program may have a
 from __future__ import annotations
 
 import gc
-import io
 import itertools
 import json
 import pickle
-import select
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -33,8 +31,6 @@ from . import coordinator as coordinator
 
 #: Of a frame: its kind and the length of what follows.
 _HEAD = 5
-#: How long Python may not notice a signal, in milliseconds.
-_DEAF_MS = 300
 
 
 def run(stage: Stage, settings: Settings) -> Run[Any]:
@@ -57,7 +53,7 @@ def _blocks(
     job = _starter.start(stage, settings)
     ended = False
     try:
-        with io.BufferedReader(_Pipe(job.pipe), 1 << 20) as pipe, Bar(settings.progress) as bar:
+        with open(job.pipe, "rb", buffering=1 << 20) as pipe, Bar(settings.progress) as bar:
             for kind, frame in _frames(pipe):
                 match kind:
                     case b"B":
@@ -101,24 +97,6 @@ def _make_cached(stage: Stage) -> None:
             _make_cached(source)
         elif isinstance(source.data, Kept):
             source.data.make()
-
-
-class _Pipe(io.FileIO):
-    """A pipe at which nobody waits for long without looking for signals.
-
-    Python looks between two of its steps, and when a signal interrupts a call. One that comes just before the call, or to another
-    thread, would be noticed when the call ends, and a job may say nothing for minutes.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        super().__init__(descriptor, "rb")
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
-
-    def readinto(self, buffer: Any) -> Any:
-        while not self._poll.poll(_DEAF_MS):
-            pass
-        return super().readinto(buffer)
 
 
 def _frames(pipe: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
