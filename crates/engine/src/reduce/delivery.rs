@@ -20,7 +20,7 @@ use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
 use crate::program::map_reduce::{Reduce, combines};
 use crate::reduce::reduction::{Reduction, erased_combiner};
-use crate::spill::merge::{Merge, Sorted};
+use crate::spill::merge::{Merge, Sorted, Visit};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::values::{Combine, for_each_key};
@@ -69,7 +69,7 @@ impl<'w, J: Program> Grouping<'w, J> {
         for partition in 0..partitions {
             let memory = Sorted::new(sorter.store.take(partition), Order::ByKey, usize::MAX);
             let merge = Merge::new(Order::ByKey, &sorter.spill, [], Some(memory))?;
-            self.for_each(merge, |key, value| {
+            self.for_each(merge, &mut |key, value| {
                 let (key, value) = J::back(key, value);
                 made.push(partition, key, value);
                 ControlFlow::Continue(())
@@ -85,10 +85,10 @@ impl<'w, J: Program> Grouping<'w, J> {
     fn for_each(
         &self,
         merge: Merge<J::Key, J::Value>,
-        mut emit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
+        emit: &mut Visit<'_, J::OutKey, J::OutValue>,
     ) -> Result<u64, Failure> {
         let (mut keys, mut failed) = (0, None);
-        for_each_key(merge, self.combine.as_deref(), |key, values| {
+        for_each_key(merge, self.combine.as_deref(), &mut |key, values| {
             keys += 1;
             let mut flow = ControlFlow::Continue(());
             match self.reduce {
@@ -175,8 +175,8 @@ impl<'w, J: Program> InPartitions<'w, J> {
             if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let keys = match &self.grouping {
-            None => merge.for_each(take).map(|()| None)?,
-            Some(grouping) => Some(grouping.for_each(merge, |key, value| {
+            None => merge.for_each(&mut take).map(|()| None)?,
+            Some(grouping) => Some(grouping.for_each(merge, &mut |key, value| {
                 let (key, value) = J::back(key, value);
                 take(key, value)
             })?),
@@ -239,7 +239,7 @@ impl<'w, J: Program> Delivery<'w, J> {
         let room = ReduceMemory { pairs_bytes: left_bytes, ..sorter.room };
         let mut second = Sorter::of_pairs(order, limit, room, Rc::clone(&sorter.spill));
         let mut pushed = Ok(());
-        let keys = grouping.for_each(sorter.into_merge(Order::ByKey, usize::MAX)?, |key, value| {
+        let keys = grouping.for_each(sorter.into_merge(Order::ByKey, usize::MAX)?, &mut |key, value| {
             pushed = second.push(key, value);
             if pushed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -248,10 +248,7 @@ impl<'w, J: Program> Delivery<'w, J> {
     }
 
     /// Calls `emit` with the pairs of the result, in order, until it breaks; returns the number of keys.
-    pub fn for_each(
-        self,
-        mut emit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-    ) -> Result<u64, Failure> {
+    pub fn for_each(self, emit: &mut Visit<'_, J::OutKey, J::OutValue>) -> Result<u64, Failure> {
         let (mut left, keys, order) = (self.limit, self.keys, self.order);
         let mut in_order = InOrder::default();
         let mut take = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
@@ -263,10 +260,10 @@ impl<'w, J: Program> Delivery<'w, J> {
             emit(key, value)
         };
         match self.stream {
-            Stream::Grouped(merge, grouping) => grouping.for_each(merge, take),
-            Stream::Made(merge) => merge.for_each(take).map(|()| keys),
+            Stream::Grouped(merge, grouping) => grouping.for_each(merge, &mut take),
+            Stream::Made(merge) => merge.for_each(&mut take).map(|()| keys),
             Stream::AsTheyAre(merge) => {
-                let pairs = merge.for_each(|key, value| {
+                let pairs = merge.for_each(&mut |key, value| {
                     let (key, value) = J::out(key, value);
                     take(key, value)
                 });

@@ -195,8 +195,9 @@ impl<K: Key, V: Datum> Merge<K, V> {
         self.losers[0] = winner;
     }
 
-    /// Calls `visit` with every pair until it breaks.
-    pub fn for_each(mut self, mut visit: impl FnMut(K::Ref<'_>, V::Ref<'_>) -> ControlFlow<()>) -> Result<(), Failure> {
+    /// Calls `visit` with every pair until it breaks. (`dyn`, because a job calls this from ten places, and each would be a copy
+    /// of the merge to compile.)
+    pub fn for_each(mut self, visit: &mut Visit<'_, K, V>) -> Result<(), Failure> {
         while let Some((key, value)) = self.pair() {
             if visit(key, value).is_break() {
                 return Ok(());
@@ -211,3 +212,6 @@ impl<K: Key, V: Datum> Merge<K, V> {
         self.failure.take().map_or(Ok(()), Err)
     }
 }
+
+/// Receives a pair.
+pub(crate) type Visit<'v, K, V> = dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>) -> ControlFlow<()> + 'v;

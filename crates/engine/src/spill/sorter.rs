@@ -189,14 +189,14 @@ impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
                 if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
             if let Some(combine) = &self.combine {
-                for_each_key(merge, Some(&**combine), |key, values| {
+                for_each_key(merge, Some(&**combine), &mut |key, values| {
                     let value = values.next().expect("a key has a value");
                     written = writer.push::<K, V>(key, value);
                     flow(&written)
                 })?;
             } else {
                 let mut pairs = 0;
-                merge.for_each(|key, value| {
+                merge.for_each(&mut |key, value| {
                     if pairs == limit {
                         return ControlFlow::Break(());
                     }

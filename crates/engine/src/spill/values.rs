@@ -81,7 +81,7 @@ pub(crate) type Combine<'c, V> = dyn Fn(Owned<V>, Owned<V>) -> Owned<V> + 'c;
 pub(crate) fn for_each_key<K: Key, V: Datum>(
     mut merge: Merge<K, V>,
     combine: Option<&Combine<'_, V>>,
-    mut visit: impl FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
     let (mut key_bytes, mut is_first) = (Vec::new(), true);
     while let Some((key, _)) = merge.pair() {

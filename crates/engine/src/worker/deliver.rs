@@ -13,6 +13,7 @@ use crate::output::parts::OpenTarget;
 use crate::output::sink::{Attempt, OpenPart, Sink};
 use crate::program::ending::Program;
 use crate::reduce::delivery::Delivery;
+use crate::spill::merge::Visit;
 use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
 use crate::worker::work::{Work, number_of};
@@ -35,7 +36,7 @@ pub(crate) fn finish<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>)
     let keys = match (work.target, work.sink) {
         (Some(target), _) => write(work, target, lane, delivery, &mut parts)?,
         (None, Some(sink)) => into_sink(work, sink, lane, |visit| delivery.for_each(visit))?,
-        (None, None) => delivery.for_each(|key, value| {
+        (None, None) => delivery.for_each(&mut |key, value| {
             if let Some(ended) = parts.advance().ended {
                 lane.send_result(ended);
             }
@@ -53,7 +54,7 @@ pub(super) fn into_sink<J: Program, T>(
     work: &Work<'_, J>,
     sink: &dyn Sink<J::OutKey, J::OutValue>,
     lane: &Lane<'_, J>,
-    pairs: impl FnOnce(&mut Visit<'_, J>) -> Result<T, Failure>,
+    pairs: impl FnOnce(&mut Visit<'_, J::OutKey, J::OutValue>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let part = number_of(work, lane.slot);
     let attempt = work.anew as usize * work.plan.slots() + lane.slot;
@@ -69,10 +70,6 @@ pub(super) fn into_sink<J: Program, T>(
     work.shared.set_closed(part, attempt, pairs);
     Ok(visited)
 }
-
-/// Receives a pair of the result.
-type Visit<'v, J> = dyn FnMut(<<J as Program>::OutKey as Datum>::Ref<'_>, <<J as Program>::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>
-    + 'v;
 
 /// Writes partitions that are ranges of the result to their places. Sends the first and the last pair of each.
 fn write<J: Program>(
@@ -108,7 +105,7 @@ fn write<J: Program>(
         }
         Ok(())
     };
-    let keys = delivery.for_each(|key, value| {
+    let keys = delivery.for_each(&mut |key, value| {
         outcome = row(key, value);
         if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;

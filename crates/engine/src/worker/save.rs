@@ -20,7 +20,7 @@ use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
 use crate::reduce::delivery::{Delivery, run_order};
 use crate::reduce::reduction::Reduction;
-use crate::spill::merge::Merge;
+use crate::spill::merge::{Merge, Visit};
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::Moment;
@@ -95,7 +95,7 @@ pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir
     let merge = Merge::<J::OutKey, J::OutValue>::new(plan.order, &Rc::new(spill), [result], None)?;
     match work.sink {
         Some(sink) => into_sink(work, sink, lane, |visit| merge.for_each(visit))?,
-        None => merge.for_each(|key, value| {
+        None => merge.for_each(&mut |key, value| {
             lane.append_result::<J::OutKey, J::OutValue>(RESULT, key, value);
             ControlFlow::Continue(())
         })?,
@@ -124,7 +124,7 @@ fn write<K: Key, V: Datum>(
     spill: &Spill,
     folder: usize,
     block_bytes: usize,
-    pairs: impl FnOnce(&mut Push<'_, K, V>) -> Result<(), Failure>,
+    pairs: impl FnOnce(&mut Visit<'_, K, V>) -> Result<(), Failure>,
 ) -> Result<Run, Failure> {
     let mut writer = RunWriter::in_folder(spill, folder, block_bytes);
     let mut written = Ok(());
@@ -135,6 +135,3 @@ fn write<K: Key, V: Datum>(
     written?;
     writer.finish()
 }
-
-/// Receives a pair.
-type Push<'p, K, V> = dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>) -> ControlFlow<()> + 'p;
