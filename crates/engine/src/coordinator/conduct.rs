@@ -17,28 +17,31 @@ use crate::output::sink::Attempt;
 use crate::plan::mode::Mode;
 use crate::program::ending::Program;
 use crate::program::ranges::Ranges;
+use crate::spill::merge::Visit;
+use crate::worker::setup::Setup;
 use crate::worker::work::Work;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Runs the whole job. Returns the number of pairs, and the time at which all workers had been started.
-    pub(super) fn conduct(
+    pub(super) fn conduct<J: Program>(
         &mut self,
-        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
+        work: &Work<'_, J>,
+        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
     ) -> Result<(u64, u64)> {
-        let Work { plan, shared, reduce, .. } = *self.work;
+        let Setup { plan, shared, .. } = *self.setup;
         let started_ns = self.start_all()?;
         self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result arrives in order. While the coordinator waits for its next page, it watches over the job.
-        let mut results = Results::new(self.work.program, shared, receiver, plan);
-        let arrangement = match (self.work.ranges, plan.order) {
+        let mut results = Results::new(work.functions.program, shared, receiver, plan);
+        let arrangement = match (work.functions.ranges, plan.order) {
             // No pairs arrive, only the ends of the streams.
-            _ if self.work.sink.is_some() => Arrangement::Unordered,
+            _ if work.functions.sink.is_some() => Arrangement::Unordered,
             (Some(_), _) => Arrangement::Ranges(plan.partitions),
             (None, Order::Unordered) => Arrangement::Unordered,
             // Rounding changes no order here, because each key has one pair.
             _ if plan.shares > 1 => Arrangement::Join,
-            (None, Order::ByKey) if reduce.is_none() => Arrangement::Merge(Order::ByKey),
+            (None, Order::ByKey) if work.functions.reduce.is_none() => Arrangement::Merge(Order::ByKey),
             (None, order) if plan.combining.rounds_as_it_comes => Arrangement::MergeHeldBack(order),
             (None, order) => Arrangement::Merge(order),
         };
@@ -46,7 +49,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         let mut idle_ended = false;
         let interrupt = self.kept.interrupt.clone();
         let mut interrupted = Ok(());
-        let visit = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
+        let mut visit = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             visited.set(true);
             // While pages arrive faster than their pairs are visited, the coordinator does not watch.
             interrupted = interrupt.check();
@@ -55,11 +58,11 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 Err(_) => ControlFlow::Break(()),
             }
         };
-        let pairs = results.visit(arrangement, plan.limit, visit, |results| {
+        let pairs = results.visit(arrangement, plan.limit, &mut visit, &mut |results| {
             self.kept.delivered |= visited.get();
             // Read the count before the look, so that an announcement during the look ends the sleep.
             let announced = shared.announced();
-            self.watch(|reducer| results.has_ended(reducer))?;
+            self.watch(&|reducer| results.has_ended(reducer))?;
             self.note_results()?;
             results.follow(&self.reducers);
             if shared.may_finish(shared.round()) && !std::mem::replace(&mut idle_ended, true) {
@@ -67,7 +70,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 idle.for_each(|(reducer, _)| results.end(reducer));
             }
             if !results.has_arrived() {
-                self.sleep(announced, || results.has_arrived());
+                self.sleep(announced, &mut || results.has_arrived());
             }
             Ok(())
         })?;
@@ -78,7 +81,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     pub(super) fn go_on(&mut self) -> Result<()> {
         let Some((log, facts)) = self.kept.checkpoint.take() else { return Ok(()) };
         self.set_aside(facts.bad.clone())?;
-        let Work { plan, tasks, mode, .. } = *self.work;
+        let Setup { plan, tasks, mode, .. } = *self.setup;
         let every_ns = match mode {
             Mode::Stages(checkpoint) => u64::try_from(checkpoint.every.as_nanos()).unwrap_or(u64::MAX),
             _ => unreachable!("only a job in stages has a checkpoint"),
@@ -102,18 +105,18 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     }
 
     /// As [`Coordinator::conduct`], for a job whose reducers write the result. Also returns the parts.
-    pub(super) fn conduct_writing(&mut self) -> Result<(Vec<Part>, (u64, u64))> {
+    pub(super) fn conduct_writing<J: Program>(&mut self, work: &Work<'_, J>) -> Result<(Vec<Part>, (u64, u64))> {
         // The first and the last key of each part that has pairs.
         let mut keys = Vec::new();
-        let (_, started_ns) = self.conduct(|key, _| {
+        let (_, started_ns) = self.conduct(work, &mut |key, _| {
             let mut text = Vec::new();
             J::OutKey::to_text(key, &mut text);
             keys.push(text);
             ControlFlow::Continue(())
         })?;
         let mut keys = keys.into_iter();
-        let Work { shared, ranges, .. } = *self.work;
-        let parts: Vec<Part> = (0..ranges.map_or(0, Ranges::len))
+        let shared = self.setup.shared;
+        let parts: Vec<Part> = (0..work.functions.ranges.map_or(0, Ranges::len))
             .map(|partition| {
                 let PartSize { pairs, bytes } = shared.part_size(partition);
                 let ends =
@@ -126,9 +129,9 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     }
 
     /// As [`Coordinator::conduct`], for a job with a sink. Also returns the parts that were closed.
-    pub(super) fn conduct_into_sink(&mut self) -> Result<(Vec<Attempt>, (u64, u64))> {
-        let (_, started_ns) = self.conduct(|_, _| unreachable!("reducers write every pair to the sink"))?;
-        let Work { shared, plan, .. } = *self.work;
+    pub(super) fn conduct_into_sink<J: Program>(&mut self, work: &Work<'_, J>) -> Result<(Vec<Attempt>, (u64, u64))> {
+        let (_, started_ns) = self.conduct(work, &mut |_, _| unreachable!("reducers write every pair to the sink"))?;
+        let Setup { shared, plan, .. } = *self.setup;
         let closed = (0..plan.reduce_workers).filter_map(|part| Some((part, shared.closed(part)?)));
         let (parts, pairs): (Vec<Attempt>, Vec<u64>) =
             closed.map(|(part, (attempt, pairs))| (Attempt { part, attempt }, pairs)).unzip();

@@ -16,16 +16,15 @@ use gristmill_os::clock::monotonic_ns;
 use crate::coordinator::state::Coordinator;
 use crate::error::Result;
 use crate::output::timeline::Event;
-use crate::program::ending::Program;
-use crate::worker::work::Work;
+use crate::worker::setup::Setup;
 
 /// A stage has at most this many times the tasks of the previous one.
 const GROWTH_MAX: u64 = 4;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Returns the number of tasks in the first stage, or in the whole job if it has no stages.
     pub(super) fn tasks_to_begin_with(&mut self) -> usize {
-        let Work { plan, shared, tasks, .. } = *self.work;
+        let Setup { plan, shared, tasks, .. } = *self.setup;
         let Some(stages) = &mut self.stages else { return tasks.len() };
         shared.set_first_task(stages.done);
         let left = tasks.len() - stages.done;
@@ -35,15 +34,15 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Runs all stages, up to the one in which the reducers finish. The first one is open already.
     pub(super) fn conduct_stages(&mut self) -> Result<()> {
-        let Work { shared, tasks, .. } = *self.work;
+        let Setup { shared, tasks, .. } = *self.setup;
         let (mut began_ns, mut stage) = (monotonic_ns(), 0);
         while self.stages.as_ref().is_some_and(|stages| !stages.is_last) {
             // 1. Run the stage. No worker is finished before the last stage.
             while !self.step_is_complete() {
                 let announced = shared.announced();
-                self.watch(|_| false)?;
+                self.watch(&|_| false)?;
                 if !self.step_is_complete() {
-                    self.sleep(announced, || false);
+                    self.sleep(announced, &mut || false);
                 }
             }
             // 2. Record the stage in the log.
@@ -64,7 +63,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
             if next > 0 {
                 stage += 1;
-                self.kept.mark(self.work.start_ns, Event::Stage(stage));
+                self.kept.mark(self.setup.start_ns, Event::Stage(stage));
             }
             self.open_step(round, next);
             shared.ring_all();
@@ -76,7 +75,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     pub(super) fn note_results(&mut self) -> Result<()> {
         let Some(stages) = &mut self.stages else { return Ok(()) };
         for (reducer, slot) in self.reducers.iter().enumerate() {
-            if let Some(bytes) = self.work.shared.saved(*slot).filter(|_| !stages.results[reducer]) {
+            if let Some(bytes) = self.setup.shared.saved(*slot).filter(|_| !stages.results[reducer]) {
                 stages.log.note_result(reducer, bytes)?;
                 stages.results[reducer] = true;
             }

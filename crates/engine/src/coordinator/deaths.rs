@@ -20,8 +20,7 @@ use crate::coordinator::worker_handle::{Body, End, WorkerHandle};
 use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
 use crate::output::timeline::Event;
-use crate::program::ending::Program;
-use crate::worker::work::{Role, Work};
+use crate::worker::setup::{Role, Setup};
 
 /// Looks for workers that have ended, and for a failure. The ends come first: a worker that fails ends soon after. Once
 /// its end has been seen, its failure can be read, and the worker is not blamed.
@@ -34,10 +33,10 @@ pub(super) fn look<W, E>(
     Ok((end, failure(workers)))
 }
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Records a death and repairs what it broke.
-    pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &impl Fn(usize) -> bool) -> Result<()> {
-        let Work { plan, shared, .. } = *self.work;
+    pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &dyn Fn(usize) -> bool) -> Result<()> {
+        let Setup { plan, shared, .. } = *self.setup;
         // What it has reported still counts.
         self.hear()?;
         let WorkerHandle { role, reducer, overdue, .. } = self.hands[at];
@@ -73,8 +72,8 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         };
         // 1. Senders stop sending to it, and take back the pages that it held.
         shared.pages.declare_dead(role.slot, &end.proof);
-        self.work.outputs.let_out(role.slot, &end.proof);
-        if let Some(stream) = self.work.tasks.sources.iter().find(|source| source.is_stream())
+        self.setup.outputs.let_out(role.slot, &end.proof);
+        if let Some(stream) = self.setup.tasks.sources.iter().find(|source| source.is_stream())
             && !reducer.is_some_and(has_ended)
         {
             return Err(Error::ReadOnce { path: stream.name.clone(), last: format!("{who} died {place}: {cause}") });
@@ -119,7 +118,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         let death = format!("{who} died {place}{attempt}: {cause}");
         let news = format!("{death}. {again}");
         self.kept.tell(&news);
-        self.kept.mark(self.work.start_ns, Event::Death { worker: role.slot, how: news });
+        self.kept.mark(self.setup.start_ns, Event::Death { worker: role.slot, how: news });
         self.kept.deaths.push(death);
         if let Some(limit) = plan.faults.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             return Err(Error::TooManyFailures { limit, last });
@@ -141,7 +140,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             self.reducers[reducer] = slot;
             for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
                 // What it has put on the shelf stays valid.
-                let kept = self.work.mode.iterates() && shared.is_kept(partition, shared.step());
+                let kept = self.setup.mode.iterates() && shared.is_kept(partition, shared.step());
                 shared.assign(partition, slot, if kept { shared.since(partition) } else { since });
             }
         }
@@ -156,7 +155,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Returns whether the worker in `slot`, which died for lack of memory, mapped while others did. Then half as many
     /// may map at the same time from now on.
     fn had_company(&mut self, slot: usize) -> bool {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         let Some((_, start_ns)) = shared.task(slot) else { return false };
         // Of workers that die together, the last one finds nobody else at work.
         let maps = |hand: &WorkerHandle<'_>| !matches!(hand.body, Body::Gone) && shared.task(hand.role.slot).is_some();
@@ -172,7 +171,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Returns the task that killed a worker. That is the task it was mapping, unless it was combining arrived pairs at
     /// that moment; or the only task of its open epoch, if user code failed during the commit.
     fn task_to_blame(&self, role: Role, from_outside: bool) -> Option<usize> {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         if shared.is_reducing(role.slot) {
             return None;
         }
@@ -183,7 +182,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     /// Finding a line number means reading all lines before it. For a compressed file, which must be decoded for that,
     /// this is done only for the error that ends the job.
     fn is_worth_a_line(&self, task: usize, place: Place) -> bool {
-        let Work { tasks, plan, .. } = *self.work;
+        let Setup { tasks, plan, .. } = *self.setup;
         let ends = self.attempts[task] >= plan.faults.retries && plan.faults.skip_bad_records == 0;
         tasks.sources[place.source].compression().is_none() || ends
     }
@@ -197,7 +196,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         cause: &str,
         last: &str,
     ) -> Result<()> {
-        let Work { shared, plan, .. } = *self.work;
+        let Setup { shared, plan, .. } = *self.setup;
         let attempts = self.attempts[task];
         let is_over = attempts > plan.faults.retries;
         let before = at.and_then(|(place, _)| self.suspects.insert(task, place));
@@ -213,8 +212,8 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 }
             }
             Some((Place { source, offset, .. }, true)) if is_over => {
-                let path = self.work.tasks.sources[source].name.clone();
-                let line = self.work.tasks.line(source, offset);
+                let path = self.setup.tasks.sources[source].name.clone();
+                let line = self.setup.tasks.line(source, offset);
                 return Err(Error::RecordFailed { path, offset, line, last: last.to_owned(), attempts });
             }
             _ if is_over => return Err(Error::TaskFailed { last: last.to_owned(), attempts }),
@@ -226,7 +225,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Returns the place of a task's input, for messages.
     pub(super) fn place(&self, task: usize) -> String {
-        let Work { shared, tasks, .. } = *self.work;
+        let Setup { shared, tasks, .. } = *self.setup;
         match shared.piece(task) {
             Some(piece) => format!("{} bytes of the pairs of step {}", piece.bytes, shared.step() - 1),
             None => tasks.place(shared.input_task(task)),

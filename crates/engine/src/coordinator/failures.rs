@@ -6,14 +6,13 @@ use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
 use crate::plan::mode::Mode;
 use crate::plan::settings::CheckpointSettings;
-use crate::program::ending::Program;
 use crate::steps::shelf_writer::pair_bytes_max;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Returns the error for a failure, with the names of files and folders.
     pub(super) fn explain(&self, failure: Failure) -> Error {
-        let step = self.work.shared.step();
-        let source = |source: usize| &self.work.tasks.sources[source];
+        let step = self.setup.shared.step();
+        let source = |source: usize| &self.setup.tasks.sources[source];
         match failure {
             Failure::Read { source: at, offset, errno } => {
                 Error::Read { path: source(at).name.clone(), offset, source: std::io::Error::from_raw_os_error(errno) }
@@ -24,18 +23,18 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             Failure::RecordTooLong { source: at, offset } => Error::RecordTooLong {
                 path: source(at).name.clone(),
                 offset,
-                limit_bytes: self.work.tasks.record_bytes_max,
+                limit_bytes: self.setup.tasks.record_bytes_max,
             },
             Failure::Conflict { task, what } => {
-                let step = if self.work.mode.iterates() { format!(" in step {step}") } else { String::new() };
+                let step = if self.setup.mode.iterates() { format!(" in step {step}") } else { String::new() };
                 Error::Conflict { place: self.place(task) + &step, what }
             }
             Failure::OtherPairs { task, first, again } => {
-                let step = if self.work.mode.iterates() { format!(" in step {step}") } else { String::new() };
+                let step = if self.setup.mode.iterates() { format!(" in step {step}") } else { String::new() };
                 Error::Unrepeatable { place: self.place(task) + &step, first, again, anew: self.kept.anew }
             }
             Failure::RecordCut { source: at, offset } => {
-                let Records::Fixed(record_bytes) = self.work.tasks.records_of(at) else {
+                let Records::Fixed(record_bytes) = self.setup.tasks.records_of(at) else {
                     unreachable!("only records of a fixed size can be cut");
                 };
                 Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }
@@ -46,7 +45,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             Failure::Rejected { source: at, offset, error } => Error::Rejected {
                 path: source(at).name.clone(),
                 offset,
-                line: self.work.tasks.line(at, offset),
+                line: self.setup.tasks.line(at, offset),
                 why: error.to_string(),
                 code: error.number(),
             },
@@ -66,25 +65,25 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                 Error::Program { what, why: error.to_string(), code: error.number() }
             }
             Failure::Output { errno, .. } => Error::Output {
-                path: self.work.target.map_or_else(Default::default, |target| target.path.to_owned()),
+                path: self.setup.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),
             },
-            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.work.kept_bytes_max },
+            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.setup.kept_bytes_max },
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,
-                limit_bytes: pair_bytes_max(self.work.shared.pages.shape().extent_bytes),
+                limit_bytes: pair_bytes_max(self.setup.shared.pages.shape().extent_bytes),
             },
-            Failure::Spill { folder, doing, errno, .. } if folder >= self.work.plan.spill_dirs.len() => {
+            Failure::Spill { folder, doing, errno, .. } if folder >= self.setup.plan.spill_dirs.len() => {
                 self.explain_checkpoint(doing, errno)
             }
-            Failure::Spill { .. } => explain_spill(&self.work.plan.spill_dirs, failure),
+            Failure::Spill { .. } => explain_spill(&self.setup.plan.spill_dirs, failure),
         }
     }
 
     /// As above, for the files of a checkpoint.
     fn explain_checkpoint(&self, doing: Doing, errno: i32) -> Error {
-        let Mode::Stages(CheckpointSettings { dir: path, .. }) = self.work.mode else {
+        let Mode::Stages(CheckpointSettings { dir: path, .. }) = self.setup.mode else {
             unreachable!("only a job in stages has a checkpoint")
         };
         let path = path.clone();
@@ -92,7 +91,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             // A file that is shorter than the log says was damaged or replaced.
             (Doing::Check, _) | (Doing::Read, 0) | (Doing::Open, 0) => Error::CheckpointDamaged { path },
             (Doing::KeepFree, _) => {
-                Error::Checkpoint { path, source: little_room(self.work.plan.checkpoint_kept_free_bytes) }
+                Error::Checkpoint { path, source: little_room(self.setup.plan.checkpoint_kept_free_bytes) }
             }
             _ => Error::Checkpoint { path, source: std::io::Error::from_raw_os_error(errno) },
         }

@@ -21,6 +21,7 @@ mod watch;
 mod conduct_stages;
 mod conduct;
 mod timeline;
+mod attempts;
 mod supervise;
 
 pub(crate) use request::{Request, Terms};

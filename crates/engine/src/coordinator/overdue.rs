@@ -18,13 +18,12 @@ use crate::coordinator::clock::{Overdue, Rest, TICK, Verdict};
 use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::Body;
 use crate::error::{Asked, Result};
-use crate::program::ending::Program;
-use crate::worker::work::Work;
+use crate::worker::setup::Setup;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Ends the workers that have taken longer than `limit`.
     pub(super) fn keep_time(&mut self, now_ns: u64, limit: Duration) -> Result<()> {
-        let Work { shared, .. } = *self.work;
+        let Setup { shared, .. } = *self.setup;
         let Coordinator { clock, hands, .. } = self;
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         clock.look(now_ns, || {

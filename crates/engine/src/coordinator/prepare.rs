@@ -33,11 +33,9 @@ use crate::survey::range_finder::find_ranges;
 use crate::survey::sampler::take_sample;
 
 /// A job that can start.
-pub(super) struct Prepared<J: Program> {
+pub(super) struct Prepared {
     pub plan: Plan,
     pub tasks: Tasks,
-    /// The bounds of the partitions, if they are ranges of pairs.
-    pub ranges: Option<Ranges<J::Key, J::Value>>,
     /// The checkpoint and what it says is done, if the job has one.
     pub checkpoint: Option<(Checkpoint, Facts)>,
     pub input_bytes: u64,
@@ -54,9 +52,10 @@ pub(super) struct Prepared<J: Program> {
     pub sampler: Option<Child>,
 }
 
-impl<J: Program> Prepared<J> {
-    /// Prepares a job. A job that continues from a checkpoint takes over the `settings` that it started with.
-    pub fn new(
+impl Prepared {
+    /// Prepares a job; also returns the bounds of its partitions, if they are ranges of pairs. A job that continues
+    /// from a checkpoint takes over the `settings` that it started with.
+    pub fn new<J: Program>(
         program: &J,
         open: impl FnOnce() -> Result<Arc<Opened>>,
         settings: &mut Settings,
@@ -64,7 +63,7 @@ impl<J: Program> Prepared<J> {
         reduces: bool,
         visits: bool,
         on_plan: Option<Box<dyn FnMut(&[Choice]) + Send + '_>>,
-    ) -> Result<Prepared<J>> {
+    ) -> Result<(Prepared, Option<Ranges<J::Key, J::Value>>)> {
         // 1. Check that the job can run.
         if settings.deterministic && settings.order == Order::Unordered {
             settings.order = Order::ByKey;
@@ -192,7 +191,9 @@ impl<J: Program> Prepared<J> {
         let _opened = opened;
         // The size of a stream is unknown.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
-        Ok(Prepared { plan, tasks, ranges, checkpoint, input_bytes, seed, shelf, shelf_file, room, _opened, sampler })
+        let prepared =
+            Prepared { plan, tasks, checkpoint, input_bytes, seed, shelf, shelf_file, room, _opened, sampler };
+        Ok((prepared, ranges))
     }
 
     /// Maps the region of the job.

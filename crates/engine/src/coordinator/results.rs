@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
 use crate::program::map_reduce::combiner;
+use crate::spill::merge::Visit;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
 
@@ -42,6 +43,9 @@ pub(crate) enum Arrangement {
     /// Each stream is in this order, but that of a replacement may differ.
     MergeHeldBack(Order),
 }
+
+/// Called whenever the next page has not arrived.
+type Wait<'w, R> = dyn FnMut(&mut R) -> Result<()> + 'w;
 
 /// The streams of all reducers.
 pub(crate) struct Results<'r, J: Program> {
@@ -187,12 +191,7 @@ impl<'r, J: Program> Results<'r, J> {
     }
 
     /// Reads a stream to its end before any of it is used, and holds it back in at most this many bytes of memory.
-    fn hold_back(
-        &mut self,
-        number: usize,
-        memory_bytes: usize,
-        wait: &mut impl FnMut(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+    fn hold_back(&mut self, number: usize, memory_bytes: usize, wait: &mut Wait<'_, Self>) -> Result<()> {
         let (spill, block_bytes) = (self.spill.clone(), self.block_bytes);
         let (mut whole, mut writer, mut life) = (HeldBack::new(memory_bytes), None, 0);
         loop {
@@ -273,11 +272,11 @@ impl<'r, J: Program> Results<'r, J> {
         &mut self,
         arrangement: Arrangement,
         limit: usize,
-        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-        mut wait: impl FnMut(&mut Self) -> Result<()>,
+        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        wait: &mut Wait<'_, Self>,
     ) -> Result<u64> {
         let mut visited = 0;
-        let counted = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
+        let mut counted = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             if visited == limit as u64 {
                 return ControlFlow::Break(());
             }
@@ -286,16 +285,16 @@ impl<'r, J: Program> Results<'r, J> {
         };
         // A caller that breaks does not want the rest.
         let _ = match arrangement {
-            Arrangement::Unordered => self.visit_one_by_one(counted, &mut wait)?,
-            Arrangement::Ranges(partitions) => self.visit_ranges(partitions, counted, &mut wait)?,
-            Arrangement::Merge(order) => self.visit_merged(order, counted, &mut wait)?,
-            Arrangement::Join => self.visit_joined(counted, &mut wait)?,
+            Arrangement::Unordered => self.visit_one_by_one(&mut counted, wait)?,
+            Arrangement::Ranges(partitions) => self.visit_ranges(partitions, &mut counted, wait)?,
+            Arrangement::Merge(order) => self.visit_merged(order, &mut counted, wait)?,
+            Arrangement::Join => self.visit_joined(&mut counted, wait)?,
             Arrangement::MergeHeldBack(order) => {
                 let streams = self.streams.len();
                 for number in 0..streams {
-                    self.hold_back(number, self.held_bytes_max / streams, &mut wait)?;
+                    self.hold_back(number, self.held_bytes_max / streams, wait)?;
                 }
-                self.visit_merged(order, counted, &mut wait)?
+                self.visit_merged(order, &mut counted, wait)?
             }
         };
         Ok(visited)
@@ -303,13 +302,13 @@ impl<'r, J: Program> Results<'r, J> {
 
     fn visit_one_by_one(
         &mut self,
-        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
         for number in 0..self.streams.len() {
             self.hold_back(number, self.held_bytes_max, wait)?;
             while self.fill(number, wait)? {
-                let flow = self.take(number, &mut visit);
+                let flow = self.take(number, visit);
                 if flow.is_break() {
                     return Ok(flow);
                 }
@@ -323,13 +322,13 @@ impl<'r, J: Program> Results<'r, J> {
     fn visit_ranges(
         &mut self,
         partitions: usize,
-        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
         for partition in 0..partitions {
             let number = partition % self.streams.len();
             while self.fill(number, wait)? && self.streams[number].partition == partition {
-                let flow = self.take(number, &mut visit);
+                let flow = self.take(number, visit);
                 if flow.is_break() {
                     return Ok(flow);
                 }
@@ -341,8 +340,8 @@ impl<'r, J: Program> Results<'r, J> {
     fn visit_merged(
         &mut self,
         order: Order,
-        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
         // The streams that have a next pair, with the smallest pair last.
         let mut heads = Vec::with_capacity(self.streams.len());
@@ -352,7 +351,7 @@ impl<'r, J: Program> Results<'r, J> {
             }
         }
         while let Some(number) = heads.pop() {
-            let flow = self.take(number, &mut visit);
+            let flow = self.take(number, visit);
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -366,8 +365,8 @@ impl<'r, J: Program> Results<'r, J> {
     /// Merges streams in the order of keys, and combines the values of each key: every share may have one.
     fn visit_joined(
         &mut self,
-        mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-        wait: &mut impl FnMut(&mut Self) -> Result<()>,
+        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
         let program = self.program;
         let combine = combiner(program);
@@ -378,7 +377,7 @@ impl<'r, J: Program> Results<'r, J> {
         // The bytes of the last key, and its values so far.
         let mut last_key = Vec::new();
         let mut last: Option<Owned<J::Value>> = None;
-        let take = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
+        let mut take = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             let (key, value) = J::back(key, value);
             let value = J::Value::own(value);
             match last.take() {
@@ -395,7 +394,7 @@ impl<'r, J: Program> Results<'r, J> {
                 }
             }
         };
-        let flow = self.visit_merged(Order::ByKey, take, wait)?;
+        let flow = self.visit_merged(Order::ByKey, &mut take, wait)?;
         match last {
             Some(last) if flow.is_continue() => Ok(pass_on(&last_key, &last)),
             _ => Ok(flow),
@@ -403,11 +402,7 @@ impl<'r, J: Program> Results<'r, J> {
     }
 
     /// Visits the next pair of a stream and advances.
-    fn take(
-        &mut self,
-        number: usize,
-        visit: &mut impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    fn take(&mut self, number: usize, visit: &mut Visit<'_, J::OutKey, J::OutValue>) -> ControlFlow<()> {
         let head = self.head(number);
         let (flow, bytes) = (visit(head.key, head.value), head.bytes);
         let stream = &mut self.streams[number];
@@ -418,7 +413,7 @@ impl<'r, J: Program> Results<'r, J> {
     }
 
     /// Makes sure that the stream has a next pair. Returns false if it has ended.
-    fn fill(&mut self, number: usize, wait: &mut impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
+    fn fill(&mut self, number: usize, wait: &mut Wait<'_, Self>) -> Result<bool> {
         loop {
             let stream = &mut self.streams[number];
             if stream.at < stream.end {

@@ -7,14 +7,13 @@ use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
 use crate::output::timeline::Event;
 use crate::program::accumulator::Values;
-use crate::program::ending::Program;
-use crate::worker::work::Work;
+use crate::worker::setup::Setup;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Decides where each part of a result starts that the reducers write. A place that was decided before a death
     /// stays.
     pub(super) fn place_parts(&mut self) {
-        let Work { shared, plan, target: Some(target), .. } = *self.work else { return };
+        let Setup { shared, plan, target: Some(target), .. } = *self.setup else { return };
         let sizes: Vec<PartSize> = (0..plan.partitions).map(|partition| shared.part_size(partition)).collect();
         if let Some(placed) = &self.placed {
             assert_eq!(*placed, sizes, "the same pairs take the same place");
@@ -28,7 +27,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Adds what the tasks of this step have accumulated to the totals of the job; returns that of the step.
     pub(super) fn accumulate(&mut self) -> Result<Values> {
-        let Work { shared, accumulators, .. } = *self.work;
+        let Setup { shared, accumulators, .. } = *self.setup;
         let mut of_step = Values::new();
         let fits = shared.add_accumulated(accumulators, &mut of_step)
             && of_step.iter().all(|(kind, value)| add(&mut self.totals, *kind, *value).is_some());
@@ -43,17 +42,17 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         self.attempts.clear();
         self.attempts.resize(tasks, 0);
         self.suspects.clear();
-        self.work.shared.clear_careful();
+        self.setup.shared.clear_careful();
         self.tasks += tasks;
         self.first_round = round;
-        self.work.shared.set_first_round(round);
+        self.setup.shared.set_first_round(round);
         self.done = 0;
-        self.work.shared.open_round(round, tasks);
+        self.setup.shared.open_round(round, tasks);
     }
 
     /// Advances the round by one step if possible. Returns whether it did.
     pub(super) fn advance(&mut self) -> Result<bool> {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         let round = shared.round();
         if !shared.is_mapped(round) {
             // A task that is done stays done until the next round.
@@ -69,7 +68,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
         Ok(match self.drained() {
             Some(Taint::Some) => {
                 self.done = 0;
-                self.kept.mark(self.work.start_ns, Event::Redo);
+                self.kept.mark(self.setup.start_ns, Event::Redo);
                 shared.open_round(round + 1, self.attempts.len());
                 true
             }
@@ -84,12 +83,12 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Returns whether reducers may finish once this round is drained: they may, unless more steps or stages follow.
     pub(super) fn is_last_step(&self) -> bool {
-        !self.work.mode.iterates() && self.stages.as_ref().is_none_or(|stages| stages.is_last)
+        !self.setup.mode.iterates() && self.stages.as_ref().is_none_or(|stages| stages.is_last)
     }
 
     /// Returns whether partitions are tainted once the round is drained, and `None` before that.
     pub(super) fn drained(&self) -> Option<Taint> {
-        let Work { plan, shared, .. } = *self.work;
+        let Setup { plan, shared, .. } = *self.setup;
         let round = shared.round();
         // Only the reducers that receive pages of this round must report that they have all of them. Others may be
         // waiting for the coordinator to take their result while the coordinator waits for this round.

@@ -8,23 +8,22 @@ use crate::error::{Error, Result};
 use crate::input::source::Source;
 use crate::memory::Memory;
 use crate::output::outcome::BadRecord;
-use crate::program::ending::Program;
 
 /// The list contains only the beginning of a longer record.
 const LISTED_BYTES_MAX: u64 = 64 << 10;
 /// The memory that a record takes in the list, besides its bytes and its cause.
 const LISTED_BYTES: u64 = 256;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Sets aside the records that workers have reported.
     pub(super) fn hear(&mut self) -> Result<()> {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         shared.hear(|records| self.set_aside(records))
     }
 
     /// Sets records aside, or fails if they exceed the limit.
     pub(super) fn set_aside(&mut self, records: Vec<(Place, String)>) -> Result<()> {
-        let limit = self.work.plan.faults.skip_bad_records;
+        let limit = self.setup.plan.faults.skip_bad_records;
         let mut left = (limit as usize).saturating_sub(self.bad_records.len());
         // An earlier round may have met the same records.
         let mut new = Vec::with_capacity(records.len());
@@ -42,13 +41,15 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             return Ok(());
         }
         let records = self.bad_records.len() + new.len();
-        Memory::of(self.work.plan.budget.total_bytes as u64).share(8).allow(self.aside_bytes).map_err(|too_large| {
-            Error::TooLarge { what: format!("the list of the {records} records that were set aside {too_large}") }
-        })?;
+        Memory::of(self.setup.plan.budget.total_bytes as u64).share(8).allow(self.aside_bytes).map_err(
+            |too_large| Error::TooLarge {
+                what: format!("the list of the {records} records that were set aside {too_large}"),
+            },
+        )?;
         if let Some(stages) = &mut self.stages {
             stages.log().note_bad(&new)?;
         }
-        new.iter().for_each(|(place, _)| self.work.shared.set_aside(*place));
+        new.iter().for_each(|(place, _)| self.setup.shared.set_aside(*place));
         self.bad_records.append(&mut new);
         Ok(())
     }
@@ -57,7 +58,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     pub(super) fn list_bad_records(&mut self) -> Result<Vec<BadRecord>> {
         let mut bad_records = std::mem::take(&mut self.bad_records);
         bad_records.sort_by_key(|(place, _)| (place.source, place.offset));
-        let tasks = self.work.tasks;
+        let tasks = self.setup.tasks;
         let mut list = Vec::with_capacity(bad_records.len());
         let mut open: Option<(usize, Pass)> = None;
         for (place, cause) in bad_records {
@@ -80,7 +81,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Returns a record as messages show it.
     pub(super) fn name_of(&self, place: Place) -> String {
-        let tasks = self.work.tasks;
+        let tasks = self.setup.tasks;
         match tasks.line(place.source, place.offset) {
             Some(line) => self.place_in(place, &format!(" line {line},")),
             None => self.bytes_of(place),
@@ -93,7 +94,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
     }
 
     fn place_in(&self, place: Place, line: &str) -> String {
-        let source = &self.work.tasks.sources[place.source];
+        let source = &self.setup.tasks.sources[place.source];
         let packed = if source.compression().is_some() { " of its content" } else { "" };
         let range = place.range();
         format!("{}{line} bytes {}..{}{packed}", source.name.display(), range.start, range.end)

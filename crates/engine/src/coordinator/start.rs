@@ -23,13 +23,14 @@ use crate::plan::settings::Isolation;
 use crate::program::ending::Program;
 use crate::program_error::ProgramError;
 use crate::worker::bad_record_search::{be_quiet, panic_message};
-use crate::worker::main_loop::work;
-use crate::worker::work::{Role, Work};
+use crate::worker::main_loop;
+use crate::worker::setup::{Role, Setup};
+use crate::worker::work::Work;
 
-impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
+impl<'scope, 'env> Coordinator<'scope, 'env, '_, '_> {
     /// Starts the first workers, and returns the time at which that was done.
     pub(super) fn start_all(&mut self) -> Result<u64> {
-        let Work { plan, shared, .. } = *self.work;
+        let Setup { plan, shared, .. } = *self.setup;
         // 1. Set the words that the first worker may read.
         let workers = plan.workers();
         self.reducers = (1..=workers).rev().take(plan.reduce_workers).collect();
@@ -58,7 +59,7 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
                 overdue: None,
             });
         }
-        let first = match self.stages.is_some() || self.work.mode.iterates() {
+        let first = match self.stages.is_some() || self.setup.mode.iterates() {
             true => workers,
             // If there is a second task, it may take long, so a second worker is worth its start.
             false => plan.map_workers.min(plan.map_at_once).min(first.max(2)),
@@ -70,7 +71,7 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
 
     /// Returns the reducers of each share, in the order of slots.
     fn reducers_of_shares(&self) -> Vec<Vec<usize>> {
-        let Work { plan, .. } = *self.work;
+        let Setup { plan, .. } = *self.setup;
         if plan.shares == 1 {
             return vec![self.reducers.clone()];
         }
@@ -83,7 +84,7 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
     /// Starts the workers that have been sent a page.
     pub(super) fn start_wanted(&mut self) -> Result<()> {
         let wanted = |hand: &WorkerHandle<'_>| {
-            matches!(hand.body, Body::NotStarted) && self.work.shared.is_wanted(hand.role.slot)
+            matches!(hand.body, Body::NotStarted) && self.setup.shared.is_wanted(hand.role.slot)
         };
         let wanted: Vec<usize> = (0..self.hands.len()).filter(|at| wanted(&self.hands[*at])).collect();
         if wanted.is_empty() {
@@ -96,19 +97,19 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
     /// Returns whether the reducer in `slot` was never started and has been sent nothing.
     pub(super) fn is_idle(&self, slot: usize) -> bool {
         // In this order, because only this process starts it.
-        matches!(self.hands[slot - 1].body, Body::NotStarted) && !self.work.shared.is_wanted(slot)
+        matches!(self.hands[slot - 1].body, Body::NotStarted) && !self.setup.shared.is_wanted(slot)
     }
 
     /// Starts the worker of `hands[at]`.
     pub(super) fn start(&mut self, at: usize, kills: OomKills) -> Result<()> {
-        let (job, role) = (self.work, self.hands[at].role);
-        let body = match job.plan.isolation {
+        let (setup, run_worker, role) = (self.setup, self.run_worker, self.hands[at].role);
+        let body = match setup.plan.isolation {
             Isolation::Process => {
                 let body = || {
-                    if job.plan.faults.skip_bad_records > 0 {
+                    if setup.plan.faults.skip_bad_records > 0 {
                         be_quiet();
                     }
-                    run_worker(job, role)
+                    run_worker(role)
                 };
                 let child = fork_worker_of(kills, body).map_err(|error| match error {
                     ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
@@ -123,9 +124,9 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
                 let ended = Arc::new(AtomicBool::new(false));
                 let has_ended = ended.clone();
                 let thread = WorkerThread::spawn(self.scope, format!("gristmill {}", role.slot), move || {
-                    run_worker(job, role);
+                    run_worker(role);
                     has_ended.store(true, Ordering::Release);
-                    job.shared.announce();
+                    setup.shared.announce();
                 });
                 Body::Thread(Some((thread.asked("starting a worker thread")?, ended)))
             }
@@ -136,18 +137,18 @@ impl<'scope, 'env, J: Program> Coordinator<'scope, 'env, '_, '_, J> {
 }
 
 /// Runs a worker. A panic is a death with a message. Returns the exit status.
-fn run_worker<J: Program>(job: &Work<'_, J>, role: Role) -> i32 {
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(job, role)));
+pub(super) fn run_worker<J: Program>(work: &Work<'_, J>, role: Role) -> i32 {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| main_loop::work(work, role)));
     match outcome {
         Ok(()) => 0,
         Err(panic) if panic.is::<JobIsOver>() => 0,
         Err(panic) => match panic.downcast_ref::<ProgramError>() {
             Some(error) if !error.is_retried() => {
-                job.shared.fail(role.slot, &Failure::Combine { error: error.clone() });
+                work.shared.fail(role.slot, &Failure::Combine { error: error.clone() });
                 0
             }
             _ => {
-                job.shared.set_message(role.slot, &panic_message(&*panic));
+                work.shared.set_message(role.slot, &panic_message(&*panic));
                 gristmill_os::process::PANICKED
             }
         },

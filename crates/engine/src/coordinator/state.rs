@@ -21,11 +21,12 @@ use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::interrupt::Interrupt;
 use crate::output::timeline::{Event, Marks};
 use crate::program::accumulator::Values;
-use crate::program::ending::Program;
-use crate::worker::work::Work;
+use crate::worker::setup::{Role, Setup};
 
-pub(super) struct Coordinator<'scope, 'env, 'w, 'p, J: Program> {
-    pub work: &'env Work<'w, J>,
+pub(super) struct Coordinator<'scope, 'env, 'w, 'p> {
+    pub setup: &'env Setup<'w>,
+    /// What a worker does in a role; it returns the exit status.
+    pub run_worker: &'env (dyn Fn(Role) -> i32 + Sync),
     pub scope: &'scope Scope<'scope, 'env>,
     /// One for each slot that has, had or may have a worker; `hands[i]` is in slot `i + 1`.
     pub hands: Vec<WorkerHandle<'scope>>,
@@ -119,12 +120,12 @@ impl Drop for Over<'_, '_> {
     }
 }
 
-impl<J: Program> Drop for Coordinator<'_, '_, '_, '_, J> {
+impl Drop for Coordinator<'_, '_, '_, '_> {
     /// After a panic some processes may be left, perhaps in the middle of a write to a shared output.
     fn drop(&mut self) {
         for hand in &mut self.hands {
             if let Body::Process(child) = std::mem::replace(&mut hand.body, Body::Gone) {
-                self.work.outputs.let_out(hand.role.slot, &child.end());
+                self.setup.outputs.let_out(hand.role.slot, &child.end());
             }
         }
     }

@@ -20,19 +20,19 @@ use crate::control::words::COORDINATOR;
 use crate::coordinator::state::{Coordinator, Taint};
 use crate::error::{Error, Result};
 use crate::output::timeline::Event;
-use crate::program::ending::Program;
+use crate::program::map_reduce::MapReduce;
 use crate::steps::shelf_writer::pieces;
 use crate::steps::step::{Next, Step};
-use crate::worker::work::Work;
+use crate::worker::setup::Setup;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Runs a job in steps. Returns the number of pairs of its last step, and the time at which all workers had been
     /// started.
-    pub(super) fn conduct_steps(
+    pub(super) fn conduct_steps<J: MapReduce>(
         &mut self,
-        mut control: impl FnMut(&mut Step<'_, J::User>) -> Next,
+        control: &mut dyn FnMut(&mut Step<'_, J>) -> Next,
     ) -> Result<(u64, u64)> {
-        let Work { shared, tasks, outputs, seed, .. } = *self.work;
+        let Setup { shared, tasks, outputs, seed, .. } = *self.setup;
         let started_ns = self.start_all()?;
         // The coordinator reads from the shelf.
         let _ends = shared.pages.claim(COORDINATOR);
@@ -41,9 +41,9 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             // 1. Run the step. No worker is finished before the last step is complete.
             while !self.step_is_complete() {
                 let announced = shared.announced();
-                self.watch(|_| false)?;
+                self.watch(&|_| false)?;
                 if !self.step_is_complete() {
-                    self.sleep(announced, || false);
+                    self.sleep(announced, &mut || false);
                 }
             }
             // All tasks are committed, so no worker is inside one.
@@ -79,7 +79,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             }
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
             shared.set_step(number + 1, pieces.as_deref());
-            self.kept.mark(self.work.start_ns, Event::Step(number + 1));
+            self.kept.mark(self.setup.start_ns, Event::Step(number + 1));
             self.open_step(round, pieces.map_or(tasks.len(), |pieces| pieces.len()));
             shared.ring_all();
         }
@@ -88,7 +88,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Returns whether every partition of the current step is on the shelf, or in the checkpoint for a stage.
     pub(super) fn step_is_complete(&self) -> bool {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         shared.is_mapped(shared.round()) && self.drained() == Some(Taint::None)
     }
 }

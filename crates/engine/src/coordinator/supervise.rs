@@ -14,37 +14,30 @@
 //!
 //! A job in steps repeats this for each step (`coordinator/steps.rs`).
 
-use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::file_size::LimitIsAnError;
-use gristmill_os::wake::Watch;
 
 use crate::control::heartbeat::Heartbeat;
-use crate::control::words::Shared;
-use crate::coordinator::clock::Clock;
+use crate::coordinator::attempts::Attempts;
 use crate::coordinator::prepare::Prepared;
 use crate::coordinator::request::{Request, Terms};
-use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
+use crate::coordinator::start::run_worker;
+use crate::coordinator::state::{AcrossAttempts, Coordinator};
 use crate::data::datum::{Datum, Key};
-use crate::error::{Asked, Error, Result, gave};
+use crate::error::{Error, Result};
 use crate::input::paths::Opened;
 use crate::interrupt::Interrupt;
-use crate::output::outcome::{Summary, Worker};
+use crate::output::outcome::Summary;
 use crate::output::parts::{OpenTarget, Part, WriteRequest};
 use crate::output::sink::{Attempt, Sink};
-use crate::output::timeline::{Event, Marks};
+use crate::output::timeline::Marks;
 use crate::plan::mode::Mode;
 use crate::program::ending::Program;
-use crate::shared_output::array::Scopes;
 use crate::steps::step::{Next, Step};
-use crate::worker::work::Work;
-
-/// The number of times that a job starts over because a task emitted other pairs the second time.
-const ANEW_MAX: u32 = 3;
+use crate::worker::work::{Functions, Work};
 
 /// Runs a job and visits its result. `open` finds the input; it is called when the settings have been checked.
 pub(crate) fn run<J: Program>(
@@ -52,7 +45,7 @@ pub(crate) fn run<J: Program>(
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     mut visit: impl FnMut(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>,
 ) -> Result<Summary> {
-    supervise(job, open, Way::Visited, |coordinator| coordinator.conduct(&mut visit))
+    supervise(job, open, Way::Visited, &mut |coordinator, work| coordinator.conduct(work, &mut visit))
 }
 
 /// Runs a job whose reducers write their parts of the result to `sink`.
@@ -62,8 +55,8 @@ pub(crate) fn run_into<J: Program>(
     sink: &dyn Sink<J::OutKey, J::OutValue>,
 ) -> Result<Summary> {
     let mut parts = Vec::new();
-    let ran = supervise(job, open, Way::Sink(sink), |coordinator| {
-        let (closed, counted) = coordinator.conduct_into_sink()?;
+    let ran = supervise(job, open, Way::Sink(sink), &mut |coordinator, work| {
+        let (closed, counted) = coordinator.conduct_into_sink(work)?;
         parts = closed;
         Ok(counted)
     });
@@ -113,8 +106,8 @@ pub(crate) fn write<J: Program>(
     writing: WriteRequest<'_, J>,
 ) -> Result<(Vec<Part>, Summary)> {
     let mut parts = Vec::new();
-    let summary = supervise(job, open, Way::Written(writing), |coordinator| {
-        let (written, counted) = coordinator.conduct_writing()?;
+    let summary = supervise(job, open, Way::Written(writing), &mut |coordinator, work| {
+        let (written, counted) = coordinator.conduct_writing(work)?;
         parts = written;
         Ok(counted)
     })?;
@@ -128,18 +121,19 @@ pub(crate) fn iterate<J: Program>(
     state: &[u8],
     mut control: impl FnMut(&mut Step<'_, J::User>) -> Next,
 ) -> Result<Summary> {
-    supervise(job, open, Way::Steps(state), |coordinator| coordinator.conduct_steps(&mut control))
+    supervise(job, open, Way::Steps(state), &mut |coordinator, _| coordinator.conduct_steps(&mut control))
 }
 
-/// Makes everything that workers share, lets `conduct` run the job, and ends the workers.
-///
-/// If a map function emits other pairs when it runs again, what was made of the first ones is useless. As long as
-/// nobody has seen any of the result, the job starts over with new workers, after the last stage of its checkpoint.
+/// Runs a job from the first worker to the last pair of its result. Returns the number of pairs, and the time at which
+/// all workers had been started.
+type Conduct<'c, J> = dyn FnMut(&mut Coordinator<'_, '_, '_, '_>, &Work<'_, J>) -> Result<(u64, u64)> + 'c;
+
+/// Prepares a job, and lets `conduct` run it.
 fn supervise<J: Program>(
     job: Request<'_, J>,
     open: impl FnOnce(&Interrupt) -> Result<Arc<Opened>>,
     way: Way<'_, '_, J>,
-    mut conduct: impl FnMut(&mut Coordinator<'_, '_, '_, '_, J>) -> Result<(u64, u64)>,
+    conduct: &mut Conduct<'_, J>,
 ) -> Result<Summary> {
     let start_ns = monotonic_ns();
     let _guard = LimitIsAnError::new();
@@ -161,143 +155,45 @@ fn supervise<J: Program>(
             "accumulators are not saved, so a job that has some cannot be continued: leave out Job::checkpoint".into(),
         ));
     }
-    let mut prepared =
+    let (mut prepared, ranges) =
         Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), visits, on_plan)?;
     prepared.room.accumulators = accumulators.len();
-    let (checkpoint, sampler) = (prepared.checkpoint.take(), prepared.sampler.take());
-    let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
-    let Prepared { plan, tasks, ranges, .. } = &prepared;
-    let target = match (writing, ranges) {
-        (Some(writing), Some(ranges)) => {
-            let path = writing.path;
-            let opened = OpenTarget::open(writing, ranges.len());
+    let row = writing.as_ref().map(|writing| writing.row);
+    let target = match (writing, &ranges) {
+        (Some(WriteRequest { path, target, .. }), Some(ranges)) => {
+            let opened = OpenTarget::open(path, target, ranges.len());
             Some(opened.map_err(|source| Error::Output { path: path.to_owned(), source })?)
         }
         _ => None,
     };
     if let Some(sink) = sink {
-        begun(sink, plan.reduce_workers)?;
+        begun(sink, prepared.plan.reduce_workers)?;
     }
-    let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
-    let mut kept = AcrossAttempts {
+    let kept = AcrossAttempts {
         progress,
         on_news,
         heartbeat: Heartbeat::from_environment(),
         interrupt,
         deaths: Vec::new(),
         marks: settings.timeline.then(Marks::default),
-        checkpoint,
-        sampler,
+        checkpoint: prepared.checkpoint.take(),
+        sampler: prepared.sampler.take(),
         delivered: false,
         anew: 0,
     };
-    let mut attempt = |kept: &mut AcrossAttempts<'_>| {
-        let pages = prepared.pages()?;
-        pages.region().ask_for_huge_pages();
-        let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
-        shared.set_state(mode.state().unwrap_or_default());
-        let outputs = Scopes::begin(outputs.clone(), mode.iterates())?;
-        let work = Work {
-            program: &program,
-            plan,
-            mode,
-            tasks,
-            shared: &shared,
-            reduce: reduce.as_deref(),
-            kill_points: if kept.anew == 0 { &settings.kill_points } else { &[] },
-            ranges: ranges.as_ref(),
-            target: target.as_ref(),
-            sink,
-            outputs: &outputs,
-            accumulators: &accumulators,
-            checkpoint: folder.as_deref(),
-            seed: &prepared.seed,
-            start_ns,
-            anew: kept.anew,
-            kept_bytes_max: prepared.kept_bytes_max(),
-        };
-        let outcome = std::thread::scope(|scope| {
-            let over = Over(&shared);
-            let mut coordinator = Coordinator {
-                work: &work,
-                scope,
-                hands: Vec::new(),
-                waits: Watch::new().asked("making an epoll descriptor")?,
-                reducers: Vec::new(),
-                map_at_once: plan.map_at_once,
-                had_company_ns: 0,
-                attempts: Vec::new(),
-                reduce_attempts: vec![0; plan.reduce_workers],
-                suspects: HashMap::new(),
-                bad_records: Vec::new(),
-                places_aside: HashSet::new(),
-                aside_bytes: 0,
-                done: 0,
-                drained: Cell::new((0, 0)),
-                taint: Cell::new(None),
-                told: (0, 0),
-                tasks: 0,
-                first_round: 0,
-                placed: None,
-                kept,
-                next_tick_ns: 0,
-                clock: Clock::new(start_ns),
-                stages: None,
-                totals: Vec::new(),
-            };
-            let begun = coordinator.listen().and_then(|()| coordinator.go_on());
-            let outcome = begun.and_then(|()| conduct(&mut coordinator));
-            drop(over);
-            coordinator.dismiss(outcome.is_ok());
-            let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
-            let bad_records = coordinator.list_bad_records()?;
-            coordinator.accumulate()?;
-            let wall_ns = monotonic_ns() - start_ns;
-            Ok(Summary {
-                wall_ns,
-                start_ns: started_ns - start_ns,
-                input_bytes: prepared.input_bytes,
-                tasks: coordinator.tasks,
-                resumed_tasks,
-                memory_bytes: plan.budget.total_bytes as u64,
-                pairs,
-                rounds: shared.round() + 1,
-                begun_anew: coordinator.kept.anew,
-                steps: shared.step() + 1,
-                workers: coordinator
-                    .hands
-                    .iter()
-                    .map(|hand| Worker {
-                        number: hand.role.slot,
-                        maps: hand.role.maps,
-                        reduces: hand.role.reduces.is_some(),
-                        counters: shared.counters(hand.role.slot),
-                    })
-                    .collect(),
-                deaths: std::mem::take(&mut coordinator.kept.deaths),
-                timeline: coordinator.timeline(wall_ns),
-                bad_records,
-                node_reads: shared.node_reads(&plan.places.nodes),
-                totals: std::mem::take(&mut coordinator.totals),
-            })
-        });
-        if outcome.is_ok() {
-            outputs.keep();
-        }
-        outcome
+    let functions = Functions { program: &program, reduce: reduce.as_deref(), ranges: ranges.as_ref(), row, sink };
+    let attempts = Attempts {
+        prepared: &prepared,
+        settings: &settings,
+        mode,
+        target: target.as_ref(),
+        outputs: &outputs,
+        accumulators: &accumulators,
+        run_worker: &|setup, role| run_worker(&Work { setup, functions: &functions }, role),
+        start_ns,
     };
-    loop {
-        match attempt(&mut kept) {
-            Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
-                let why = format!("{place} {} when it was mapped again after a death", gave(first, again));
-                kept.tell(&format!(
-                    "{why}. Nobody has seen any of the result, so the job begins anew; a map function that depends on nothing but \
-                     its chunk would have spared that",
-                ));
-                kept.mark(start_ns, Event::Anew(why));
-                kept.anew += 1;
-            }
-            outcome => return outcome,
-        }
-    }
+    attempts.run(kept, &mut |coordinator| {
+        let setup = coordinator.setup;
+        conduct(coordinator, &Work { setup, functions: &functions })
+    })
 }

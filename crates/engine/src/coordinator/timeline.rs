@@ -2,13 +2,12 @@
 
 use crate::coordinator::state::Coordinator;
 use crate::output::timeline::{Event, Timeline, Track};
-use crate::program::ending::Program;
-use crate::worker::work::Work;
+use crate::worker::setup::Setup;
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Returns the timeline of a job that lasted until `wall_ns`, if it was asked for.
     pub(super) fn timeline(&mut self, wall_ns: u64) -> Option<Timeline> {
-        let Work { shared, .. } = *self.work;
+        let Setup { shared, .. } = *self.setup;
         let marks = self.kept.marks.as_mut()?;
         let (marked_every, marks) = (marks.every(), marks.take());
         // Earlier starts of the job had workers of the same numbers.

@@ -17,8 +17,7 @@ use crate::coordinator::worker_handle::{Body, End};
 use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
 use crate::plan::settings::Isolation;
-use crate::program::ending::Program;
-use crate::worker::work::Work;
+use crate::worker::setup::Setup;
 
 /// Numbers of what the coordinator waits for, other than worker processes, which are numbered from 0.
 const CANCEL: u64 = u64::MAX - 2;
@@ -28,10 +27,10 @@ const BELL: u64 = u64::MAX;
 /// The time that workers have to end by themselves when the job is done.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
+impl Coordinator<'_, '_, '_, '_> {
     /// Looks at everything once and moves the job on. `has_ended` returns whether a reducer has finished its work.
-    pub(super) fn watch(&mut self, has_ended: impl Fn(usize) -> bool) -> Result<()> {
-        let Work { shared, plan, .. } = *self.work;
+    pub(super) fn watch(&mut self, has_ended: &dyn Fn(usize) -> bool) -> Result<()> {
+        let Setup { shared, plan, .. } = *self.setup;
         self.kept.interrupt.check()?;
         // 1. Bad records, failures, deaths, and workers that are needed now.
         self.hear()?;
@@ -40,7 +39,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
             return Err(self.explain(failure));
         }
         for (at, end) in ended {
-            self.bury(at, end, &has_ended)?;
+            self.bury(at, end, has_ended)?;
         }
         self.start_wanted()?;
         // 2. Time.
@@ -64,7 +63,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Starts to wait for the bell, for reports of workers, for the end of the sampler, and for the cancel token.
     pub(super) fn listen(&mut self) -> Result<()> {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         let bell = self.waits.add(&shared.bell.0, BELL);
         let told = shared.telling().into_iter().map(|telling| self.waits.add(&telling, BELL));
         let sampler = self.kept.sampler.as_ref().map(|sampler| self.waits.add(&sampler.pidfd(), SAMPLER));
@@ -79,7 +78,7 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Returns the workers that have ended, by their index in `hands`.
     fn ended(&mut self) -> Result<Vec<(usize, End)>> {
-        let candidates: Vec<usize> = match self.work.plan.isolation {
+        let candidates: Vec<usize> = match self.setup.plan.isolation {
             Isolation::Thread => (0..self.hands.len()).collect(),
             // The kernel lists at most some of them; the next call lists others.
             Isolation::Process => {
@@ -102,30 +101,30 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Returns the failure of a worker, if there is one.
     fn failure(&self) -> Option<Failure> {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| shared.failure(hand.role.slot))).flatten()
     }
 
     /// Reports progress; returns whether the caller wants the job to stop.
     pub(super) fn report(&mut self, round: u32) -> bool {
-        let shared = self.work.shared;
+        let shared = self.setup.shared;
         if self.kept.progress.is_some() || self.kept.heartbeat.is_some() {
-            let Work { tasks, .. } = *self.work;
+            let Setup { tasks, .. } = *self.setup;
             let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
-            let done_bytes: u64 = done.map(|task| self.work.task_bytes(task)).sum();
+            let done_bytes: u64 = done.map(|task| self.setup.task_bytes(task)).sum();
             let reached = self.hands.iter().filter_map(|hand| {
                 let (task, _) = shared.task(hand.role.slot)?;
                 let is_running = !matches!(hand.body, Body::Gone) && !shared.is_done(task);
-                is_running.then(|| shared.reached(hand.role.slot).min(self.work.task_bytes(task)))
+                is_running.then(|| shared.reached(hand.role.slot).min(self.setup.task_bytes(task)))
             });
             // Bytes that are mapped again count once.
             let (of, most_bytes) = self.told;
             let done_bytes = (done_bytes + reached.sum::<u64>()).max(if of == round { most_bytes } else { 0 });
             self.told = (round, done_bytes);
-            let bytes = |tasks: std::ops::Range<usize>| tasks.map(|task| self.work.tasks.bytes(task)).sum::<u64>();
+            let bytes = |tasks: std::ops::Range<usize>| tasks.map(|task| self.setup.tasks.bytes(task)).sum::<u64>();
             let (before_bytes, total_bytes) = match &self.stages {
                 Some(_) => (bytes(0..shared.input_task(0)), bytes(0..tasks.len())),
-                None => (0, (0..self.attempts.len()).map(|task| self.work.task_bytes(task)).sum()),
+                None => (0, (0..self.attempts.len()).map(|task| self.setup.task_bytes(task)).sum()),
             };
             let progress = Progress {
                 done_bytes: before_bytes + done_bytes,
@@ -147,12 +146,12 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 
     /// Sleeps until something is announced, a page of the result arrives, a worker dies, the job is cancelled, or a
     /// tick passes.
-    pub(super) fn sleep(&self, announced: u64, mut has_arrived: impl FnMut() -> bool) {
-        let shared = self.work.shared;
+    pub(super) fn sleep(&self, announced: u64, has_arrived: &mut dyn FnMut() -> bool) {
+        let shared = self.setup.shared;
         let wants_ticks = self.kept.progress.is_some()
             || self.kept.heartbeat.is_some()
             || self.kept.interrupt.has_deadline()
-            || self.work.plan.faults.task_timeout.is_some();
+            || self.setup.plan.faults.task_timeout.is_some();
         let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {
@@ -174,9 +173,9 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
                         // If the wait fails, the worker is killed a little earlier.
                         drop(poll(&[child.pidfd()], Some(left_ms)));
                     }
-                    self.work.outputs.let_out(hand.role.slot, &child.end());
+                    self.setup.outputs.let_out(hand.role.slot, &child.end());
                 }
-                Body::Thread(Some((thread, _))) => self.work.outputs.let_out(hand.role.slot, &thread.join()),
+                Body::Thread(Some((thread, _))) => self.setup.outputs.let_out(hand.role.slot, &thread.join()),
                 Body::Thread(None) | Body::NotStarted | Body::Gone => {}
             }
         }
@@ -184,16 +183,16 @@ impl<J: Program> Coordinator<'_, '_, '_, '_, J> {
 }
 
 /// What the coordinator waits for: the bell, and the end of any worker.
-struct Waiting<'c, 'scope, 'env, 'w, 'p, J: Program> {
-    coordinator: &'c Coordinator<'scope, 'env, 'w, 'p, J>,
+struct Waiting<'c, 'scope, 'env, 'w, 'p> {
+    coordinator: &'c Coordinator<'scope, 'env, 'w, 'p>,
     timeout_ms: Option<u32>,
 }
 
-impl<J: Program> Futex for Waiting<'_, '_, '_, '_, '_, J> {
+impl Futex for Waiting<'_, '_, '_, '_, '_> {
     fn wait(&self, _: &AtomicU32, _: u32) {
         // A wait that fails has found nothing. The next look at the workers reports the cause.
         drop(self.coordinator.waits.wait(self.timeout_ms));
-        self.coordinator.work.shared.bell.0.drain();
+        self.coordinator.setup.shared.bell.0.drain();
     }
 
     fn wake(&self, _: &AtomicU32) {

@@ -8,7 +8,7 @@ use gristmill_os::process::Child;
 
 use crate::coordinator::clock::{Overdue, Rest};
 use crate::error::{Asked, Result};
-use crate::worker::work::Role;
+use crate::worker::setup::Role;
 
 /// How a worker ended.
 pub(super) struct End {

@@ -14,7 +14,7 @@ use crate::control::result_parts::PartSize;
 use crate::control::words::{Reducing, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::failure::Failure;
-use crate::output::parts::OpenTarget;
+use crate::output::parts::{Row, row_bytes};
 use crate::plan::job_plan::Plan;
 use crate::plan::settings::Exchange;
 use crate::program::ending::Program;
@@ -83,7 +83,8 @@ pub(crate) struct Inbox<'r, J: Program> {
     pub reduction: Reduction<'r, J>,
     /// The size of each partition that has pairs. Bytes are counted only if this worker will write its rows.
     pub part_sizes: BTreeMap<usize, PartSize>,
-    target: Option<&'r OpenTarget<'r, J>>,
+    /// How this worker will write a pair, if it does.
+    row: Option<&'r dyn Row<J::OutKey, J::OutValue>>,
     pub node_meter: NodeMeter<'r>,
 }
 
@@ -95,7 +96,7 @@ impl<'r, J: Program> Inbox<'r, J> {
         plan: &'r Plan,
         spill: Rc<Spill>,
         reduction: Reduction<'r, J>,
-        target: Option<&'r OpenTarget<'r, J>>,
+        row: Option<&'r dyn Row<J::OutKey, J::OutValue>>,
     ) -> Self {
         Inbox {
             shared,
@@ -110,7 +111,7 @@ impl<'r, J: Program> Inbox<'r, J> {
             barrier: plan.exchange == Exchange::Barrier,
             reduction,
             part_sizes: BTreeMap::new(),
-            target,
+            row,
             node_meter: NodeMeter::new(&plan.places),
         }
     }
@@ -287,7 +288,7 @@ impl<'r, J: Program> Inbox<'r, J> {
     fn take(&mut self, header: Header, pairs: &[u8]) {
         let size = self.part_sizes.entry(header.partition as usize).or_default();
         size.pairs += u64::from(header.pairs);
-        size.bytes += self.target.map_or(0, |target| target.bytes(pairs));
+        size.bytes += self.row.map_or(0, |row| row_bytes::<J>(row, pairs));
         self.reduction.take(header.partition as usize, header.pairs, pairs);
     }
 

@@ -66,11 +66,16 @@ pub(crate) struct WriteRequest<'t, J: Program> {
     pub row: &'t dyn Row<J::OutKey, J::OutValue>,
 }
 
+/// Returns the size of the rows of the pairs in `pairs`.
+pub(crate) fn row_bytes<J: Program>(row: &dyn Row<J::OutKey, J::OutValue>, pairs: &[u8]) -> u64 {
+    let pairs = entry::pairs::<J::Key, J::Value>(pairs).map(|(_, pair)| J::out(pair.key, pair.value));
+    pairs.map(|(key, value)| row.bytes(key, value) as u64).sum()
+}
+
 /// A target whose files are open, for reducers.
-pub(crate) struct OpenTarget<'t, J: Program> {
+pub(crate) struct OpenTarget<'t> {
     pub path: &'t Path,
     files: Files<'t>,
-    pub row: &'t dyn Row<J::OutKey, J::OutValue>,
 }
 
 enum Files<'t> {
@@ -78,21 +83,14 @@ enum Files<'t> {
     Each(Vec<File>),
 }
 
-impl<'t, J: Program> OpenTarget<'t, J> {
+impl<'t> OpenTarget<'t> {
     /// Opens a target for `parts` parts.
-    pub fn open(writing: WriteRequest<'t, J>, parts: usize) -> io::Result<OpenTarget<'t, J>> {
-        let WriteRequest { path, target, row } = writing;
+    pub fn open(path: &'t Path, target: Target<'t>, parts: usize) -> io::Result<OpenTarget<'t>> {
         let files = match target {
             Target::File { file, start } => Files::One { file, start },
             Target::Parts(make) => Files::Each(make(parts)?),
         };
-        Ok(OpenTarget { path, files, row })
-    }
-
-    /// Returns the size of the rows of the pairs in `pairs`.
-    pub fn bytes(&self, pairs: &[u8]) -> u64 {
-        let pairs = entry::pairs::<J::Key, J::Value>(pairs).map(|(_, pair)| J::out(pair.key, pair.value));
-        pairs.map(|(key, value)| self.row.bytes(key, value) as u64).sum()
+        Ok(OpenTarget { path, files })
     }
 
     /// Returns the offsets, each in its file, of parts of these sizes.

@@ -36,6 +36,7 @@ use crate::program::accumulator;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Emit;
 use crate::program_error::{ProgramError, Verdict};
+use crate::worker::setup::Setup;
 use crate::worker::work::Work;
 
 /// Maps a task, chunk by chunk or record by record.
@@ -94,7 +95,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         self.begin(chunk);
         self.start_clock();
         if self.work.plan.faults.skip_bad_records == 0 {
-            let mapped = self.work.program.map(chunk, buffer);
+            let mapped = self.work.functions.program.map(chunk, buffer);
             self.end();
             return mapped.map_err(|error| self.find(chunk, error));
         }
@@ -127,7 +128,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     }
 
     fn map_records(&mut self, chunk: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
-        let Work { shared, plan, .. } = *self.work;
+        let Setup { shared, plan, .. } = *self.work.setup;
         let whole = place_of(chunk);
         let sets_aside = plan.faults.skip_bad_records > 0;
         let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
@@ -188,7 +189,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
 
     /// Maps `chunk` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
     fn try_map(&mut self, chunk: &mut Chunk<'_>) -> Result<(), Failed> {
-        let Work { program, plan, .. } = *self.work;
+        let (program, plan) = (self.work.functions.program, self.work.plan);
         QUIET.set(plan.faults.skip_bad_records > 0);
         let added_before = accumulator::of_this_task();
         // A map function depends only on its chunk, so nothing that it left half done is seen again.

@@ -9,31 +9,32 @@ use crate::control::result_parts::PartSize;
 use crate::data::datum::Datum;
 use crate::exchange::lane::{Lane, RESULT};
 use crate::failure::Failure;
-use crate::output::parts::OpenTarget;
+use crate::output::parts::{OpenTarget, Row};
 use crate::output::sink::{Attempt, OpenPart, Sink};
 use crate::program::ending::Program;
 use crate::reduce::delivery::Delivery;
 use crate::spill::merge::Visit;
 use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
-use crate::worker::work::{Work, number_of};
+use crate::worker::setup::Setup;
+use crate::worker::work::Work;
 
 /// Sorts the pairs that this worker has reduced, and sends them to the coordinator or writes them.
 pub(crate) fn finish<'w, J: Program>(work: &Work<'w, J>, lane: &mut Lane<'w, J>) -> Result<(), Failure> {
     let reduction = reduced(work, lane);
     lane.meter.enter(Phase::Sort);
     let spilled = reduction.sorter.has_runs();
-    let delivery = Delivery::prepare(reduction, work.plan, work.reduce)?;
+    let delivery = Delivery::prepare(reduction, work.plan, work.functions.reduce)?;
     if spilled {
         lane.outbox.kill_point.passes(Moment::RunsMerged);
     }
     lane.meter.enter(Phase::Output);
     // If partitions are ranges, the stream has one after the other, and the coordinator takes them in turn.
-    let mut parts = match (work.ranges, &lane.inbox) {
+    let mut parts = match (work.functions.ranges, &lane.inbox) {
         (Some(_), Some(inbox)) => Parts::new(&inbox.part_sizes),
         _ => Parts::one(),
     };
-    let keys = match (work.target, work.sink) {
+    let keys = match (work.target.zip(work.functions.row), work.functions.sink) {
         (Some(target), _) => write(work, target, lane, delivery, &mut parts)?,
         (None, Some(sink)) => into_sink(work, sink, lane, |visit| delivery.for_each(visit))?,
         (None, None) => delivery.for_each(&mut |key, value| {
@@ -56,7 +57,7 @@ pub(super) fn into_sink<J: Program, T>(
     lane: &Lane<'_, J>,
     pairs: impl FnOnce(&mut Visit<'_, J::OutKey, J::OutValue>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let part = number_of(work, lane.slot);
+    let part = work.reducer_in(lane.slot);
     let attempt = work.anew as usize * work.plan.slots() + lane.slot;
     let mut open = OpenPart::open(sink, Attempt { part, attempt })?;
     let mut written = Ok(());
@@ -74,12 +75,12 @@ pub(super) fn into_sink<J: Program, T>(
 /// Writes partitions that are ranges of the result to their places. Sends the first and the last pair of each.
 fn write<J: Program>(
     work: &Work<'_, J>,
-    target: &OpenTarget<'_, J>,
+    (target, format): (&OpenTarget<'_>, &dyn Row<J::OutKey, J::OutValue>),
     lane: &mut Lane<'_, J>,
     delivery: Delivery<'_, J>,
     parts: &mut Parts,
 ) -> Result<u64, Failure> {
-    let Work { shared, plan, .. } = *work;
+    let Setup { shared, plan, .. } = *work.setup;
     let mut writer = None;
     let mut outcome = Ok(());
     let mut row = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| -> Result<(), Failure> {
@@ -90,7 +91,7 @@ fn write<J: Program>(
         let partition = parts.partition;
         // The blocks for writing runs are free by now.
         let begin = || target.writer(partition, shared.start(partition), 2 * plan.reduce_memory.block_bytes);
-        if writer.get_or_insert_with(begin).row::<J::OutKey, J::OutValue>(target.row, key, value)? {
+        if writer.get_or_insert_with(begin).row::<J::OutKey, J::OutValue>(format, key, value)? {
             lane.outbox.kill_point.passes(Moment::Written);
         }
         if step.is_first {

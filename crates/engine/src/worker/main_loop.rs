@@ -23,7 +23,8 @@ use crate::testing::kill_points::{KillPoint, Moment};
 use crate::worker::mapper::Mapper;
 use crate::worker::next_action::{Action, View, next_action};
 use crate::worker::reduction::{empty_reduction, keep};
-use crate::worker::work::{Role, Work};
+use crate::worker::setup::{Role, Setup};
+use crate::worker::work::Work;
 use crate::worker::{deliver, save};
 
 /// A worker.
@@ -78,7 +79,7 @@ pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
 
 impl<'w, J: Program> Worker<'w, J> {
     fn new(work: &'w Work<'w, J>, role: Role) -> Worker<'w, J> {
-        let Work { plan, shared, .. } = *work;
+        let Setup { plan, shared, .. } = *work.setup;
         if plan.isolation == Isolation::Process {
             shared.pages.keep_to_arena(role.slot).expect("the kernel has memory to note what a worker may write");
         }
@@ -105,13 +106,13 @@ impl<'w, J: Program> Worker<'w, J> {
         let inbox = role.reduces.map(|_| {
             let spill = Rc::new(Spill::new(&plan.spill_dirs));
             let reduction = empty_reduction(work, spill.clone());
-            Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.target)
+            Inbox::new(shared, role.slot, receiver, plan, spill, reduction, work.functions.row)
         });
         let mut kill_points = work.kill_points.iter();
         let kill_point =
             kill_points.find(|(slot, ..)| *slot == role.slot).map(|(_, moment, nth, signal)| (*moment, *nth, *signal));
         let lane = Lane {
-            program: work.program,
+            program: work.functions.program,
             shared,
             slot: role.slot,
             outbox: Outbox::new(shared, sender, KillPoint::new(kill_point)),
@@ -136,7 +137,7 @@ impl<'w, J: Program> Worker<'w, J> {
     }
 
     fn view(&self, round: u32) -> View {
-        let Work { shared, .. } = *self.work;
+        let Setup { shared, .. } = *self.work.setup;
         let Worker { role, lane, mapper, .. } = self;
         let reduces = role.reduces.is_some();
         // In this order: see `View::round_is_mapped`.
@@ -167,7 +168,7 @@ impl<'w, J: Program> Worker<'w, J> {
     /// Maps a task, if there is a permit and no other worker was faster.
     fn map(&mut self, round: u32, returned: bool) -> Result<(), Failure> {
         let Worker { work, role, lane, mapper, .. } = self;
-        let Work { plan, shared, .. } = **work;
+        let Setup { plan, shared, .. } = *work.setup;
         let mapper = mapper.as_mut().expect("it maps");
         if !shared.take_permit(role.slot) {
             return Ok(());
@@ -200,7 +201,7 @@ impl<'w, J: Program> Worker<'w, J> {
     }
 
     fn give_permit(&self) {
-        let Work { shared, .. } = *self.work;
+        let Setup { shared, .. } = *self.work.setup;
         if shared.give_permit(self.role.slot) && shared.has_free_task(shared.round()) {
             // A round has been opened meanwhile, and a worker that woke for it may have found no permit.
             shared.ring_all();
@@ -210,7 +211,7 @@ impl<'w, J: Program> Worker<'w, J> {
     /// Ends the round: everything has arrived. Keeps or saves it, if the job does that, and tells the coordinator.
     fn say_drained(&mut self, round: u32) -> Result<(), Failure> {
         let Worker { work, role, lane, shelf_writer, .. } = self;
-        let Work { shared, .. } = **work;
+        let Setup { shared, .. } = *work.setup;
         self.drained = Some(round);
         match work.checkpoint {
             Some(folder) => save::save(work, lane, folder, round)?,
@@ -243,7 +244,7 @@ impl<'w, J: Program> Worker<'w, J> {
     fn sleep(&mut self, round: u32) {
         self.lane.meter.enter(Phase::Idle);
         self.lane.meter.add(Count::Sleeps, 1);
-        let Work { shared, .. } = *self.work;
+        let Setup { shared, .. } = *self.work.setup;
         shared
             .pages
             .doorbell(self.role.slot)

@@ -96,7 +96,7 @@ impl<J: Program> Mapper<J> {
         self.open_tasks += 1;
         self.reader.read_ns = 0;
         if let MapTable::Nothing = self.kept {
-            self.kept = match (work.plan.buffer, work.program.keys()) {
+            self.kept = match (work.plan.buffer, work.functions.program.keys()) {
                 (Buffer::Hash, _) => MapTable::Table(HashTable::new(work.plan.table_may_rest, work.mode.iterates())),
                 (Buffer::Dense, Some(keys)) => MapTable::Array(DenseArray::new(keys)),
                 _ => MapTable::Nothing,
@@ -125,7 +125,7 @@ impl<J: Program> Mapper<J> {
                 map_task(work, reader, task, search, &mut buffer)?;
                 buffer.digest
             }
-            MapTable::Nothing => match work.ranges {
+            MapTable::Nothing => match work.functions.ranges {
                 Some(ranges) => {
                     let mut buffer = RangeBuffer::new(lane, ranges);
                     map_task(work, reader, task, search, &mut buffer)?;
@@ -197,7 +197,7 @@ fn map_task<J: Program>(
     let _mapping = work.outputs.map_task();
     if let Some(piece) = work.shared.piece(task) {
         let shelf = work.shared.pages.shelf().reader(search.slot);
-        let mapped = work.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
+        let mapped = work.functions.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
         return mapped.map_err(|error| Failure::Pairs { error: error.unless_retried() });
     }
     let mut before_bytes = 0;
@@ -215,7 +215,7 @@ fn map_task<J: Program>(
                 return search.map(chunk, buffer);
             }
             search.begin(chunk);
-            if let Err(error) = work.program.map(chunk, buffer) {
+            if let Err(error) = work.functions.program.map(chunk, buffer) {
                 return Err(search.find(chunk, error));
             }
             search.end();

@@ -3,6 +3,7 @@
 //! In: the [`Work`](work::Work) of a job. Out: pages, commits, a part of the result. The coordinator starts it.
 //! [`next_action`] alone decides what it does next. It sees the plan, never the settings.
 
+pub(crate) mod setup;
 pub(crate) mod work;
 pub(crate) mod bad_record_search;
 pub(crate) mod mapper;

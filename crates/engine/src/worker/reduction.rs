@@ -14,18 +14,20 @@ use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::Spill;
 use crate::steps::shelf_writer::{NoRoom, ShelfWriter};
 use crate::testing::kill_points::Moment;
+use crate::worker::setup::Setup;
 use crate::worker::work::Work;
 
 /// Makes the reduction of a worker that has gathered nothing.
 pub(super) fn empty_reduction<'w, J: Program>(work: &Work<'w, J>, spill: Rc<Spill>) -> Reduction<'w, J> {
-    let Work { plan, reduce, .. } = *work;
+    let (plan, reduce) = (work.plan, work.functions.reduce);
     let (order, limit) = match work.mode.iterates() {
         // The order and the limit of the result have no effect on steps.
         true => (Order::ByKey, usize::MAX),
-        false => run_order(work.program, plan, reduce.is_some()),
+        false => run_order(work.functions.program, plan, reduce.is_some()),
     };
-    let store = Store::empty(plan.partitions, plan.combining.in_reduce, work.ranges.is_some());
-    let mut reduction = Reduction::new(work.program, store, order, limit, plan.reduce_memory, spill, work.seed);
+    let store = Store::empty(plan.partitions, plan.combining.in_reduce, work.functions.ranges.is_some());
+    let mut reduction =
+        Reduction::new(work.functions.program, store, order, limit, plan.reduce_memory, spill, work.seed);
     reduction.watch_for_skew(plan.combining.after);
     if work.mode.iterates() {
         reduction.sorter.by_partition();
@@ -52,9 +54,9 @@ pub(super) fn keep<'w, J: Program>(
     shelf_writer: &mut ShelfWriter<'_>,
     round: u32,
 ) -> Result<(), Failure> {
-    let Work { plan, shared, .. } = *work;
+    let Setup { plan, shared, .. } = *work.setup;
     let before = lane.meter.enter(Phase::Reduce);
-    let mut partitions = InPartitions::prepare(reduced(work, lane), plan, work.reduce)?;
+    let mut partitions = InPartitions::prepare(reduced(work, lane), plan, work.functions.reduce)?;
     lane.meter.enter(Phase::Output);
     let step = shared.step();
     let mine = |partition: &usize| shared.owner(*partition) == lane.slot && shared.since(*partition) == round;

@@ -26,7 +26,8 @@ use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::Moment;
 use crate::worker::deliver::into_sink;
 use crate::worker::reduction::reduced;
-use crate::worker::work::{Work, number_of};
+use crate::worker::setup::Setup;
+use crate::worker::work::Work;
 
 /// Saves what this worker has gathered in a stage.
 pub(crate) fn save<'w, J: Program>(
@@ -35,8 +36,8 @@ pub(crate) fn save<'w, J: Program>(
     dir: &Folder,
     round: u32,
 ) -> Result<(), Failure> {
-    let Work { shared, plan, .. } = *work;
-    let number = number_of(work, lane.slot);
+    let Setup { shared, plan, .. } = *work.setup;
+    let number = work.reducer_in(lane.slot);
     // Nothing is mapped in the last stage, and what an earlier round made is saved already.
     if shared.tasks() == 0 || shared.since(number) != round {
         return Ok(());
@@ -46,7 +47,7 @@ pub(crate) fn save<'w, J: Program>(
     lane.meter.enter(Phase::Spill);
     let end = facts(work, dir)?.runs(number).1;
     let (spill, folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
-    let (order, limit) = run_order(work.program, plan, work.reduce.is_some());
+    let (order, limit) = run_order(work.functions.program, plan, work.functions.reduce.is_some());
     let run = write::<J::Key, J::Value>(&spill, folder, plan.reduce_memory.block_bytes, |push| {
         reduction.sorter.into_merge(order, limit)?.for_each(push)
     })?;
@@ -59,8 +60,8 @@ pub(crate) fn save<'w, J: Program>(
 
 /// Delivers what this worker makes from all stages, or has made in an earlier run.
 pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir: &Folder) -> Result<(), Failure> {
-    let Work { shared, plan, reduce, .. } = *work;
-    let number = number_of(work, lane.slot);
+    let (shared, plan, reduce) = (work.shared, work.plan, work.functions.reduce);
+    let number = work.reducer_in(lane.slot);
     let facts = facts(work, dir)?;
     lane.meter.enter(Phase::Sort);
     let (spill, folder) = saved_in(plan, dir, &format!("{number}.result"), 0)?;
@@ -70,10 +71,17 @@ pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir
             let (runs, end) = facts.runs(number);
             let (saved, saved_folder) = saved_in(plan, dir, &format!("{number}.pairs"), end)?;
             let saved = Rc::new(saved);
-            let (order, limit) = run_order(work.program, plan, reduce.is_some());
+            let (order, limit) = run_order(work.functions.program, plan, reduce.is_some());
             let store = Store::empty(plan.partitions, plan.combining.in_reduce, false);
-            let mut reduction =
-                Reduction::new(work.program, store, order, limit, plan.reduce_memory, saved.clone(), work.seed);
+            let mut reduction = Reduction::new(
+                work.functions.program,
+                store,
+                order,
+                limit,
+                plan.reduce_memory,
+                saved.clone(),
+                work.seed,
+            );
             for (start, bytes) in runs {
                 reduction.sorter.adopt(Run::find(&saved, FileRange { folder: saved_folder, start, bytes })?);
             }
@@ -93,7 +101,7 @@ pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir
     lane.outbox.kill_point.passes(Moment::RunsMerged);
     lane.meter.enter(Phase::Output);
     let merge = Merge::<J::OutKey, J::OutValue>::new(plan.order, &Rc::new(spill), [result], None)?;
-    match work.sink {
+    match work.functions.sink {
         Some(sink) => into_sink(work, sink, lane, |visit| merge.for_each(visit))?,
         None => merge.for_each(&mut |key, value| {
             lane.append_result::<J::OutKey, J::OutValue>(RESULT, key, value);

@@ -1,72 +1,36 @@
-//! What all workers of a job receive.
+//! What all workers of a job receive, with the functions of its program.
 
-use gristmill_os::folder::Folder;
-use rustix::process::Signal;
+use std::ops::Deref;
 
-use crate::control::words::Shared;
-use crate::data::seed::Seed;
-use crate::input::tasks::Tasks;
-use crate::output::parts::OpenTarget;
+use crate::output::parts::Row;
 use crate::output::sink::Sink;
-use crate::plan::job_plan::Plan;
-use crate::plan::mode::Mode;
-use crate::program::accumulator::Kind;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Reduce;
 use crate::program::ranges::Ranges;
-use crate::shared_output::array::Scopes;
-use crate::testing::kill_points::Moment;
+use crate::worker::setup::Setup;
 
-/// The role of a worker, and its slot.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Role {
-    pub slot: usize,
-    pub maps: bool,
-    /// The round whose pages make up the partitions that it reduces, if it reduces any.
-    pub reduces: Option<u32>,
-    /// The home that it is pinned to, if any; also its share, in a job that has several.
-    pub home: Option<usize>,
-}
-
-/// What all workers of a job receive: the same memory, before and after a fork.
-pub(crate) struct Work<'w, J: Program> {
+/// The functions of a program, and what else depends on the types of its pairs.
+pub(crate) struct Functions<'w, J: Program> {
     pub program: &'w J,
-    pub plan: &'w Plan,
-    pub mode: Mode<'w>,
-    pub tasks: &'w Tasks,
-    pub shared: &'w Shared<'w>,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
-    /// For tests: the kill points of the settings. Empty once the job has started over.
-    pub kill_points: &'w [(usize, Moment, u64, Signal)],
     /// The bounds of the partitions, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
-    /// The file that reducers write the result to, if they do.
-    pub target: Option<&'w OpenTarget<'w, J>>,
+    /// How reducers write a pair of the result to the [`target`](Setup::target), if they do.
+    pub row: Option<&'w dyn Row<J::OutKey, J::OutValue>>,
     /// Where reducers write the result to, if they do.
     pub sink: Option<&'w dyn Sink<J::OutKey, J::OutValue>>,
-    pub outputs: &'w Scopes<'w>,
-    /// The accumulators that map functions may add to.
-    pub accumulators: &'w [Kind],
-    /// The folder of the checkpoint, if the job has one.
-    pub checkpoint: Option<&'w Folder>,
-    /// The seed of all hashes.
-    pub seed: &'w Seed,
-    pub start_ns: u64,
-    /// How often the job has begun anew.
-    pub anew: u32,
-    /// The bytes that the pairs of two steps in a row may take, in memory and on disk.
-    pub kept_bytes_max: u64,
 }
 
-impl<J: Program> Work<'_, J> {
-    /// Returns the number of input bytes in a task of the current step.
-    pub fn task_bytes(&self, task: usize) -> u64 {
-        let of_input = || self.tasks.bytes(self.shared.input_task(task));
-        self.shared.piece(task).map_or_else(of_input, |piece| u64::from(piece.bytes))
+/// A setup, and the functions that work on it.
+pub(crate) struct Work<'w, J: Program> {
+    pub setup: &'w Setup<'w>,
+    pub functions: &'w Functions<'w, J>,
+}
+
+impl<'w, J: Program> Deref for Work<'w, J> {
+    type Target = Setup<'w>;
+
+    fn deref(&self) -> &Setup<'w> {
+        self.setup
     }
-}
-
-/// Returns the number of the reducer in `slot`, which is that of its first partition.
-pub(crate) fn number_of<J: Program>(work: &Work<'_, J>, slot: usize) -> usize {
-    (0..work.plan.reduce_workers).find(|partition| work.shared.owner(*partition) == slot).expect("it reduces")
 }

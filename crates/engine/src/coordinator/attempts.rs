@@ -1,0 +1,170 @@
+//! Makes what workers share, runs a prepared job with it, and ends the workers.
+//!
+//! If a map function emits other pairs when it runs again, what was made of the first ones is useless. As long as nobody
+//! has seen any of the result, the job starts over with new workers, after the last stage of its checkpoint.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use gristmill_os::clock::monotonic_ns;
+use gristmill_os::folder::Folder;
+use gristmill_os::wake::Watch;
+
+use crate::control::words::Shared;
+use crate::coordinator::clock::Clock;
+use crate::coordinator::prepare::Prepared;
+use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
+use crate::error::{Asked, Error, Result, gave};
+use crate::output::outcome::{Summary, Worker};
+use crate::output::parts::OpenTarget;
+use crate::output::timeline::Event;
+use crate::plan::mode::Mode;
+use crate::plan::settings::Settings;
+use crate::program::accumulator::Kind;
+use crate::shared_output::array::{Scope, Scopes};
+use crate::worker::setup::{Role, Setup};
+
+/// The number of times that a job starts over because a task emitted other pairs the second time.
+const ANEW_MAX: u32 = 3;
+
+/// Runs a job until its result is complete. Returns the number of pairs, and the time at which all workers had been
+/// started.
+pub(super) type Conduct<'c> = dyn FnMut(&mut Coordinator<'_, '_, '_, '_>) -> Result<(u64, u64)> + 'c;
+
+/// A prepared job, and how often it was tried.
+pub(super) struct Attempts<'a> {
+    pub prepared: &'a Prepared,
+    pub settings: &'a Settings,
+    pub mode: Mode<'a>,
+    pub target: Option<&'a OpenTarget<'a>>,
+    pub outputs: &'a [&'a Scope],
+    pub accumulators: &'a [Kind],
+    /// What a worker does in a role; it returns the exit status.
+    pub run_worker: &'a (dyn Fn(&Setup<'_>, Role) -> i32 + Sync),
+    pub start_ns: u64,
+}
+
+impl Attempts<'_> {
+    /// Runs the job, again and again if it has to start over.
+    pub fn run(&self, mut kept: AcrossAttempts<'_>, conduct: &mut Conduct<'_>) -> Result<Summary> {
+        let log = kept.checkpoint.as_ref();
+        let resumed_tasks = log.map_or(0, |(_, facts)| facts.tasks);
+        let folder = log.map(|(log, _)| log.folder.clone());
+        loop {
+            let outcome = self.attempt(&mut kept, folder.as_deref(), conduct);
+            match outcome.map(|summary| Summary { resumed_tasks, ..summary }) {
+                Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
+                    let why = format!("{place} {} when it was mapped again after a death", gave(first, again));
+                    kept.tell(&format!(
+                        "{why}. Nobody has seen any of the result, so the job begins anew; a map function that depends \
+                         on nothing but its chunk would have spared that",
+                    ));
+                    kept.mark(self.start_ns, Event::Anew(why));
+                    kept.anew += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        kept: &mut AcrossAttempts<'_>,
+        folder: Option<&Folder>,
+        conduct: &mut Conduct<'_>,
+    ) -> Result<Summary> {
+        let Attempts { prepared, mode, start_ns, .. } = *self;
+        let plan = &prepared.plan;
+        let pages = prepared.pages()?;
+        pages.region().ask_for_huge_pages();
+        let shared = Shared::new(&pages, prepared.room).asked("making an eventfd")?;
+        shared.set_state(mode.state().unwrap_or_default());
+        let outputs = Scopes::begin(self.outputs.to_vec(), mode.iterates())?;
+        let setup = Setup {
+            plan,
+            mode,
+            tasks: &prepared.tasks,
+            shared: &shared,
+            kill_points: if kept.anew == 0 { &self.settings.kill_points } else { &[] },
+            target: self.target,
+            outputs: &outputs,
+            accumulators: self.accumulators,
+            checkpoint: folder,
+            seed: &prepared.seed,
+            start_ns,
+            anew: kept.anew,
+            kept_bytes_max: prepared.kept_bytes_max(),
+        };
+        let run_worker = |role| (self.run_worker)(&setup, role);
+        let outcome = std::thread::scope(|scope| {
+            let over = Over(&shared);
+            let mut coordinator = Coordinator {
+                setup: &setup,
+                run_worker: &run_worker,
+                scope,
+                hands: Vec::new(),
+                waits: Watch::new().asked("making an epoll descriptor")?,
+                reducers: Vec::new(),
+                map_at_once: plan.map_at_once,
+                had_company_ns: 0,
+                attempts: Vec::new(),
+                reduce_attempts: vec![0; plan.reduce_workers],
+                suspects: HashMap::new(),
+                bad_records: Vec::new(),
+                places_aside: HashSet::new(),
+                aside_bytes: 0,
+                done: 0,
+                drained: Cell::new((0, 0)),
+                taint: Cell::new(None),
+                told: (0, 0),
+                tasks: 0,
+                first_round: 0,
+                placed: None,
+                kept,
+                next_tick_ns: 0,
+                clock: Clock::new(start_ns),
+                stages: None,
+                totals: Vec::new(),
+            };
+            let begun = coordinator.listen().and_then(|()| coordinator.go_on());
+            let outcome = begun.and_then(|()| conduct(&mut coordinator));
+            drop(over);
+            coordinator.dismiss(outcome.is_ok());
+            let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
+            let bad_records = coordinator.list_bad_records()?;
+            coordinator.accumulate()?;
+            let wall_ns = monotonic_ns() - start_ns;
+            Ok(Summary {
+                wall_ns,
+                start_ns: started_ns - start_ns,
+                input_bytes: prepared.input_bytes,
+                tasks: coordinator.tasks,
+                resumed_tasks: 0,
+                memory_bytes: plan.budget.total_bytes as u64,
+                pairs,
+                rounds: shared.round() + 1,
+                begun_anew: coordinator.kept.anew,
+                steps: shared.step() + 1,
+                workers: coordinator
+                    .hands
+                    .iter()
+                    .map(|hand| Worker {
+                        number: hand.role.slot,
+                        maps: hand.role.maps,
+                        reduces: hand.role.reduces.is_some(),
+                        counters: shared.counters(hand.role.slot),
+                    })
+                    .collect(),
+                deaths: std::mem::take(&mut coordinator.kept.deaths),
+                timeline: coordinator.timeline(wall_ns),
+                bad_records,
+                node_reads: shared.node_reads(&plan.places.nodes),
+                totals: std::mem::take(&mut coordinator.totals),
+            })
+        });
+        if outcome.is_ok() {
+            outputs.keep();
+        }
+        outcome
+    }
+}
