@@ -104,7 +104,7 @@ run mutex 'the same lock' "$@"
 run spin 'spinning' "$@"
 run barrier 'wait for each other, but seldom' "$@"
 run serial 'serial stretch' "$@"
-run faults 'page faults|lock of the address space|the same lock' "$@"
+run faults 'page faults|address space|the same lock' "$@"
 judge allocator 'the same lock' "$@" -- env GLIBC_TUNABLES=glibc.malloc.arena_max=1 "$zoo" allocator '{workers}'
 run pipe 'a pipe or socket' "$@"
 
@@ -125,9 +125,9 @@ else
     run fsync 'a disk or file system' "$@"
     run disk 'a disk or file system' "$@"
 fi
-run files 'file system|of the kernel' "$@"
+run files 'files and folders|file system|of the kernel' "$@"
 run threads 'already with' "$@"
-run tiny-tasks 'the same lock|puts threads to sleep' "$@"
+run tiny-tasks 'the same lock|lock or queue in common|puts threads to sleep' "$@"
 judge interpreter-lock 'runs at a time|the same lock' "$@" -- python3 count.py '{workers}'
 
 # As much time as one processor has.

@@ -10,6 +10,7 @@ Settings (`pip wheel . -C NAME=VALUE`):
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -30,7 +31,9 @@ Settings = Mapping[str, Any] | None
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
-    name: str = maturin.build_wheel(wheel_directory, _prepared(config_settings), metadata_directory)
+    settings = _prepared(config_settings)
+    settings["maturin.build-args"] += _compatibility(DATA / "scripts" / "gristmill")
+    name: str = maturin.build_wheel(wheel_directory, settings, metadata_directory)
     return name
 
 
@@ -43,13 +46,20 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     raise RuntimeError("there is no source archive: install gristmill from a clone, or build a wheel")
 
 
-def _prepared(config_settings: Settings) -> dict[str, Any]:
+def _prepared(config_settings: Settings) -> dict[str, str]:
     """The settings for maturin. The command lies where maturin looks for the scripts of a wheel."""
     settings = dict(config_settings or {})
     profile = settings.get("profile", "release")
     _put_command(Path(settings["command"]) if "command" in settings else _command(profile))
     _put_jars(settings.get("spark", os.environ.get("SPARK_HOME", "")))
     return {"maturin.build-args": ["--profile", profile]}
+
+
+def _compatibility(command: Path) -> str:
+    """The option that names the oldest C library on which the wheel runs (PEP 600). The command uses more of it than the module does, of which
+    maturin checks that this is true."""
+    needed = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)", command.read_bytes())]
+    return f" --compatibility manylinux_2_{max(needed)}" if needed else ""
 
 
 def _command(profile: str) -> Path:

@@ -321,7 +321,7 @@ class Dataset(Generic[T]):
         >>> gm.from_iterable("aba").count_by_value().to_dict()
         {'a': 2, 'b': 1}
         """
-        return dict(iter(self))
+        return self._run().to_dict()
 
     def to_arrow(self) -> pyarrow.Table:
         """Runs the job and returns a table of Arrow. Needs pyarrow.

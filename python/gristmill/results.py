@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
+import gc
 import html
 import itertools
 import os
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
+from . import _native
 from .errors import PlanError
 from .stats import Stats, html_table
 from .timeline import StageTimeline, Timeline
@@ -61,6 +64,28 @@ class Run(Generic[T]):
     count: Callable[[], int] | None = None
     #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as blocks.
     hold: Callable[[], Any] | None = None
+
+    def to_dict(self) -> dict[Any, Any]:
+        """The records, which are pairs, as a dictionary."""
+        if self.blocks is None:
+            return dict(self.records)  # type: ignore[arg-type]
+        found: dict[Any, Any] = {}
+        for block in self.blocks:
+            with keeping_all():
+                _native.decode_into(found, block)
+        return found
+
+
+@contextlib.contextmanager
+def keeping_all() -> Iterator[None]:
+    """While records are made. They are all in use, so looking for garbage among them takes time for nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class Result(Sequence[T_co]):

@@ -20,6 +20,16 @@ def test_words_are_counted_in_files(tmp_path):
     assert gm.read_files(tmp_path / "0.txt").collect() == [(str(tmp_path / "0.txt"), texts[0].encode())]
 
 
+def test_a_dictionary_is_made_of_what_python_makes_one_of():
+    records = [("a", 1), ["b", [2]], "cd", ("a", None), ((1, 2.5), {"e": 3})]
+    assert gm.from_iterable(records).to_dict() == dict(records)
+    for wrong in (3, "abc", ([], 1)):
+        with pytest.raises((TypeError, ValueError)) as expected:
+            dict([wrong])
+        with pytest.raises(expected.type):
+            gm.from_iterable([wrong]).to_dict()
+
+
 def test_sums_are_exact_and_nan_is_the_greatest_number():
     pairs = gm.from_iterable([("a", 10**40), ("a", 1), ("b", math.nan), ("b", 1.0)])
     assert pairs.reduce_by_key(gm.sum).to_dict()["a"] == 10**40 + 1

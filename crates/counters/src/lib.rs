@@ -30,6 +30,7 @@
 
 pub mod files;
 pub mod access;
+pub mod kernel_symbols;
 pub mod load;
 pub mod memory;
 pub mod stream;

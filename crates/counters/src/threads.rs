@@ -31,14 +31,14 @@ impl Sleep {
     /// system call, as `/proc/PID/syscall` has it, with the name of the file that it is about.
     ///
     /// The call is asked for only if the function is the one for semaphores of the kernel (the address space has one, but
-    /// so has each file and folder), or if the kernel tells none.
+    /// so has each file and folder), or an unknown one, or if the kernel tells none.
     pub fn of(state: char, function: &str, call: impl FnOnce() -> Option<Call>) -> Sleep {
         let is = |names: &[&str]| names.iter().any(|name| function.contains(name));
         if is(&["futex"]) {
             Sleep::Futex
         } else if is(&["do_wait", "kernel_wait", "wait4"]) {
             Sleep::Child
-        } else if is(&["mmap_lock"]) {
+        } else if is(&["mmap_lock", "vma_start_write", "vma_mark_detached", "vma_enter_locked"]) {
             Sleep::AddressSpace
         } else if is(&["rwsem", "down_read", "down_write"]) {
             call().map_or(Sleep::Other, |call| Sleep::on_semaphore(call.number))
@@ -51,8 +51,7 @@ impl Sleep {
         } else if is(&["io_schedule", "folio_wait", "jbd2", "blk_", "wait_on_page", "fsync", "bdi_", "balance_dirty"]) {
             Sleep::Disk
         } else {
-            let by_call = if function.trim_matches('0').is_empty() { call() } else { None };
-            match by_call.map(|call| Sleep::in_call(&call)) {
+            match call().map(|call| Sleep::in_call(&call)) {
                 // Only disks and locks of the kernel make a thread sleep so deeply.
                 None | Some(Sleep::Other) if state == 'D' => Sleep::Disk,
                 sleep => sleep.unwrap_or(Sleep::Other),
@@ -212,7 +211,7 @@ pub struct Spent {
     pub on_processor: f64,
     /// Runnable, but without a processor.
     pub waited: f64,
-    /// On a processor, of the thread with the most of them.
+    /// The share of all time on processors that the thread with the most of it had; 0 if that is unknown.
     pub busiest: f64,
 }
 
@@ -222,12 +221,14 @@ pub struct Watcher {
     root: u32,
     /// For each thread, the nanoseconds on a processor and waiting for one, when it was last seen.
     seen: HashMap<(u32, u32), (u64, u64)>,
+    /// For each thread, the ticks on a processor, when it was last seen: all that kernels without the above tell.
+    ticks: HashMap<(u32, u32), u64>,
 }
 
 impl Watcher {
     /// Watches the descendants of `root`.
     pub fn new(root: u32) -> Watcher {
-        Watcher { root, seen: HashMap::new() }
+        Watcher { root, seen: HashMap::new(), ticks: HashMap::new() }
     }
 
     /// Examines the threads once. A thread that ends in the meantime may be missed.
@@ -237,6 +238,7 @@ impl Watcher {
             for thread in numbers(&format!("/proc/{process}/task")) {
                 let read = |name: &str| here(&format!("/proc/{process}/task/{thread}/{name}"));
                 let Some(stat) = read("stat").and_then(|text| Stat::of(&text)) else { continue };
+                self.ticks.insert((process, thread), stat.ticks);
                 match stat.state {
                     'R' => glance.runnable += 1,
                     'S' | 'D' | 'I' => {
@@ -261,14 +263,19 @@ impl Watcher {
         glance
     }
 
-    /// Returns the times of all threads seen; all 0 if the kernel does not count.
+    /// Returns the times of all threads seen; both 0 if the kernel does not count them.
     pub fn spent(&self) -> Spent {
         let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
-        self.seen.values().fold(Spent::default(), |sum, (on, waited)| Spent {
-            on_processor: sum.on_processor + seconds(*on),
-            waited: sum.waited + seconds(*waited),
-            busiest: sum.busiest.max(seconds(*on)),
-        })
+        let on: Vec<u64> = match self.seen.is_empty() {
+            true => self.ticks.values().copied().collect(),
+            false => self.seen.values().map(|(on, _)| *on).collect(),
+        };
+        let share = *on.iter().max().unwrap_or(&0) as f64 / on.iter().sum::<u64>().max(1) as f64;
+        Spent {
+            on_processor: self.seen.values().map(|(on, _)| seconds(*on)).sum(),
+            waited: self.seen.values().map(|(_, waited)| seconds(*waited)).sum(),
+            busiest: share,
+        }
     }
 }
 
@@ -369,6 +376,10 @@ mod tests {
         reads.wait().expect("it ends");
         assert!(slept && ran);
         let spent = watcher.spent();
-        assert!(spent.busiest <= spent.on_processor && spent.waited >= 0.0, "{spent:?}");
+        assert!(spent.on_processor > 0.0 && spent.waited >= 0.0 && (0.4..=1.0).contains(&spent.busiest), "{spent:?}");
+        // Where the kernel does not count so finely, ticks tell the share.
+        watcher.seen.clear();
+        watcher.ticks = HashMap::from([((1, 1), 30), ((1, 2), 10)]);
+        assert_eq!(watcher.spent(), Spent { on_processor: 0.0, waited: 0.0, busiest: 0.75 });
     }
 }

@@ -53,6 +53,8 @@ pub struct Stat {
     pub state: char,
     /// The parent process.
     pub parent: u32,
+    /// The time on processors, in ticks of the kernel's clock (10 ms on most); 0 if the line ends before.
+    pub ticks: u64,
 }
 
 impl Stat {
@@ -60,7 +62,10 @@ impl Stat {
     pub fn of(text: &str) -> Option<Stat> {
         let (_, rest) = text.rsplit_once(") ")?;
         let mut fields = rest.split_ascii_whitespace();
-        Some(Stat { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+        let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+        // utime and stime are the 14th and the 15th field of the line.
+        let ticks = fields.skip(9).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        Some(Stat { state, parent, ticks })
     }
 }
 
@@ -71,7 +76,9 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_does_not_hide_the_state() {
-        assert_eq!(Stat::of("7 (a) R 1) (b) S 42 7 7"), Some(Stat { state: 'S', parent: 42 }));
+        assert_eq!(Stat::of("7 (a) R 1) (b) S 42 7 7"), Some(Stat { state: 'S', parent: 42, ticks: 0 }));
+        let whole = "7 (a) S 42 7 7 0 -1 4194304 130 0 1 0 31 11 99 0 20";
+        assert_eq!(Stat::of(whole), Some(Stat { state: 'S', parent: 42, ticks: 42 }));
         for text in ["", "7 (a", "7 (a) ", "7 (a) S", "7 (a) S x"] {
             assert_eq!(Stat::of(text), None, "{text}");
         }

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::kernel_work::KernelWork;
+
 /// The object that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
@@ -74,12 +76,19 @@ pub struct Seen {
     pub on_processor: f64,
     /// The seconds that they waited for a processor.
     pub waited: f64,
-    /// The seconds on a processor of the thread that had the most of them. All three are 0 if the kernel does not count
+    /// The share of the time on processors that the busiest thread had. All three are 0 if the kernel does not tell
     /// them.
     pub busiest: f64,
+    /// How often samples found the kernel at each of [`KernelWork::ALL`]. All 0 if there are none.
+    kernel: [u64; 9],
 }
 
 impl Seen {
+    /// Adds a sample in which the kernel worked for the program.
+    pub fn add_kernel(&mut self, work: KernelWork) {
+        self.kernel[work.place()] += 1;
+    }
+
     /// Adds a sample that stands for `seconds` of a program with this many workers.
     pub fn add(&mut self, moment: &Moment, seconds: f64, workers: u64) {
         let free = workers.saturating_sub(moment.runnable);
@@ -127,11 +136,13 @@ pub struct Account {
     pub queue: f64,
     /// Asleep, for each of [`Wait::ALL`].
     pub blocked: [f64; 7],
+    /// The system time, for each of [`KernelWork::ALL`]. All 0 if that is unknown.
+    pub kernel: [f64; 9],
     /// Not started, ended, or waiting for a child process.
     pub absent: f64,
     /// The share of the time with runnable threads in which there were several of them.
     pub together: f64,
-    /// The share of the processor time that the busiest thread had; 1 if the kernel does not count that.
+    /// The share of the processor time that the busiest thread had; 1 if the kernel does not tell that.
     pub busiest: f64,
 }
 
@@ -156,8 +167,10 @@ impl Account {
         let absent = if idle > 0.0 { share(seen.absent) } else { rest - waiting };
         let share_of = |part: f64, all: f64| if all > 0.0 { part / all } else { 1.0 };
         let together = share_of(seen.together, seen.alone + seen.together);
-        let busiest = share_of(seen.busiest, seen.on_processor);
-        Account { counted, waiting, queue, blocked: seen.blocked.map(share), absent, together, busiest }
+        let busiest = if seen.busiest > 0.0 { seen.busiest } else { 1.0 };
+        let samples: u64 = seen.kernel.iter().sum();
+        let kernel = seen.kernel.map(|of| counted.system * of as f64 / samples.max(1) as f64);
+        Account { counted, waiting, queue, blocked: seen.blocked.map(share), kernel, absent, together, busiest }
     }
 
     /// The sum of all parts.
@@ -173,6 +186,14 @@ impl Account {
         parts.push((Part::Absent, self.absent));
         parts.retain(|(part, seconds)| *seconds > 0.0 || !matches!(part, Part::Blocked(_)));
         parts
+    }
+
+    /// Returns the system time for each kind of work, the longest first. Empty if that is unknown.
+    pub fn kernel_work(&self) -> Vec<(KernelWork, f64)> {
+        let all = KernelWork::ALL.into_iter().zip(self.kernel);
+        let mut known: Vec<(KernelWork, f64)> = all.filter(|(_, seconds)| *seconds > 0.0).collect();
+        known.sort_by(|a, b| b.1.total_cmp(&a.1));
+        known
     }
 
     /// Returns the number of processors that the run kept busy, on average.
@@ -228,7 +249,7 @@ mod tests {
 
     #[test]
     fn workers_that_run_at_once_are_together() {
-        let mut seen = Seen { on_processor: 4.0, busiest: 3.0, ..Seen::default() };
+        let mut seen = Seen { on_processor: 4.0, busiest: 0.75, ..Seen::default() };
         for (runnable, seconds) in [(0, 7.0), (1, 3.0), (2, 0.5), (9, 0.5)] {
             seen.add(&moment(runnable, &[]), seconds, 2);
         }
@@ -237,6 +258,16 @@ mod tests {
         // Nothing is known of a run without samples.
         let account = Account::of(counted(2, 11.0, 4.0, 0.0), &Seen::default());
         assert_eq!((account.together, account.busiest), (1.0, 1.0));
+    }
+
+    #[test]
+    fn samples_divide_the_system_time() {
+        let mut seen = Seen::default();
+        let works = [KernelWork::Files, KernelWork::Futex, KernelWork::Files, KernelWork::Files];
+        works.into_iter().for_each(|work| seen.add_kernel(work));
+        let account = Account::of(counted(1, 10.0, 2.0, 8.0), &seen);
+        assert_eq!(account.kernel_work(), [(KernelWork::Files, 6.0), (KernelWork::Futex, 2.0)]);
+        assert_eq!(Account::of(counted(1, 10.0, 2.0, 8.0), &Seen::default()).kernel_work(), []);
     }
 
     #[test]

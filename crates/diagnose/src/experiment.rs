@@ -4,7 +4,8 @@
 //!    shows beside a program that does nothing but read memory.
 //! 2. A share of half or more is an effect; a quarter or less is none; what lies between decides nothing.
 //! 3. A suspect (`suspect.rs`) that predicted otherwise is ruled out.
-//! 4. Processors that are slower while others work slow down any computation. If a computation is not slowed down beside another,
+//! 4. Where the processor times of equal runs lie apart by more than half of what there is to explain, they show nothing.
+//! 5. Processors that are slower while others work slow down any computation. If a computation is not slowed down beside another,
 //!    they are ruled out; and if the workers are nevertheless, that is chance, and their runs beside other processes do not count.
 
 use std::fmt;
@@ -43,6 +44,8 @@ pub struct Experiments {
     pub half: u64,
     /// The costs of both without any change.
     pub plain: [Cost; 2],
+    /// How far the processor times of equal runs lie apart: those of the middle half, with the fewest and with the most workers together.
+    pub spread: f64,
     /// How much longer a computation takes beside another: 0.02 is two percent. `None` if that was not measured.
     pub computing_growth: Option<f64>,
     /// The experiments that were made.
@@ -88,6 +91,8 @@ const EFFECT_MIN: f64 = 0.5;
 const NONE_MAX: f64 = 0.25;
 /// The smallest growth of the processor time to examine, as a share of that of the fewest workers.
 const GROWTH_MIN: f64 = 0.08;
+/// The largest spread of the processor times of equal runs, as a share of the growth to examine.
+const SPREAD_MAX: f64 = 0.5;
 /// The processors beyond those of a program that show that it runs on others, too.
 const BUSY_MIN: f64 = 0.1;
 /// The growth of the processor time beside a computing process that is noise, as a share.
@@ -107,7 +112,7 @@ impl Experiments {
     fn share(&self, trial: &Trial) -> Option<f64> {
         let [few, many] = self.plain;
         let growth = many.processor - few.processor;
-        let grew = growth >= GROWTH_MIN * few.processor && growth > 0.0;
+        let grew = growth >= GROWTH_MIN * few.processor && growth > 0.0 && self.spread <= SPREAD_MAX * growth;
         match trial.change {
             Change::HalfProcessors => {
                 let half = trial.many?;
@@ -179,7 +184,9 @@ impl Experiments {
             suspects.iter().filter(|(_, refuted)| refuted.is_none()).map(|(suspect, _)| *suspect).collect();
         // An effect that only one of those that are left predicted.
         let foretold = |effect: &Effect| {
-            let mut all = left.iter().filter(|suspect| suspect.predicts(effect.change) == Prediction::Effect);
+            let is_case_of_another = |suspect: &Suspect| suspect.general().is_some_and(|other| left.contains(&other));
+            let predicts = |suspect: &&Suspect| suspect.predicts(effect.change) == Prediction::Effect;
+            let mut all = left.iter().filter(predicts).filter(|suspect| !is_case_of_another(suspect));
             let (first, second) = (all.next(), all.next());
             first.copied().filter(|_| effect.is_there() == Some(true) && second.is_none())
         };
@@ -256,7 +263,7 @@ mod tests {
             trial(Change::BesideComputing, beside[0]),
             trial(Change::BesideReading, beside[1]),
         ];
-        Experiments { workers: [1, 2], half: 1, plain, computing_growth: None, trials }
+        Experiments { workers: [1, 2], half: 1, plain, spread: 0.0, computing_growth: None, trials }
     }
 
     const KERNEL: [Suspect; 4] = [Suspect::Contention, Suspect::FreshMemory, Suspect::Allocator, Suspect::MoreWork];
@@ -273,7 +280,21 @@ mod tests {
         assert_eq!(refuted(&findings), [Suspect::Memory, Suspect::SharedLines, Suspect::SharedCores]);
         assert_eq!(findings.finding, Finding::Left(vec![Suspect::Spinning, Suspect::MoreWork]));
         let said = findings.finding.meaning().expect("two are left");
-        assert!(said.starts_with("spinning for a lock, or work that grows"), "{said}");
+        assert!(said.starts_with("spinning for a lock that others hold for long, or work that grows"), "{said}");
+    }
+
+    /// `bench/zoo.sh`'s tiny-tasks took 0.6 to 2 s, and was once said to be limited by memory: the shortest runs were compared.
+    #[test]
+    fn runs_that_differ_by_more_than_the_growth_show_nothing() {
+        let tiny = experiments(
+            [cost(0.731, 0.735), cost(0.636, 1.27)],
+            cost(0.95, 0.95),
+            [cost(0.73, 0.735), cost(1.14, 1.14)],
+        );
+        assert_eq!(tiny.examine(&SLOWER).finding, Finding::Measured(Suspect::Memory));
+        let wide = Experiments { spread: 1.9, ..tiny };
+        let findings = wide.examine(&SLOWER);
+        assert_eq!((findings.finding, findings.effects.len()), (Finding::Open, 0));
     }
 
     /// Recorded of its files: all of them are made in one folder, which has a lock. The last run was disturbed, and is not as recorded.
@@ -341,7 +362,8 @@ mod tests {
             };
             let plain = [faults(393_512, 0.795, 0.784), faults(393_516, 0.722, 1.365)];
             let trials = vec![trial];
-            Experiments { workers: [1, 2], half: 1, plain, computing_growth: None, trials }.examine(&KERNEL)
+            Experiments { workers: [1, 2], half: 1, plain, spread: 0.0, computing_growth: None, trials }
+                .examine(&KERNEL)
         };
         assert_eq!(of(1_090).finding, Finding::Measured(Suspect::FreshMemory));
         // The memory is not that of the allocator.
@@ -372,7 +394,14 @@ mod tests {
         let of = |few, many| {
             let trial = Trial { change: Change::InputInMemory, few: Some(cost(few, 1.0)), many: Some(cost(many, 1.0)) };
             let plain = [cost(10.0, 1.0), cost(9.0, 1.0)];
-            let all = Experiments { workers: [1, 2], half: 1, plain, computing_growth: None, trials: vec![trial] };
+            let all = Experiments {
+                workers: [1, 2],
+                half: 1,
+                plain,
+                spread: 0.0,
+                computing_growth: None,
+                trials: vec![trial],
+            };
             all.examine(&[Suspect::Reading, Suspect::Processes])
         };
         assert_eq!(of(1.0, 0.55).finding, Finding::Measured(Suspect::Reading));

@@ -9,6 +9,7 @@
 //!  fit         fits the parameters of a law to times (simplex: the search for them)
 //!  noise       deviations of times by disturbance; intervals by bootstrap
 //!  region      regions where more workers gain, saturate or lose
+//!  kernel_work what the kernel does for a program, by the functions in which samples find it
 //!  account     divides the workers' time into parts
 //!  loss        compares two accounts, and finds the cause of a loss
 //!  change      changes of the circumstances of a run
@@ -33,6 +34,7 @@
 //! # Ok::<(), gristmill_diagnose::Error>(())
 //! ```
 
+mod kernel_work;
 mod account;
 mod loss;
 mod change;
@@ -52,8 +54,9 @@ pub use change::Change;
 pub use curve::{Best, Curve, Predicted, Verdict};
 pub use experiment::{Cost, Effect, Experiments, Finding, Findings, Trial};
 pub use fit::{Fit, Fitted};
+pub use kernel_work::KernelWork;
 pub use law::Law;
-pub use loss::{Cause, Loss};
+pub use loss::{Cause, Loss, Object};
 pub use noise::Interval;
 pub use region::{Region, Trend};
 pub use suspect::{Prediction, Suspect};

@@ -3,10 +3,11 @@
 //! 1. Already the fewest workers keep as many processors busy as the most: there is nothing to gain.
 //! 2. A part of the time stands out among those that grew: its cause is looked for in the kernel's counts and in how the
 //!    threads took turns.
-//! 3. No part stands out, but those that a lock costs do together.
+//! 3. No part stands out, but those that belong to one object do together: time in the kernel for it, and sleep for it.
 //! 4. Otherwise the cause cannot be told.
 
 use crate::account::{Account, Part, Wait};
+use crate::kernel_work::KernelWork;
 
 /// The loss of a run, compared with the run with the fewest workers.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Loss {
     pub share: f64,
     /// The parts that grew, in thread-seconds, the largest growth first.
     pub grown: Vec<(Part, f64)>,
+    /// The kinds of system time that grew, the largest growth first. Empty if samples do not show them.
+    pub grown_in_kernel: Vec<(KernelWork, f64)>,
     /// The cause that this suggests.
     pub cause: Cause,
 }
@@ -57,10 +60,40 @@ pub enum Cause {
     Switches,
     /// The kernel was busy for an unknown reason.
     Kernel,
+    /// The kernel was busy with this.
+    KernelWork(KernelWork),
+    /// The kernel was busy with this object, or workers slept for it.
+    Shared(Object),
     /// The same work took more processor time: memory, caches, shared cores, frequency, spinning.
     Slower,
     /// Several parts grew alike.
     Mixed,
+}
+
+/// An object of the kernel that workers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// The memory of a process with several threads.
+    AddressSpace,
+    /// Files and folders.
+    Files,
+    /// Pipes and sockets.
+    Pipes,
+}
+
+impl Object {
+    const ALL: [Object; 3] = [Object::AddressSpace, Object::Files, Object::Pipes];
+
+    /// The sleep for it, and the work of the kernel for it.
+    fn costs(self) -> (Wait, &'static [KernelWork]) {
+        match self {
+            Object::AddressSpace => {
+                (Wait::AddressSpace, &[KernelWork::PageFaults, KernelWork::AddressSpace, KernelWork::Shootdowns])
+            }
+            Object::Files => (Wait::Disk, &[KernelWork::Files]),
+            Object::Pipes => (Wait::Pipe, &[KernelWork::Pipes]),
+        }
+    }
 }
 
 /// The smallest loss to explain, as a share of the time.
@@ -101,7 +134,9 @@ impl Loss {
             .collect();
         grown.sort_by(|a, b| b.1.total_cmp(&a.1));
         let share = seconds / many.whole().max(f64::MIN_POSITIVE);
-        let mut loss = Loss { workers: many.counted.workers, seconds, share, grown, cause: Cause::Mixed };
+        let grown_in_kernel = grown_in_kernel(few, many);
+        let workers = many.counted.workers;
+        let mut loss = Loss { workers, seconds, share, grown, grown_in_kernel, cause: Cause::Mixed };
         loss.cause = loss.cause(few, many);
         loss
     }
@@ -113,18 +148,39 @@ impl Loss {
         if self.share < LOSS_MIN {
             return Cause::None;
         }
+        let object = || Object::ALL.into_iter().find(|object| self.grown_for(*object) >= CAUSE_MIN * self.all());
         match self.grown.first() {
+            Some((Part::System, more)) if *more >= CAUSE_MIN * self.all() && !self.grown_in_kernel.is_empty() => {
+                let (work, of_work) = self.grown_in_kernel[0];
+                match object() {
+                    _ if of_work >= CAUSE_MIN * more => Cause::KernelWork(work),
+                    Some(object) => Cause::Shared(object),
+                    None => Cause::Kernel,
+                }
+            }
             Some((part, more)) if *more >= CAUSE_MIN * self.all() => of_part(*part, *more, few, many),
             _ if self.is_of_lock(few, many) => Cause::Lock,
-            _ => Cause::Mixed,
+            _ => object().map_or(Cause::Mixed, Cause::Shared),
         }
+    }
+
+    /// Returns by how much sleep for an object and the work of the kernel for it grew.
+    fn grown_for(&self, object: Object) -> f64 {
+        let (wait, works) = object.costs();
+        self.grown_by(&[Part::Blocked(wait)]) + self.grown_by_work(works)
+    }
+
+    fn grown_by_work(&self, works: &[KernelWork]) -> f64 {
+        self.grown_in_kernel.iter().filter(|(work, _)| works.contains(work)).map(|(_, more)| more).sum()
     }
 
     /// Returns true if the parts that a lock costs stand out together: sleep, and time to spin and to wake others.
     fn is_of_lock(&self, few: &Account, many: &Account) -> bool {
         let waits = many.counted.waits.saturating_sub(few.counted.waits) as f64;
-        waits > WAITS_OF_ALL * self.all()
-            && self.grown_by(&[Part::Blocked(Wait::Lock)]) >= LOCK_SLEEP_MIN * self.all()
+        let slept = self.grown_by(&[Part::Blocked(Wait::Lock)]);
+        let called = self.grown_by_work(&[KernelWork::Futex]);
+        (waits > WAITS_OF_ALL * self.all() || called >= LOCK_SLEEP_MIN * self.all())
+            && slept + called >= LOCK_SLEEP_MIN * self.all()
             && self.grown_by(&LOCK_PARTS) >= LOCK_PARTS_MIN * self.all()
     }
 
@@ -143,6 +199,8 @@ impl Loss {
             | Cause::Faults
             | Cause::Switches
             | Cause::Kernel
+            | Cause::KernelWork(_)
+            | Cause::Shared(_)
             | Cause::Slower
             | Cause::Mixed => false,
         }
@@ -192,7 +250,19 @@ impl Loss {
             (Cause::Lock, _) if !stands_out => {
                 (self.grown_by(&LOCK_PARTS), "sleep for a lock, and time to spin and to wake others".to_owned())
             }
+            (Cause::KernelWork(work), _) => (self.grown_by_work(&[work]), format!("system time for {work}")),
+            (Cause::Shared(object), _) => (
+                self.grown_for(object),
+                match object {
+                    Object::AddressSpace => "page faults, changes of the address space, and sleep for its lock",
+                    Object::Files => "system time for files and folders, and sleep for them",
+                    Object::Pipes => "system time for pipes and sockets, and sleep for them",
+                }
+                .to_owned(),
+            ),
             (_, Part::User) => (*more, "more user time for the same work".to_owned()),
+            (_, Part::System) => (*more, "system time".to_owned()),
+            (_, Part::Absent) => (*more, "time before workers began or after they ended".to_owned()),
             _ => (*more, part.to_string()),
         };
         format!(
@@ -220,6 +290,7 @@ impl Loss {
             Cause::Crowded => "there are more runnable threads than processors that they may use (measured)",
             Cause::Faults => "the kernel serves page faults (inferred from their number)",
             Cause::Switches => "the kernel puts threads to sleep and wakes them (inferred from their number)",
+            Cause::KernelWork(_) | Cause::Shared(_) => "that is what stops them (seen in samples)",
             Cause::Kernel => "for what, an account cannot tell; perf trace -s, or strace -c -f, would",
             Cause::Slower => {
                 "an account cannot tell why; memory bandwidth, caches, false sharing, shared cores, frequency and spinning look alike \
@@ -229,6 +300,20 @@ impl Loss {
         };
         meaning.to_owned()
     }
+}
+
+/// Returns the kinds of system time that grew, the largest growth first, if they are known of both runs. A run that hardly
+/// was in the kernel has no samples.
+fn grown_in_kernel(few: &Account, many: &Account) -> Vec<(KernelWork, f64)> {
+    let (before, now) = (few.kernel_work(), many.kernel_work());
+    if now.is_empty() || before.is_empty() && few.counted.system > LOSS_MIN * many.counted.system {
+        return Vec::new();
+    }
+    let of = |work: KernelWork| before.iter().find(|(other, _)| *other == work).map_or(0.0, |(_, seconds)| *seconds);
+    let mut grown: Vec<(KernelWork, f64)> =
+        now.into_iter().map(|(work, seconds)| (work, seconds - of(work))).filter(|(_, more)| *more > 0.0).collect();
+    grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+    grown
 }
 
 /// The parts of the time that a lock costs.
@@ -287,7 +372,16 @@ mod tests {
             blocked[Wait::ALL.iter().position(|other| other == wait).expect("all are listed")] = *seconds;
         }
         let queue = waiting / seconds;
-        Account { counted, waiting, queue, blocked, absent, together: 1.0, busiest: 1.0 / workers as f64 }
+        Account {
+            counted,
+            waiting,
+            queue,
+            blocked,
+            kernel: [0.0; 9],
+            absent,
+            together: 1.0,
+            busiest: 1.0 / workers as f64,
+        }
     }
 
     fn counts(account: Account, waits: u64, faults: u64) -> Account {
@@ -366,6 +460,41 @@ mod tests {
         assert_eq!(of(45_000).cause, Cause::Lock);
         assert!(of(45_000).sentence().contains("98 % of that is sleep for a lock, and time to spin"));
         assert_eq!(of(2_000).cause, Cause::Mixed);
+    }
+
+    /// `bench/zoo.sh`'s files: the account could not tell what the kernel did.
+    #[test]
+    fn samples_tell_what_the_kernel_does() {
+        let with = |account: Account, works: &[(KernelWork, f64)]| {
+            let mut kernel = [0.0; 9];
+            works.iter().for_each(|(work, seconds)| kernel[work.place()] = *seconds);
+            Account { kernel, ..account }
+        };
+        let few = with(account(1, [1.02, 0.04, 0.98, 0.0, 0.0], &[]), &[(KernelWork::Files, 0.98)]);
+        let slept = |seconds| account(2, [0.65, 0.04, 1.2, 0.04, 0.0], &[(Wait::Disk, seconds)]);
+        let files = with(slept(0.0), &[(KernelWork::Files, 1.19), (KernelWork::Processes, 0.01)]);
+        let loss = Loss::of(&few, &files);
+        assert_eq!(loss.cause, Cause::KernelWork(KernelWork::Files));
+        let said = "of that is system time for files and folders: that is what stops them (seen in samples).";
+        assert!(loss.sentence().contains(said), "{}", loss.sentence());
+        // No part stands out, but all of them are for files.
+        let slept = with(Account { waiting: 0.0, ..slept(0.2) }, &[(KernelWork::Files, 1.2)]);
+        assert_eq!(Loss::of(&few, &slept).cause, Cause::Shared(Object::Files));
+        let two = with(
+            account(2, [0.65, 0.04, 1.2, 0.04, 0.0], &[]),
+            &[(KernelWork::Files, 1.08), (KernelWork::Pipes, 0.12)],
+        );
+        assert_eq!(Loss::of(&few, &two).cause, Cause::Kernel);
+    }
+
+    /// `bench/zoo.sh`'s allocator: a lock whose waits ended before a thread slept, so that most of its cost was in the kernel.
+    #[test]
+    fn a_lock_for_which_threads_hardly_sleep_is_a_lock() {
+        let few = account(1, [0.382, 0.378, 0.004, 0.0, 0.0], &[]);
+        let mut many = account(2, [2.104, 2.015, 1.876, 0.0, 0.0], &[(Wait::Lock, 0.317)]);
+        assert_eq!(Loss::of(&few, &many).cause, Cause::Mixed);
+        many.kernel[KernelWork::Futex.place()] = 1.876;
+        assert_eq!(Loss::of(&few, &many).cause, Cause::Lock);
     }
 
     /// Page faults that grew slower, but not more, were once no cause.

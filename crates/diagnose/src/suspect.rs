@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::account::{Part, Wait};
 use crate::change::Change;
+use crate::kernel_work::KernelWork;
 use crate::loss::{Cause, Loss};
 
 /// A possible cause of a loss.
@@ -53,7 +54,12 @@ impl Suspect {
         match loss.cause {
             Cause::Slower => vec![Memory, SharedLines, SharedCores, Spinning, MoreWork],
             Cause::Lock | Cause::Switches => vec![Contention, Allocator, MoreWork],
-            Cause::Kernel | Cause::Faults | Cause::Blocked(Wait::AddressSpace) => {
+            Cause::KernelWork(KernelWork::Futex) => vec![Contention, Allocator, MoreWork],
+            Cause::Kernel
+            | Cause::KernelWork(_)
+            | Cause::Shared(_)
+            | Cause::Faults
+            | Cause::Blocked(Wait::AddressSpace) => {
                 vec![Contention, FreshMemory, HugePages, Allocator, Memory, SharedCores, MoreWork]
             }
             Cause::Mixed => {
@@ -87,7 +93,7 @@ impl Suspect {
         use Prediction::{Effect, Either, NoEffect};
         use Suspect::*;
         match (change, self) {
-            (Change::HalfProcessors, Memory | SharedLines | Contention) => Effect,
+            (Change::HalfProcessors, Memory | SharedLines | Contention | Allocator) => Effect,
             (Change::HalfProcessors, MoreWork) => NoEffect,
             (Change::HalfProcessors, Spinning) => NoEffect,
             (Change::BesideComputing, SharedCores) => Effect,
@@ -100,6 +106,11 @@ impl Suspect {
             (Change::PreparedPages, FirstTouch) => Effect,
             _ => Either,
         }
+    }
+
+    /// Returns the suspect of which it is a special case.
+    pub(crate) fn general(self) -> Option<Suspect> {
+        (self == Suspect::Allocator).then_some(Suspect::Contention)
     }
 
     /// Returns the changes that tell it from others.
@@ -122,9 +133,11 @@ impl fmt::Display for Suspect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Suspect::Memory => "memory bandwidth, or caches that the workers share",
-            Suspect::SharedLines => "cache lines that several workers write (false sharing, or counters in common)",
+            Suspect::SharedLines => {
+                "cache lines that several workers write (false sharing, or a counter, lock or queue in common)"
+            }
             Suspect::SharedCores => "processors that are slower while others work (shared cores, frequency)",
-            Suspect::Spinning => "spinning for a lock",
+            Suspect::Spinning => "spinning for a lock that others hold for long",
             Suspect::MoreWork => "work that grows with the workers",
             Suspect::Contention => {
                 "workers that want the same lock or queue, of the program, of its allocator or of the kernel"

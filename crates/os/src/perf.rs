@@ -92,10 +92,17 @@ pub(crate) struct Attributes {
 pub(crate) const SIZE: usize = 64;
 const _: () = assert!(size_of::<Attributes>() == SIZE);
 
+/// `PERF_TYPE_SOFTWARE`, and two of its events.
+pub(crate) const SOFTWARE: u32 = 1;
+pub(crate) const TASK_CLOCK: u64 = 1;
+pub(crate) const DUMMY: u64 = 9;
+
 /// Bits of `flags`.
 pub(crate) const INHERIT: u64 = 1 << 1;
+pub(crate) const EXCLUDE_USER: u64 = 1 << 4;
 pub(crate) const EXCLUDE_KERNEL: u64 = 1 << 5;
 pub(crate) const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+pub(crate) const EXCLUDE_CALLS_OF_USER: u64 = 1 << 22;
 /// `PERF_FLAG_FD_CLOEXEC`
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 

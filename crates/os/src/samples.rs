@@ -12,36 +12,19 @@
 //! An event of a thread on all processors has no ring if it includes the processes that the thread starts. Hence an event for each processor.
 
 use std::io;
-use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::Pid;
 
-use crate::machine::os_page_bytes;
-use crate::perf::{Attributes, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, INHERIT, SIZE, open};
+use crate::perf::{Attributes, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, INHERIT, SIZE, SOFTWARE, TASK_CLOCK, open};
+use crate::perf_ring::Ring;
 
 /// The OS pages of a ring for records: room for 1,024 of them, which is a second at 1 kHz. The kernel asks for a power of two.
 const RING_PAGES: usize = 8;
-/// The places of the head and the tail in a ring's first page (`struct perf_event_mmap_page`).
-const HEAD: usize = 1024;
-const TAIL: usize = 1032;
-
-/// `PERF_TYPE_SOFTWARE`, and two of its events.
-const SOFTWARE: u32 = 1;
-const TASK_CLOCK: u64 = 1;
-const DUMMY: u64 = 9;
 /// What a record has: `PERF_SAMPLE_IP`, `PERF_SAMPLE_TID`, `PERF_SAMPLE_ID`.
 const SAMPLE: u64 = 1 | 1 << 1 | 1 << 6;
-/// `PERF_RECORD_SAMPLE`
-const RECORD_SAMPLE: u32 = 9;
-/// The bytes of a record with what [`SAMPLE`] asks for: header, address, process and thread, event.
-const RECORD_BYTES: usize = 32;
-/// `PERF_EVENT_IOC_SET_OUTPUT` and `PERF_EVENT_IOC_ID`
-const SET_OUTPUT: libc::Ioctl = 0x2405;
+/// `PERF_EVENT_IOC_ID`
 const GET_ID: libc::Ioctl = 0x8008_2407_u32 as libc::Ioctl;
 
 /// A sampled instruction.
@@ -83,7 +66,8 @@ impl Sampler {
     ///
     /// `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
     pub fn new(processors: &[usize], period: Duration) -> io::Result<Sampler> {
-        let rings = processors.iter().map(|processor| Ring::new(*processor)).collect::<io::Result<_>>()?;
+        let rings =
+            processors.iter().map(|processor| Ring::new(*processor, SAMPLE, RING_PAGES)).collect::<io::Result<_>>()?;
         Ok(Sampler { rings, period })
     }
 
@@ -104,14 +88,11 @@ impl Sampler {
         };
         let mut followed = Followed { events: Vec::new(), ids: Vec::new() };
         for ring in &self.rings {
-            let event = open(&attributes, process.as_raw_nonzero().get(), ring.processor as libc::c_int)?;
+            let event = open(&attributes, process.as_raw_nonzero().get(), ring.processor())?;
             let mut id = 0_u64;
-            // SAFETY: the first call takes a descriptor, which is open; the second writes a u64, to which the pointer leads.
-            let told = unsafe {
-                libc::ioctl(event.as_raw_fd(), SET_OUTPUT, ring.event.as_raw_fd()) == 0
-                    && libc::ioctl(event.as_raw_fd(), GET_ID, &raw mut id) == 0
-            };
-            if !told {
+            ring.receive(&event)?;
+            // SAFETY: the call writes a u64, to which the pointer leads.
+            if unsafe { libc::ioctl(event.as_raw_fd(), GET_ID, &raw mut id) } != 0 {
                 return Err(io::Error::last_os_error());
             }
             followed.events.push(event);
@@ -123,87 +104,14 @@ impl Sampler {
     /// Takes the samples since the last call. Those for which a ring had no room are lost.
     pub fn take(&self) -> Vec<Sample> {
         let mut samples = Vec::new();
-        self.rings.iter().for_each(|ring| ring.take(&mut samples));
-        samples
-    }
-}
-
-/// A ring of records that the kernel writes.
-#[derive(Debug)]
-struct Ring {
-    processor: usize,
-    /// An event that counts nothing, to which the ring belongs.
-    event: OwnedFd,
-    /// The first page has the head and the tail; [`RING_PAGES`] with records follow.
-    base: NonNull<u8>,
-}
-
-impl Ring {
-    fn new(processor: usize) -> io::Result<Ring> {
-        let attributes = Attributes {
-            kind: SOFTWARE,
-            size: SIZE as u32,
-            config: DUMMY,
-            sample_type: SAMPLE,
-            flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-            ..Attributes::default()
-        };
-        let event = open(&attributes, 0, processor as libc::c_int)?;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses a free place for the mapping.
-        let base = unsafe { mmap(null_mut(), Ring::bytes(), access, MapFlags::SHARED, &event, 0)? };
-        Ok(Ring { processor, event, base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)? })
-    }
-
-    fn bytes() -> usize {
-        (1 + RING_PAGES) * os_page_bytes()
-    }
-
-    fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the first page is mapped as long as `self` lives, and head and tail are u64s at a multiple of 8. The kernel reads and writes
-        // them as whole words.
-        unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU64>() }
-    }
-
-    /// Returns the eight bytes of the record data at `at`, which wraps around at the end of the ring.
-    fn data(&self, at: u64) -> [u8; 8] {
-        let place = at as usize % (RING_PAGES * os_page_bytes());
-        // SAFETY: records begin at a multiple of 8 and their size is one, so these bytes are within the mapped pages. The caller reads below the
-        // head only, and the kernel does not write there before the tail has passed.
-        unsafe { self.base.as_ptr().add(os_page_bytes() + place).cast::<[u8; 8]>().read() }
-    }
-
-    fn take(&self, samples: &mut Vec<Sample>) {
-        // PAIRS WITH the kernel's store of data_head: what it wrote before is to be seen.
-        let head = self.word(HEAD).load(Ordering::Acquire);
-        let mut tail = self.word(TAIL).load(Ordering::Relaxed);
-        while tail < head {
-            let [a, b, c, d, _, _, low, high] = self.data(tail);
-            let (kind, bytes) = (u32::from_ne_bytes([a, b, c, d]), u64::from(u16::from_ne_bytes([low, high])));
-            if bytes < size_of::<u64>() as u64 {
-                // No record is that small; what follows cannot be read.
-                tail = head;
-                break;
-            }
-            if kind == RECORD_SAMPLE && bytes as usize == RECORD_BYTES {
-                let [p, q, r, s, ..] = self.data(tail + 16);
-                samples.push(Sample {
-                    address: u64::from_ne_bytes(self.data(tail + 8)),
-                    process: i32::from_ne_bytes([p, q, r, s]),
-                    event: u64::from_ne_bytes(self.data(tail + 24)),
-                });
-            }
-            tail += bytes;
+        for ring in &self.rings {
+            ring.take(&mut |data| {
+                if let [address, process_and_thread, event] = *data {
+                    samples.push(Sample { event, process: process_and_thread as u32 as i32, address });
+                }
+            });
         }
-        // PAIRS WITH the kernel's load of data_tail: all reads are over before the room is free.
-        self.word(TAIL).store(tail, Ordering::Release);
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing leads to it any more. If it fails, memory is lost and nothing else.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), Ring::bytes()) };
+        samples
     }
 }
 

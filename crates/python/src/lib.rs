@@ -52,6 +52,12 @@ mod _native {
         values::decode_all(py, block)
     }
 
+    /// Puts the records of a block, which are pairs, into a dict. Raises what `dict.update` does, if they are none.
+    #[pyfunction]
+    fn decode_into(dict: &Bound<'_, PyDict>, block: &[u8]) -> PyResult<()> {
+        values::decode_into(dict, block)
+    }
+
     /// Returns the bytes of a key, and the types of the numbers in it.
     #[pyfunction]
     fn encode_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, u32)> {

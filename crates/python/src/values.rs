@@ -10,6 +10,7 @@
 //! Many ints or floats are as many values, with their number in front; only values of a group are written so.
 
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -230,6 +231,21 @@ pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py,
         records.append(decode(py, &mut bytes)?)?;
     }
     Ok(records)
+}
+
+/// Puts the records of a block into a dict: pairs without a tuple for each.
+pub fn decode_into(dict: &Bound<'_, PyDict>, mut bytes: &[u8]) -> PyResult<()> {
+    let py = dict.py();
+    while !bytes.is_empty() {
+        if take_pair(&mut bytes) {
+            let key = decode(py, &mut bytes)?;
+            dict.set_item(key, decode(py, &mut bytes)?)?;
+        } else {
+            // Anything of two items will do, such as a list.
+            dict.call_method1(intern!(py, "update"), ([decode(py, &mut bytes)?],))?;
+        }
+    }
+    Ok(())
 }
 
 /// The values of a group: numbers of one type without objects, as long as no other value comes.

@@ -8,6 +8,9 @@ use crate::job::Job;
 /// Stands before each list of values.
 pub const SEPARATOR: &str = ":::";
 
+/// The most jobs that lists of values may give together.
+const JOBS_MAX: usize = 10_000_000;
+
 /// Makes a job for every combination of the values; the last list varies fastest.
 ///
 /// `{}` is replaced by all values of a job, `{1}`, `{2}` and so on by one of them, `{#}` by the job's number. If the command has
@@ -15,7 +18,7 @@ pub const SEPARATOR: &str = ":::";
 ///
 /// # Errors
 ///
-/// A sentence, when there is no command or a place has no list.
+/// A sentence, when there is no command, a place has no list, or there are more than ten million combinations.
 ///
 /// ```
 /// let words = ["cp", "{1}", "{2}.bak", ":::", "a", "b", ":::", "x"].map(Into::into);
@@ -41,7 +44,10 @@ pub fn combined(words: &[OsString]) -> Result<Vec<Job>, String> {
         return Err(format!("{{{place}}} has no list of values: there are {} after {SEPARATOR}", lists.len()));
     }
     let has_values = places.iter().any(|place| *place != Place::Number);
-    let count: usize = lists.iter().map(|list| list.len()).product();
+    let count = lists.iter().try_fold(1_usize, |count, list| count.checked_mul(list.len()));
+    let count = count.filter(|count| *count <= JOBS_MAX).ok_or_else(|| {
+        format!("the lists after {SEPARATOR} have more than {JOBS_MAX} combinations: divide one of them")
+    })?;
     let job = |number: usize| {
         let mut rest = number;
         let mut values: Vec<&OsStr> = Vec::new();
@@ -142,5 +148,7 @@ mod tests {
         assert_eq!(combined(&words), Ok(Vec::new()));
         assert!(names("f {2} ::: a").is_err_and(|error| error.contains("{2}")));
         assert!(names("::: a").is_err());
+        let many = format!("f{}", " ::: 0 1 2 3 4 5 6 7 8 9".repeat(25));
+        assert!(names(&many).is_err_and(|error| error.contains("more than 10000000 combinations")));
     }
 }

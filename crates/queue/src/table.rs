@@ -73,7 +73,7 @@ fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Jo
         Some(Item::Value(Value::String(line))) => Job::shell(line.value()),
         Some(_) => Job::words(texts(table, "command")?.into_iter().map(OsString::from).collect()),
     };
-    if job.words.is_empty() {
+    if job.words.first().is_none_or(|program| program.is_empty()) || job.name.trim().is_empty() {
         return Err("command is empty".to_owned());
     }
     if let Some(name) = text(table, "name")? {
@@ -90,7 +90,10 @@ fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Jo
         job.memory_bytes = bytes(&size).map_err(|error| format!("memory: {error}"))?;
     }
     job.retries = number(table, "retries")?.unwrap_or(0);
-    job.threads = number(table, "threads")?.unwrap_or(1).max(1) as usize;
+    job.threads = match number(table, "threads")? {
+        Some(0) => return Err("threads is 0; a program has at least 1".to_owned()),
+        threads => threads.unwrap_or(1) as usize,
+    };
     Ok(job)
 }
 
@@ -184,6 +187,9 @@ mod tests {
             ("[[job]]\ncommand='a'\nretries=-1", "retries is not"),
             ("[[job]]\ncommand='a'\nmemory='x'", "memory: no number"),
             ("[[job]]\ncommand=[]", "command is empty"),
+            ("[[job]]\ncommand=['', 'a']", "command is empty"),
+            ("[[job]]\ncommand=' '", "command is empty"),
+            ("[[job]]\ncommand='a'\nthreads=0", "threads is 0"),
             ("[[job]]\ncommand='a'\nenvironment={'A=B'='x'}", "is no name of a variable"),
             ("[[job]]\ncommand='a'\nenvironment={''='x'}", "is no name of a variable"),
             ("[[job]]\ncommand='a'\nafter=['z']", "no job has the name z"),

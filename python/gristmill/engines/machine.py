@@ -11,7 +11,6 @@ The job's process has one thread, so it may fork workers; the program may have a
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import pickle
@@ -22,7 +21,7 @@ from .. import _native, _starter
 from ..errors import WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
-from ..results import BadRecord, Kept, Run
+from ..results import BadRecord, Kept, Run, keeping_all
 from ..settings import Settings
 from ..timeline import StageTimeline
 
@@ -80,14 +79,9 @@ def _blocks(
 
 
 def decoded(frame: bytes) -> list[Any]:
-    """The records of a block. They are all in use, so looking for garbage among them takes time for nothing."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
+    """The records of a block."""
+    with keeping_all():
         return _native.decode(frame)
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _make_cached(stage: Stage) -> None:

@@ -4,6 +4,7 @@
 //! 2. The rest, in which workers did not run, is divided by one more run whose threads are sampled. It is not timed, because
 //!    sampling takes time. The first sample is taken at once, the next ones every 5 ms, or less often if there are so many threads
 //!    that sampling would take more than a tenth of the time.
+//!    Where the kernel allows it, samples of its own functions also divide the system time.
 //! 3. Where both runs differ in what they lost, nothing is said of the rest.
 
 use std::fmt::Write;
@@ -212,6 +213,10 @@ impl Evidence {
             for (part, seconds) in blocked_by {
                 write!(text, "  {part} {seconds:.3}").expect("a string takes everything");
             }
+            let in_kernel = account.kernel_work().into_iter().filter(|(_, seconds)| *seconds > 0.05 * account.whole());
+            for (work, seconds) in in_kernel {
+                write!(text, "  system for {work} {seconds:.3}").expect("a string takes everything");
+            }
         }
         text.push('\n');
         text + &self.experiments().text
@@ -265,6 +270,13 @@ impl Evidence {
                     .iter()
                     .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
                     .map(|(part, seconds)| format!("{part} {seconds:.3} s"))
+                    .chain(
+                        account
+                            .kernel_work()
+                            .iter()
+                            .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
+                            .map(|(work, seconds)| format!("system for {work} {seconds:.3} s")),
+                    )
                     .collect();
                 format!(
                     "<tr><td class='number'>{}</td><td style='width:60%;white-space:nowrap'>{bar}</td><td>{}</td></tr>",

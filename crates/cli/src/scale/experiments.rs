@@ -14,6 +14,7 @@ use super::command::{End, Once, Program};
 use super::runs::Series;
 use super::section::Section;
 use crate::experiment::chart::escape;
+use crate::experiment::tally::Tally;
 
 /// When experiments are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -146,7 +147,8 @@ pub fn make(
     let workers = [few.workers, many.workers];
     let plain = [few, many].map(|series| least(&series.runs));
     let half = place.half.len() as u64;
-    let mut experiments = Experiments { workers, half, plain, computing_growth: None, trials: Vec::new() };
+    let spread = [few, many].map(|series| spread(&series.runs)).iter().sum();
+    let mut experiments = Experiments { workers, half, plain, spread, computing_growth: None, trials: Vec::new() };
     let began = Instant::now();
     for change in Change::ALL {
         let is_told = suspects.iter().any(|suspect| suspect.changes().contains(&change));
@@ -209,12 +211,23 @@ fn cost_of(
     Ok(Ok((!runs.is_empty()).then(|| least(&runs))))
 }
 
+/// Returns how far the processor times of the middle half of the runs lie apart.
+fn spread(runs: &[Once]) -> f64 {
+    let seconds: Vec<f64> = runs.iter().map(processor_seconds).collect();
+    let tally = Tally::of(&seconds);
+    tally.upper_quartile - tally.lower_quartile
+}
+
+fn processor_seconds(run: &Once) -> f64 {
+    (run.usage.user_us + run.usage.sys_us) as f64 / 1e6
+}
+
 /// Returns the least of each: whatever disturbs a run makes it longer.
 fn least(runs: &[Once]) -> Cost {
     let of = |value: fn(&Once) -> f64| runs.iter().map(value).fold(f64::INFINITY, f64::min);
     Cost {
         seconds: of(|run| run.seconds),
-        processor: of(|run| (run.usage.user_us + run.usage.sys_us) as f64 / 1e6),
+        processor: of(processor_seconds),
         faults: runs.iter().map(|run| run.usage.minor_faults).min().unwrap_or(0),
     }
 }
@@ -272,7 +285,7 @@ mod tests {
         let half = Trial { change: Change::HalfProcessors, few: None, many: Some(cost(1.523, 1.39)) };
         let plain = [cost(0.969, 0.94), cost(1.392, 1.381)];
         let trials = vec![half];
-        let experiments = Experiments { workers: [1, 2], half: 1, plain, computing_growth: None, trials };
+        let experiments = Experiments { workers: [1, 2], half: 1, plain, spread: 0.0, computing_growth: None, trials };
         let section = section(&experiments.examine(&[Suspect::Memory, Suspect::Spinning]));
         assert!(
             section.text.contains("Experiments on the loss with 2 workers:\n  Half the processors "),
@@ -283,13 +296,17 @@ mod tests {
         let ruled_out =
             "[ruled out] memory bandwidth, or caches that the workers share: not so with half the processors\n";
         assert!(section.text.contains(ruled_out), "{}", section.text);
-        assert!(section.text.contains("[possible]  spinning for a lock\n"), "{}", section.text);
+        assert!(
+            section.text.contains("[possible]  spinning for a lock that others hold for long\n"),
+            "{}",
+            section.text
+        );
         assert!(
             section.html.contains("<li><s>memory bandwidth, or caches that the workers share</s>"),
             "{}",
             section.html
         );
-        assert!(section.html.contains("<li>spinning for a lock</li>"), "{}", section.html);
+        assert!(section.html.contains("<li>spinning for a lock that others hold for long</li>"), "{}", section.html);
     }
 
     #[test]

@@ -1,32 +1,62 @@
-//! Samples a run: the state of each of its threads at one moment.
+//! Samples a run: the state of each of its threads at one moment, and, where the kernel tells, what the kernel does for it.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use gristmill_counters::files::{here, is_hidden};
+use gristmill_counters::kernel_symbols::Symbols;
 use gristmill_counters::threads::{Glance, Sleep, Spent, Watcher};
-use gristmill_diagnose::{Moment, Seen, Wait};
+use gristmill_diagnose::{KernelWork, Moment, Seen, Wait};
+use gristmill_os::kernel_calls::KernelCalls;
+use gristmill_os::machine::cpus_allowed;
 
 /// A sampler of a run.
 pub struct Look {
     watcher: Watcher,
+    /// `None` if this user may not sample the kernel.
+    calls: Option<KernelCalls>,
     seen: Seen,
     workers: u64,
     last: Instant,
 }
 
 const PERIOD: Duration = Duration::from_millis(5);
+/// The functions of the kernel; `None` if it hides them.
+static SYMBOLS: LazyLock<Option<Symbols>> = LazyLock::new(|| Symbols::read(&here));
+
+/// The processor time between two samples of what the kernel does.
+const CALLS_PERIOD: Duration = Duration::from_millis(1);
 /// The pause between two samples, as a multiple of the time of one.
 const REST: u32 = 9;
 
 impl Look {
     pub fn new(workers: u64) -> Look {
-        Look { watcher: Watcher::new(std::process::id()), seen: Seen::default(), workers, last: Instant::now() }
+        let is_told = !is_hidden("events") && SYMBOLS.is_some();
+        let sampled = || KernelCalls::start(&cpus_allowed().ok()?, CALLS_PERIOD).ok();
+        Look {
+            watcher: Watcher::new(std::process::id()),
+            calls: is_told.then(sampled).flatten(),
+            seen: Seen::default(),
+            workers,
+            last: Instant::now(),
+        }
     }
 
     /// Returns the sum of all samples.
     pub fn seen(mut self) -> Seen {
         let Spent { on_processor, waited, busiest } = self.watcher.spent();
         (self.seen.on_processor, self.seen.waited, self.seen.busiest) = (on_processor, waited, busiest);
+        self.take_calls();
         self.seen
+    }
+
+    fn take_calls(&mut self) {
+        if let (Some(calls), Some(symbols)) = (&self.calls, &*SYMBOLS) {
+            calls.take(&mut |chain| {
+                let chain: Vec<&str> = chain.iter().filter_map(|address| symbols.name(*address)).collect();
+                self.seen.add_kernel(KernelWork::of(&chain));
+            });
+        }
     }
 
     /// Records that the command has started.
@@ -40,6 +70,7 @@ impl Look {
         let glance = self.watcher.look();
         self.seen.add(&moment(&glance, self.workers), (began - self.last).as_secs_f64(), self.workers);
         self.last = began;
+        self.take_calls();
         PERIOD.max(began.elapsed() * REST)
     }
 }

@@ -122,7 +122,7 @@ pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) ->
 /// Runs the queue in tier B.
 pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) -> io::Result<()> {
     let undisturbed = source.undisturbed();
-    runner.recorder().undisturbed(&undisturbed);
+    runner.reporter().recorder.undisturbed(&undisturbed);
     let learned = |store| Learned::probed(store, learning(), &undisturbed);
     // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is a forecast from readings,
     // so the gate follows it.
@@ -141,7 +141,7 @@ fn run<S: Source>(
     runner.set_events(S::EVENTS);
     let sampler = sampler().ok().map(Rc::new);
     runner.listen(sampler.clone());
-    let store = runner.recorder().learned();
+    let store = runner.reporter().recorder.learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned(store), Settings { memory: false, ..settings });
@@ -150,10 +150,10 @@ fn run<S: Source>(
         Here { runner, source, addresses: sampler.map(Addresses::new), limits, seen: BTreeMap::new(), ids: 0 };
     drive(&mut here, &mut scheduler)?;
     let dropped = scheduler.dropped();
-    runner.decided(scheduler.reasons());
+    runner.reporter().decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();
     store.dropped.extend(dropped);
-    runner.recorder().keep(&store);
+    runner.reporter().recorder.keep(&store);
     runner.finish()
 }
 
@@ -207,7 +207,7 @@ impl<S: Source> Here<'_, '_, S> {
             .collect();
         for job in gone {
             let Some(seen) = self.seen.remove(&job) else { continue };
-            let mut records = self.runner.records().iter().rev();
+            let mut records = self.runner.reporter().records().iter().rev();
             let record = records.find(|record| record.job == job && record.attempt == seen.attempt);
             let used_us = record.map_or(0, |record| record.used.user_us + record.used.sys_us);
             let whole = record.and_then(|record| record.outcome.as_ref()).is_some_and(|outcome| outcome.is_success());
@@ -281,7 +281,7 @@ impl<S: Source> Here<'_, '_, S> {
 mod tests {
     use super::*;
     use crate::batch::queue::guard::Link;
-    use crate::batch::queue::runner::Reports;
+    use crate::batch::queue::reporter::Reports;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Job, Queue, Rules, keys};

@@ -13,6 +13,7 @@
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
 //!  remains    what programs left running when they ended
+//!  reporter   tells of the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
@@ -32,6 +33,7 @@ mod recorder;
 mod live;
 mod timeline;
 mod remains;
+mod reporter;
 mod runner;
 mod counts;
 mod probing;
@@ -59,7 +61,8 @@ use crate::terminal::standard_output::print;
 use counts::Counters;
 use journal::Journal;
 use probing::Probing;
-use runner::{Reports, Runner};
+use reporter::Reports;
+use runner::Runner;
 
 /// The options of the queue.
 #[derive(Args)]
@@ -231,7 +234,7 @@ impl Programs {
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
             let means = (slots > processors && self.by_bandwidth).then(|| self.means(slots, processors));
-            runner.set_tier(means.as_ref().map(Means::tier));
+            runner.reporter().set_tier(means.as_ref().map(Means::tier));
             let worked = match means {
                 Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),
                 Some(Means::Probed(probing, limits)) => machine::run_probed(&mut runner, probing, limits),
@@ -242,10 +245,9 @@ impl Programs {
                 runner.end_all();
                 return 1;
             }
-            let written = self
-                .timeline
-                .as_ref()
-                .map_or(Ok(()), |path| write_page(path, &timeline::html(&jobs, runner.records())).map_err(tell));
+            let written = self.timeline.as_ref().map_or(Ok(()), |path| {
+                write_page(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
+            });
             // The guard does this too, unless it has died.
             freezer.remove();
             runner.report().max(i32::from(written.is_err()))

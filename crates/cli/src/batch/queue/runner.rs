@@ -8,7 +8,7 @@
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -17,22 +17,19 @@ use gristmill_os::perf::Event;
 use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::samples::Sampler;
 use gristmill_os::wake::Watch;
-use gristmill_queue::{Entry, Job, Outcome, Queue, State};
-use gristmill_schedule::Reason;
+use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
 use super::heartbeat::Heartbeat;
 use super::journal::{Journal, now_ms};
-use super::live::Live;
 use super::program::{Ending, Program, outcome_of};
-use super::record::{Record, decisions, json_summary, summary};
-use super::recorder::Recorder;
+use super::record::Record;
 use super::remains::{Remains, SWEEP};
+use super::reporter::{Reporter, Reports};
 use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
-use crate::terminal::standard_output::print;
 
 /// The number of the guard's signals among what is waited for; programs have their place plus one.
 const SIGNALS: u64 = 0;
@@ -40,17 +37,6 @@ const SIGNALS: u64 = 0;
 const REDRAW: Duration = Duration::from_millis(200);
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
-
-/// What is told of the programs, and where.
-pub struct Reports {
-    /// The folder for their output.
-    pub output: Option<PathBuf>,
-    pub history: Option<PathBuf>,
-    /// Lines of JSON on standard output.
-    pub json: bool,
-    /// No table and no summary.
-    pub quiet: bool,
-}
 
 /// The running queue.
 pub struct Runner<'a> {
@@ -63,25 +49,14 @@ pub struct Runner<'a> {
     watch: Watch,
     running: BTreeMap<usize, Program>,
     remains: Remains,
-    records: Vec<Record>,
-    recorder: Recorder,
-    /// The usual time of each job in seconds, for the estimate on a terminal.
-    usual: Vec<Option<f64>>,
-    live: Live,
+    reporter: Reporter<'a>,
     /// Events that are counted of each program from its start.
     events: &'static [Event],
     /// Samples the instructions of each program.
     sampler: Option<Rc<Sampler>>,
     /// Somebody listens to what programs tell of their stages.
     listens: bool,
-    /// The number of quanta by the reason of their decision.
-    decided: BTreeMap<Reason, u64>,
-    /// The tier in which programs are chosen, or `None` if there is nothing to choose.
-    tier: Option<&'static str>,
     output: Option<PathBuf>,
-    json: bool,
-    quiet: bool,
-    began: Instant,
     /// When the first end was written that may not be on the disk.
     unsynced_since: Option<Instant>,
     /// The number of requests to stop.
@@ -102,8 +77,6 @@ impl<'a> Runner<'a> {
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
         watch.add(&link.signals, SIGNALS)?;
-        let recorder = Recorder::open(reports.history.as_deref());
-        let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Ok(Runner {
             jobs,
             keys,
@@ -114,27 +87,31 @@ impl<'a> Runner<'a> {
             watch,
             running: BTreeMap::new(),
             remains: Remains::default(),
-            records: Vec::new(),
-            usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
-            recorder,
-            live,
+            reporter: Reporter::new(reports, jobs),
             events: &[],
             sampler: None,
             listens: false,
-            decided: BTreeMap::new(),
-            tier: None,
             output: reports.output.clone(),
-            json: reports.json,
-            quiet: reports.quiet,
-            began: Instant::now(),
             unsynced_since: None,
             stops: 0,
             is_broken: false,
         })
     }
 
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    /// What is told of the programs.
+    pub fn reporter(&mut self) -> &mut Reporter<'a> {
+        &mut self.reporter
+    }
+
+    /// Prints the summary and returns the exit status.
+    pub fn report(&self) -> i32 {
+        let counts = self.queue.counts();
+        self.reporter.summarise(&self.queue);
+        match () {
+            () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
+            () if self.is_broken || counts.failed + counts.skipped + counts.waiting > 0 => 1,
+            () => 0,
+        }
     }
 
     /// Runs until the queue is over.
@@ -164,8 +141,7 @@ impl<'a> Runner<'a> {
             std::thread::sleep(SWEEP);
             self.sweep();
         }
-        self.live.clear();
-        self.recorder.write();
+        self.reporter.finish();
         // Programs that left their session, where there are no cgroups.
         end_all()?;
         Ok(())
@@ -174,18 +150,6 @@ impl<'a> Runner<'a> {
     /// The running programs, by job.
     pub fn running(&mut self) -> &mut BTreeMap<usize, Program> {
         &mut self.running
-    }
-
-    /// Sets the tier that each record names.
-    pub fn set_tier(&mut self, tier: Option<&'static str>) {
-        self.tier = tier;
-        self.recorder.set_tier(tier);
-    }
-
-    /// Takes in what was decided, for the history and the summary.
-    pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
-        self.recorder.decided(reasons);
-        self.decided = reasons.clone();
     }
 
     /// Sets the events that are counted of each program that begins from now on.
@@ -203,15 +167,11 @@ impl<'a> Runner<'a> {
         self.jobs
     }
 
-    pub fn recorder(&mut self) -> &mut Recorder {
-        &mut self.recorder
-    }
-
     /// Waits until something happens, and sees to it.
     fn step(&mut self, until: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
-        let redraw = self.live.is_shown().then_some(now + REDRAW);
+        let redraw = self.reporter.live.is_shown().then_some(now + REDRAW);
         let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
         let next = [until, ticks, redraw, sweep, sync].into_iter().flatten().min();
@@ -230,10 +190,7 @@ impl<'a> Runner<'a> {
             self.sync();
         }
         self.sweep();
-        if self.live.is_shown() {
-            let counts = self.queue.counts();
-            self.live.show(self.jobs, self.running.values(), &counts, self.time_left());
-        }
+        self.reporter.show(&self.queue, &self.running);
         Ok(())
     }
 
@@ -271,7 +228,7 @@ impl<'a> Runner<'a> {
                 if !again {
                     self.write(&[self.end_of(job, outcome.clone())]);
                 }
-                self.note(Record {
+                self.reporter.note(Record {
                     job,
                     attempt,
                     at_ms: now_ms(),
@@ -281,7 +238,7 @@ impl<'a> Runner<'a> {
                     used: Default::default(),
                     left_processes: false,
                     folder: None,
-                    tier: self.tier,
+                    tier: self.reporter.tier(),
                 })?;
             }
         }
@@ -327,11 +284,22 @@ impl<'a> Runner<'a> {
             if left_processes {
                 self.remains.add(group);
             }
-            let handed_on = self.live.aside(|| program.capture.hand_on(self.json));
+            let handed_on = self.reporter.live.aside(|| program.capture.hand_on(self.reporter.json));
             let folder = program.capture.folder.take();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
-            let tier = self.tier;
-            self.note(Record { job, attempt, at_ms, took, outcome, again, used, left_processes, folder, tier })?;
+            let tier = self.reporter.tier();
+            self.reporter.note(Record {
+                job,
+                attempt,
+                at_ms,
+                took,
+                outcome,
+                again,
+                used,
+                left_processes,
+                folder,
+                tier,
+            })?;
             match handed_on {
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
@@ -376,7 +344,7 @@ impl<'a> Runner<'a> {
     }
 
     fn break_off(&mut self, why: std::fmt::Arguments<'_>) {
-        self.live.aside(|| tell(why));
+        self.reporter.live.aside(|| tell(why));
         self.is_broken = true;
         self.queue.stop();
     }
@@ -384,18 +352,6 @@ impl<'a> Runner<'a> {
     fn tell_guard(&mut self, job: usize) {
         // If the guard has died, the signals say so.
         let _ = self.link.tell.write_all(format!("end {job}\n").as_bytes());
-    }
-
-    /// Keeps a record and prints its line.
-    fn note(&mut self, record: Record) -> io::Result<()> {
-        if self.json {
-            let line = record.json(&self.jobs[record.job]).to_string();
-            let printed = self.live.aside(|| print(line));
-            printed.map_err(io::Error::other)?;
-        }
-        self.recorder.note(&self.jobs[record.job], &record);
-        self.records.push(record);
-        Ok(())
     }
 
     fn take_signal(&mut self) -> io::Result<()> {
@@ -411,7 +367,7 @@ impl<'a> Runner<'a> {
             self.queue.stop();
             let running = self.running.len();
             match self.stops {
-                1 if running > 0 && !self.quiet => self.live.aside(|| {
+                1 if running > 0 && !self.reporter.quiet => self.reporter.live.aside(|| {
                     tell(format_args!("no further program begins; {running} still run. Once more ends them"));
                 }),
                 1 => {}
@@ -428,23 +384,6 @@ impl<'a> Runner<'a> {
         self.remains.sweep(|pid| running.values().any(|program| program.started.pid == pid));
     }
 
-    /// Estimates the time left: the usual time of each job that has not ended, or the mean of those that have.
-    fn time_left(&self) -> Option<Duration> {
-        let seconds = self.records.iter().map(|record| record.took.as_secs_f64());
-        let mean = (!self.records.is_empty()).then(|| seconds.sum::<f64>() / self.records.len() as f64);
-        let mut left = 0.0;
-        for (job, state) in self.queue.states().iter().enumerate() {
-            let begun = match state {
-                State::Waiting => 0.0,
-                State::Running => self.running.get(&job).map_or(0.0, |program| program.began.elapsed().as_secs_f64()),
-                State::Ended(_) | State::Skipped(_) => continue,
-            };
-            left += (self.usual[job].or(mean)? - begun).max(0.0);
-        }
-        let running = self.queue.counts().running;
-        (running > 0).then(|| Duration::from_secs_f64(left / running as f64))
-    }
-
     /// Kills all programs; their ends are seen later.
     pub fn end_programs(&mut self) {
         self.queue.stop();
@@ -455,22 +394,5 @@ impl<'a> Runner<'a> {
     pub fn end_all(&mut self) {
         self.end_programs();
         let _ = end_all();
-    }
-
-    /// Prints the summary and returns the exit status.
-    pub fn report(&self) -> i32 {
-        let (counts, took) = (self.queue.counts(), self.began.elapsed());
-        if self.json {
-            let _ = print(json_summary(&counts, took).to_string());
-        }
-        if !self.quiet {
-            summary(self.jobs, self.queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
-            decisions(&self.decided).into_iter().for_each(tell);
-        }
-        match () {
-            () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
-            () if self.is_broken || counts.failed + counts.skipped + counts.waiting > 0 => 1,
-            () => 0,
-        }
     }
 }

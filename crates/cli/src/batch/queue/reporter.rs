@@ -1,0 +1,138 @@
+//! What is told of the programs: records, the table on a terminal, the summary, the history.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gristmill_queue::{Job, Queue, State};
+use gristmill_schedule::Reason;
+
+use super::live::Live;
+use super::program::Program;
+use super::record::{Record, decisions, json_summary, summary};
+use super::recorder::Recorder;
+use crate::terminal::messages::tell;
+use crate::terminal::standard_output::print;
+
+/// What is told of the programs, and where.
+pub struct Reports {
+    /// The folder for their output.
+    pub output: Option<PathBuf>,
+    pub history: Option<PathBuf>,
+    /// Lines of JSON on standard output.
+    pub json: bool,
+    /// No table and no summary.
+    pub quiet: bool,
+}
+
+/// Tells of the programs of a queue.
+pub struct Reporter<'a> {
+    jobs: &'a [Job],
+    records: Vec<Record>,
+    pub recorder: Recorder,
+    /// The usual time of each job in seconds, for the estimate on a terminal.
+    usual: Vec<Option<f64>>,
+    pub live: Live,
+    /// The number of quanta by the reason of their decision.
+    decided: BTreeMap<Reason, u64>,
+    /// The tier in which programs are chosen, or `None` if there is nothing to choose.
+    tier: Option<&'static str>,
+    pub json: bool,
+    pub quiet: bool,
+    began: Instant,
+}
+
+impl<'a> Reporter<'a> {
+    pub fn new(reports: &Reports, jobs: &'a [Job]) -> Reporter<'a> {
+        let recorder = Recorder::open(reports.history.as_deref());
+        let live = Live::new(!reports.quiet && io::stderr().is_terminal());
+        Reporter {
+            jobs,
+            records: Vec::new(),
+            usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
+            recorder,
+            live,
+            decided: BTreeMap::new(),
+            tier: None,
+            json: reports.json,
+            quiet: reports.quiet,
+            began: Instant::now(),
+        }
+    }
+
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    pub fn tier(&self) -> Option<&'static str> {
+        self.tier
+    }
+
+    /// Sets the tier that each record names.
+    pub fn set_tier(&mut self, tier: Option<&'static str>) {
+        self.tier = tier;
+        self.recorder.set_tier(tier);
+    }
+
+    /// Takes in what was decided, for the history and the summary.
+    pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
+        self.recorder.decided(reasons);
+        self.decided = reasons.clone();
+    }
+
+    /// Keeps a record and prints its line.
+    pub fn note(&mut self, record: Record) -> io::Result<()> {
+        if self.json {
+            let line = record.json(&self.jobs[record.job]).to_string();
+            let printed = self.live.aside(|| print(line));
+            printed.map_err(io::Error::other)?;
+        }
+        self.recorder.note(&self.jobs[record.job], &record);
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Draws the table again, if it is shown.
+    pub fn show(&mut self, queue: &Queue, running: &BTreeMap<usize, Program>) {
+        if self.live.is_shown() {
+            let left = self.time_left(queue, running);
+            self.live.show(self.jobs, running.values(), &queue.counts(), left);
+        }
+    }
+
+    /// Estimates the time left: the usual time of each job that has not ended, or the mean of those that have.
+    fn time_left(&self, queue: &Queue, running: &BTreeMap<usize, Program>) -> Option<Duration> {
+        let seconds = self.records.iter().map(|record| record.took.as_secs_f64());
+        let mean = (!self.records.is_empty()).then(|| seconds.sum::<f64>() / self.records.len() as f64);
+        let mut left = 0.0;
+        for (job, state) in queue.states().iter().enumerate() {
+            let begun = match state {
+                State::Waiting => 0.0,
+                State::Running => running.get(&job).map_or(0.0, |program| program.began.elapsed().as_secs_f64()),
+                State::Ended(_) | State::Skipped(_) => continue,
+            };
+            left += (self.usual[job].or(mean)? - begun).max(0.0);
+        }
+        let running = queue.counts().running;
+        (running > 0).then(|| Duration::from_secs_f64(left / running as f64))
+    }
+
+    /// Takes the table away, and writes the history.
+    pub fn finish(&mut self) {
+        self.live.clear();
+        self.recorder.write();
+    }
+
+    /// Prints the summary.
+    pub fn summarise(&self, queue: &Queue) {
+        let (counts, took) = (queue.counts(), self.began.elapsed());
+        if self.json {
+            let _ = print(json_summary(&counts, took).to_string());
+        }
+        if !self.quiet {
+            summary(self.jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
+            decisions(&self.decided).into_iter().for_each(tell);
+        }
+    }
+}
