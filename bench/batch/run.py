@@ -114,11 +114,8 @@ def tasks(gristmill, work, processors):
             commands = [command for _, command in members]
             some = ways(gristmill, f"{work}/group{number}", commands, len(commands))
             few = ways(gristmill, f"{work}/group{number}-few", commands, processors)
-            return {
-                "gristmill": some["gristmill"],
-                "system order": some["system order"],
-                f"parallel -j {processors}": few["parallel"],
-            }
+            others = {f"{way} -j {processors}": few[way] for way in ("xargs", "make", "parallel")} if number < 2 else {}
+            return {"gristmill": some["gristmill"], "system order": some["system order"], **others}
 
         yield f"group {number}", group
 

@@ -46,7 +46,7 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     raise RuntimeError("there is no source archive: install gristmill from a clone, or build a wheel")
 
 
-def _prepared(config_settings: Settings) -> dict[str, str]:
+def _prepared(config_settings: Settings) -> dict[str, Any]:
     """The settings for maturin. The command lies where maturin looks for the scripts of a wheel."""
     settings = dict(config_settings or {})
     profile = settings.get("profile", "release")
@@ -55,11 +55,11 @@ def _prepared(config_settings: Settings) -> dict[str, str]:
     return {"maturin.build-args": ["--profile", profile]}
 
 
-def _compatibility(command: Path) -> str:
+def _compatibility(command: Path) -> list[str]:
     """The option that names the oldest C library on which the wheel runs (PEP 600). The command uses more of it than the module does, of which
     maturin checks that this is true."""
     needed = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)", command.read_bytes())]
-    return f" --compatibility manylinux_2_{max(needed)}" if needed else ""
+    return ["--compatibility", f"manylinux_2_{max(needed)}"] if needed else []
 
 
 def _command(profile: str) -> Path:

@@ -1,5 +1,8 @@
 """MapReduce for one big machine, with every worker in its own process."""
 
+from contextlib import suppress as _suppress
+from importlib import import_module as _import_module
+
 from . import spark
 from .applications import group_by, sort_files
 from .dataset import Dataset, Groups
@@ -30,6 +33,10 @@ from .sources import (
     read_text,
     word_count,
 )
+
+# Nearly every program uses it. Imported here, it does not delay the first job.
+with _suppress(ImportError):
+    _import_module("gristmill.engines.machine")
 
 __all__ = [
     "BadRecord",

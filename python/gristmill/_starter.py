@@ -22,7 +22,6 @@ import threading
 import traceback
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn
 
 import cloudpickle
@@ -133,8 +132,8 @@ def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int
         if os.getppid() != parent:
             os._exit(status)
         # If memory runs out, the kernel kills a worker, which is replaced, rather than the program.
-        with suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text("500")
+        with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as score:
+            score.write(b"500")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if mask is not None:

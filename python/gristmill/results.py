@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
-from . import _native
 from .errors import PlanError
 from .stats import Stats, html_table
 from .timeline import StageTimeline, Timeline
@@ -69,6 +68,8 @@ class Run(Generic[T]):
         """The records, which are pairs, as a dictionary."""
         if self.blocks is None:
             return dict(self.records)  # type: ignore[arg-type]
+        from . import _native  # blocks are made natively
+
         found: dict[Any, Any] = {}
         for block in self.blocks:
             with keeping_all():

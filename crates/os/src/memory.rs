@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
@@ -156,6 +157,15 @@ impl Drop for Block {
             // SAFETY: allocated in `take` with this layout.
             None => unsafe { dealloc(self.start.as_ptr(), Block::layout(self.capacity)) },
         }
+    }
+}
+
+/// Asks the kernel for huge pages wherever one fits into this memory, which has not been used yet. It may refuse.
+pub fn prefer_huge_pages(unused: &mut [MaybeUninit<u8>]) {
+    let before = unused.as_ptr().align_offset(HUGE_PAGE_BYTES);
+    let whole = unused.len().saturating_sub(before) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    if whole > 0 {
+        prefer_huge(NonNull::from(&mut unused[before]).cast(), whole);
     }
 }
 

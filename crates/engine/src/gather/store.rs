@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use gristmill_os::memory::prefer_huge_pages;
 use gristmill_page::prefetch;
 
 use crate::data::datum::{Datum, Key};
@@ -26,6 +27,10 @@ const CHUNKS_MAX: usize = 1 << (u64::BITS - AT_BITS);
 const CHUNK_BYTES_MIN: usize = 256;
 /// The size of a chunk that is filled pair by pair.
 const CHUNK_BYTES: usize = 32 << 10;
+/// The largest size of a chunk that is made for later pages, too.
+const CHUNK_BYTES_MAX: usize = 8 << 20;
+/// A new chunk has about this share of what its partition has already, so that no more than that stays unused.
+const CHUNK_SHARE: usize = 8;
 /// The overhead of an allocation in bytes.
 const CHUNK_COST: usize = 64;
 
@@ -325,9 +330,13 @@ impl<K: Key, V: Datum> Pile<K, V> {
             chunk.capacity() - chunk.len() >= bytes
         };
         if !fits {
-            let room = bytes.max(room_min);
+            let share = self.room_bytes / (self.open.len() * CHUNK_SHARE);
+            let room = bytes.max(room_min).max(share.min(CHUNK_BYTES_MAX));
             self.room_bytes += room + CHUNK_COST;
-            self.chunks.push(Chunk { partition, pairs: 0, bytes: Vec::with_capacity(room) });
+            let mut memory = Vec::with_capacity(room);
+            // Pairs are read in the order of keys, which is anywhere in it.
+            prefer_huge_pages(memory.spare_capacity_mut());
+            self.chunks.push(Chunk { partition, pairs: 0, bytes: memory });
             assert!(self.chunks.len() <= CHUNKS_MAX, "a pile has at most 2^28 chunks");
             self.open[partition] = self.chunks.len() as u32;
         }
