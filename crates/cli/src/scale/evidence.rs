@@ -265,18 +265,20 @@ impl Evidence {
                         )
                     })
                     .collect();
+                let works: Vec<String> = account
+                    .kernel_work()
+                    .iter()
+                    .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
+                    .map(|(work, seconds)| format!("{work} {seconds:.3} s"))
+                    .collect();
                 let parts: Vec<String> = account
                     .parts()
                     .iter()
                     .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
-                    .map(|(part, seconds)| format!("{part} {seconds:.3} s"))
-                    .chain(
-                        account
-                            .kernel_work()
-                            .iter()
-                            .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
-                            .map(|(work, seconds)| format!("system for {work} {seconds:.3} s")),
-                    )
+                    .map(|(part, seconds)| match part {
+                        Part::System if !works.is_empty() => format!("{part} {seconds:.3} s (for {})", works.join(", ")),
+                        _ => format!("{part} {seconds:.3} s"),
+                    })
                     .collect();
                 format!(
                     "<tr><td class='number'>{}</td><td style='width:60%;white-space:nowrap'>{bar}</td><td>{}</td></tr>",
