@@ -4,7 +4,7 @@
 //!    shows beside a program that does nothing but read memory.
 //! 2. A share of half or more is an effect; a quarter or less is none; what lies between decides nothing.
 //! 3. A suspect (`suspect.rs`) that predicted otherwise is ruled out.
-//! 4. Where the processor times of equal runs lie apart by more than half of what there is to explain, they show nothing.
+//! 4. Where equal runs lie apart by more than half of what there is to explain, they show nothing.
 //! 5. Processors that are slower while others work slow down any computation. If a computation is not slowed down beside another,
 //!    they are ruled out; and if the workers are nevertheless, that is chance, and their runs beside other processes do not count.
 
@@ -35,6 +35,15 @@ pub struct Trial {
     pub many: Option<Cost>,
 }
 
+/// How far the middle half of equal runs lies apart, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// The processor time with the fewest workers.
+    pub processor: f64,
+    /// The times from start to end, each as often as there are workers, with the fewest and with the most together.
+    pub thread_seconds: f64,
+}
+
 /// The experiments on a loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiments {
@@ -44,8 +53,8 @@ pub struct Experiments {
     pub half: u64,
     /// The costs of both without any change.
     pub plain: [Cost; 2],
-    /// How far the processor times of equal runs lie apart: those of the middle half, with the fewest and with the most workers together.
-    pub spread: f64,
+    /// How far the middle half of equal runs lies apart, in seconds.
+    pub spread: Spread,
     /// How much longer a computation takes beside another: 0.02 is two percent. `None` if that was not measured.
     pub computing_growth: Option<f64>,
     /// The experiments that were made.
@@ -91,7 +100,7 @@ const EFFECT_MIN: f64 = 0.5;
 const NONE_MAX: f64 = 0.25;
 /// The smallest growth of the processor time to examine, as a share of that of the fewest workers.
 const GROWTH_MIN: f64 = 0.08;
-/// The largest spread of the processor times of equal runs, as a share of the growth to examine.
+/// The largest spread of equal runs, as a share of the growth or of the loss to examine.
 const SPREAD_MAX: f64 = 0.5;
 /// The processors beyond those of a program that show that it runs on others, too.
 const BUSY_MIN: f64 = 0.1;
@@ -112,7 +121,7 @@ impl Experiments {
     fn share(&self, trial: &Trial) -> Option<f64> {
         let [few, many] = self.plain;
         let growth = many.processor - few.processor;
-        let grew = growth >= GROWTH_MIN * few.processor && growth > 0.0 && self.spread <= SPREAD_MAX * growth;
+        let grew = growth >= GROWTH_MIN * few.processor && growth > 0.0 && self.spread.processor <= SPREAD_MAX * growth;
         match trial.change {
             Change::HalfProcessors => {
                 let half = trial.many?;
@@ -131,13 +140,14 @@ impl Experiments {
             Change::HugePages if trial.many?.faults as f64 > FAULTS_LEFT_MAX * many.faults as f64 => None,
             Change::HugePages | Change::SmallPages | Change::OtherAllocator => {
                 let loss = self.loss(few, many);
-                (loss > 0.0).then_some(1.0 - self.loss(trial.few?, trial.many?) / loss)
+                (loss > 0.0 && !self.is_noise(loss)).then_some(1.0 - self.loss(trial.few?, trial.many?) / loss)
             }
             Change::Threads | Change::PreparedPages | Change::InputInMemory => {
                 // Whatever makes all runs shorter by the same factor is no cause of the loss.
                 let relative = |few: Cost, many| self.loss(few, many) / (self.workers[0] as f64 * few.seconds);
                 let loss = relative(few, many);
-                (loss > 0.0).then_some(1.0 - relative(trial.few?, trial.many?) / loss)
+                (loss > 0.0 && !self.is_noise(self.loss(few, many)))
+                    .then_some(1.0 - relative(trial.few?, trial.many?) / loss)
             }
         }
     }
@@ -157,6 +167,11 @@ impl Experiments {
         let [few, many] = self.plain;
         let grew = many.processor / few.processor - 1.0;
         grew >= GROWTH_MIN && self.computing_growth.is_some_and(|computing| computing <= NONE_MAX * grew)
+    }
+
+    /// Returns whether equal runs lie too far apart to tell what a change does to this loss.
+    fn is_noise(&self, loss: f64) -> bool {
+        self.spread.thread_seconds > SPREAD_MAX * loss
     }
 
     /// Returns the thread-seconds lost, those that a change takes off one worker, too.
@@ -263,7 +278,7 @@ mod tests {
             trial(Change::BesideComputing, beside[0]),
             trial(Change::BesideReading, beside[1]),
         ];
-        Experiments { workers: [1, 2], half: 1, plain, spread: 0.0, computing_growth: None, trials }
+        Experiments { workers: [1, 2], half: 1, plain, spread: Spread::default(), computing_growth: None, trials }
     }
 
     const KERNEL: [Suspect; 4] = [Suspect::Contention, Suspect::FreshMemory, Suspect::Allocator, Suspect::MoreWork];
@@ -292,7 +307,7 @@ mod tests {
             [cost(0.73, 0.735), cost(1.14, 1.14)],
         );
         assert_eq!(tiny.examine(&SLOWER).finding, Finding::Measured(Suspect::Memory));
-        let wide = Experiments { spread: 1.9, ..tiny };
+        let wide = Experiments { spread: Spread { processor: 0.3, thread_seconds: 1.9 }, ..tiny };
         let findings = wide.examine(&SLOWER);
         assert_eq!((findings.finding, findings.effects.len()), (Finding::Open, 0));
     }
@@ -362,7 +377,7 @@ mod tests {
             };
             let plain = [faults(393_512, 0.795, 0.784), faults(393_516, 0.722, 1.365)];
             let trials = vec![trial];
-            Experiments { workers: [1, 2], half: 1, plain, spread: 0.0, computing_growth: None, trials }
+            Experiments { workers: [1, 2], half: 1, plain, spread: Spread::default(), computing_growth: None, trials }
                 .examine(&KERNEL)
         };
         assert_eq!(of(1_090).finding, Finding::Measured(Suspect::FreshMemory));
@@ -398,7 +413,7 @@ mod tests {
                 workers: [1, 2],
                 half: 1,
                 plain,
-                spread: 0.0,
+                spread: Spread::default(),
                 computing_growth: None,
                 trials: vec![trial],
             };

@@ -52,7 +52,7 @@ mod sentence;
 pub use account::{Account, Counted, Moment, Part, Seen, Wait};
 pub use change::Change;
 pub use curve::{Best, Curve, Predicted, Verdict};
-pub use experiment::{Cost, Effect, Experiments, Finding, Findings, Trial};
+pub use experiment::{Cost, Effect, Experiments, Finding, Findings, Spread, Trial};
 pub use fit::{Fit, Fitted};
 pub use kernel_work::KernelWork;
 pub use law::Law;

@@ -47,6 +47,9 @@ pub enum Prediction {
     Either,
 }
 
+/// The smallest share of the loss that a part must have, to suspect what it would be the cause of.
+const SHARE_MIN: f64 = 0.15;
+
 impl Suspect {
     /// Returns the suspects of a loss; none if its cause is certain, or no experiment here can tell more.
     pub fn of(loss: &Loss) -> Vec<Suspect> {
@@ -63,7 +66,11 @@ impl Suspect {
                 vec![Contention, FreshMemory, HugePages, Allocator, Memory, SharedCores, MoreWork]
             }
             Cause::Mixed => {
-                let has = |part: fn(&Part) -> bool| loss.grown.iter().any(|(grown, _)| part(grown));
+                // What hardly grew is not the cause, whatever an experiment on short runs seems to show.
+                let whole: f64 = loss.grown.iter().map(|(_, more)| more).sum();
+                let has = |part: fn(&Part) -> bool| {
+                    loss.grown.iter().any(|(grown, more)| part(grown) && *more >= SHARE_MIN * whole)
+                };
                 let mut all = vec![Memory, SharedLines, SharedCores, Spinning, MoreWork];
                 if has(|part| matches!(part, Part::Blocked(Wait::Lock))) {
                     all.extend([Contention, Allocator]);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use gristmill_counters::card::Card;
-use gristmill_diagnose::{Change, Cost, Experiments, Findings, Loss, Suspect, Trial};
+use gristmill_diagnose::{Change, Cost, Experiments, Findings, Loss, Spread, Suspect, Trial};
 
 use super::beside::{self, Work};
 use super::circumstances::Circumstances;
@@ -147,7 +147,10 @@ pub fn make(
     let workers = [few.workers, many.workers];
     let plain = [few, many].map(|series| least(&series.runs));
     let half = place.half.len() as u64;
-    let spread = [few, many].map(|series| spread(&series.runs)).iter().sum();
+    let apart = |series: &Series, value: fn(&Once) -> f64| spread(&series.runs, value);
+    let thread_seconds = |series: &Series| series.workers as f64 * apart(series, |run| run.seconds);
+    let spread =
+        Spread { processor: apart(few, processor_seconds), thread_seconds: thread_seconds(few) + thread_seconds(many) };
     let mut experiments = Experiments { workers, half, plain, spread, computing_growth: None, trials: Vec::new() };
     let began = Instant::now();
     for change in Change::ALL {
@@ -211,9 +214,9 @@ fn cost_of(
     Ok(Ok((!runs.is_empty()).then(|| least(&runs))))
 }
 
-/// Returns how far the processor times of the middle half of the runs lie apart.
-fn spread(runs: &[Once]) -> f64 {
-    let seconds: Vec<f64> = runs.iter().map(processor_seconds).collect();
+/// Returns how far the middle half of the runs lies apart.
+fn spread(runs: &[Once], value: fn(&Once) -> f64) -> f64 {
+    let seconds: Vec<f64> = runs.iter().map(value).collect();
     let tally = Tally::of(&seconds);
     tally.upper_quartile - tally.lower_quartile
 }
@@ -285,7 +288,8 @@ mod tests {
         let half = Trial { change: Change::HalfProcessors, few: None, many: Some(cost(1.523, 1.39)) };
         let plain = [cost(0.969, 0.94), cost(1.392, 1.381)];
         let trials = vec![half];
-        let experiments = Experiments { workers: [1, 2], half: 1, plain, spread: 0.0, computing_growth: None, trials };
+        let experiments =
+            Experiments { workers: [1, 2], half: 1, plain, spread: Spread::default(), computing_growth: None, trials };
         let section = section(&experiments.examine(&[Suspect::Memory, Suspect::Spinning]));
         assert!(
             section.text.contains("Experiments on the loss with 2 workers:\n  Half the processors "),
