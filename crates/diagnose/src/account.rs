@@ -132,6 +132,8 @@ pub struct Account {
     pub counted: Counted,
     /// Runnable, but without a processor.
     pub waiting: f64,
+    /// True if the kernel did not count that, so that it was estimated from samples.
+    pub is_estimate: bool,
     /// The number of threads that waited for a processor, on average. There may be more of them than workers.
     pub queue: f64,
     /// Asleep, for each of [`Wait::ALL`].
@@ -157,8 +159,8 @@ impl Account {
         // The kernel's count if threads were seen to their ends. If many ended between samples, the excess of
         // runnable time over processor time.
         let seen_share = if used > 0.0 { seen.on_processor / used } else { 0.0 };
-        let waiting =
-            if seen_share >= SEEN_MIN { seen.waited / seen_share.min(1.0) } else { (seen.runnable - used).max(0.0) };
+        let is_estimate = seen_share < SEEN_MIN;
+        let waiting = if !is_estimate { seen.waited / seen_share.min(1.0) } else { (seen.runnable - used).max(0.0) };
         let queue = waiting / counted.seconds.max(f64::MIN_POSITIVE);
         let waiting = waiting.min(rest);
         let idle = seen.blocked.iter().sum::<f64>() + seen.absent;
@@ -170,7 +172,8 @@ impl Account {
         let busiest = if seen.busiest > 0.0 { seen.busiest } else { 1.0 };
         let samples: u64 = seen.kernel.iter().sum();
         let kernel = seen.kernel.map(|of| counted.system * of as f64 / samples.max(1) as f64);
-        Account { counted, waiting, queue, blocked: seen.blocked.map(share), kernel, absent, together, busiest }
+        let blocked = seen.blocked.map(share);
+        Account { counted, waiting, is_estimate, queue, blocked, kernel, absent, together, busiest }
     }
 
     /// The sum of all parts.
