@@ -24,7 +24,6 @@ import time
 
 TRIAD, COMPUTE = "./triad 150", "./compute 80"
 PYTHON = os.environ.get("PYTHON", "python3")
-PARALLEL = "parallel --will-cite"
 
 
 def ways(gristmill, history, commands, slots):
@@ -41,7 +40,7 @@ def ways(gristmill, history, commands, slots):
         "system order": f"{batch} -j {slots} {jobs}",
         "xargs": f"xargs -a {jobs} -d '\\n' -P {slots} -n 1 sh -c",
         "make": f"make -s -j {slots} -f {jobs.with_suffix('.mk')}",
-        "parallel": f"{PARALLEL} -j {slots} -a {jobs}",
+        "parallel": f"parallel --will-cite -j {slots} -a {jobs}",
     }
 
 

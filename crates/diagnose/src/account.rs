@@ -160,7 +160,7 @@ impl Account {
         // runnable time over processor time.
         let seen_share = if used > 0.0 { seen.on_processor / used } else { 0.0 };
         let is_estimate = seen_share < SEEN_MIN;
-        let waiting = if !is_estimate { seen.waited / seen_share.min(1.0) } else { (seen.runnable - used).max(0.0) };
+        let waiting = if is_estimate { (seen.runnable - used).max(0.0) } else { seen.waited / seen_share.min(1.0) };
         let queue = waiting / counted.seconds.max(f64::MIN_POSITIVE);
         let waiting = waiting.min(rest);
         let idle = seen.blocked.iter().sum::<f64>() + seen.absent;
@@ -189,6 +189,11 @@ impl Account {
         parts.push((Part::Absent, self.absent));
         parts.retain(|(part, seconds)| *seconds > 0.0 || !matches!(part, Part::Blocked(_)));
         parts
+    }
+
+    /// Returns the thread-seconds of sleep.
+    pub fn asleep(&self) -> f64 {
+        self.blocked.iter().sum()
     }
 
     /// Returns the system time for each kind of work, the longest first. Empty if that is unknown.

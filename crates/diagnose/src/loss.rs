@@ -151,28 +151,34 @@ impl Loss {
         if self.share < LOSS_MIN {
             return Cause::None;
         }
-        let object = || Object::ALL.into_iter().find(|object| self.grown_for(*object) >= CAUSE_MIN * self.all());
-        match self.grown.first() {
-            Some((Part::System, more)) if *more >= CAUSE_MIN * self.all() && !self.grown_in_kernel.is_empty() => {
-                let (work, of_work) = self.grown_in_kernel[0];
-                let is_most = |object: &Object| self.grown_by_work(object.costs().1) >= CAUSE_MIN * more;
-                match object().or_else(|| Object::ALL.into_iter().find(is_most)) {
-                    _ if of_work >= CAUSE_MIN * more => Cause::KernelWork(work),
-                    Some(object) => Cause::Shared(object),
-                    None => Cause::Kernel,
-                }
-            }
-            Some((Part::Waiting, more))
-                if *more >= CAUSE_MIN * self.all()
-                    && many.is_estimate
-                    && many.blocked.iter().sum::<f64>() > ASLEEP_MAX * more =>
-            {
-                Cause::Mixed
-            }
-            Some((part, more)) if *more >= CAUSE_MIN * self.all() => of_part(*part, *more, few, many),
-            _ if self.is_of_lock(few, many) => Cause::Lock,
-            _ => object().map_or(Cause::Mixed, Cause::Shared),
+        match self.standing_out() {
+            Some((Part::System, more)) if !self.grown_in_kernel.is_empty() => self.in_kernel(more),
+            Some((Part::Waiting, more)) if many.is_estimate && many.asleep() > ASLEEP_MAX * more => Cause::Mixed,
+            Some((part, more)) => of_part(part, more, few, many),
+            None if self.is_of_lock(few, many) => Cause::Lock,
+            None => self.object().map_or(Cause::Mixed, Cause::Shared),
         }
+    }
+
+    /// Returns the part that makes up more than half of the loss, if there is one.
+    fn standing_out(&self) -> Option<(Part, f64)> {
+        self.grown.first().copied().filter(|(_, more)| *more >= CAUSE_MIN * self.all())
+    }
+
+    /// Returns the cause of system time that grew by `more`, by what samples show of it.
+    fn in_kernel(&self, more: f64) -> Cause {
+        let (work, of_work) = self.grown_in_kernel[0];
+        if of_work >= CAUSE_MIN * more {
+            return Cause::KernelWork(work);
+        }
+        let is_most = |object: &Object| self.grown_by_work(object.costs().1) >= CAUSE_MIN * more;
+        let object = self.object().or_else(|| Object::ALL.into_iter().find(is_most));
+        object.map_or(Cause::Kernel, Cause::Shared)
+    }
+
+    /// Returns the object whose costs make up more than half of the loss, if there is one.
+    fn object(&self) -> Option<Object> {
+        Object::ALL.into_iter().find(|object| self.grown_for(*object) >= CAUSE_MIN * self.all())
     }
 
     /// Returns by how much sleep for an object and the work of the kernel for it grew.
@@ -256,9 +262,8 @@ impl Loss {
         let Some((part, more)) = self.grown.first().filter(|_| self.cause != Cause::None) else {
             return format!("With {} workers there is hardly a loss to explain.", self.workers);
         };
-        let stands_out = *more >= CAUSE_MIN * self.all();
         let (more, named) = match (self.cause, part) {
-            (Cause::Lock, _) if !stands_out => {
+            (Cause::Lock, _) if self.standing_out().is_none() => {
                 (self.grown_by(&LOCK_PARTS), "sleep for a lock, and time to spin and to wake others".to_owned())
             }
             (Cause::KernelWork(work), _) => (self.grown_by_work(&[work]), format!("system time for {work}")),

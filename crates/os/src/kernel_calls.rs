@@ -4,9 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use crate::perf::{
-    Attributes, EXCLUDE_CALLS_OF_USER, EXCLUDE_HYPERVISOR, EXCLUDE_USER, INHERIT, SIZE, SOFTWARE, TASK_CLOCK, open,
-};
+use crate::perf::{EXCLUDE_CALLS_OF_USER, EXCLUDE_USER};
 use crate::perf_ring::Ring;
 
 /// The OS pages of a ring. Chains of thirty calls fill it in a second at 1 kHz.
@@ -31,23 +29,12 @@ impl KernelCalls {
     ///
     /// `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
     pub fn start(processors: &[usize], period: Duration) -> io::Result<KernelCalls> {
-        let attributes = Attributes {
-            kind: SOFTWARE,
-            size: SIZE as u32,
-            config: TASK_CLOCK,
-            sample_period: period.as_nanos() as u64,
-            sample_type: SAMPLE,
-            flags: INHERIT | EXCLUDE_USER | EXCLUDE_HYPERVISOR | EXCLUDE_CALLS_OF_USER,
-            ..Attributes::default()
-        };
         let mut calls = KernelCalls { rings: Vec::new(), _events: Vec::new() };
         for processor in processors {
             let ring = Ring::new(*processor, SAMPLE, RING_PAGES)?;
             let calling_thread = 0;
-            let event = open(&attributes, calling_thread, ring.processor())?;
-            ring.receive(&event)?;
+            calls._events.push(ring.sample(calling_thread, period, EXCLUDE_USER | EXCLUDE_CALLS_OF_USER)?);
             calls.rings.push(ring);
-            calls._events.push(event);
         }
         Ok(calls)
     }

@@ -5,11 +5,12 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::machine::os_page_bytes;
-use crate::perf::{Attributes, DUMMY, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, SIZE, SOFTWARE, open};
+use crate::perf::{Attributes, DUMMY, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, INHERIT, SIZE, SOFTWARE, TASK_CLOCK, open};
 
 /// The places of the head and the tail in a ring's first page (`struct perf_event_mmap_page`).
 const HEAD: usize = 1024;
@@ -24,7 +25,9 @@ const WORD: usize = size_of::<u64>();
 /// A ring of records.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    processor: usize,
+    processor: libc::c_int,
+    /// What a sample has.
+    sample_type: u64,
     /// An event that counts nothing, to which the ring belongs.
     event: OwnedFd,
     /// The first page has the head and the tail; `pages` with records follow.
@@ -43,22 +46,31 @@ impl Ring {
             flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
             ..Attributes::default()
         };
-        let event = open(&attributes, 0, processor as libc::c_int)?;
+        let processor = processor as libc::c_int;
+        let event = open(&attributes, 0, processor)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses a free place for the mapping.
         let base = unsafe { mmap(null_mut(), (1 + pages) * os_page_bytes(), access, MapFlags::SHARED, &event, 0)? };
-        Ok(Ring { processor, event, base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?, pages })
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Ring { processor, sample_type, event, base, pages })
     }
 
-    pub fn processor(&self) -> libc::c_int {
-        self.processor as libc::c_int
-    }
-
-    /// Lets the samples of an event, which is one of this processor and has the same parts, go into this ring.
-    pub fn receive(&self, event: &OwnedFd) -> io::Result<()> {
+    /// Samples a thread (0 for the calling one), with all that it starts from now on, once for each `period` of processor
+    /// time on this processor. `flags` say what is left out. The samples go into this ring until the event is closed.
+    pub fn sample(&self, thread: libc::pid_t, period: Duration, flags: u64) -> io::Result<OwnedFd> {
+        let attributes = Attributes {
+            kind: SOFTWARE,
+            size: SIZE as u32,
+            config: TASK_CLOCK,
+            sample_period: period.as_nanos() as u64,
+            sample_type: self.sample_type,
+            flags: INHERIT | EXCLUDE_HYPERVISOR | flags,
+            ..Attributes::default()
+        };
+        let event = open(&attributes, thread, self.processor)?;
         // SAFETY: the call takes a descriptor, which is open.
         match unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, self.event.as_raw_fd()) } {
-            0 => Ok(()),
+            0 => Ok(event),
             _ => Err(io::Error::last_os_error()),
         }
     }

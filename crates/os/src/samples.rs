@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-use crate::perf::{Attributes, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, INHERIT, SIZE, SOFTWARE, TASK_CLOCK, open};
+use crate::perf::EXCLUDE_KERNEL;
 use crate::perf_ring::Ring;
 
 /// The OS pages of a ring for records: room for 1,024 of them, which is a second at 1 kHz. The kernel asks for a power of two.
@@ -77,20 +77,10 @@ impl Sampler {
     ///
     /// As [`Sampler::new`], and `ESRCH` if there is no such process.
     pub fn follow(&self, process: Pid) -> io::Result<Followed> {
-        let attributes = Attributes {
-            kind: SOFTWARE,
-            size: SIZE as u32,
-            config: TASK_CLOCK,
-            sample_period: self.period.as_nanos() as u64,
-            sample_type: SAMPLE,
-            flags: INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-            ..Attributes::default()
-        };
         let mut followed = Followed { events: Vec::new(), ids: Vec::new() };
         for ring in &self.rings {
-            let event = open(&attributes, process.as_raw_nonzero().get(), ring.processor())?;
+            let event = ring.sample(process.as_raw_nonzero().get(), self.period, EXCLUDE_KERNEL)?;
             let mut id = 0_u64;
-            ring.receive(&event)?;
             // SAFETY: the call writes a u64, to which the pointer leads.
             if unsafe { libc::ioctl(event.as_raw_fd(), GET_ID, &raw mut id) } != 0 {
                 return Err(io::Error::last_os_error());

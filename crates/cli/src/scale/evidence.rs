@@ -201,7 +201,7 @@ impl Evidence {
         }
         for Row { account, .. } in &self.rows {
             let Account { counted, waiting, absent, .. } = account;
-            let blocked: f64 = account.blocked.iter().sum();
+            let blocked = account.asleep();
             write!(text, "\n{:>8}", counted.workers).expect("a string takes everything");
             for seconds in [account.whole(), counted.user, counted.system, *waiting, blocked, *absent] {
                 write!(text, "{seconds:>10.3}").expect("a string takes everything");
@@ -253,7 +253,7 @@ impl Evidence {
             .iter()
             .map(|Row { account, .. }| {
                 let Account { counted, waiting, absent, .. } = account;
-                let blocked: f64 = account.blocked.iter().sum();
+                let blocked = account.asleep();
                 let bar: String = [counted.user, counted.system, *waiting, blocked, *absent]
                     .iter()
                     .zip(KINDS)

@@ -1,7 +1,8 @@
 //! Makes what workers share, runs a prepared job with it, and ends the workers.
 //!
-//! If a map function emits other pairs when it runs again, what was made of the first ones is useless. As long as nobody
-//! has seen any of the result, the job starts over with new workers, after the last stage of its checkpoint.
+//! If a map function emits different pairs when a task is mapped again, everything made from the first pairs is wrong. As
+//! long as the caller has seen none of the result, the job starts over with new workers, after the last stage of its
+//! checkpoint.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -31,7 +32,7 @@ const ANEW_MAX: u32 = 3;
 /// started.
 pub(super) type Conduct<'c> = dyn FnMut(&mut Coordinator<'_, '_, '_, '_>) -> Result<(u64, u64)> + 'c;
 
-/// A prepared job, and how often it was tried.
+/// A prepared job, which may have to start over.
 pub(super) struct Attempts<'a> {
     pub prepared: &'a Prepared,
     pub settings: &'a Settings,
@@ -39,6 +40,9 @@ pub(super) struct Attempts<'a> {
     pub target: Option<&'a OpenTarget<'a>>,
     pub outputs: &'a [&'a Scope],
     pub accumulators: &'a [Kind],
+    /// The folder of the checkpoint, if the job has one, and the number of tasks that it says are done.
+    pub checkpoint: Option<&'a Folder>,
+    pub resumed_tasks: usize,
     /// What a worker does in a role; it returns the exit status.
     pub run_worker: &'a (dyn Fn(&Setup<'_>, Role) -> i32 + Sync),
     pub start_ns: u64,
@@ -47,12 +51,8 @@ pub(super) struct Attempts<'a> {
 impl Attempts<'_> {
     /// Runs the job, again and again if it has to start over.
     pub fn run(&self, mut kept: AcrossAttempts<'_>, conduct: &mut Conduct<'_>) -> Result<Summary> {
-        let log = kept.checkpoint.as_ref();
-        let resumed_tasks = log.map_or(0, |(_, facts)| facts.tasks);
-        let folder = log.map(|(log, _)| log.folder.clone());
         loop {
-            let outcome = self.attempt(&mut kept, folder.as_deref(), conduct);
-            match outcome.map(|summary| Summary { resumed_tasks, ..summary }) {
+            match self.attempt(&mut kept, conduct) {
                 Err(Error::Unrepeatable { place, first, again, .. }) if !kept.delivered && kept.anew < ANEW_MAX => {
                     let why = format!("{place} {} when it was mapped again after a death", gave(first, again));
                     kept.tell(&format!(
@@ -67,12 +67,7 @@ impl Attempts<'_> {
         }
     }
 
-    fn attempt(
-        &self,
-        kept: &mut AcrossAttempts<'_>,
-        folder: Option<&Folder>,
-        conduct: &mut Conduct<'_>,
-    ) -> Result<Summary> {
+    fn attempt(&self, kept: &mut AcrossAttempts<'_>, conduct: &mut Conduct<'_>) -> Result<Summary> {
         let Attempts { prepared, mode, start_ns, .. } = *self;
         let plan = &prepared.plan;
         let pages = prepared.pages()?;
@@ -89,7 +84,7 @@ impl Attempts<'_> {
             target: self.target,
             outputs: &outputs,
             accumulators: self.accumulators,
-            checkpoint: folder,
+            checkpoint: self.checkpoint,
             seed: &prepared.seed,
             start_ns,
             anew: kept.anew,
@@ -139,7 +134,7 @@ impl Attempts<'_> {
                 start_ns: started_ns - start_ns,
                 input_bytes: prepared.input_bytes,
                 tasks: coordinator.tasks,
-                resumed_tasks: 0,
+                resumed_tasks: self.resumed_tasks,
                 memory_bytes: plan.budget.total_bytes as u64,
                 pairs,
                 rounds: shared.round() + 1,

@@ -169,6 +169,9 @@ fn supervise<J: Program>(
     if let Some(sink) = sink {
         begun(sink, prepared.plan.reduce_workers)?;
     }
+    let checkpoint = prepared.checkpoint.take();
+    let folder = checkpoint.as_ref().map(|(log, _)| log.folder.clone());
+    let resumed_tasks = checkpoint.as_ref().map_or(0, |(_, facts)| facts.tasks);
     let kept = AcrossAttempts {
         progress,
         on_news,
@@ -176,7 +179,7 @@ fn supervise<J: Program>(
         interrupt,
         deaths: Vec::new(),
         marks: settings.timeline.then(Marks::default),
-        checkpoint: prepared.checkpoint.take(),
+        checkpoint,
         sampler: prepared.sampler.take(),
         delivered: false,
         anew: 0,
@@ -189,6 +192,8 @@ fn supervise<J: Program>(
         target: target.as_ref(),
         outputs: &outputs,
         accumulators: &accumulators,
+        checkpoint: folder.as_deref(),
+        resumed_tasks,
         run_worker: &|setup, role| run_worker(&Work { setup, functions: &functions }, role),
         start_ns,
     };
