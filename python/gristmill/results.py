@@ -79,7 +79,7 @@ class Run(Generic[T]):
 
 @contextlib.contextmanager
 def keeping_all() -> Iterator[None]:
-    """While records are made. They are all in use, so looking for garbage among them takes time for nothing."""
+    """Turns garbage collection off while records are made: all of them are in use, so looking for garbage among them is wasted time."""
     collects = gc.isenabled()
     gc.disable()
     try:

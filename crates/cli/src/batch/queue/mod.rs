@@ -13,7 +13,7 @@
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
 //!  remains    what programs left running when they ended
-//!  reporter   tells of the programs, with record, recorder and live
+//!  reporter   reports on the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing

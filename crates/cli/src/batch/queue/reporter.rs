@@ -1,4 +1,4 @@
-//! What is told of the programs: records, the table on a terminal, the summary, the history.
+//! Reports on the programs of a queue: a table on a terminal, a record of each attempt, the summary, and the history.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -15,7 +15,7 @@ use super::recorder::Recorder;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 
-/// What is told of the programs, and where.
+/// The reports that the user wants, and where they go.
 pub struct Reports {
     /// The folder for their output.
     pub output: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct Reports {
     pub quiet: bool,
 }
 
-/// Tells of the programs of a queue.
+/// Reports on the programs of a queue.
 pub struct Reporter<'a> {
     jobs: &'a [Job],
     records: Vec<Record>,
@@ -75,7 +75,7 @@ impl<'a> Reporter<'a> {
         self.recorder.set_tier(tier);
     }
 
-    /// Takes in what was decided, for the history and the summary.
+    /// Sets how many quanta were decided for each reason, for the history and the summary.
     pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
         self.recorder.decided(reasons);
         self.decided = reasons.clone();

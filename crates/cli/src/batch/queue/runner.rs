@@ -98,7 +98,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// What is told of the programs.
+    /// The reports on the programs.
     pub fn reporter(&mut self) -> &mut Reporter<'a> {
         &mut self.reporter
     }
