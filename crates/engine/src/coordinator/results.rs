@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use gristmill_os::room::TemporaryFolder;
-use gristmill_page::{PageRef, Receiver};
+use gristmill_page::{PageRef, Receiver, prefetch};
 
 use crate::control::node_reads::NodeMeter;
 use crate::control::words::Shared;
@@ -28,6 +28,7 @@ use crate::program::map_reduce::combiner;
 use crate::spill::merge::Visit;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
+use crate::spill::tournament::{Streams, Tournament};
 
 /// How the streams of the reducers form the result.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,9 @@ pub(crate) enum Arrangement {
     /// Each stream is in this order, but that of a replacement may differ.
     MergeHeldBack(Order),
 }
+
+/// The distance ahead of the reader at which pairs of a stream are prefetched.
+const READ_AHEAD_BYTES: usize = 128;
 
 /// Called whenever the next page has not arrived.
 type Wait<'w, R> = dyn FnMut(&mut R) -> Result<()> + 'w;
@@ -102,6 +106,11 @@ impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
         let (pieces, held) = (Vec::new(), None);
         let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
         ReducerStream { slot, lives, page, at, end, left, ended, partition, taken, skip, pieces, held }
+    }
+
+    /// Returns whether its next pair is there.
+    fn has_pair(&self) -> bool {
+        self.at < self.end
     }
 
     fn bytes(&self) -> &[u8] {
@@ -343,21 +352,17 @@ impl<'r, J: Program> Results<'r, J> {
         visit: &mut Visit<'_, J::OutKey, J::OutValue>,
         wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
-        // The streams that have a next pair, with the smallest pair last.
-        let mut heads = Vec::with_capacity(self.streams.len());
         for number in 0..self.streams.len() {
-            if self.fill(number, wait)? {
-                self.insert(&mut heads, number, order);
-            }
+            self.fill(number, wait)?;
         }
-        while let Some(number) = heads.pop() {
+        let mut tournament = Tournament::new(self.streams.len(), &Ordered { results: self, order });
+        while let Some(number) = tournament.winner().filter(|number| self.streams[*number].has_pair()) {
             let flow = self.take(number, visit);
             if flow.is_break() {
                 return Ok(flow);
             }
-            if self.fill(number, wait)? {
-                self.insert(&mut heads, number, order);
-            }
+            self.fill(number, wait)?;
+            tournament.play_again(&Ordered { results: self, order });
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -409,6 +414,10 @@ impl<'r, J: Program> Results<'r, J> {
         stream.at += bytes;
         stream.left -= 1;
         stream.taken += 1;
+        // The streams are too many for the processor to see what is read next.
+        if let Some(ahead) = stream.bytes().get(READ_AHEAD_BYTES) {
+            prefetch(ahead);
+        }
         flow
     }
 
@@ -416,7 +425,7 @@ impl<'r, J: Program> Results<'r, J> {
     fn fill(&mut self, number: usize, wait: &mut Wait<'_, Self>) -> Result<bool> {
         loop {
             let stream = &mut self.streams[number];
-            if stream.at < stream.end {
+            if stream.has_pair() {
                 return Ok(true);
             }
             if let Source::Page(page) = std::mem::take(&mut stream.page) {
@@ -475,14 +484,34 @@ impl<'r, J: Program> Results<'r, J> {
     fn head(&self, number: usize) -> Entry<'_, J::OutKey, J::OutValue> {
         entry::read(self.streams[number].bytes())
     }
+}
 
-    fn insert(&self, heads: &mut Vec<usize>, number: usize, order: Order) {
-        let new = self.head(number);
-        let at = heads.partition_point(|other| {
-            let other = self.head(*other);
-            order.compare::<J::OutKey, J::OutValue>((other.key, other.value), (new.key, new.value)).is_gt()
-        });
-        heads.insert(at, number);
+/// The streams of the result, each of them in an order.
+struct Ordered<'s, 'r, J: Program> {
+    results: &'s Results<'r, J>,
+    order: Order,
+}
+
+impl<J: Program> Ordered<'_, '_, J> {
+    #[inline(always)]
+    fn head(&self, stream: usize) -> Option<Entry<'_, J::OutKey, J::OutValue>> {
+        self.results.streams[stream].has_pair().then(|| self.results.head(stream))
+    }
+}
+
+impl<J: Program> Streams for Ordered<'_, '_, J> {
+    #[inline(always)]
+    fn prefix(&self, stream: usize) -> u64 {
+        self.head(stream).map_or(u64::MAX, |head| self.order.prefix::<J::OutKey, J::OutValue>(head.key, head.value))
+    }
+
+    fn comes_before(&self, a: usize, b: usize) -> bool {
+        match (self.head(a), self.head(b)) {
+            (Some(a), Some(b)) => {
+                self.order.compare::<J::OutKey, J::OutValue>((a.key, a.value), (b.key, b.value)).is_lt()
+            }
+            (head, _) => head.is_some(),
+        }
     }
 }
 

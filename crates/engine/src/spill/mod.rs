@@ -6,6 +6,7 @@
 
 pub(crate) mod spill_file;
 pub(crate) mod run;
+pub(crate) mod tournament;
 pub(crate) mod merge;
 pub(crate) mod values;
 pub(crate) mod reduce_memory;
