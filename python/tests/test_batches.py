@@ -69,6 +69,21 @@ def test_columns_of_each_type_are_keys_and_values(name: str, rows: list[dict[str
     assert shown(both) == shown(((row["bool"], row[name]), (row["n"], row[name])) for row in rows)
 
 
+@pytest.mark.parametrize("kind", ["int64", "double"])
+def test_numbers_of_many_rows_are_grouped_by_whole_keys(kind: str, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    # Many keys of few rows, one of very many, and some that share low or high bits.
+    keys = [chance.choice([chance.randrange(-3000, 3000), 0, chance.randrange(8) << 60, chance.randrange(99) << 32]) for _ in range(30_000)]
+    numbers = pyarrow.array(range(30_000)).cast(kind)
+    pyarrow.parquet.write_table(pyarrow.table({"key": keys, "number": numbers}), tmp_path / "a.parquet")
+    expected: defaultdict[int, list[int]] = defaultdict(list)
+    for row, key in enumerate(keys):
+        expected[key].append(row)
+    pairs = gm.read_parquet(tmp_path).pluck("key", "number")
+    found = pairs.group_by_key().map_groups(lambda key, values: [(key, sorted(values))])
+    assert found.to_dict() == expected
+
+
 @pytest.mark.parametrize("values", [[3, 1, 2], [0.5, NAN], [True, False], [1, 0.5], ["a", "b"], [2**70, 1], [1, None]])
 def test_a_group_is_the_array_that_numpy_makes_of_its_values(values: list[Any]) -> None:
     def told(key: int, found: numpy.ndarray[Any, Any]) -> list[Any]:

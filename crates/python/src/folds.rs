@@ -12,9 +12,9 @@ use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
 use crate::batches::{Batch, Item, Part, Row};
 use crate::exceptions::{NoOrder, NotAPair};
-use crate::groups::Grouped;
+use crate::groups::{self, Grouped};
 use crate::keys::{self, Types};
-use crate::values;
+use crate::values::{self, Kind};
 
 /// How a stage ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -478,6 +478,22 @@ impl Fold for Bytes {
             return Ok(());
         }
         let (key, values) = Row { part: &records, number: 0 }.pair()?;
+        if let (Some((Kind::Ints, keys)), Some((kind, numbers))) =
+            (values::numbers(key.part), values::numbers(values.part))
+        {
+            return groups::for_each_key(keys, numbers, |key, numbers| {
+                let mut types = Types::default();
+                buffers.key.clear();
+                keys::encode_i64(key, &mut types, &mut buffers.key);
+                for numbers in numbers.chunks(GROUP_PART) {
+                    buffers.value.clear();
+                    buffers.value.extend_from_slice(&types.0.to_le_bytes());
+                    values::encode_numbers(kind, numbers, &mut buffers.value)?;
+                    out.emit(&buffers.key, &buffers.value);
+                }
+                Ok(())
+            });
+        }
         for (key, types, rows) in Grouped::new(rows, key.part).iter() {
             for rows in rows.chunks(GROUP_PART) {
                 buffers.value.clear();

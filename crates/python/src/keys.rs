@@ -84,6 +84,12 @@ pub fn encode_row(key: Row<'_, '_>, types: &mut Types, to: &mut Vec<u8>) {
     Encoder { types, to, only_ordered: false, numbers: 0 }.row(key, Place::Whole);
 }
 
+/// Appends the bytes of a key that is a whole number, as [`encode`] does.
+pub fn encode_i64(key: i64, types: &mut Types, to: &mut Vec<u8>) {
+    types.see(0, INT);
+    encode_small(key, to);
+}
+
 /// Appends the bytes of a key by which records are sorted. They are no prefix of those of another key, so others may
 /// follow; if the order is `descending`, they are inverted.
 ///

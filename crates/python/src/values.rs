@@ -114,14 +114,40 @@ pub fn encode_row(value: Row<'_, '_>, to: &mut Vec<u8>) -> PyResult<()> {
 
 /// Appends values that are in columns: numbers without a tag for each.
 pub fn encode_rows<'p, 'b: 'p>(part: &'p Part<'b>, rows: &[u32], to: &mut Vec<u8>) -> PyResult<()> {
-    let (tag, numbers) = match part {
-        Part::Column { values: Values::Int(numbers), valid: None } => (INTS, numbers),
-        Part::Column { values: Values::Float(numbers), valid: None } => (FLOATS, numbers),
-        _ => return rows.iter().try_for_each(|row| encode_row(Row { part, number: *row as usize }, to)),
+    let Some((kind, numbers)) = numbers(part) else {
+        return rows.iter().try_for_each(|row| encode_row(Row { part, number: *row as usize }, to));
     };
-    to.push(tag);
-    to.extend_from_slice(&length(rows.len())?);
+    begin_numbers(kind, rows.len(), to)?;
     rows.iter().for_each(|row| to.extend_from_slice(&numbers[*row as usize]));
+    Ok(())
+}
+
+/// Whether numbers are ints or floats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Ints,
+    Floats,
+}
+
+/// Returns the numbers of a column that has nothing else.
+pub fn numbers<'b>(part: &Part<'b>) -> Option<(Kind, &'b [[u8; 8]])> {
+    match part {
+        Part::Column { values: Values::Int(numbers), valid: None } => Some((Kind::Ints, numbers)),
+        Part::Column { values: Values::Float(numbers), valid: None } => Some((Kind::Floats, numbers)),
+        _ => None,
+    }
+}
+
+/// Appends numbers, without a tag for each.
+pub fn encode_numbers(kind: Kind, numbers: &[[u8; 8]], to: &mut Vec<u8>) -> PyResult<()> {
+    begin_numbers(kind, numbers.len(), to)?;
+    to.extend_from_slice(numbers.as_flattened());
+    Ok(())
+}
+
+fn begin_numbers(kind: Kind, count: usize, to: &mut Vec<u8>) -> PyResult<()> {
+    to.push(if kind == Kind::Ints { INTS } else { FLOATS });
+    to.extend_from_slice(&length(count)?);
     Ok(())
 }
 
