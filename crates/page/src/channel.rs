@@ -77,6 +77,8 @@ pub struct Sender<'r> {
     free: Vec<u32>,
     /// For each page that was ever taken, from the first on.
     taken: Vec<Taken>,
+    /// The number of pages, the last of the arena, that are not taken before they are asked for by [`Sender::take_reserve`].
+    reserve: usize,
     /// All pages have memory.
     populated: bool,
     fresh_uses: u64,
@@ -106,6 +108,7 @@ impl<'r> Sender<'r> {
             first: (slot * pages.shape().pages_per_arena) as u32,
             free: Vec::new(),
             taken: Vec::new(),
+            reserve: 0,
             populated: false,
             fresh_uses: 0,
             repeated_uses: 0,
@@ -117,6 +120,13 @@ impl<'r> Sender<'r> {
     /// Chooses whether the memory of a returned page is kept.
     pub fn set_reuse(&mut self, reuse: Reuse) {
         self.reuse = reuse;
+    }
+
+    /// Sets so many pages aside, the last of the arena: [`Sender::take`] does not return them before [`Sender::take_reserve`] did. Memory
+    /// that is used again is in a cache, so the fewest pages that suffice are the fastest.
+    pub fn set_reserve(&mut self, pages: usize) {
+        assert!(pages <= self.pages.shape().pages_per_arena, "the reserve is a part of the arena");
+        self.reserve = pages;
     }
 
     /// Tells the NUMA node of each processor, so that pages know the node of their memory.
@@ -149,7 +159,7 @@ impl<'r> Sender<'r> {
         (self.fresh_uses, self.repeated_uses)
     }
 
-    /// A free page, or `None` while all are in flight or held.
+    /// A free page, or `None` while all are in flight or held, and those in reserve.
     ///
     /// A page that has come home is taken before one that has no memory yet.
     #[inline]
@@ -159,6 +169,20 @@ impl<'r> Sender<'r> {
             self.collect();
         }
         let number = self.free.pop().or_else(|| self.never_taken())?;
+        Some(self.page(number))
+    }
+
+    /// A page of the reserve, which is like any other from now on. `None` if they are used up.
+    pub fn take_reserve(&mut self) -> Option<PageMut<'r>> {
+        self.pages.check_claim(self.slot);
+        self.reserve = self.reserve.checked_sub(1)?;
+        let number = self.never_taken()?;
+        Some(self.page(number))
+    }
+
+    /// Makes the page of a number that is at home and in no list.
+    #[inline]
+    fn page(&mut self, number: u32) -> PageMut<'r> {
         let was_there = std::mem::replace(&mut self.of(number).faulted_in, true);
         if !was_there {
             self.of(number).node = self.node_here();
@@ -173,13 +197,13 @@ impl<'r> Sender<'r> {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts_mut(start.as_ptr(), range.len())
         };
-        Some(PageMut { bytes, number, node, stays: PhantomData })
+        PageMut { bytes, number, node, stays: PhantomData }
     }
 
-    /// The next page of the arena that was never taken.
+    /// The next page of the arena that was never taken, without the reserve.
     fn never_taken(&mut self) -> Option<u32> {
         let index = self.taken.len();
-        if index == self.pages.shape().pages_per_arena {
+        if index + self.reserve >= self.pages.shape().pages_per_arena {
             return None;
         }
         let node = if self.populated { self.node_here() } else { 0 };
@@ -213,9 +237,9 @@ impl<'r> Sender<'r> {
         collected
     }
 
-    /// Pages at home and free.
+    /// Pages at home and free, without the reserve.
     pub fn free_pages(&self) -> usize {
-        self.free.len() + self.pages.shape().pages_per_arena - self.taken.len()
+        self.free.len() + self.pages.shape().pages_per_arena - self.reserve - self.taken.len()
     }
 
     /// Takes back every page that a dead `consumer` had not returned.

@@ -98,6 +98,21 @@ fn what_a_dead_consumer_held_comes_home_once() {
 }
 
 #[test]
+fn a_page_of_the_reserve_is_like_any_other_once_it_was_taken() {
+    let pages = pages(1, 3);
+    let (mut sender, _) = pages.claim(0);
+    sender.set_reserve(1);
+    let usual = [sender.take().expect("the first"), sender.take().expect("the second")];
+    assert!(sender.take().is_none() && sender.free_pages() == 0, "the third is in reserve");
+    let third = sender.take_reserve().expect("it is asked for");
+    assert!(sender.take_reserve().is_none(), "there was one");
+    usual.into_iter().chain([third]).for_each(|page| sender.keep(page));
+    assert_eq!(sender.free_pages(), 3);
+    let taken = std::iter::from_fn(|| sender.take()).count();
+    assert_eq!(taken, 3);
+}
+
+#[test]
 #[should_panic(expected = "slot 1 is declared dead before")]
 fn pages_of_a_consumer_that_may_live_are_not_reclaimed() {
     let pages = pages(2, 1);

@@ -154,6 +154,9 @@ impl<'r, J: Program> Lane<'r, J> {
                 std::panic::resume_unwind(Box::new(JobIsOver));
             }
             self.outbox.ring_receivers();
+            if let Some(page) = self.outbox.take_reserve() {
+                break page;
+            }
             self.meter.add(Count::Sleeps, 1);
             let Lane { shared, slot, outbox, inbox, .. } = self;
             shared.pages.doorbell(*slot).sleep_unless(&SharedFutex, || {

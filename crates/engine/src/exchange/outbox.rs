@@ -11,6 +11,10 @@ use crate::testing::kill_points::{KillPoint, Moment};
 /// The distance ahead of the writer at which cache lines of a page are prefetched: two lines.
 const WRITE_AHEAD_BYTES: usize = 128;
 
+/// What must wait for a reducer until it is woken between two epochs. To wake one costs about as much as to take in a few KiB, and where
+/// there are more reducers than processors they would be woken by every epoch for a page or two.
+const WORTH_WAKING_BYTES: usize = 64 << 10;
+
 /// A page that is being filled.
 pub(crate) struct Open<'r> {
     page: PageMut<'r>,
@@ -43,8 +47,8 @@ pub(crate) struct Outbox<'r> {
     /// Consumers that have been sent pages since they were last rung. They cannot use the pages before the commit, so
     /// they are not woken for each one.
     unrung: Vec<usize>,
-    /// For each slot, whether it is in `unrung`.
-    is_unrung: Vec<bool>,
+    /// For each slot, the bytes that it was sent since it was last rung.
+    unrung_bytes: Vec<usize>,
     /// Dead consumers whose pages have been taken back.
     reclaimed: Vec<usize>,
     /// The number of deaths when pages were last taken back.
@@ -56,7 +60,7 @@ pub(crate) struct Outbox<'r> {
 impl<'r> Outbox<'r> {
     pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, kill_point: KillPoint) -> Outbox<'r> {
         let page_bytes = shared.pages.shape().page_bytes;
-        let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots()]);
+        let (open, reclaimed, unrung, unrung_bytes) = (Vec::new(), Vec::new(), Vec::new(), vec![0; shared.slots()]);
         let (share_start, epoch, round, deaths_seen) = (0, 1, 0, 0);
         Outbox {
             shared,
@@ -67,7 +71,7 @@ impl<'r> Outbox<'r> {
             epoch,
             round,
             unrung,
-            is_unrung,
+            unrung_bytes,
             reclaimed,
             deaths_seen,
             kill_point,
@@ -106,6 +110,11 @@ impl<'r> Outbox<'r> {
     /// Returns an empty page, if one has come back.
     pub fn take_page(&mut self) -> Option<PageMut<'r>> {
         self.sender.take()
+    }
+
+    /// Returns an empty page that was kept for the case that none comes back soon, if any is left.
+    pub fn take_reserve(&mut self) -> Option<PageMut<'r>> {
+        self.sender.take_reserve()
     }
 
     /// Returns the room for pairs in an empty page, in bytes.
@@ -182,10 +191,11 @@ impl<'r> Outbox<'r> {
         if consumer == COORDINATOR {
             self.shared.ring_with(&self.kill_point, consumer);
         } else {
-            if !std::mem::replace(&mut self.is_unrung[consumer], true) {
+            if self.unrung_bytes[consumer] == 0 {
                 self.unrung.push(consumer);
                 self.shared.want(consumer);
             }
+            self.unrung_bytes[consumer] += used;
         }
         self.kill_point.passes(Moment::Sent);
     }
@@ -193,10 +203,28 @@ impl<'r> Outbox<'r> {
     /// Wakes the reducers that have been sent pages. They consume pages of a committed epoch, and copy pages of an open
     /// one.
     pub fn ring_receivers(&mut self) {
-        for consumer in self.unrung.drain(..) {
-            self.is_unrung[consumer] = false;
-            self.shared.ring(consumer);
-        }
+        self.ring_if(|_| true);
+    }
+
+    /// Wakes the reducers for which it is worth it; all of them if fewer than `pages` are left for the next epoch.
+    pub fn ring_for_much(&mut self, pages: usize) {
+        let is_short = self.sender.free_pages() < pages && {
+            self.sender.collect();
+            self.sender.free_pages() < pages
+        };
+        self.ring_if(|bytes| is_short || bytes >= WORTH_WAKING_BYTES);
+    }
+
+    fn ring_if(&mut self, is_worth_it: impl Fn(usize) -> bool) {
+        let Outbox { shared, unrung, unrung_bytes, .. } = self;
+        unrung.retain(|consumer| {
+            let rings = is_worth_it(unrung_bytes[*consumer]);
+            if rings {
+                unrung_bytes[*consumer] = 0;
+                shared.ring(*consumer);
+            }
+            !rings
+        });
     }
 
     /// Returns whether a page has come back, or may be taken back from a dead worker.

@@ -172,7 +172,11 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         _ => "the pages of all that map at once stay in the last-level cache",
     };
     let why = asked(is_asked.page_bytes, why);
-    let pages = format!("{} of {} for each worker", plan.pages_per_arena, size(plan.page_bytes as u64));
+    let pages = format!("{} of {}", plan.pages_per_arena - plan.reserve_pages, size(plan.page_bytes as u64));
+    let pages = match plan.reserve_pages {
+        0 => format!("{pages} for each worker"),
+        reserve => format!("{pages} for each worker, and {reserve} in reserve"),
+    };
     choose("pages", pages, why);
     let (policy, why) = match plan.pages {
         PagePolicy::Reuse => ("written again", "their memory is there, and in the cache"),

@@ -17,6 +17,11 @@ use crate::spill::reduce_memory::ReduceMemory;
 
 /// Memory for pages in flight, of all workers that map at once. It is small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
+/// The room for pages of one worker with its reserve, if there is memory: what it sends while the others are busy with long tasks waits there. A
+/// map function that works on batches of a million rows emits 16 MiB at a time.
+const ARENA_BYTES: usize = 32 << 20;
+/// All such room together takes at most 1 / 16 of the memory.
+const ARENAS_SHARE: usize = 16;
 /// The memory that the kernel may map at once.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// The page size if few workers map at once; measured, see bench/runs.
@@ -44,7 +49,7 @@ const WAITS_MIN: f64 = 0.25;
 const READERS_PER_CPU_MAX: f64 = 4.0;
 /// The approximate cost of a pair after the map function.
 const PAIR_NS: f64 = 25.0;
-/// The number of splits per map worker: enough that the last ones to finish wait little for each other.
+/// The number of splits for each worker that maps at once: enough that the last ones to finish wait little for each other.
 const SPLITS_PER_WORKER: u64 = 16;
 /// The least number of dead workers that are replaced before the job gives up.
 const SPARE_SLOTS_MIN: usize = 32;
@@ -134,6 +139,8 @@ pub(crate) struct Plan {
     pub ranged: bool,
     pub page_bytes: usize,
     pub pages_per_arena: usize,
+    /// How many of them are used only while the others are with workers that are busy.
+    pub reserve_pages: usize,
     pub spare_slots: usize,
     pub split_bytes: u64,
     pub chunk_bytes: usize,
@@ -400,6 +407,17 @@ impl Plan {
                 "a page of {page_bytes} bytes was asked for; page sizes are multiples of 4096 up to 64 MiB"
             )));
         }
+        // Tasks that a sample has planned are short, so their pages come home soon; and populated in advance, a reserve would not be one.
+        let are_short = sample.is_some() && settings.split_bytes.is_none();
+        let reserve_pages = match settings.pages {
+            PagePolicy::Reuse | PagePolicy::Fresh if !are_short => {
+                let memory_bytes = settings.memory_bytes.unwrap_or(machine.available_bytes as usize / 2);
+                let arena_bytes = ARENA_BYTES.min(memory_bytes / ARENAS_SHARE / slots);
+                (arena_bytes / page_bytes).saturating_sub(pool_pages)
+            }
+            _ => 0,
+        };
+        let pool_pages = pool_pages + reserve_pages;
         // Where arenas lie on several nodes, no huge page is part of two of them.
         let pool_pages = match places.nodes.len() {
             0 => pool_pages,
@@ -411,7 +429,7 @@ impl Plan {
             true => SPLIT_BYTES_MAX,
             false => {
                 let [least, most] = split_limits(sample);
-                (input_bytes / (map_workers as u64 * SPLITS_PER_WORKER)).clamp(least, most)
+                (input_bytes / (map_at_once as u64 * SPLITS_PER_WORKER)).clamp(least, most)
             }
         });
         let split_bytes = split_bytes.max(input_bytes / TASKS_MAX).max(1);
@@ -452,6 +470,7 @@ impl Plan {
                 && settings.checkpoint.is_none(),
             page_bytes,
             pages_per_arena: pool_pages,
+            reserve_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,
             split_bytes,
             chunk_bytes: settings.chunk_bytes.or(best.and_then(|best| best.chunk_bytes)).unwrap_or(CHUNK_BYTES).max(1),
@@ -608,6 +627,36 @@ mod tests {
         assert_eq!(plan(&Settings { workers: Some(2), ..settings.clone() }, None), (2, CHUNK_BYTES, false));
         let cold = Sample { read_bytes: 1, wait_ns: 1000, ..sample(5.0).expect("made above") };
         assert_eq!(plan(&settings, Some(cold)), (32, CHUNK_BYTES, false));
+    }
+
+    #[test]
+    fn splits_are_for_the_workers_that_map_at_once() {
+        // With 128 workers on 2 processors, 175 MB were cut into 2,049 tasks, of which 2 ran at a time.
+        let machine = Machine { cpus: 2, nodes: &[], available_bytes: 1 << 30 };
+        let split_bytes = |workers| {
+            let settings = Settings { workers: Some(workers), ..Settings::default() };
+            Plan::new(&settings, machine, 32 << 20, PROGRAM, None).expect("it is possible").split_bytes
+        };
+        assert_eq!(split_bytes(128), split_bytes(2));
+    }
+
+    #[test]
+    fn arenas_have_a_reserve_for_long_tasks_if_there_is_memory() {
+        let machine = Machine { cpus: 2, nodes: &[], available_bytes: 1 << 34 };
+        let arena_bytes = |settings: Settings, sample| {
+            let plan = Plan::new(&settings, machine, 1 << 30, PROGRAM, sample).expect("it is possible");
+            assert!(plan.reserve_pages < plan.pages_per_arena);
+            plan.pages_per_arena * plan.page_bytes
+        };
+        assert_eq!(arena_bytes(Settings::default(), None), ARENA_BYTES);
+        let short = sample(5.0);
+        assert!(arena_bytes(Settings::default(), short.as_ref()) < ARENA_BYTES);
+        let cut = Settings { split_bytes: Some(1 << 28), ..Settings::default() };
+        assert_eq!(arena_bytes(cut, short.as_ref()), ARENA_BYTES);
+        let small = Settings { memory_bytes: Some(128 << 20), ..Settings::default() };
+        assert!(arena_bytes(small, None) * 2 <= (128 << 20) / ARENAS_SHARE, "two workers");
+        let prealloc = Settings { pages: PagePolicy::Prealloc, ..Settings::default() };
+        assert!(arena_bytes(prealloc, None) < ARENA_BYTES);
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl<'w, J: Program> Worker<'w, J> {
             drop(pin_to_cpus(&plan.places.homes[home].cpus));
         }
         let (mut sender, receiver) = shared.pages.claim(role.slot);
+        sender.set_reserve(plan.reserve_pages);
         sender.set_nodes(&plan.places.node_of_cpu);
         let mut shelver = Shelver::new(shared.pages.shelf(), role.slot);
         match plan.pages {
@@ -200,7 +201,9 @@ impl<'w, J: Program> Worker<'w, J> {
         Ok(())
     }
 
-    fn give_permit(&self) {
+    fn give_permit(&mut self) {
+        // It may sleep now, and then nobody else would ring them.
+        self.lane.outbox.ring_receivers();
         let Setup { shared, .. } = *self.work.setup;
         if shared.give_permit(self.role.slot) && shared.has_free_task(shared.round()) {
             // A round has been opened meanwhile, and a worker that woke for it may have found no permit.
