@@ -18,7 +18,7 @@ use gristmill::{
     Records, Summary,
 };
 
-const TESTS: [Test; 18] = [
+const TESTS: [Test; 17] = [
     ("a_sample_from_several_places_decides_the_number_of_workers", sampled),
     ("no_sample_is_taken_if_it_is_useless_or_unwanted", not_sampled),
     ("a_job_that_crashes_on_the_sample_is_planned_without_one", crashing),
@@ -33,7 +33,6 @@ const TESTS: [Test; 18] = [
     ("values_of_any_width_combine_to_the_same_result_in_any_plan", types::values_of_any_width),
     ("workers_that_get_nothing_are_not_started", growth::idle_workers),
     ("page_faults_of_a_worker_do_not_grow_with_the_number_of_workers", growth::busy_workers),
-    ("reducers_sleep_through_epochs_that_bring_them_little", growth::sleepy_reducers),
     ("each_node_reduces_its_own_pairs_and_all_reads_are_counted", nodes::reads_of_nodes),
     ("a_reduce_function_emits_pairs_of_other_types_in_every_mode", made::other_types),
     ("a_pair_of_four_gib_is_refused_where_it_is_emitted", types::huge_pairs),

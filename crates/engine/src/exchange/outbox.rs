@@ -11,10 +11,6 @@ use crate::testing::kill_points::{KillPoint, Moment};
 /// The distance ahead of the writer at which cache lines of a page are prefetched: two lines.
 const WRITE_AHEAD_BYTES: usize = 128;
 
-/// What must wait for a reducer until it is woken between two epochs. To wake one costs about as much as to take in a few KiB, and where
-/// there are more reducers than processors they would be woken by every epoch for a page or two.
-const WORTH_WAKING_BYTES: usize = 64 << 10;
-
 /// A page that is being filled.
 pub(crate) struct Open<'r> {
     page: PageMut<'r>,
@@ -47,8 +43,8 @@ pub(crate) struct Outbox<'r> {
     /// Consumers that have been sent pages since they were last rung. They cannot use the pages before the commit, so
     /// they are not woken for each one.
     unrung: Vec<usize>,
-    /// For each slot, the bytes that it was sent since it was last rung.
-    unrung_bytes: Vec<usize>,
+    /// For each slot, whether it is in `unrung`.
+    is_unrung: Vec<bool>,
     /// Dead consumers whose pages have been taken back.
     reclaimed: Vec<usize>,
     /// The number of deaths when pages were last taken back.
@@ -60,7 +56,7 @@ pub(crate) struct Outbox<'r> {
 impl<'r> Outbox<'r> {
     pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, kill_point: KillPoint) -> Outbox<'r> {
         let page_bytes = shared.pages.shape().page_bytes;
-        let (open, reclaimed, unrung, unrung_bytes) = (Vec::new(), Vec::new(), Vec::new(), vec![0; shared.slots()]);
+        let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots()]);
         let (share_start, epoch, round, deaths_seen) = (0, 1, 0, 0);
         Outbox {
             shared,
@@ -71,7 +67,7 @@ impl<'r> Outbox<'r> {
             epoch,
             round,
             unrung,
-            unrung_bytes,
+            is_unrung,
             reclaimed,
             deaths_seen,
             kill_point,
@@ -191,11 +187,10 @@ impl<'r> Outbox<'r> {
         if consumer == COORDINATOR {
             self.shared.ring_with(&self.kill_point, consumer);
         } else {
-            if self.unrung_bytes[consumer] == 0 {
+            if !std::mem::replace(&mut self.is_unrung[consumer], true) {
                 self.unrung.push(consumer);
                 self.shared.want(consumer);
             }
-            self.unrung_bytes[consumer] += used;
         }
         self.kill_point.passes(Moment::Sent);
     }
@@ -203,28 +198,10 @@ impl<'r> Outbox<'r> {
     /// Wakes the reducers that have been sent pages. They consume pages of a committed epoch, and copy pages of an open
     /// one.
     pub fn ring_receivers(&mut self) {
-        self.ring_if(|_| true);
-    }
-
-    /// Wakes the reducers for which it is worth it; all of them if fewer than `pages` are left for the next epoch.
-    pub fn ring_for_much(&mut self, pages: usize) {
-        let is_short = self.sender.free_pages() < pages && {
-            self.sender.collect();
-            self.sender.free_pages() < pages
-        };
-        self.ring_if(|bytes| is_short || bytes >= WORTH_WAKING_BYTES);
-    }
-
-    fn ring_if(&mut self, is_worth_it: impl Fn(usize) -> bool) {
-        let Outbox { shared, unrung, unrung_bytes, .. } = self;
-        unrung.retain(|consumer| {
-            let rings = is_worth_it(unrung_bytes[*consumer]);
-            if rings {
-                unrung_bytes[*consumer] = 0;
-                shared.ring(*consumer);
-            }
-            !rings
-        });
+        for consumer in self.unrung.drain(..) {
+            self.is_unrung[consumer] = false;
+            self.shared.ring(consumer);
+        }
     }
 
     /// Returns whether a page has come back, or may be taken back from a dead worker.

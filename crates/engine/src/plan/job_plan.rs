@@ -392,12 +392,12 @@ impl Plan {
         let at_once = settings.map_at_once.or(best.and_then(|best| best.map_at_once));
         let map_at_once = at_once.unwrap_or_else(|| workers_busy(machine, input_bytes, sample)).clamp(1, map_workers);
         let pool_pages = share_partitions * 2 + reduce_workers * 2;
+        let taken_bytes = settings.held_bytes.saturating_add(settings.keep_bytes.unwrap_or(0) as usize);
+        let left_bytes = settings.memory_bytes.map(|bytes| bytes.saturating_sub(taken_bytes));
         let page_bytes = settings.page_bytes.unwrap_or_else(|| {
             // Only workers that map at once write many pages. Of a small budget, the pages of all workers take an
             // eighth.
             let cached = POOL_BYTES / (map_at_once * pool_pages);
-            let taken_bytes = settings.held_bytes.saturating_add(settings.keep_bytes.unwrap_or(0) as usize);
-            let left_bytes = settings.memory_bytes.map(|bytes| bytes.saturating_sub(taken_bytes));
             let affordable = left_bytes.map_or(cached, |bytes| bytes / 8 / (map_workers * pool_pages));
             let most = if input_bytes < WORTH_BYTES && !iterates { PAGE_BYTES_UNKNOWN } else { PAGE_BYTES_MAX };
             cached.min(affordable).clamp(PAGE_BYTES_MIN, most) / 4096 * 4096
@@ -411,17 +411,17 @@ impl Plan {
         let are_short = sample.is_some() && settings.split_bytes.is_none();
         let reserve_pages = match settings.pages {
             PagePolicy::Reuse | PagePolicy::Fresh if !are_short => {
-                let memory_bytes = settings.memory_bytes.unwrap_or(machine.available_bytes as usize / 2);
+                let memory_bytes = left_bytes.unwrap_or(machine.available_bytes as usize / 2);
                 let arena_bytes = ARENA_BYTES.min(memory_bytes / ARENAS_SHARE / slots);
                 (arena_bytes / page_bytes).saturating_sub(pool_pages)
             }
             _ => 0,
         };
-        let pool_pages = pool_pages + reserve_pages;
         // Where arenas lie on several nodes, no huge page is part of two of them.
-        let pool_pages = match places.nodes.len() {
-            0 => pool_pages,
-            _ => pool_pages
+        let nodes = places.nodes.len();
+        let arena_pages = |reserve_pages: usize| match nodes {
+            0 => pool_pages + reserve_pages,
+            _ => (pool_pages + reserve_pages)
                 .next_multiple_of(HUGE_PAGE_BYTES >> page_bytes.trailing_zeros().min(HUGE_PAGE_BYTES.trailing_zeros())),
         };
         let split_bytes = settings.split_bytes.unwrap_or_else(|| match settings.deterministic {
@@ -441,7 +441,7 @@ impl Plan {
         let needs = Needs {
             workers: slots,
             reduce_workers,
-            pages_bytes: slots * pool_pages * page_bytes,
+            pages_bytes: slots * arena_pages(reserve_pages) * page_bytes,
             maps_bytes: map_at_once * (buffer_bytes + CHUNK_BYTES),
             iterates,
             keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),
@@ -452,7 +452,12 @@ impl Plan {
             unpacks: program.unpacks,
         };
         let bad_records = settings.skip_bad_records.min(BAD_RECORDS_THAT_KILL_MAX) as usize;
-        let budget = Budget::divide(settings.memory_bytes, machine.available_bytes, needs)?;
+        let divide = |needs| Budget::divide(settings.memory_bytes, machine.available_bytes, needs);
+        // Memory that is enough without a reserve is enough.
+        let (reserve_pages, budget) = match divide(needs) {
+            Ok(budget) => (reserve_pages, budget),
+            Err(_) => (0, divide(Needs { pages_bytes: slots * arena_pages(0) * page_bytes, ..needs })?),
+        };
         Ok(Plan {
             isolation: settings.isolation,
             exchange: settings.exchange,
@@ -469,7 +474,7 @@ impl Plan {
                 && settings.limit == usize::MAX
                 && settings.checkpoint.is_none(),
             page_bytes,
-            pages_per_arena: pool_pages,
+            pages_per_arena: arena_pages(reserve_pages),
             reserve_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,
             split_bytes,
@@ -643,20 +648,19 @@ mod tests {
     #[test]
     fn arenas_have_a_reserve_for_long_tasks_if_there_is_memory() {
         let machine = Machine { cpus: 2, nodes: &[], available_bytes: 1 << 34 };
-        let arena_bytes = |settings: Settings, sample| {
+        let reserve = |settings: Settings, sample| {
             let plan = Plan::new(&settings, machine, 1 << 30, PROGRAM, sample).expect("it is possible");
-            assert!(plan.reserve_pages < plan.pages_per_arena);
-            plan.pages_per_arena * plan.page_bytes
+            (plan.reserve_pages > 0, plan.pages_per_arena * plan.page_bytes == ARENA_BYTES)
         };
-        assert_eq!(arena_bytes(Settings::default(), None), ARENA_BYTES);
+        assert_eq!(reserve(Settings::default(), None), (true, true));
         let short = sample(5.0);
-        assert!(arena_bytes(Settings::default(), short.as_ref()) < ARENA_BYTES);
+        assert_eq!(reserve(Settings::default(), short.as_ref()), (false, false));
         let cut = Settings { split_bytes: Some(1 << 28), ..Settings::default() };
-        assert_eq!(arena_bytes(cut, short.as_ref()), ARENA_BYTES);
+        assert_eq!(reserve(cut, short.as_ref()), (true, true));
         let small = Settings { memory_bytes: Some(128 << 20), ..Settings::default() };
-        assert!(arena_bytes(small, None) * 2 <= (128 << 20) / ARENAS_SHARE, "two workers");
+        assert_eq!(reserve(small, None), (false, false));
         let prealloc = Settings { pages: PagePolicy::Prealloc, ..Settings::default() };
-        assert!(arena_bytes(prealloc, None) < ARENA_BYTES);
+        assert_eq!(reserve(prealloc, None), (false, false));
     }
 
     #[test]

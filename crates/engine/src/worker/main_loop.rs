@@ -201,9 +201,7 @@ impl<'w, J: Program> Worker<'w, J> {
         Ok(())
     }
 
-    fn give_permit(&mut self) {
-        // It may sleep now, and then nobody else would ring them.
-        self.lane.outbox.ring_receivers();
+    fn give_permit(&self) {
         let Setup { shared, .. } = *self.work.setup;
         if shared.give_permit(self.role.slot) && shared.has_free_task(shared.round()) {
             // A round has been opened meanwhile, and a worker that woke for it may have found no permit.

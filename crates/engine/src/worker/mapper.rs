@@ -176,10 +176,7 @@ impl<J: Program> Mapper<J> {
         let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
         let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
         lane.outbox.kill_point.passes(Moment::Committed);
-        match goes_on {
-            true => lane.outbox.ring_for_much(work.plan.epoch_pages as usize + work.plan.share_partitions()),
-            false => lane.outbox.ring_receivers(),
-        }
+        lane.outbox.ring_receivers();
         if !goes_on {
             work.shared.announce();
         }

@@ -1,6 +1,6 @@
 //! What a job costs, counted, as its workers grow in number (docs/limits.md).
 
-use gristmill::{Count, Counters, Input, Job, Phase, Records, Summary};
+use gristmill::{Input, Job, Phase, Records, Summary};
 use gristmill_os::usage::Usage;
 
 use crate::{NUMBERS, numbers};
@@ -55,17 +55,4 @@ pub(crate) fn busy_workers() {
         among_many < among_few * 1.3,
         "a worker costs {among_few:.0} page faults among 32 to 64, and {among_many:.0} among 64 to 128"
     );
-}
-
-/// 128 reducers on two processors were woken by every epoch of the two that map: 10,747 times in a job of 200 MB, for two pages each time.
-pub(crate) fn sleepy_reducers() {
-    let numbers = numbers(1 << 18);
-    let input = Input::bytes("numbers", &numbers).expect("memory");
-    let job = Job::new(&NUMBERS, input).records(Records::Fixed(8)).split_bytes(numbers.len() as u64 / 256);
-    let job = job.workers(32).map_at_once(1).page_bytes(4096);
-    let (_, summary) = job.run().expect("the job runs");
-    let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
-    let [epochs, sleeps] = [Count::Epochs, Count::Sleeps].map(|count| counters.get(count));
-    assert!(epochs > 40, "{epochs} epochs");
-    assert!(sleeps < epochs * 32 / 3, "32 workers slept {sleeps} times in {epochs} epochs");
 }
