@@ -148,7 +148,9 @@ impl PartGroups {
         let mask = (rows.len() * 2).next_power_of_two() - 1;
         slots.clear();
         slots.resize(mask + 1, 0);
-        (of_rows.clear(), keys.clear(), ends.clear());
+        of_rows.clear();
+        keys.clear();
+        ends.clear();
         for (key, _) in rows {
             let mut at = hash(key) as usize & mask;
             while slots[at] != 0 && keys[slots[at] as usize - 1] != *key {
