@@ -122,8 +122,8 @@ impl<'r> Sender<'r> {
         self.reuse = reuse;
     }
 
-    /// Sets so many pages aside, the last of the arena: [`Sender::take`] does not return them before [`Sender::take_reserve`] did. Memory
-    /// that is used again is in a cache, so the fewest pages that suffice are the fastest.
+    /// Reserves the last `pages` pages of the arena: only [`Sender::take_reserve`] takes a reserved page for the first time. The fewer pages are in
+    /// use, the more of them stay in the caches.
     pub fn set_reserve(&mut self, pages: usize) {
         assert!(pages <= self.pages.shape().pages_per_arena, "the reserve is a part of the arena");
         self.reserve = pages;

@@ -90,8 +90,8 @@ const PART_BITS_MAX: u32 = 8;
 
 /// Calls `visit` with each whole key and its numbers, in their order, until it fails.
 ///
-/// Rows are dealt to parts by their keys first, keys and numbers together. So what is looked up for a row is in a cache; in one table of
-/// all keys, and in columns of a million rows, it would rarely be.
+/// The rows are first partitioned by the hash of their keys, and then each partition is grouped alone. Its table of keys and its numbers fit in the
+/// caches. One table of all keys would miss them for nearly every row.
 pub fn for_each_key<E>(
     keys: &[[u8; 8]],
     numbers: &[[u8; 8]],

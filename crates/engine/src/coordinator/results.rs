@@ -414,7 +414,7 @@ impl<'r, J: Program> Results<'r, J> {
         stream.at += bytes;
         stream.left -= 1;
         stream.taken += 1;
-        // The streams are too many for the processor to see what is read next.
+        // The reads jump between streams, so the processor does not prefetch by itself.
         if let Some(ahead) = stream.bytes().get(READ_AHEAD_BYTES) {
             prefetch(ahead);
         }
@@ -494,24 +494,22 @@ struct Ordered<'s, 'r, J: Program> {
 
 impl<J: Program> Ordered<'_, '_, J> {
     #[inline(always)]
-    fn head(&self, stream: usize) -> Option<Entry<'_, J::OutKey, J::OutValue>> {
-        self.results.streams[stream].has_pair().then(|| self.results.head(stream))
+    fn pair(&self, stream: usize) -> Option<(<J::OutKey as Datum>::Ref<'_>, <J::OutValue as Datum>::Ref<'_>)> {
+        self.results.streams[stream].has_pair().then(|| {
+            let head = self.results.head(stream);
+            (head.key, head.value)
+        })
     }
 }
 
 impl<J: Program> Streams for Ordered<'_, '_, J> {
     #[inline(always)]
     fn prefix(&self, stream: usize) -> u64 {
-        self.head(stream).map_or(u64::MAX, |head| self.order.prefix::<J::OutKey, J::OutValue>(head.key, head.value))
+        self.order.prefix_of_next::<J::OutKey, J::OutValue>(self.pair(stream))
     }
 
     fn comes_before(&self, a: usize, b: usize) -> bool {
-        match (self.head(a), self.head(b)) {
-            (Some(a), Some(b)) => {
-                self.order.compare::<J::OutKey, J::OutValue>((a.key, a.value), (b.key, b.value)).is_lt()
-            }
-            (head, _) => head.is_some(),
-        }
+        self.order.compare_next::<J::OutKey, J::OutValue>(self.pair(a), self.pair(b)).is_lt()
     }
 }
 

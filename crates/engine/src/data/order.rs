@@ -49,6 +49,24 @@ impl Order {
         }
     }
 
+    /// As [`Order::prefix`], of the next pair of a stream: the largest number if the stream has ended.
+    #[inline(always)]
+    pub(crate) fn prefix_of_next<K: Key, V: Datum>(self, next: Option<(K::Ref<'_>, V::Ref<'_>)>) -> u64 {
+        next.map_or(u64::MAX, |(key, value)| self.prefix::<K, V>(key, value))
+    }
+
+    /// As [`Order::compare`], of the next pairs of two streams. One that has ended comes after all others.
+    pub(crate) fn compare_next<K: Key, V: Datum>(
+        self,
+        a: Option<(K::Ref<'_>, V::Ref<'_>)>,
+        b: Option<(K::Ref<'_>, V::Ref<'_>)>,
+    ) -> std::cmp::Ordering {
+        match (a, b) {
+            (Some(a), Some(b)) => self.compare::<K, V>(a, b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    }
+
     pub(crate) fn compare<K: Key, V: Datum>(
         self,
         a: (K::Ref<'_>, V::Ref<'_>),

@@ -97,15 +97,12 @@ struct Merged<K: Key, V: Datum> {
 impl<K: Key, V: Datum> Streams for Merged<K, V> {
     #[inline(always)]
     fn prefix(&self, stream: usize) -> u64 {
-        let pair = self.streams[stream].pair();
-        pair.map_or(u64::MAX, |(key, value)| self.order.prefix::<K, V>(key, value))
+        self.order.prefix_of_next::<K, V>(self.streams[stream].pair())
     }
 
     fn comes_before(&self, a: usize, b: usize) -> bool {
-        match (self.streams[a].pair(), self.streams[b].pair()) {
-            (Some(pair_a), Some(pair_b)) => self.order.compare::<K, V>(pair_a, pair_b).then(a.cmp(&b)).is_lt(),
-            (pair_a, _) => pair_a.is_some(),
-        }
+        let next = self.order.compare_next::<K, V>(self.streams[a].pair(), self.streams[b].pair());
+        next.then(a.cmp(&b)).is_lt()
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Tournament {
 }
 
 impl Tournament {
-    /// Plays all matches of so many streams.
+    /// Plays all matches between `count` streams.
     pub fn new(count: usize, streams: &impl Streams) -> Tournament {
         let mut tournament = Tournament { losers: vec![Player::default(); count] };
         if count > 0 {
