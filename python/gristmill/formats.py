@@ -38,7 +38,7 @@ class Place:
 
 NOWHERE = Place()
 #: Of the tables that Parquet files are read as: about so many bytes, and at most so many rows.
-_TABLE_BYTES, _TABLE_ROWS = 64 << 20, 1 << 20
+_TABLE_BYTES, _TABLE_ROWS = 32 << 20, 1 << 19
 #: Rows that become objects together.
 _ROWS = 4096
 #: Lines are read so many bytes at a time, if nobody wants them one by one.
@@ -183,7 +183,8 @@ def parquet_tables(share: str | Share, columns: list[str] | None) -> Iterator[py
         raise PlanError("read_parquet needs pyarrow: pip install 'gristmill[arrow]'") from error
     share = share if isinstance(share, Share) else Share(share, 0, 1)
     try:
-        with parquet.ParquetFile(share.path) as file:
+        # Buffered, because otherwise a whole row group would be in memory.
+        with parquet.ParquetFile(share.path, buffer_size=_BLOCK_BYTES) as file:
             groups = file.num_row_groups
             for group in range(groups * share.number // share.of, groups * (share.number + 1) // share.of):
                 size = file.metadata.row_group(group)

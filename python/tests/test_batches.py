@@ -69,19 +69,59 @@ def test_columns_of_each_type_are_keys_and_values(name: str, rows: list[dict[str
     assert shown(both) == shown(((row["bool"], row[name]), (row["n"], row[name])) for row in rows)
 
 
-@pytest.mark.parametrize("kind", ["int64", "double"])
-def test_numbers_of_many_rows_are_grouped_by_whole_keys(kind: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def keys() -> list[int]:
+    """Many keys of few rows, one of very many, and some that share low or high bits."""
     chance = random.Random(7)
-    # Many keys of few rows, one of very many, and some that share low or high bits.
-    keys = [chance.choice([chance.randrange(-3000, 3000), 0, chance.randrange(8) << 60, chance.randrange(99) << 32]) for _ in range(30_000)]
-    numbers = pyarrow.array(range(30_000)).cast(kind)
-    pyarrow.parquet.write_table(pyarrow.table({"key": keys, "number": numbers}), tmp_path / "a.parquet")
-    expected: defaultdict[int, list[int]] = defaultdict(list)
+    return [chance.choice([chance.randrange(-3000, 3000), 0, chance.randrange(8) << 60, chance.randrange(99) << 32]) for _ in range(30_000)]
+
+
+def grouped(keys: list[int]) -> dict[int, list[int]]:
+    """The rows of each key."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
     for row, key in enumerate(keys):
-        expected[key].append(row)
+        groups[key].append(row)
+    return dict(sorted(groups.items()))
+
+
+# The columns of the last kinds are no whole keys with numbers in one file, so all rows are grouped in the general way.
+@pytest.mark.parametrize("kinds", [("int64", "int64"), ("int64", "double"), ("int64", "string"), ("double", "int64")])
+@pytest.mark.parametrize("format", ["list", "numpy"])
+def test_numbers_of_many_rows_are_grouped_by_whole_keys(
+    kinds: tuple[str, str], format: Any, keys: list[int], tmp_path: Path
+) -> None:
+    # Keys that are floats without loss.
+    keys = [key >> 8 << 8 for key in keys]
+    columns = {"key": pyarrow.array(keys), "number": pyarrow.array(range(len(keys)))}
+    table = pyarrow.table(columns)
+    other = pyarrow.table([columns["key"].cast(kinds[0], safe=False), columns["number"].cast(kinds[1])], ["key", "number"])
+    pyarrow.parquet.write_table(table.slice(0, 20_000), tmp_path / "a.parquet", row_group_size=3000)
+    pyarrow.parquet.write_table(other.slice(20_000), tmp_path / "b.parquet")
     pairs = gm.read_parquet(tmp_path).pluck("key", "number")
-    found = pairs.group_by_key().map_groups(lambda key, values: [(key, sorted(values))])
-    assert found.to_dict() == expected
+    found = pairs.group_by_key().map_groups(lambda key, values: [(key, sorted(map(int, values)))], format=format).collect()
+    assert [key for key, _ in found] == [*grouped(keys)]
+    assert dict(found) == grouped(keys)
+
+
+def test_a_function_may_make_the_columns_of_groups(keys: list[int]) -> None:
+    read = gm.from_iterable({"key": key, "row": row} for row, key in enumerate(keys)).map_batches(lambda table: table, format="arrow")
+    read = read.pluck("key", "row")
+    assert read.group_by_key().map_groups(lambda key, rows: [(key, sorted(rows))]).to_dict() == grouped(keys)
+    assert read.reduce_by_key(lambda a, b: max(a, b)).to_dict() == {key: max(rows) for key, rows in grouped(keys).items()}
+
+
+def test_a_failing_group_of_columns_is_named_and_set_aside(keys: list[int], tmp_path: Path) -> None:
+    def refuse(key: int, rows: list[int]) -> list[tuple[int, int]]:
+        return [(key, len(rows) // (key - 17))]
+
+    pyarrow.parquet.write_table(pyarrow.table({"key": [*keys, 17], "row": range(len(keys) + 1)}), tmp_path / "a.parquet")
+    groups = gm.read_parquet(tmp_path).pluck("key", "row").group_by_key().map_groups(refuse)
+    with pytest.raises(gm.JobError, match="map_groups .*refuse.*, on 17"):
+        groups.collect()
+    with gm.configure(on_error="skip"):
+        result = groups.run()
+    assert [bad.record for bad in result.bad_records] == [17]
+    assert dict(result) == {key: len(rows) // (key - 17) for key, rows in grouped(keys).items() if key != 17}
 
 
 @pytest.mark.parametrize("values", [[3, 1, 2], [0.5, NAN], [True, False], [1, 0.5], ["a", "b"], [2**70, 1], [1, None]])

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import gristmill as gm
@@ -238,3 +240,17 @@ def test_an_iterator_that_is_left_ends_its_job(tmp_path: Path) -> None:
     while are_alive(workers_of(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not are_alive(workers_of(tmp_path))
+
+
+def test_a_killed_worker_loses_no_group_of_columns(once: Callable[[], bool], tmp_path: Path) -> None:
+    keys = [row * row % 500 for row in range(20_000)]
+    pyarrow.parquet.write_table(pyarrow.table({"key": keys, "row": range(len(keys))}), tmp_path / "a.parquet", row_group_size=999)
+
+    def whole(key: int, rows: list[int]) -> list[tuple[int, list[int]]]:
+        if key == 1 and once():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [(key, sorted(rows))]
+
+    groups = gm.read_parquet(tmp_path).pluck("key", "row").group_by_key().map_groups(whole).to_dict()
+    assert not once()
+    assert groups == {key: [row for row, other in enumerate(keys) if other == key] for key in {*keys}}

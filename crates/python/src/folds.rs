@@ -12,7 +12,7 @@ use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
 use crate::batches::{Batch, Item, Part, Row};
 use crate::exceptions::{NoOrder, NotAPair};
-use crate::groups::{self, Grouped};
+use crate::groups::{self, Grouped, Partitions};
 use crate::keys::{self, Types};
 use crate::values::{self, Kind};
 
@@ -30,6 +30,11 @@ pub enum End {
     /// A Python function makes records of each key and its values, which it wants as an array of NumPy or as a list.
     Groups {
         arrays: bool,
+    },
+    /// The same of whole keys and numbers in columns. The pairs are blocks of rows, and their keys are the numbers of partitions.
+    Columns {
+        arrays: bool,
+        partitions: Partitions,
     },
     /// The value of an input is for the left side if its tag is 0.
     Join(How),
@@ -72,7 +77,7 @@ impl From<PyErr> for Stop {
 pub const UNFIT: i32 = 2;
 
 /// Returns the error for [`Stop::Unfit`].
-fn unfit() -> ProgramError {
+pub fn unfit() -> ProgramError {
     ProgramError::new("the values need another form").code(UNFIT)
 }
 
@@ -429,6 +434,25 @@ impl Fold for Bytes {
                     out.emit(key, value);
                 }
             }
+            End::Columns { partitions, .. } => {
+                let mut place = groups::BlockPlace { source: origin.source, offset: origin.offset, batch: 0 };
+                for output in outputs.try_iter()? {
+                    let output = output?;
+                    let Ok(batch) = output.cast_exact::<Batch>() else { return Err(Stop::Unfit) };
+                    let (rows, records) = batch.get().records(batch.py())?;
+                    if rows == 0 {
+                        continue;
+                    }
+                    let (key, value) = Row { part: &records, number: 0 }.pair()?;
+                    let (Some((Kind::Ints, keys)), Some((kind, numbers))) =
+                        (values::numbers(key.part), values::numbers(value.part))
+                    else {
+                        return Err(Stop::Unfit);
+                    };
+                    groups::deal(partitions, place, kind, (keys, numbers), |key, block| out.emit(key, block));
+                    place.batch += 1;
+                }
+            }
             // No more than can be in the result.
             End::Top { count } => {
                 let mut least = BinaryHeap::new();
@@ -478,22 +502,6 @@ impl Fold for Bytes {
             return Ok(());
         }
         let (key, values) = Row { part: &records, number: 0 }.pair()?;
-        if let (Some((Kind::Ints, keys)), Some((kind, numbers))) =
-            (values::numbers(key.part), values::numbers(values.part))
-        {
-            return groups::for_each_key(keys, numbers, |key, numbers| {
-                let mut types = Types::default();
-                buffers.key.clear();
-                keys::encode_i64(key, &mut types, &mut buffers.key);
-                for numbers in numbers.chunks(GROUP_PART) {
-                    buffers.value.clear();
-                    buffers.value.extend_from_slice(&types.0.to_le_bytes());
-                    values::encode_numbers(kind, numbers, &mut buffers.value)?;
-                    out.emit(&buffers.key, &buffers.value);
-                }
-                Ok(())
-            });
-        }
         for (key, types, rows) in Grouped::new(rows, key.part).iter() {
             for rows in rows.chunks(GROUP_PART) {
                 buffers.value.clear();

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
-use foldhash::fast::RandomState;
+use foldhash::fast::{FixedState, RandomState};
 
 use crate::batches::{Part, Row, Values};
 use crate::keys::{self, Types};
+use crate::values::Kind;
 
 /// The rows of a batch by key.
 pub struct Grouped {
@@ -83,41 +84,89 @@ fn groups_of<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> Vec<u32> {
     keys.map(&mut number).collect()
 }
 
-/// The rows that are grouped together, about: a table for their keys fits in the caches.
-const PART_ROWS: usize = 4096;
-/// The greatest number of parts, as a power of two: there is an open cache line for each.
-const PART_BITS_MAX: u32 = 8;
+/// A row of two columns: a whole key, and a number as bytes.
+pub type Pair = [[u8; 8]; 2];
 
-/// Calls `visit` with each whole key and its numbers, in their order, until it fails.
+/// The greatest number of partitions, as a power of two: map functions write to as many places at once.
+const BITS_MAX: usize = 12;
+/// The most rows of a block.
+const BLOCK_ROWS: usize = 1024;
+
+/// Where the rows of a block come from. Blocks are read in the order of their inputs.
+#[derive(Clone, Copy)]
+pub struct BlockPlace {
+    pub source: usize,
+    pub offset: u64,
+    pub batch: u32,
+}
+
+/// How rows are dealt to partitions: by the first bits of a hash, which is the same in all workers of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Partitions {
+    bits: usize,
+    seed: u64,
+}
+
+impl Partitions {
+    /// Makes `1 << bits` partitions. Nobody can choose keys that all fall into one.
+    pub fn new(bits: usize) -> Partitions {
+        Partitions { bits: bits.min(BITS_MAX), seed: RandomState::default().hash_one(bits) }
+    }
+}
+
+/// Deals rows to partitions by key. Calls `emit` with the key and the value of each block.
 ///
-/// The rows are first partitioned by the hash of their keys, and then each partition is grouped alone. Its table of keys and its numbers fit in the
-/// caches. One table of all keys would miss them for nearly every row.
-pub fn for_each_key<E>(
-    keys: &[[u8; 8]],
-    numbers: &[[u8; 8]],
-    mut visit: impl FnMut(i64, &[[u8; 8]]) -> Result<(), E>,
-) -> Result<(), E> {
+/// A block has rows of one partition: where they come from, [`HEADER_BYTES`] with the kind of their numbers, and the rows. The pairs of a job are
+/// then few and large, so that sorting and spilling them costs next to nothing, and a reducer has all rows of a partition at once. They fit in the
+/// caches while they are grouped.
+pub fn deal(
+    Partitions { bits, seed }: Partitions,
+    place: BlockPlace,
+    kind: Kind,
+    (keys, numbers): (&[[u8; 8]], &[[u8; 8]]),
+    mut emit: impl FnMut(&[u8], &[u8]),
+) {
     assert!(u32::try_from(keys.len()).is_ok(), "a batch has less than 2^32 rows");
-    let state = RandomState::default();
-    let hash = |key: &[u8; 8]| state.hash_one(u64::from_le_bytes(*key));
-    let bits = (keys.len() / PART_ROWS).max(1).ilog2().min(PART_BITS_MAX);
-    let part_of = |key| (hash(key) >> 1 >> (u64::BITS - 1 - bits)) as usize;
+    let state = FixedState::with_seed(seed);
+    let part_of = |key: &[u8; 8]| (hash(&state, key) >> 1 >> (u64::BITS as usize - 1 - bits)) as usize;
     let mut nexts = vec![0; 1 << bits];
     keys.iter().for_each(|key| nexts[part_of(key)] += 1);
     starts_of(&mut nexts);
-    let mut dealt = vec![([0; 8], [0; 8]); keys.len()];
+    let mut dealt = vec![Pair::default(); keys.len()];
     for (key, number) in keys.iter().zip(numbers) {
         let next = &mut nexts[part_of(key)];
-        dealt[*next as usize] = (*key, *number);
+        dealt[*next as usize] = [*key, *number];
         *next += 1;
     }
-    let (mut groups, mut start) = (PartGroups::default(), 0);
-    for end in nexts {
-        groups.find(&dealt[start..end as usize], hash);
-        groups.try_for_each(&mut visit)?;
-        start = end as usize;
+    let (mut value, mut start) = (Vec::new(), 0);
+    for (part, end) in nexts.into_iter().enumerate() {
+        let end = end as usize;
+        for (number, rows) in dealt[start..end].chunks(BLOCK_ROWS).enumerate() {
+            value.clear();
+            value.extend_from_slice(&(place.source as u32).to_be_bytes());
+            value.extend_from_slice(&place.offset.to_be_bytes());
+            value.extend_from_slice(&place.batch.to_be_bytes());
+            value.extend_from_slice(&(number as u32).to_be_bytes());
+            value.push(u8::from(kind == Kind::Floats));
+            value.extend_from_slice(rows.as_flattened().as_flattened());
+            emit(&(part as u16).to_be_bytes(), &value);
+        }
+        start = end;
     }
-    Ok(())
+}
+
+/// The bytes of a block before its rows.
+const HEADER_BYTES: usize = 21;
+
+/// Returns the kind of the numbers of a block that [`deal`] made, and its rows.
+pub fn read_block(block: &[u8]) -> (Kind, &[Pair]) {
+    let (header, rows) = block.split_at(HEADER_BYTES);
+    let kind = if header[HEADER_BYTES - 1] == 0 { Kind::Ints } else { Kind::Floats };
+    (kind, rows.as_chunks().0.as_chunks().0)
+}
+
+fn hash(state: &impl BuildHasher, key: &[u8; 8]) -> u64 {
+    state.hash_one(u64::from_le_bytes(*key))
 }
 
 /// Makes the start of each of several stretches of their lengths.
@@ -129,11 +178,12 @@ fn starts_of(lengths: &mut [u32]) {
     }
 }
 
-/// The groups of a part.
+/// The groups of the rows of a partition.
 #[derive(Default)]
-struct PartGroups {
+pub struct PartGroups {
     /// The number of a group + 1 at a place that its key's hash gives, or at one of the next; 0 where there is none.
     slots: Vec<u32>,
+    /// The number of the group of each row.
     of_rows: Vec<u32>,
     keys: Vec<[u8; 8]>,
     /// Where the numbers of each group end.
@@ -142,17 +192,16 @@ struct PartGroups {
 }
 
 impl PartGroups {
-    /// Replaces what it has by the groups of these rows.
-    fn find(&mut self, rows: &[([u8; 8], [u8; 8])], hash: impl Fn(&[u8; 8]) -> u64) {
-        let PartGroups { slots, of_rows, keys, ends, numbers } = self;
+    /// Groups rows.
+    pub fn new(rows: &[Pair]) -> PartGroups {
+        assert!(u32::try_from(rows.len()).is_ok(), "a partition has less than 2^32 rows");
+        let state = RandomState::default();
+        let mut groups = PartGroups::default();
+        let PartGroups { slots, of_rows, keys, ends, numbers } = &mut groups;
         let mask = (rows.len() * 2).next_power_of_two() - 1;
-        slots.clear();
         slots.resize(mask + 1, 0);
-        of_rows.clear();
-        keys.clear();
-        ends.clear();
-        for (key, _) in rows {
-            let mut at = hash(key) as usize & mask;
+        for [key, _] in rows {
+            let mut at = hash(&state, key) as usize & mask;
             while slots[at] != 0 && keys[slots[at] as usize - 1] != *key {
                 at = (at + 1) & mask;
             }
@@ -166,14 +215,16 @@ impl PartGroups {
         }
         starts_of(ends);
         numbers.resize(rows.len(), [0; 8]);
-        for ((_, number), group) in rows.iter().zip(of_rows) {
+        for ([_, number], group) in rows.iter().zip(of_rows) {
             let next = &mut ends[*group as usize];
             numbers[*next as usize] = *number;
             *next += 1;
         }
+        groups
     }
 
-    fn try_for_each<E>(&self, visit: &mut impl FnMut(i64, &[[u8; 8]]) -> Result<(), E>) -> Result<(), E> {
+    /// Calls `visit` with each key and its numbers, in their order, until it fails.
+    pub fn try_for_each<E>(&self, mut visit: impl FnMut(i64, &[[u8; 8]]) -> Result<(), E>) -> Result<(), E> {
         let mut start = 0;
         for (key, end) in self.keys.iter().zip(&self.ends) {
             visit(i64::from_le_bytes(*key), &self.numbers[start..*end as usize])?;

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arrays::{Output, with_views};
-use crate::folds::{End, Fold, How, Origin, Stop, UNFIT};
+use crate::folds::{End, Fold, How, Origin, Stop, UNFIT, unfit};
+use crate::groups::{self, PartGroups};
 use crate::keys::{self, Types};
 use crate::values::{self, Numbers};
 
@@ -234,50 +235,92 @@ impl Program {
     ) -> Result<(), ProgramError> {
         match self.end {
             End::Join(how) => join(how, key, found, emit),
-            _ => Python::attach(|py| self.reduce_group(py, key, found, emit)),
+            End::Columns { arrays, .. } => self.reduce_columns(arrays, found, emit),
+            _ => Python::attach(|py| {
+                let given = self.group_of(py, found);
+                self.apply(py, key, given, emit)
+            }),
         }
     }
 
-    fn reduce_group(
+    /// Reduces the groups of a partition.
+    fn reduce_columns(
         &self,
-        py: Python<'_>,
-        key: &[u8],
-        found: &mut Values<'_, Bytes, Bytes>,
+        arrays: bool,
+        blocks: &mut Values<'_, Bytes, Bytes>,
         emit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<(), ProgramError> {
-        let mut types = Types::default();
-        let mut of = py.None().into_bound(py);
-        let mut given = of.clone();
-        let mut apply = || -> PyResult<Vec<u8>> {
-            let values = PyList::empty(py);
-            let mut numbers = matches!(self.end, End::Groups { arrays: true }).then(Numbers::default);
-            while let Some(value) = found.next() {
-                let (own, value) = value.split_first_chunk().expect("types come first");
-                types.0 |= u32::from_le_bytes(*own);
-                if let Some(all) = &mut numbers {
-                    let before = all.len();
-                    if all.take(value)? {
-                        continue;
-                    }
-                    // A value that is no number, or one of another type: all become objects.
-                    all.append(before, &values)?;
-                    numbers = None;
-                }
-                values::decode_values(py, value, &values)?;
+        let (mut kind_of_all, mut rows) = (None, Vec::new());
+        while let Some(block) = blocks.next() {
+            let (kind, more) = groups::read_block(block);
+            if *kind_of_all.get_or_insert(kind) != kind {
+                return Err(unfit());
             }
-            given = match numbers {
-                Some(numbers) => numbers.array(py).into_pyobject(py)?.into_any(),
-                None => values.into_any(),
-            };
-            of = keys::decode(py, key, types)?;
-            let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&of, &given))?;
+            rows.extend_from_slice(more);
+        }
+        let (kind, groups) = (kind_of_all.expect("a key has a value"), PartGroups::new(&rows));
+        drop(rows);
+        let (mut types, mut of) = (Types::default(), Vec::new());
+        Python::attach(|py| {
+            groups.try_for_each(|key, numbers| {
+                of.clear();
+                keys::encode_i64(key, &mut types, &mut of);
+                let given = if arrays { values::array(py, kind, numbers) } else { values::list(py, kind, numbers) };
+                self.apply(py, &of, given.map(|given| (types, given)), emit)
+            })
+        })
+    }
+
+    /// Returns the values of a group as its function wants them, and the types of its key.
+    fn group_of<'py>(
+        &self,
+        py: Python<'py>,
+        found: &mut Values<'_, Bytes, Bytes>,
+    ) -> PyResult<(Types, Bound<'py, PyAny>)> {
+        let mut types = Types::default();
+        let values = PyList::empty(py);
+        let mut numbers = matches!(self.end, End::Groups { arrays: true }).then(Numbers::default);
+        while let Some(value) = found.next() {
+            let (own, value) = value.split_first_chunk().expect("types come first");
+            types.0 |= u32::from_le_bytes(*own);
+            if let Some(all) = &mut numbers {
+                let before = all.len();
+                if all.take(value)? {
+                    continue;
+                }
+                // A value that is no number, or one of another type: all become objects.
+                all.append(before, &values)?;
+                numbers = None;
+            }
+            values::decode_values(py, value, &values)?;
+        }
+        let given = match numbers {
+            Some(numbers) => numbers.array(py)?,
+            None => values.into_any(),
+        };
+        Ok((types, given))
+    }
+
+    /// Emits the records that become of a key and its values.
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        key: &[u8],
+        given: PyResult<(Types, Bound<'py, PyAny>)>,
+        emit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), ProgramError> {
+        let (mut of, mut values) = (None, None);
+        let made = given.and_then(|(types, given)| {
+            let values = values.insert(given);
+            let of = of.insert(keys::decode(py, key, types)?);
+            let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&*of, &*values))?;
             let mut to = Vec::new();
             for record in records.try_iter()? {
                 values::encode(&record?, &mut to)?;
             }
             Ok(to)
-        };
-        match apply() {
+        });
+        match made {
             Ok(records) => {
                 emit(key, &records);
                 Ok(())
@@ -286,7 +329,7 @@ impl Program {
                 let told = self
                     .functions
                     .bind(py)
-                    .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), &of, &given));
+                    .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), of, values));
                 match told.and_then(|told| told.extract::<Option<String>>()) {
                     Ok(None) => Ok(()),
                     Ok(Some(why)) => Err(ProgramError::new(why).code(FAILED)),

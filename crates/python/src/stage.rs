@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::folds::{End, Fold, How};
 use crate::frames::{Blocks, Frames};
+use crate::groups::Partitions;
 use crate::program::{Form, Program, Records, Typed, Words};
 use crate::timelines;
 
@@ -101,7 +102,7 @@ impl Stage {
                 let program = self.typed::<Bytes>();
                 let job = Job::new(&program, self.input.clone());
                 match self.program.end {
-                    End::Groups { .. } | End::Join(_) => {
+                    End::Groups { .. } | End::Columns { .. } | End::Join(_) => {
                         let job =
                             job.reduce_to::<Bytes, Bytes>(|key, values, emit| self.program.reduce(key, values, emit));
                         self.run_typed(job, frames, keep)
@@ -186,6 +187,8 @@ pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyR
         "max" => End::Max,
         "groups" => End::Groups { arrays: false },
         "arrays" => End::Groups { arrays: true },
+        "columns" => End::Columns { arrays: false, partitions: Partitions::new(count) },
+        "column-arrays" => End::Columns { arrays: true, partitions: Partitions::new(count) },
         "join" => End::Join(match how {
             Some("inner") => How::Inner,
             Some("left") => How::Left,

@@ -138,13 +138,6 @@ pub fn numbers<'b>(part: &Part<'b>) -> Option<(Kind, &'b [[u8; 8]])> {
     }
 }
 
-/// Appends numbers, without a tag for each.
-pub fn encode_numbers(kind: Kind, numbers: &[[u8; 8]], to: &mut Vec<u8>) -> PyResult<()> {
-    begin_numbers(kind, numbers.len(), to)?;
-    to.extend_from_slice(numbers.as_flattened());
-    Ok(())
-}
-
 fn begin_numbers(kind: Kind, count: usize, to: &mut Vec<u8>) -> PyResult<()> {
     to.push(if kind == Kind::Ints { INTS } else { FLOATS });
     to.extend_from_slice(&length(count)?);
@@ -315,11 +308,26 @@ impl Numbers {
         Ok(())
     }
 
-    /// Returns the name of NumPy's type, and the numbers.
-    pub fn array<'py>(&self, py: Python<'py>) -> (&'static str, Bound<'py, PyByteArray>) {
-        let kind = if self.tag == Some(FLOAT) { "float64" } else { "int64" };
-        (kind, PyByteArray::new(py, &self.bytes))
+    /// As [`array`].
+    pub fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let kind = if self.tag == Some(FLOAT) { Kind::Floats } else { Kind::Ints };
+        array(py, kind, self.bytes.as_chunks().0)
     }
+}
+
+/// Returns numbers as Python makes an array of NumPy of them: the name of its type, and the bytes.
+pub fn array<'py>(py: Python<'py>, kind: Kind, numbers: &[[u8; 8]]) -> PyResult<Bound<'py, PyAny>> {
+    let name = if kind == Kind::Floats { "float64" } else { "int64" };
+    Ok((name, PyByteArray::new(py, numbers.as_flattened())).into_pyobject(py)?.into_any())
+}
+
+/// Returns a list of numbers.
+pub fn list<'py>(py: Python<'py>, kind: Kind, numbers: &[[u8; 8]]) -> PyResult<Bound<'py, PyAny>> {
+    let list = match kind {
+        Kind::Floats => PyList::new(py, numbers.iter().map(|number| f64::from_le_bytes(*number))),
+        Kind::Ints => PyList::new(py, numbers.iter().map(|number| i64::from_le_bytes(*number))),
+    };
+    list.map(Bound::into_any)
 }
 
 /// Appends all values of `bytes` to a list.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _native, pickles, shared
-from ..batches import OnArrays
+from ..batches import OnArrays, OnTables, Pluck
 from ..dataset import _value
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share
@@ -35,6 +35,8 @@ _REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "
 _SHARES, _MOST = 20, 16384
 #: A Parquet file has a share for each so many bytes.
 _SHARE_BYTES = 8 << 20
+#: Groups of columns have a partition for about so many bytes of the input, and at least 2 to this power.
+_PARTITION_BYTES, _PARTITION_BITS = 1 << 20, 8
 #: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
 _EACH_ITS_PLACE = 16 << 20
 
@@ -125,6 +127,9 @@ class _Job:
                 options["descending"] = descending
             case Join(how=how):
                 options["how"] = how
+            case Shuffle(kind="groups" | "reduce") if len(attempts) == 1:
+                if (columns := _in_columns(stage, attempts[0][1])) is not None:
+                    attempts.insert(0, (stage, columns[0], {"count": columns[1]}))
         *attempts, last = attempts
         sent = 0
         for attempt in attempts:
@@ -308,6 +313,21 @@ def _attempts(stage: Stage) -> list[_Attempt]:
         case end:
             wants = "arrays" if isinstance(end.function, OnArrays) else "groups"
             return [_Attempt(wants, "any", reduced_by(end))]
+
+
+def _in_columns(stage: Stage, groups: _Attempt) -> tuple[_Attempt, int] | None:
+    """A faster way to group, with the logarithm of its partitions, if the pairs may be plucked from columns. What is in them is not known yet."""
+    source, functions = stage.inputs[0], [narrow.function for narrow in stage.narrows[0]]
+    if not functions or not isinstance(functions[-1], Pluck):
+        return None
+    while functions and isinstance(functions[-1], Pluck):
+        functions.pop()
+    files = source.data if isinstance(source, Source) and source.kind == "parquet" else None
+    if not (isinstance(functions[-1], OnTables) if functions else files is not None):
+        return None
+    sizes = [os.path.getsize(path) for path in files or [] if os.path.exists(path)]
+    bits = max((sum(sizes) // _PARTITION_BYTES).bit_length(), _PARTITION_BITS)
+    return _Attempt("column-arrays" if groups.end == "arrays" else "columns", "any", groups.reduce), bits
 
 
 def _counting(stage: Stage) -> list[_Attempt]:
