@@ -27,8 +27,9 @@ from typing import Any, NoReturn
 import cloudpickle
 
 from . import _native, pickles
+from .batches import OnArrays, OnTables
 from .errors import GristmillError, PlanError
-from .plan import Stage
+from .plan import Shuffle, Source, Stage, stages
 from .settings import FOLDER, Settings
 
 #: Keeps libraries from starting threads when they are imported.
@@ -90,18 +91,12 @@ def _fork(stage: Stage, settings: Settings) -> Started:
             stream.flush()
     read, write = _pipe()
     program = os.getpid()
-    # Workers that do not look for garbage among the program's objects do not copy their memory.
-    frozen = gc.isenabled() and not gc.get_freeze_count()
-    if frozen:
-        gc.freeze()
     # At a fork Python calls functions of modules, and ignores what they raise: Ctrl-C there would be lost.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     pid = os.fork()
     if pid == 0:
         os.close(read)
         _run(stage, settings, write, program, mask)
-    if frozen:
-        gc.unfreeze()
     os.close(write)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
@@ -125,6 +120,8 @@ def _pipe() -> tuple[int, int]:
 def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int] | None = None) -> NoReturn:
     """Becomes the process of a job, which ends when its parent does. Signals outside `mask` reach it, if one is given."""
     status = 1
+    # Workers that do not look for garbage among the program's objects do not copy their memory.
+    gc.freeze()
     try:
         with suppress(PermissionError):
             os.setpgid(0, 0)
@@ -134,6 +131,8 @@ def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int
         # If memory runs out, the kernel kills a worker, which is replaced, rather than the program.
         with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as score:
             score.write(b"500")
+        for name, value in _ONE_THREAD.items():
+            os.environ.setdefault(name, value)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if mask is not None:
@@ -283,6 +282,10 @@ def _begun(plan: bytes, pipe: int) -> int:
         os.environ.update(environment)
     stage, settings = pickle.loads(job)
     _name_classes()
+    for name in _modules(stage):
+        # Where one is missing, what needs it says so.
+        with suppress(ImportError):
+            import_module(name)
     if (threads := _threads()) > 1:
         raise RuntimeError(f"what it imports started {threads - 1} threads, and a process with threads cannot fork workers")
     starter = os.getpid()
@@ -293,6 +296,20 @@ def _begun(plan: bytes, pipe: int) -> int:
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
     return pid
+
+
+def _modules(stage: Stage) -> set[str]:
+    """What the workers of a job would import, each of them, unless the process that forks them has it."""
+    found = set[str]()
+    for part in stages(stage):
+        if any(isinstance(source, Source) and source.kind == "parquet" for source in part.inputs):
+            found.add("pyarrow.parquet")
+        functions = [narrow.function for narrows in part.narrows for narrow in narrows]
+        if any(isinstance(function, OnTables) for function in functions):
+            found.add("pyarrow")
+        if isinstance(part.end, Shuffle) and isinstance(part.end.function, OnArrays):
+            found.add("numpy")
+    return found
 
 
 def _name_classes() -> None:
