@@ -58,8 +58,8 @@ wheel: need-cargo
 lint: need-cargo
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
-	$(CARGO) clippy --package gristmill-cli --locked -- -D warnings
-	RUSTFLAGS='--cfg fuzzing' $(CARGO) check --package gristmill --package gristmill-apps --all-features --locked --target-dir $(TARGET)/fuzzing
+	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings
+	RUSTC_WORKSPACE_WRAPPER=ci/with-fuzzing.sh $(CARGO) check --package gristmill --package gristmill-apps --all-features --locked
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	python3 -B ci/rooms.py
