@@ -1,5 +1,10 @@
 """The tasks as a user of DuckDB writes them. Words end at white space of ASCII."""
 
+import itertools
+import operator
+import os
+import tempfile
+
 import duckdb
 from tasks import WORKERS, median
 
@@ -25,3 +30,14 @@ def words(text: str, rows: list[str]) -> dict[str, int]:
 def groups(text: str, rows: list[str]) -> dict[int, float]:
     found = base().execute("SELECT key, list(value) FROM read_parquet(?) GROUP BY key", [rows])
     return {key: median(values) for key, values in found.fetchall()}
+
+
+def large(text: str, rows: list[str]) -> list[float]:
+    """As a list for each key it outgrows the memory, so rows are sorted and grouped as they come."""
+    with tempfile.TemporaryDirectory() as folder:
+        ran = base()
+        ran.execute("SET memory_limit = ?", [f"{int(os.environ['BENCH_MIB']) * 2 // 5}MiB"])
+        ran.execute("SET temp_directory = ?", [folder])
+        ran.execute("SELECT key, value FROM read_parquet(?) ORDER BY key", [rows])
+        come = itertools.chain.from_iterable(iter(lambda: ran.fetchmany(100_000), []))
+        return [median([value for _, value in of]) for _, of in itertools.groupby(come, operator.itemgetter(0))]

@@ -19,6 +19,11 @@ def groups(text: str, rows: list[str]) -> dict[int, float]:
     return keyed.group_by_key().map_groups(lambda key, values: [(key, median(values))]).to_dict()
 
 
+def large(text: str, rows: list[str]) -> list[float]:
+    keyed = gm.read_parquet(rows).pluck("key", "value")
+    return list(keyed.group_by_key().map_groups(lambda key, values: [median(values)]))
+
+
 def tiny(text: str, rows: list[str]) -> list[int]:
     return gm.range(TINY_TASKS).map(square).collect()
 

@@ -4,12 +4,13 @@
     compare.py --text FILE [--rounds 5] [--rows 20000000] [--tasks words,tiny] [--programs gristmill,pool] [--output FOLDER]
 
 Runs alternate: in each round every program runs once, in a process of its own. The table has the median of each. Programs that are
-not installed for this Python are left out, with a message. The answers must agree; words of SQL programs end at other white
+not installed for this Python are left out, with a message. With --memory-mib, each program runs in a cgroup of its own with so much memory; this needs root. The answers must agree; words of SQL programs end at other white
 space, so theirs may differ by a thousandth. The table names programs that fail, and the exit status is then 1. With --output,
 rows.json has every run and README.md the table.
 """
 
 import argparse
+import contextlib
 import importlib.metadata
 import importlib.util
 import json
@@ -20,6 +21,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +32,10 @@ FOLDER = Path(__file__).parent
 #: Programs, the module that each needs, and the tasks that each can do.
 PROGRAMS = {
     "gristmill": ("gristmill._native", list(TASKS)),
-    "pool": ("multiprocessing", list(TASKS)),
+    "pool": ("multiprocessing", [task for task in TASKS if task != "large"]),
     "pandas": ("pandas", ["words", "groups"]),
     "polars": ("polars", ["words", "groups"]),
-    "duckdb": ("duckdb", ["words", "groups"]),
+    "duckdb": ("duckdb", ["words", "groups", "large"]),
 }
 TITLES = {"gristmill": "Gristmill", "pool": "multiprocessing", "pandas": "pandas", "polars": "Polars", "duckdb": "DuckDB"}
 SQL = ("polars", "duckdb")
@@ -47,7 +50,7 @@ def main() -> None:
     tasks = [task for task in TASKS if task in args.tasks.split(",")]
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        rows = make_rows(Path(folder), args.rows) if "groups" in tasks else []
+        rows = make_rows(Path(folder), args.rows) if {"groups", "large"} & set(tasks) else []
         if {"words", "pairs"} & set(tasks):
             warm(args.text)
         for task in tasks:
@@ -55,7 +58,7 @@ def main() -> None:
             for number in range(args.rounds):
                 # Each round begins with another program.
                 for name in able[number % len(able) :] + able[: number % len(able)]:
-                    runs.append({"task": task, "program": name, **run(name, task, args.text, rows)})
+                    runs.append({"task": task, "program": name, **run(name, task, args.text, rows, args.memory_mib)})
                     print(f"{task} {name}: {runs[-1].get('seconds', runs[-1].get('failed'))}", file=sys.stderr)
             check([each for each in runs if each["task"] == task])
     report = "\n".join(lines(runs, tasks, programs, args))
@@ -73,7 +76,8 @@ def parsed() -> argparse.Namespace:
     args.add_argument("--text", default="", help="a file of UTF-8 text, for the tasks words and pairs")
     args.add_argument("--rows", type=int, default=20_000_000, help="rows to group, a hundred for each key (20000000)")
     args.add_argument("--rounds", type=int, default=5, help="how often each program runs (5)")
-    args.add_argument("--tasks", default=",".join(TASKS), help=", ".join(TASKS))
+    args.add_argument("--memory-mib", type=int, help="the memory of a program; the task large needs this")
+    args.add_argument("--tasks", default=",".join(task for task in TASKS if task != "large"), help=", ".join(TASKS))
     args.add_argument("--programs", default=",".join(PROGRAMS), help=", ".join(PROGRAMS))
     args.add_argument("--output", help="a folder for the table and all runs")
     found = args.parse_args()
@@ -81,6 +85,8 @@ def parsed() -> argparse.Namespace:
         args.error(f"there is no {', '.join(sorted(unknown))}")
     if not found.text and {"words", "pairs"} & {*found.tasks.split(",")}:
         args.error("the tasks words and pairs need --text FILE")
+    if not found.memory_mib and "large" in found.tasks.split(","):
+        args.error("the task large needs --memory-mib")
     return found
 
 
@@ -116,18 +122,42 @@ def warm(path: str) -> None:
             pass
 
 
-def run(program: str, task: str, text: str, rows: list[str]) -> dict[str, Any]:
+def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | None) -> dict[str, Any]:
     """The seconds and the answer of one run, or how it failed."""
     command = [sys.executable, str(FOLDER / "one.py"), program, task, text, *rows]
-    environment = os.environ | {"BENCH_WORKERS": str(WORKERS)}
+    environment = os.environ | {"BENCH_WORKERS": str(WORKERS), "BENCH_MIB": str(memory_mib)}
+    limited = cgroup(memory_mib) if memory_mib else contextlib.nullcontext()
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False)
+        with limited as enter:
+            ran = subprocess.run(
+                command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False, preexec_fn=enter
+            )
     except subprocess.TimeoutExpired:
         return {"failed": f"more than {LIMIT_SECONDS} s"}
     if ran.returncode:
         return {"failed": (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]}
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return found
+
+
+@contextlib.contextmanager
+def cgroup(memory_mib: int) -> Iterator[Callable[[], None]]:
+    """A cgroup with so much memory, of either version: what a process calls to enter it."""
+    root = Path("/sys/fs/cgroup")
+    first = (root / "memory").exists()
+    folder = root / "memory/gristmill-bench" if first else root / "gristmill-bench"
+
+    def enter() -> None:
+        (folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    folder.mkdir()
+    try:
+        (folder / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(memory_mib << 20))
+        yield enter
+    finally:
+        while (folder / "cgroup.procs").read_text():
+            time.sleep(0.1)
+        folder.rmdir()
 
 
 def check(runs: list[dict[str, Any]]) -> None:
@@ -144,7 +174,9 @@ def lines(runs: list[dict[str, Any]], tasks: list[str], programs: list[str], arg
     """The table in Markdown."""
     versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in programs if name != "pool")]
     text = f"The text has {os.path.getsize(args.text) / 1e6:.0f} MB. " if args.text else ""
-    rows = f"There are {args.rows:,} rows and {args.rows // 100:,} keys. " if "groups" in tasks else ""
+    rows = f"There are {args.rows:,} rows and {args.rows // 100:,} keys. " if {"groups", "large"} & set(tasks) else ""
+    if args.memory_mib:
+        rows += f"Each program has {args.memory_mib} MiB of memory. "
     found = [
         f"Seconds, medians of {args.rounds} alternating runs, on {processor()} with {WORKERS} workers. {text}{rows}Imports do not count.",
         f"{', '.join(versions)}. The mean load of the last minutes was {os.getloadavg()[1]:.1f}.",

@@ -8,6 +8,7 @@ TASKS = {
     "words": "count the words of a text: `flat_map(str.split).count_by_value()`",
     "pairs": "the same with a generator of (word, 1)",
     "groups": "a Python function for each group of rows (the upper median)",
+    "large": "the same for more rows than fit in memory",
     "tiny": "100,000 tiny tasks",
     "start": "the first job of a program, of one record",
     "second": "its second job",
