@@ -133,6 +133,7 @@ def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int
             score.write(b"500")
         for name, value in _ONE_THREAD.items():
             os.environ.setdefault(name, value)
+        _import_for_workers(stage)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if mask is not None:
@@ -282,10 +283,7 @@ def _begun(plan: bytes, pipe: int) -> int:
         os.environ.update(environment)
     stage, settings = pickle.loads(job)
     _name_classes()
-    for name in _modules(stage):
-        # Where one is missing, what needs it says so.
-        with suppress(ImportError):
-            import_module(name)
+    _import_for_workers(stage)
     if (threads := _threads()) > 1:
         raise RuntimeError(f"what it imports started {threads - 1} threads, and a process with threads cannot fork workers")
     starter = os.getpid()
@@ -298,8 +296,17 @@ def _begun(plan: bytes, pipe: int) -> int:
     return pid
 
 
+def _import_for_workers(stage: Stage) -> None:
+    """Imports what each worker of a job would import, unless it would start threads here, as the user has asked for."""
+    if all(os.environ.get(name) == value for name, value in _ONE_THREAD.items()):
+        for name in _modules(stage):
+            # Where one is missing, what needs it says so.
+            with suppress(Exception):
+                import_module(name)
+
+
 def _modules(stage: Stage) -> set[str]:
-    """What the workers of a job would import, each of them, unless the process that forks them has it."""
+    """The libraries that the workers of a job need, apart from the user's functions."""
     found = set[str]()
     for part in stages(stage):
         if any(isinstance(source, Source) and source.kind == "parquet" for source in part.inputs):

@@ -105,3 +105,33 @@ def test_the_working_directory_and_the_path_come_along(tmp_path: Path, monkeypat
     program += "print(gm.range(3).map(helper.double).map(lambda n: (n, os.getcwd())).collect())"
     ran = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, timeout=60, check=False)
     assert ran.stdout == "[(0, '/'), (2, '/'), (4, '/')]\n", ran.stderr
+
+
+#: Prints how many threads libraries of numbers may have in the workers, and the size of each group.
+THREADS = """
+import os, sys
+import gristmill as gm
+
+if sys.argv[1] == "starter":
+    import threading, time
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+
+def threads(key, rows):
+    return [os.environ["OPENBLAS_NUM_THREADS"], len(rows)]
+
+pairs = gm.read_parquet(sys.argv[2]).pluck("key", "row").group_by_key()
+for _ in range(2):
+    print(*pairs.map_groups(threads, format="numpy").collect())
+"""
+
+
+@pytest.mark.parametrize("way", ["fork", "starter"])
+@pytest.mark.parametrize("wanted", [None, "2"])
+def test_workers_have_libraries_of_one_thread_unless_the_user_wants_more(way: str, wanted: str | None, tmp_path: Path) -> None:
+    gm.from_iterable({"key": row % 2, "row": row} for row in range(6)).write_parquet(tmp_path / "a.parquet")
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    if wanted is not None:
+        environment["OPENBLAS_NUM_THREADS"] = wanted
+    program = [sys.executable, "-c", THREADS, way, str(tmp_path / "a.parquet")]
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    assert (ran.stdout, ran.returncode) == (f"{wanted or 1} 3 {wanted or 1} 3\n" * 2, 0), ran.stderr
