@@ -1,4 +1,9 @@
-//! Groups the rows of a batch by key, so that the values of a key travel together.
+//! Groups rows by key.
+//!
+//! ```text
+//!  any keys and values    map: Grouped, so that the values of a key in a batch travel together       reduce: the engine brings them together
+//!  whole keys, numbers    map: deal, so that rows travel in blocks of a partition                   reduce: PartGroups, of all its rows
+//! ```
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
