@@ -4,9 +4,9 @@
     compare.py --text FILE [--rounds 5] [--rows 20000000] [--tasks words,tiny] [--programs gristmill,pool] [--output FOLDER]
 
 Runs alternate: in each round every program runs once, in a process of its own. The table has the median of each. Programs that are
-not installed for this Python are left out, with a message. With --memory-mib, each program runs in a cgroup of its own with so much memory; this needs root. The answers must agree; words of SQL programs end at other white
-space, so theirs may differ by a thousandth. The table names programs that fail, and the exit status is then 1. With --output,
-rows.json has every run and README.md the table.
+not installed for this Python are left out, with a message. With --memory-mib, each program runs in a cgroup of its own with so much
+memory; this needs root. The answers must agree; words of SQL programs end at other white space, so theirs may differ by a
+thousandth. The table names programs that fail, and the exit status is then 1. With --output, rows.json has every run and README.md the table.
 """
 
 import argparse
@@ -129,6 +129,7 @@ def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | N
     limited = cgroup(memory_mib) if memory_mib else contextlib.nullcontext()
     try:
         with limited as enter:
+            # Where it is not None, this process has one thread.
             ran = subprocess.run(
                 command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False, preexec_fn=enter
             )
