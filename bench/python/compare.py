@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +129,8 @@ def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | N
     limited = cgroup(memory_mib) if memory_mib else contextlib.nullcontext()
     try:
         with limited as enter:
-            # Where it is not None, this process has one thread.
-            ran = subprocess.run(
-                command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False, preexec_fn=enter
-            )
+            command = [*(enter or []), *command]
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False)
     except subprocess.TimeoutExpired:
         return {"failed": f"more than {LIMIT_SECONDS} s"}
     if ran.returncode:
@@ -142,19 +140,15 @@ def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | N
 
 
 @contextlib.contextmanager
-def cgroup(memory_mib: int) -> Iterator[Callable[[], None]]:
-    """A cgroup with so much memory, of either version: what a process calls to enter it."""
+def cgroup(memory_mib: int) -> Iterator[list[str]]:
+    """A cgroup with so much memory, of either version: a command that enters it and runs the command behind it."""
     root = Path("/sys/fs/cgroup")
     first = (root / "memory").exists()
     folder = root / "memory/gristmill-bench" if first else root / "gristmill-bench"
-
-    def enter() -> None:
-        (folder / "cgroup.procs").write_text(str(os.getpid()))
-
     folder.mkdir()
     try:
         (folder / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(memory_mib << 20))
-        yield enter
+        yield ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(folder / "cgroup.procs")]
     finally:
         while (folder / "cgroup.procs").read_text():
             time.sleep(0.1)
