@@ -308,7 +308,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// As [`array`].
+    /// As [`array()`].
     pub fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let kind = if self.tag == Some(FLOAT) { Kind::Floats } else { Kind::Ints };
         array(py, kind, self.bytes.as_chunks().0)
