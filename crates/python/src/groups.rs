@@ -40,32 +40,21 @@ impl Grouped {
 
     /// Makes groups, given the group of each row. `types` are those of each row, or none if they are all the same.
     fn of(key: &Part<'_>, of_rows: &[u32], types: &[Types]) -> Grouped {
-        let (mut keys, mut groups, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut keys, mut groups) = (Vec::new(), Vec::new());
         for (number, group) in of_rows.iter().enumerate() {
             let group = *group as usize;
             if group == groups.len() {
                 let mut types = Types::default();
                 keys::encode_row(Row { part: key, number }, &mut types, &mut keys);
                 groups.push((keys.len(), types, 0));
-                counts.push(0);
             }
-            counts[group] += 1;
             if let Some(types) = types.get(number) {
                 groups[group].1.0 |= types.0;
             }
         }
-        let mut end = 0;
-        for (group, count) in groups.iter_mut().zip(&mut counts) {
-            group.2 = end + *count;
-            *count = end;
-            end = group.2;
-        }
-        // Each count has become the place of the group's next row.
-        let mut rows = vec![0; of_rows.len()];
-        for (row, group) in of_rows.iter().enumerate() {
-            let next = &mut counts[*group as usize];
-            rows[*next] = row as u32;
-            *next += 1;
+        let (rows, ends) = by_group(0..of_rows.len() as u32, of_rows, groups.len());
+        for (group, end) in groups.iter_mut().zip(ends) {
+            group.2 = end as usize;
         }
         Grouped { keys, groups, rows }
     }
@@ -87,6 +76,26 @@ fn groups_of<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> Vec<u32> {
         *found.entry(key).or_insert(next)
     };
     keys.map(&mut number).collect()
+}
+
+/// Returns items group by group, in their order, and where each group ends. `of_items` are the numbers of their groups.
+fn by_group<T: Copy + Default>(items: impl Iterator<Item = T>, of_items: &[u32], groups: usize) -> (Vec<T>, Vec<u32>) {
+    assert!(u32::try_from(of_items.len()).is_ok(), "less than 2^32 rows are grouped at once");
+    let mut nexts = vec![0; groups];
+    of_items.iter().for_each(|group| nexts[*group as usize] += 1);
+    let mut end = 0;
+    for next in &mut nexts {
+        end += *next;
+        *next = end - *next;
+    }
+    let mut grouped = vec![T::default(); of_items.len()];
+    for (item, group) in items.zip(of_items) {
+        let next = &mut nexts[*group as usize];
+        grouped[*next as usize] = item;
+        *next += 1;
+    }
+    // Behind its last item, the place of a group's next one is its end.
+    (grouped, nexts)
 }
 
 /// A row of two columns: a whole key, and a number as bytes.
@@ -131,20 +140,13 @@ pub fn deal(
     (keys, numbers): (&[[u8; 8]], &[[u8; 8]]),
     mut emit: impl FnMut(&[u8], &[u8]),
 ) {
-    assert!(u32::try_from(keys.len()).is_ok(), "a batch has less than 2^32 rows");
     let state = FixedState::with_seed(seed);
-    let part_of = |key: &[u8; 8]| (hash(&state, key) >> 1 >> (u64::BITS as usize - 1 - bits)) as usize;
-    let mut nexts = vec![0; 1 << bits];
-    keys.iter().for_each(|key| nexts[part_of(key)] += 1);
-    starts_of(&mut nexts);
-    let mut dealt = vec![Pair::default(); keys.len()];
-    for (key, number) in keys.iter().zip(numbers) {
-        let next = &mut nexts[part_of(key)];
-        dealt[*next as usize] = [*key, *number];
-        *next += 1;
-    }
+    let part_of = |key: &[u8; 8]| state.hash_one(u64::from_le_bytes(*key)) >> 1 >> (u64::BITS as usize - 1 - bits);
+    let of_rows: Vec<u32> = keys.iter().map(|key| part_of(key) as u32).collect();
+    let rows = keys.iter().zip(numbers).map(|(key, number)| [*key, *number]);
+    let (dealt, ends) = by_group(rows, &of_rows, 1 << bits);
     let (mut value, mut start) = (Vec::new(), 0);
-    for (part, end) in nexts.into_iter().enumerate() {
+    for (part, end) in ends.into_iter().enumerate() {
         let end = end as usize;
         for (number, rows) in dealt[start..end].chunks(BLOCK_ROWS).enumerate() {
             value.clear();
@@ -170,26 +172,8 @@ pub fn read_block(block: &[u8]) -> (Kind, &[Pair]) {
     (kind, rows.as_chunks().0.as_chunks().0)
 }
 
-fn hash(state: &impl BuildHasher, key: &[u8; 8]) -> u64 {
-    state.hash_one(u64::from_le_bytes(*key))
-}
-
-/// Makes the start of each of several stretches of their lengths.
-fn starts_of(lengths: &mut [u32]) {
-    let mut end = 0;
-    for length in lengths {
-        end += *length;
-        *length = end - *length;
-    }
-}
-
 /// The groups of the rows of a partition.
-#[derive(Default)]
 pub struct PartGroups {
-    /// The number of a group + 1 at a place that its key's hash gives, or at one of the next; 0 where there is none.
-    slots: Vec<u32>,
-    /// The number of the group of each row.
-    of_rows: Vec<u32>,
     keys: Vec<[u8; 8]>,
     /// Where the numbers of each group end.
     ends: Vec<u32>,
@@ -199,33 +183,15 @@ pub struct PartGroups {
 impl PartGroups {
     /// Groups rows.
     pub fn new(rows: &[Pair]) -> PartGroups {
-        assert!(u32::try_from(rows.len()).is_ok(), "a partition has less than 2^32 rows");
-        let state = RandomState::default();
-        let mut groups = PartGroups::default();
-        let PartGroups { slots, of_rows, keys, ends, numbers } = &mut groups;
-        let mask = (rows.len() * 2).next_power_of_two() - 1;
-        slots.resize(mask + 1, 0);
-        for [key, _] in rows {
-            let mut at = hash(&state, key) as usize & mask;
-            while slots[at] != 0 && keys[slots[at] as usize - 1] != *key {
-                at = (at + 1) & mask;
-            }
-            if slots[at] == 0 {
+        let of_rows = groups_of(rows.iter().map(|[key, _]| *key));
+        let mut keys = Vec::new();
+        for ([key, _], group) in rows.iter().zip(&of_rows) {
+            if *group as usize == keys.len() {
                 keys.push(*key);
-                ends.push(0);
-                slots[at] = keys.len() as u32;
             }
-            of_rows.push(slots[at] - 1);
-            ends[slots[at] as usize - 1] += 1;
         }
-        starts_of(ends);
-        numbers.resize(rows.len(), [0; 8]);
-        for ([_, number], group) in rows.iter().zip(of_rows) {
-            let next = &mut ends[*group as usize];
-            numbers[*next as usize] = *number;
-            *next += 1;
-        }
-        groups
+        let (numbers, ends) = by_group(rows.iter().map(|[_, number]| *number), &of_rows, keys.len());
+        PartGroups { keys, ends, numbers }
     }
 
     /// Calls `visit` with each key and its numbers, in their order, until it fails.

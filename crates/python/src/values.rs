@@ -270,7 +270,7 @@ pub fn decode_into(dict: &Bound<'_, PyDict>, mut bytes: &[u8]) -> PyResult<()> {
 /// The values of a group: numbers of one type without objects, as long as no other value comes.
 #[derive(Default)]
 pub struct Numbers {
-    tag: Option<u8>,
+    kind: Option<Kind>,
     bytes: Vec<u8>,
 }
 
@@ -278,13 +278,14 @@ impl Numbers {
     /// Takes all values of `bytes`, if they are numbers of the same type as those before.
     pub fn take(&mut self, mut bytes: &[u8]) -> PyResult<bool> {
         while !bytes.is_empty() {
-            let (tag, count) = match take(&mut bytes, 1)?[0] {
-                tag @ (INT | FLOAT) => (tag, 1),
-                INTS => (INT, number(&mut bytes)?),
-                FLOATS => (FLOAT, number(&mut bytes)?),
+            let (kind, count) = match take(&mut bytes, 1)?[0] {
+                INT => (Kind::Ints, 1),
+                FLOAT => (Kind::Floats, 1),
+                INTS => (Kind::Ints, number(&mut bytes)?),
+                FLOATS => (Kind::Floats, number(&mut bytes)?),
                 _ => return Ok(false),
             };
-            if *self.tag.get_or_insert(tag) != tag {
+            if *self.kind.get_or_insert(kind) != kind {
                 return Ok(false);
             }
             self.bytes.extend_from_slice(take(&mut bytes, count as usize * 8)?);
@@ -299,20 +300,25 @@ impl Numbers {
 
     /// Appends the numbers of the first `len` bytes to a list.
     pub fn append(&self, len: usize, to: &Bound<'_, PyList>) -> PyResult<()> {
-        for number in self.bytes[..len].as_chunks().0 {
-            match self.tag {
-                Some(FLOAT) => to.append(f64::from_le_bytes(*number))?,
-                _ => to.append(i64::from_le_bytes(*number))?,
-            }
-        }
-        Ok(())
+        append(self.kind(), self.bytes[..len].as_chunks().0, to)
     }
 
     /// As [`array()`].
     pub fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let kind = if self.tag == Some(FLOAT) { Kind::Floats } else { Kind::Ints };
-        array(py, kind, self.bytes.as_chunks().0)
+        array(py, self.kind(), self.bytes.as_chunks().0)
     }
+
+    fn kind(&self) -> Kind {
+        self.kind.unwrap_or(Kind::Ints)
+    }
+}
+
+/// Appends numbers to a list.
+fn append(kind: Kind, numbers: &[[u8; 8]], to: &Bound<'_, PyList>) -> PyResult<()> {
+    numbers.iter().try_for_each(|number| match kind {
+        Kind::Ints => to.append(i64::from_le_bytes(*number)),
+        Kind::Floats => to.append(f64::from_le_bytes(*number)),
+    })
 }
 
 /// Returns numbers as Python makes an array of NumPy of them: the name of its type, and the bytes.
@@ -321,7 +327,7 @@ pub fn array<'py>(py: Python<'py>, kind: Kind, numbers: &[[u8; 8]]) -> PyResult<
     Ok((name, PyByteArray::new(py, numbers.as_flattened())).into_pyobject(py)?.into_any())
 }
 
-/// Returns a list of numbers.
+/// Returns a list of numbers, whose room is known from the beginning.
 pub fn list<'py>(py: Python<'py>, kind: Kind, numbers: &[[u8; 8]]) -> PyResult<Bound<'py, PyAny>> {
     let list = match kind {
         Kind::Floats => PyList::new(py, numbers.iter().map(|number| f64::from_le_bytes(*number))),
@@ -337,12 +343,8 @@ pub fn decode_values(py: Python<'_>, mut bytes: &[u8], to: &Bound<'_, PyList>) -
             tag @ (INTS | FLOATS) => {
                 take(&mut bytes, 1)?;
                 let count = number(&mut bytes)? as usize;
-                for number in take(&mut bytes, count * 8)?.as_chunks().0 {
-                    match tag {
-                        INTS => to.append(i64::from_le_bytes(*number))?,
-                        _ => to.append(f64::from_le_bytes(*number))?,
-                    }
-                }
+                let kind = if tag == INTS { Kind::Ints } else { Kind::Floats };
+                append(kind, take(&mut bytes, count * 8)?.as_chunks().0, to)?;
             }
             _ => to.append(decode(py, &mut bytes)?)?,
         }
