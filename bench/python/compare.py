@@ -29,10 +29,12 @@ from typing import Any
 from tasks import TASKS, WORKERS
 
 FOLDER = Path(__file__).parent
+#: The tasks that need no limit of memory.
+ORDINARY = [task for task in TASKS if task != "large"]
 #: Programs, the module that each needs, and the tasks that each can do.
 PROGRAMS = {
     "gristmill": ("gristmill._native", list(TASKS)),
-    "pool": ("multiprocessing", [task for task in TASKS if task != "large"]),
+    "pool": ("multiprocessing", ORDINARY),
     "pandas": ("pandas", ["words", "groups"]),
     "polars": ("polars", ["words", "groups"]),
     "duckdb": ("duckdb", ["words", "groups", "large"]),
@@ -77,7 +79,7 @@ def parsed() -> argparse.Namespace:
     args.add_argument("--rows", type=int, default=20_000_000, help="rows to group, a hundred for each key (20000000)")
     args.add_argument("--rounds", type=int, default=5, help="how often each program runs (5)")
     args.add_argument("--memory-mib", type=int, help="the memory of a program; the task large needs this")
-    args.add_argument("--tasks", default=",".join(task for task in TASKS if task != "large"), help=", ".join(TASKS))
+    args.add_argument("--tasks", default=",".join(ORDINARY), help=", ".join(TASKS))
     args.add_argument("--programs", default=",".join(PROGRAMS), help=", ".join(PROGRAMS))
     args.add_argument("--output", help="a folder for the table and all runs")
     found = args.parse_args()
@@ -126,10 +128,10 @@ def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | N
     """The seconds and the answer of one run, or how it failed."""
     command = [sys.executable, str(FOLDER / "one.py"), program, task, text, *rows]
     environment = os.environ | {"BENCH_WORKERS": str(WORKERS), "BENCH_MIB": str(memory_mib)}
-    limited = cgroup(memory_mib) if memory_mib else contextlib.nullcontext()
+    limited = cgroup(memory_mib) if memory_mib else contextlib.nullcontext([])
     try:
         with limited as enter:
-            command = [*(enter or []), *command]
+            command = [*enter, *command]
             ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False)
     except subprocess.TimeoutExpired:
         return {"failed": f"more than {LIMIT_SECONDS} s"}
@@ -141,7 +143,7 @@ def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | N
 
 @contextlib.contextmanager
 def cgroup(memory_mib: int) -> Iterator[list[str]]:
-    """A cgroup with so much memory, of either version: a command that enters it and runs the command behind it."""
+    """Makes a cgroup with this memory, for as long as the block runs. Put before a command, the list that it gives runs the command in the cgroup."""
     root = Path("/sys/fs/cgroup")
     first = (root / "memory").exists()
     folder = root / "memory/gristmill-bench" if first else root / "gristmill-bench"

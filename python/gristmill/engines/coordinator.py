@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import pickle
@@ -35,7 +36,7 @@ _REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "
 _SHARES, _MOST = 20, 16384
 #: A Parquet file has a share for each so many bytes.
 _SHARE_BYTES = 8 << 20
-#: Groups of columns have a partition for about so many bytes of the input, and at least 2 to this power.
+#: Columns are grouped in one partition for each so many bytes of Parquet, and in at least 2 to the power of the second number.
 _PARTITION_BYTES, _PARTITION_BITS = 1 << 20, 8
 #: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
 _EACH_ITS_PLACE = 16 << 20
@@ -127,9 +128,10 @@ class _Job:
                 options["descending"] = descending
             case Join(how=how):
                 options["how"] = how
-            case Shuffle(kind="groups" | "reduce") if len(attempts) == 1:
-                if (columns := _in_columns(stage, attempts[0][1])) is not None:
-                    attempts.insert(0, (stage, columns[0], {"count": columns[1]}))
+            case Shuffle(kind="groups" | "reduce") if len(attempts) == 1 and _may_be_columns(stage):
+                groups = attempts[0][1]
+                columns = _Attempt("column-arrays" if groups.end == "arrays" else "columns", "any", groups.reduce)
+                attempts.insert(0, (stage, columns, {"count": _partition_bits(stage)}))
         *attempts, last = attempts
         sent = 0
         for attempt in attempts:
@@ -290,8 +292,13 @@ def in_words_of_python(text: str) -> str:
 def _shares(paths: list[str]) -> Iterator[Share]:
     """Parts of Parquet files, so that several workers read a large one."""
     for path in paths:
-        count = max(1, os.path.getsize(path) // _SHARE_BYTES) if os.path.exists(path) else 1
+        count = max(1, _file_bytes(path) // _SHARE_BYTES)
         yield from (Share(path, number, count) for number in range(count))
+
+
+def _file_bytes(path: str) -> int:
+    """The size of a file; nothing if there is none, which its reader says."""
+    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def _attempts(stage: Stage) -> list[_Attempt]:
@@ -315,19 +322,20 @@ def _attempts(stage: Stage) -> list[_Attempt]:
             return [_Attempt(wants, "any", reduced_by(end))]
 
 
-def _in_columns(stage: Stage, groups: _Attempt) -> tuple[_Attempt, int] | None:
-    """A faster way to group, with the logarithm of its partitions, if the pairs may be plucked from columns. What is in them is not known yet."""
+def _may_be_columns(stage: Stage) -> bool:
+    """Whether the pairs that a stage groups are fields plucked from tables. What types these have is known only when they are read."""
     source, functions = stage.inputs[0], [narrow.function for narrow in stage.narrows[0]]
-    if not functions or not isinstance(functions[-1], Pluck):
-        return None
-    while functions and isinstance(functions[-1], Pluck):
-        functions.pop()
-    files = source.data if isinstance(source, Source) and source.kind == "parquet" else None
-    if not (isinstance(functions[-1], OnTables) if functions else files is not None):
-        return None
-    sizes = [os.path.getsize(path) for path in files or [] if os.path.exists(path)]
-    bits = max((sum(sizes) // _PARTITION_BYTES).bit_length(), _PARTITION_BITS)
-    return _Attempt("column-arrays" if groups.end == "arrays" else "columns", "any", groups.reduce), bits
+    before = list(itertools.dropwhile(lambda function: isinstance(function, Pluck), reversed(functions)))
+    if len(before) == len(functions):
+        return False
+    return isinstance(before[0], OnTables) if before else isinstance(source, Source) and source.kind == "parquet"
+
+
+def _partition_bits(stage: Stage) -> int:
+    """The logarithm of the number of partitions that columns are grouped in."""
+    source = stage.inputs[0]
+    files = source.data if isinstance(source, Source) and source.kind == "parquet" else []
+    return max((sum(map(_file_bytes, files)) // _PARTITION_BYTES).bit_length(), _PARTITION_BITS)
 
 
 def _counting(stage: Stage) -> list[_Attempt]:
