@@ -19,7 +19,8 @@ from .errors import (
 from .loops import iterate
 from .reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .replays import replay
-from .results import BadRecord, Result
+from .results import Result
+from .runs import BadRecord
 from .settings import Settings, configure
 from .shared import SharedArray, shared_array
 from .sources import (

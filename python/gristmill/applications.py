@@ -16,7 +16,7 @@ from typing import IO, Any
 from . import plan, settings
 from .dataset import Dataset
 from .errors import GristmillError, JobError, PlanError
-from .results import Kept, Run
+from .runs import Kept, Run
 from .settings import Settings
 from .sources import Paths, files
 

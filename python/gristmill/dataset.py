@@ -6,21 +6,17 @@ import builtins
 import dataclasses
 import html
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
-from . import engines, plan, settings, tables
+from . import engines, plan, settings
 from .batches import Format, OnArrays, OnTables, Pluck
 from .errors import PlanError
+from .exports import Exports
 from .reducers import Reducer
-from .results import Kept, Result, Run
+from .results import Result
+from .runs import Kept, Run
 from .shared import SharedArray
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -28,7 +24,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 W = TypeVar("W")
 
-class Dataset(Generic[T]):
+
+class Dataset(Exports[T]):
     """Records, and the functions that they go through. Made by :func:`gristmill.read_text` and other sources.
 
     A dataset is lazy: methods that return a dataset only add to the plan, and those that return something else run the job. A job
@@ -292,9 +289,6 @@ class Dataset(Generic[T]):
         """
         return self._run().records
 
-    def __iter__(self) -> Iterator[T]:
-        return self.iterate()
-
     def count(self) -> int:
         """Runs the job and returns the number of records.
 
@@ -313,85 +307,6 @@ class Dataset(Generic[T]):
         [0, 1]
         """
         return builtins.list(itertools.islice(self, count))
-
-    def to_dict(self: Dataset[tuple[K, V]]) -> dict[K, V]:
-        """Runs the job and returns the pairs as a dictionary. Of a key that occurs twice, it has the last value.
-
-        >>> import gristmill as gm
-        >>> gm.from_iterable("aba").count_by_value().to_dict()
-        {'a': 2, 'b': 1}
-        """
-        return self._run().to_dict()
-
-    def to_arrow(self) -> pyarrow.Table:
-        """Runs the job and returns a table of Arrow. Needs pyarrow.
-
-        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`.
-
-        >>> import gristmill as gm
-        >>> gm.from_iterable("aba").count_by_value().to_arrow().column_names
-        ['key', 'value']
-        """
-        return tables.arrow(self._run(), "to_arrow")
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Runs the job and returns a data frame of pandas, with columns as in :meth:`to_arrow`. Needs pandas.
-
-        >>> import gristmill as gm
-        >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
-        np.int64(3)
-        """
-        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.columns(self.collect()))
-        return frame
-
-    def to_polars(self) -> Any:
-        """Runs the job and returns a data frame of Polars, with columns as in :meth:`to_arrow`. Needs Polars.
-
-        >>> import gristmill as gm
-        >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
-        [('a', 2), ('b', 1)]
-        """
-        return tables.library("polars", "to_polars").DataFrame(tables.columns(self.collect()), strict=False)
-
-    def write_text(self, path: str | Path) -> int:
-        """Runs the job, writes a line of UTF-8 for each record, and returns their number. The file appears when it is complete.
-
-        >>> import gristmill as gm, tempfile, pathlib
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "numbers"
-        >>> gm.range(3).write_text(file), file.read_text()
-        (3, '0\\n1\\n2\\n')
-        """
-        return tables.write_lines(path, map(str, self))
-
-    def write_jsonl(self, path: str | Path) -> int:
-        """Runs the job, writes each record as a line of JSON, and returns their number. Pairs become arrays.
-
-        >>> import gristmill as gm, tempfile, pathlib
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
-        >>> gm.from_iterable("a").count_by_value().write_jsonl(file), file.read_text()
-        (1, '["a", 1]\\n')
-        """
-        return tables.write_lines(path, (json.dumps(record, ensure_ascii=False) for record in self))
-
-    def write_csv(self, path: str | Path) -> int:
-        """Runs the job, writes CSV with a header, and returns the number of records. Columns are as in :meth:`to_arrow`.
-
-        >>> import gristmill as gm, tempfile, pathlib
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
-        >>> gm.from_iterable("a").count_by_value().write_csv(file), file.read_text()
-        (1, 'key,value\\na,1\\n')
-        """
-        return tables.write_csv(path, self.collect())
-
-    def write_parquet(self, path: str | Path) -> int:
-        """Runs the job, writes a Parquet file, and returns the number of records. Columns are as in :meth:`to_arrow`. Needs pyarrow.
-
-        >>> import gristmill as gm, tempfile, pathlib
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
-        >>> gm.from_iterable("a").count_by_value().write_parquet(file)
-        1
-        """
-        return tables.write_parquet(path, self._run())
 
     def show(self, count: int = 20) -> None:
         """Runs the job and prints its first `count` records, one a line.

@@ -2,100 +2,34 @@
 
 from __future__ import annotations
 
-import bisect
-import contextlib
-import gc
 import html
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, overload
 
 from .errors import PlanError
+from .exports import Exports
+from .runs import BadRecord, Run
 from .stats import Stats, html_table
+from .tables import columns
 from .timeline import StageTimeline, Timeline
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 #: The records that a notebook shows.
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
-class BadRecord:
-    """A record that was set aside because a function failed on it (`on_error="skip"`).
-
-    >>> import gristmill as gm
-    >>> with gm.configure(on_error="skip"):
-    ...     bad = gm.from_iterable(["1", "two"]).map(int).run().bad_records
-    >>> bad[0].record, bad[0].error
-    ('two', "ValueError: invalid literal for int() with base 10: 'two'")
-    """
-
-    #: The record, or the key of the group.
-    record: Any
-    #: The exception, as text.
-    error: str
-    #: The file that the record is from, or `None`.
-    file: str | None = None
-    #: The line of the record, from 1, or `None`.
-    line: int | None = None
-    #: The offset of the record in bytes, as in :class:`gristmill.JobError`, or `None`.
-    byte: int | None = None
-
-
-@dataclass
-class Run(Generic[T]):
-    """A job under way: what an engine returns. Everything else is complete when `records` has ended."""
-
-    records: Iterator[T]
-    bad_records: list[BadRecord] = field(default_factory=list)
-    stats: dict[str, Any] = field(default_factory=dict)
-    #: The records as the native engine has them, for who does not need objects; then `records` must not be asked for.
-    blocks: Iterator[bytes] | None = None
-    #: Makes the records of a block.
-    decode: Callable[[bytes], list[T]] | None = None
-    #: For each stage, if the engine records such.
-    timelines: list[StageTimeline] = field(default_factory=list)
-    #: The number of records, for who needs no more; then `records` must not be asked for.
-    count: Callable[[], int] | None = None
-    #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as blocks.
-    hold: Callable[[], Any] | None = None
-
-    def to_dict(self) -> dict[Any, Any]:
-        """The records, which are pairs, as a dictionary."""
-        if self.blocks is None:
-            return dict(self.records)  # type: ignore[arg-type]
-        from . import _native  # blocks are made natively
-
-        found: dict[Any, Any] = {}
-        for block in self.blocks:
-            with keeping_all():
-                _native.decode_into(found, block)
-        return found
-
-
-@contextlib.contextmanager
-def keeping_all() -> Iterator[None]:
-    """Turns garbage collection off while records are made: all of them are in use, so looking for garbage among them is wasted time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
-class Result(Sequence[T_co]):
+class Result(Exports[T_co], Sequence[T_co]):
     """The records of a job that has run, as a sequence, with its bad records and statistics.
 
     >>> import gristmill as gm
     >>> result = gm.range(3).run()
     >>> len(result), result[1], list(result)
     (3, 1, [0, 1, 2])
+    >>> gm.from_iterable("aba").count_by_value().run().to_dict()
+    {'a': 2, 'b': 1}
     """
 
     def __init__(
@@ -121,6 +55,9 @@ class Result(Sequence[T_co]):
     def __getitem__(self, index: slice) -> Sequence[T_co]: ...
     def __getitem__(self, index: int | slice) -> T_co | Sequence[T_co]:
         return self._records[index]
+
+    def _run(self) -> Run[T_co]:
+        return Run(iter(self._records))
 
     def __repr__(self) -> str:
         aside = f", {len(self.bad_records)} set aside" if self.bad_records else ""
@@ -153,8 +90,6 @@ class Result(Sequence[T_co]):
 
     def _repr_html_(self) -> str:
         """The first records, what was set aside, and the statistics."""
-        from .tables import columns  # tables.py needs this module
-
         shown = columns(self[:_SHOWN])
         more = f"<p>and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
         parts = [f"<p>{html.escape(repr(self)[1:-1])}</p>", html_table(shown, zip(*_texts(shown.values()))), more]
@@ -172,89 +107,3 @@ def _texts(table: Iterable[Sequence[Any]]) -> list[list[str]]:
 def _place(bad: BadRecord) -> str:
     parts = [bad.file, f"line {bad.line}" if bad.line else None, f"byte {bad.byte}" if bad.byte is not None else None]
     return ", ".join(part for part in parts if part)
-
-
-class Kept(Sequence[T]):
-    """The records of a dataset, made when they are first asked for, and kept: where the engine can hold them, or as blocks, if it
-    makes such."""
-
-    def __init__(self, make: Callable[[], Run[T]]) -> None:
-        self._make: Callable[[], Run[T]] | None = make
-        #: The records where the engine holds them, until somebody asks for them here; see :class:`Run`.
-        self.held: Any = None
-        self._is_here = False
-        self._records: list[T] = []
-        self._blocks: list[bytes] = []
-        #: For each block, the number of records up to its end.
-        self._ends: list[int] = []
-        self._decode: Callable[[bytes], list[T]] | None = None
-        #: The block that was decoded last.
-        self._last: tuple[int, list[T]] = (-1, [])
-
-    def make(self) -> None:
-        """Runs the job, if it has not run yet."""
-        if self._make is None:
-            return
-        run = self._make()
-        if run.hold is not None:
-            self.held, self._decode = run.hold(), run.decode
-        else:
-            self._take(run)
-        self._make = None
-
-    def _bring(self) -> None:
-        """Brings the records here."""
-        self.make()
-        if not self._is_here:
-            self._take(Run(iter(()), blocks=self.held.blocks(), decode=self._decode))
-
-    def _take(self, run: Run[T]) -> None:
-        if run.blocks is None or run.decode is None:
-            self._records = list(run.records)
-        else:
-            self._decode, count = run.decode, 0
-            for block in run.blocks:
-                if records := run.decode(block):
-                    count += len(records)
-                    self._blocks.append(block)
-                    self._ends.append(count)
-        self._is_here = True
-
-    def __len__(self) -> int:
-        self.make()
-        if not self._is_here:
-            return len(self.held)
-        return self._ends[-1] if self._ends else len(self._records)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        self._bring()
-        chosen = range(len(self))[index]
-        if isinstance(chosen, int):
-            return self._from(chosen, chosen + 1)[0]
-        if chosen.step == 1:
-            return self._from(chosen.start, chosen.stop)
-        return [self[position] for position in chosen]
-
-    def __iter__(self) -> Iterator[T]:
-        self._bring()
-        if self._decode is None:
-            return iter(self._records)
-        return itertools.chain.from_iterable(map(self._decode, self._blocks))
-
-    def _from(self, start: int, stop: int) -> list[T]:
-        if self._decode is None:
-            return self._records[start:stop]
-        found: list[T] = []
-        while start < stop:
-            number = bisect.bisect_right(self._ends, start)
-            if self._last[0] != number:
-                self._last = number, self._decode(self._blocks[number])
-            records = self._last[1]
-            before = self._ends[number] - len(records)
-            found += records[start - before : stop - before]
-            start = self._ends[number]
-        return found

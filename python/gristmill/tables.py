@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import PlanError
-from .results import Run
+from .runs import Run
 
 if TYPE_CHECKING:
     import pyarrow
@@ -74,9 +75,17 @@ def library(name: str, function: str) -> Any:
 
 @contextmanager
 def complete(path: str | Path) -> Iterator[Path]:
-    """A path beside `path`, which takes its place if the block succeeds, and is removed if it does not."""
+    """A file beside `path`, which takes its place if the block succeeds, and is removed if it does not.
+
+    It is made before the block begins: no job runs for hours only to find that its result cannot be written."""
     path = Path(path)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    try:
+        aside.touch()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         yield aside
         aside.replace(path)
@@ -84,34 +93,31 @@ def complete(path: str | Path) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
-def write_lines(path: str | Path, lines: Iterable[str]) -> int:
+def write_lines(path: str | Path, lines: Callable[[], Iterable[str]]) -> int:
     """Writes lines; returns their number. Lone surrogates are written as the bytes that they stand for."""
     count = 0
     with complete(path) as aside, open(aside, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        for line in lines:
+        for line in lines():
             file.write(line + "\n")
             count += 1
     return count
 
 
-def write_csv(path: str | Path, records: Sequence[Any]) -> int:
+def write_csv(path: str | Path, run: Callable[[], Run[Any]]) -> int:
     """Writes CSV with a header; returns the number of rows."""
-
-    def write(file: IO[str]) -> None:
+    with complete(path) as aside, open(aside, "w", encoding="utf-8", newline="") as file:
+        records = list(run().records)
         table = columns(records)
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(table)
         rows.writerows(zip(*table.values()))
-
-    with complete(path) as aside, open(aside, "w", encoding="utf-8", newline="") as file:
-        write(file)
     return len(records)
 
 
-def write_parquet(path: str | Path, run: Run[Any]) -> int:
+def write_parquet(path: str | Path, run: Callable[[], Run[Any]]) -> int:
     """Writes a Parquet file; returns the number of rows."""
-    table = arrow(run, "write_parquet")
     write: Callable[[Any, Path], None] = library("pyarrow.parquet", "write_parquet").write_table
     with complete(path) as aside:
+        table = arrow(run(), "write_parquet")
         write(table, aside)
     return int(table.num_rows)

@@ -31,7 +31,7 @@ class Timeline:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the page to a file, which appears whole or not at all."""
-        from .tables import complete  # tables.py needs results.py, which needs this module
+        from .tables import complete  # tables.py needs runs.py, which needs this module
 
         with complete(Path(path)) as aside:
             aside.write_text(self.page(), encoding="utf-8")

@@ -64,6 +64,21 @@ def test_results_and_plans_show_themselves():
     assert gm.range(2).map(str)._repr_html_() == "<pre>records in the order of the input\n  map str\n  range(0, 2)</pre>"
 
 
+def test_a_result_becomes_what_a_dataset_becomes_without_another_job(tmp_path):
+    counts = gm.from_iterable("aba").map(lambda letter: (tmp_path / "ran").open("a").write(".") and letter).count_by_value()
+    result = counts.run()
+    ran = (tmp_path / "ran").read_text()
+    assert result.to_dict() == dict(result) == {"a": 2, "b": 1}
+    assert result.to_arrow().to_pydict() == {"key": ["a", "b"], "value": [2, 1]}
+    assert result.to_pandas()["value"].tolist() == result.to_polars()["value"].to_list() == [2, 1]
+    for name in ("write_text", "write_jsonl", "write_csv", "write_parquet"):
+        assert getattr(result, name)(tmp_path / "of_result") == 2
+        assert (tmp_path / "ran").read_text() == ran
+        assert getattr(counts, name)(tmp_path / "of_data") == 2
+        assert (tmp_path / "of_result").read_bytes() == (tmp_path / "of_data").read_bytes()
+        ran = (tmp_path / "ran").read_text()
+
+
 def test_a_notebook_shows_what_was_set_aside():
     with gm.configure(on_error="skip"):
         shown = gm.from_iterable(["1", "<i>"]).map(int).run()._repr_html_()

@@ -121,6 +121,16 @@ def test_a_file_is_complete_or_not_there(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
 
 
+def test_a_file_that_cannot_be_written_is_an_error_before_the_job_runs(tmp_path: Path) -> None:
+    data = gm.range(3).map(lambda n: (tmp_path / "ran").touch() or n)
+    for write in (data.write_text, data.write_jsonl, data.write_csv, data.write_parquet):
+        with pytest.raises(FileNotFoundError, match="none/file'$"):
+            write(tmp_path / "none" / "file")
+        with pytest.raises(IsADirectoryError):
+            write(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @RERUN
 @given(st.one_of(*map(st.lists, KINDS)))
 def test_tables_hold_what_lists_hold(records: list[object]) -> None:

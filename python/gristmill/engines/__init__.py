@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..plan import Stage
-from ..results import Run
+from ..runs import Run
 from ..settings import Settings
 
 

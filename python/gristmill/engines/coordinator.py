@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..formats import NOWHERE, Place, Share
 from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
 from ..reducers import Reducer
-from ..results import BadRecord
+from ..runs import BadRecord
 from ..settings import Settings
 from ..shared import SharedArray
 from .functions import Functions, Log, Reduce, Side, reduced_by

@@ -31,7 +31,7 @@ from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name
 from ..replays import Call, Step
-from ..results import BadRecord
+from ..runs import BadRecord
 from .functions import Failure, Reduce, Side, _first_failing, one_line
 
 #: Records that go through the functions together, unless they come in larger pieces.

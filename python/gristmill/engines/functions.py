@@ -23,7 +23,7 @@ from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..plan import Narrow, Shuffle, Source, name
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, steps_of
-from ..results import BadRecord
+from ..runs import BadRecord
 from ..shared import SharedArray
 
 #: Where the lines of this package are.

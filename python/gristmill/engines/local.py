@@ -17,7 +17,7 @@ from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
 from ..replays import Call, Step, applied, steps_of
-from ..results import BadRecord, Run
+from ..runs import BadRecord, Run
 from ..settings import Settings
 from ..shared import SharedArray
 

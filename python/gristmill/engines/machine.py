@@ -21,7 +21,7 @@ from .. import _native, _starter
 from ..errors import WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
-from ..results import BadRecord, Kept, Run, keeping_all
+from ..runs import BadRecord, Kept, Run, keeping_all
 from ..settings import Settings
 from ..timeline import StageTimeline
 

@@ -41,7 +41,7 @@ from ..formats import Share
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, stages, title
 from ..progress import Bar
 from ..reducers import Reducer
-from ..results import BadRecord, Kept, Run
+from ..runs import BadRecord, Kept, Run
 from ..settings import Settings
 from . import executors, partials
 from .coordinator import _json

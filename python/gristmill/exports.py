@@ -1,0 +1,109 @@
+"""What becomes of records outside a job: a dictionary, a table, a data frame, a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from . import tables
+from .runs import Run
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Exports(Generic[T_co]):
+    """The methods that :class:`gristmill.Dataset`, which runs a job for each of them, and :class:`gristmill.Result` share."""
+
+    def _run(self) -> Run[T_co]:
+        """The records, once."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[T_co]:
+        return self._run().records
+
+    def to_dict(self: Exports[tuple[K, V]]) -> dict[K, V]:
+        """Returns the pairs as a dictionary. Of a key that occurs twice, it has the last value.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_dict()
+        {'a': 2, 'b': 1}
+        """
+        return self._run().to_dict()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Returns a table of Arrow. Needs pyarrow.
+
+        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_arrow().column_names
+        ['key', 'value']
+        """
+        return tables.arrow(self._run(), "to_arrow")
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a data frame of pandas, with columns as in :meth:`to_arrow`. Needs pandas.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
+        np.int64(3)
+        """
+        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.columns(list(self)))
+        return frame
+
+    def to_polars(self) -> Any:
+        """Returns a data frame of Polars, with columns as in :meth:`to_arrow`. Needs Polars.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
+        [('a', 2), ('b', 1)]
+        """
+        return tables.library("polars", "to_polars").DataFrame(tables.columns(list(self)), strict=False)
+
+    def write_text(self, path: str | Path) -> int:
+        """Writes a line of UTF-8 for each record and returns their number. The file appears when it is complete.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "numbers"
+        >>> gm.range(3).write_text(file), file.read_text()
+        (3, '0\\n1\\n2\\n')
+        """
+        return tables.write_lines(path, lambda: map(str, self))
+
+    def write_jsonl(self, path: str | Path) -> int:
+        """Writes each record as a line of JSON and returns their number. Pairs become arrays.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
+        >>> gm.from_iterable("a").count_by_value().write_jsonl(file), file.read_text()
+        (1, '["a", 1]\\n')
+        """
+        return tables.write_lines(path, lambda: (json.dumps(record, ensure_ascii=False) for record in self))
+
+    def write_csv(self, path: str | Path) -> int:
+        """Writes CSV with a header and returns the number of records. Columns are as in :meth:`to_arrow`.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
+        >>> gm.from_iterable("a").count_by_value().write_csv(file), file.read_text()
+        (1, 'key,value\\na,1\\n')
+        """
+        return tables.write_csv(path, self._run)
+
+    def write_parquet(self, path: str | Path) -> int:
+        """Writes a Parquet file and returns the number of records. Columns are as in :meth:`to_arrow`. Needs pyarrow.
+
+        >>> import gristmill as gm, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
+        >>> gm.from_iterable("a").count_by_value().write_parquet(file)
+        1
+        """
+        return tables.write_parquet(path, self._run)
