@@ -1,8 +1,6 @@
 //! The card of a machine: its components and its counters, as text and as JSON.
 
-use gristmill_os::machine::{
-    cpus_allowed, hypervisor, memory_available_bytes, memory_limit_bytes, os_page_bytes, processors_quota,
-};
+use gristmill_os::machine::{hypervisor, memory_available_bytes, memory_limit_bytes, os_page_bytes, processors_quota};
 use serde_json::{Value, json};
 
 use crate::access::{Access, Attempts};
@@ -75,7 +73,6 @@ impl Card {
     /// Makes the card of this machine.
     pub fn here() -> Card {
         let files: Files<'_> = &here;
-        let allowed = cpus_allowed().unwrap_or_else(|_| vec![0]);
         let system = rustix::system::uname();
         let mut memory = Memory::read(files, memory_limit_bytes());
         // A cgroup may leave less.
@@ -85,7 +82,7 @@ impl Card {
             kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
             model: files("/proc/cpuinfo").and_then(|text| model(&text)),
             hypervisor: hypervisor().map(|name| known(&name).to_owned()),
-            topology: Topology::read(files, &allowed),
+            topology: Topology::here(),
             quota: processors_quota(),
             memory,
             os_page_bytes: os_page_bytes() as u64,

@@ -3,9 +3,9 @@
 //! The facts of a missing or malformed file are left out: sandboxes hide some files, and a virtual machine may report
 //! no caches.
 
-use gristmill_os::machine::{cpu_list, size_bytes};
+use gristmill_os::machine::{cpu_list, cpus_allowed, size_bytes};
 
-use crate::files::Files;
+use crate::files::{self, Files};
 
 /// The topology of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,6 +62,15 @@ pub struct Node {
 const SYSTEM: &str = "/sys/devices/system";
 
 impl Topology {
+    /// Reads the topology of this machine.
+    ///
+    /// ```
+    /// assert!(!gristmill_counters::topology::Topology::here().allowed.is_empty());
+    /// ```
+    pub fn here() -> Topology {
+        Topology::read(&files::here, &cpus_allowed().unwrap_or_else(|_| vec![0]))
+    }
+
     /// Reads the topology; `allowed` lists the processors that this process may use.
     pub fn read(files: Files<'_>, allowed: &[usize]) -> Topology {
         let list = |path: &str| files(path).and_then(|text| cpu_list(&text));

@@ -169,6 +169,26 @@ pub fn prefer_huge_pages(unused: &mut [MaybeUninit<u8>]) {
     }
 }
 
+/// Leaves the whole OS pages of this memory out of processes that are forked later, so a fork need not copy what the kernel notes of each.
+///
+/// A forked process that touches them gets SIGSEGV, so this is for processes that fork only to execute another program.
+///
+/// ```
+/// let mut numbers = vec![1_u64; 1 << 20];
+/// gristmill_os::memory::leave_out_of_forks(&mut numbers);
+/// assert_eq!(numbers.iter().sum::<u64>(), 1 << 20);
+/// ```
+pub fn leave_out_of_forks<T>(memory: &mut [T]) {
+    let (page_bytes, bytes) = (rustix::param::page_size(), size_of_val(memory));
+    let start = memory.as_mut_ptr().cast::<u8>();
+    let before = start.align_offset(page_bytes).min(bytes);
+    let whole = (bytes - before) / page_bytes * page_bytes;
+    if whole > 0 {
+        // SAFETY: the advice does not change what this process sees; the pages lie inside `memory`.
+        let _ = unsafe { madvise(start.add(before).cast(), whole, Advice::LinuxDontFork) };
+    }
+}
+
 /// Asks the kernel for huge pages. It may refuse.
 fn prefer_huge(start: NonNull<u8>, bytes: usize) {
     // SAFETY: the advice does not change what memory holds.

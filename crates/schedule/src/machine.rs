@@ -66,6 +66,8 @@ pub struct Decision {
     pub begin: Vec<ProgramId>,
     /// Programs that run.
     pub run: Run,
+    /// Whether to sample addresses, which costs time. Programs without samples are still in the phase of their last ones.
+    pub sample: bool,
 }
 
 /// The programs that run in a quantum.

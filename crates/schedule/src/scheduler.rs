@@ -22,6 +22,8 @@ use crate::settings::Settings;
 
 /// The smallest share of a processor that a program takes, even if it waits all the time.
 const PROCESSORS_MIN: f64 = 0.1;
+/// The number of quanta with samples after a program has begun, so that its first phase is recognised.
+const FIRST_QUANTA: u64 = 2;
 /// The weight of the last quantum in the share that a program uses of its processors.
 const USE_WEIGHT: f64 = 0.25;
 
@@ -63,6 +65,8 @@ pub struct Scheduler<K> {
     /// The programs that have begun.
     programs: BTreeMap<ProgramId, Program>,
     quantum: u64,
+    /// The number of quanta since the last program began.
+    since_last: u64,
     /// The target of the group; `None` if it must be computed.
     target: Option<f64>,
     gate: Option<Gate>,
@@ -99,6 +103,7 @@ impl<K: Knowledge> Scheduler<K> {
             admission: Admission::default(),
             programs: BTreeMap::new(),
             quantum: 0,
+            since_last: 0,
             target: None,
             gate: settings.gate.map(Gate::new),
             pairings: settings.pairings.map(Pairings::new),
@@ -174,7 +179,11 @@ impl<K: Knowledge> Scheduler<K> {
         self.knowledge.decided(reason == Reason::Chosen);
         self.reason = reason;
         *self.reasons.entry(reason).or_default() += 1;
-        Decision { begin, run }
+        self.since_last += 1;
+        let sample = reason == Reason::Chosen
+            || self.since_last <= FIRST_QUANTA
+            || self.quantum.is_multiple_of(self.settings.sample_every);
+        Decision { begin, run, sample }
     }
 
     /// Steps 2 to 6. An error gives the reason for keeping the system's order.
@@ -312,6 +321,7 @@ impl<K: Knowledge> Scheduler<K> {
             used: 1.0,
         };
         self.programs.insert(arrival.id, program);
+        self.since_last = 0;
         if self.settings.arrivals_join {
             self.target = None;
         }
@@ -411,6 +421,26 @@ mod tests {
             Run::Only(ids) => ids.into_iter().map(|id| id.0).collect(),
             Run::System => panic!("the system chooses"),
         }
+    }
+
+    #[test]
+    fn while_nothing_is_chosen_some_quanta_have_samples() {
+        let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { sample_every: 4, ..Settings::default() });
+        let samples = |scheduler: &mut Scheduler<Told>, count: usize| -> Vec<bool> {
+            let mut sample = || {
+                let decision = scheduler.decide(&LIMITS);
+                scheduler.learn(&quantum(vec![ran(0, 100.0, 0.0), ran(1, 100.0, 0.0)]), &LIMITS);
+                decision.sample
+            };
+            (0..count).map(|_| sample()).collect()
+        };
+        assert_eq!(samples(&mut scheduler, 8), [true, true, false, true, false, false, false, true]);
+        scheduler.learn(&Quantum { arrived: vec![arrival(7, 1, 0)], ..Quantum::default() }, &LIMITS);
+        assert_eq!(samples(&mut scheduler, 4), [true, true, false, true]);
+        scheduler.knowledge.forecasts.insert(7, known(20.0, 1.0));
+        scheduler.knowledge.losses.extend([(0, 0.2), (1, 0.2)]);
+        samples(&mut scheduler, 10);
+        assert_eq!((samples(&mut scheduler, 8), scheduler.reason()), (vec![true; 8], Reason::Chosen));
     }
 
     #[test]

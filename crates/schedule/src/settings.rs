@@ -17,6 +17,8 @@ pub struct Settings {
     pub arrivals_join: bool,
     /// Change the order only where the machine shows contention.
     pub gate: Option<GateRule>,
+    /// While the system's order is kept, one quantum of so many has samples of addresses.
+    pub sample_every: u64,
     /// Drop pairs that prove to be wrong.
     pub pairings: Option<PairRule>,
     /// A program runs now if its remaining time, increased by this share, exceeds the ideal remaining time, because
@@ -41,6 +43,7 @@ impl Settings {
             target_of_the_rest: false,
             arrivals_join: false,
             gate: None,
+            sample_every: 1,
             pairings: None,
             late: None,
             memory: false,
@@ -59,6 +62,7 @@ impl Default for Settings {
             target_of_the_rest: true,
             arrivals_join: true,
             gate: Some(GateRule::default()),
+            sample_every: 1,
             pairings: Some(PairRule::default()),
             late: Some(0.5),
             memory: true,

@@ -35,7 +35,7 @@ pub fn figure_3(bus: Bus, seed: u64, count: usize) -> Vec<Point> {
         let mut begin = Vec::new();
         // Four programs run until the first ends.
         loop {
-            let decision = Decision { begin, run: Run::System };
+            let decision = Decision { begin, run: Run::System, sample: true };
             let Ok(quantum) = machine.run(&decision, 100_000.0);
             let Some(quantum) = quantum.filter(|quantum| quantum.ended.is_empty()) else { break };
             begin = quantum.arrived.iter().map(|arrival| arrival.id).collect();

@@ -386,7 +386,7 @@ mod tests {
     fn run(machine: &mut Simulated, choose: impl Fn(&[ProgramId]) -> Run) -> Vec<Quantum> {
         let (mut quanta, mut begun, mut begin) = (Vec::new(), Vec::new(), Vec::new());
         loop {
-            let decision = Decision { begin: std::mem::take(&mut begin), run: choose(&begun) };
+            let decision = Decision { begin: std::mem::take(&mut begin), run: choose(&begun), sample: true };
             let Ok(quantum) = machine.run(&decision, 100_000.0);
             let Some(quantum) = quantum else { return quanta };
             begin = quantum.arrived.iter().map(|arrival| arrival.id).collect();

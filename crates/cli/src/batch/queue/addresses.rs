@@ -26,6 +26,7 @@ pub struct Addresses {
     followed: BTreeMap<ProgramId, Followed>,
     code: BTreeMap<i32, Vec<Mapping>>,
     taken: BTreeMap<ProgramId, Vec<u64>>,
+    is_paused: bool,
 }
 
 /// Executable memory of a process.
@@ -38,7 +39,13 @@ struct Mapping {
 
 impl Addresses {
     pub fn new(sampler: Rc<Sampler>) -> Addresses {
-        Addresses { sampler, followed: BTreeMap::new(), code: BTreeMap::new(), taken: BTreeMap::new() }
+        Addresses {
+            sampler,
+            followed: BTreeMap::new(),
+            code: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            is_paused: false,
+        }
     }
 
     /// Takes over the events of a program that has begun; `None` if it cannot be sampled.
@@ -49,6 +56,14 @@ impl Addresses {
     pub fn end(&mut self, id: ProgramId) {
         self.followed.remove(&id);
         self.taken.remove(&id);
+    }
+
+    /// Interrupts the sampling of all programs that have begun, or continues it.
+    pub fn pause(&mut self, is_paused: bool) {
+        if is_paused != self.is_paused {
+            self.followed.values().for_each(|followed| followed.pause(is_paused));
+            self.is_paused = is_paused;
+        }
     }
 
     /// Takes the samples since the last call.

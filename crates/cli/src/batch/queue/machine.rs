@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::card::Card;
 use gristmill_counters::kept::Kept;
+use gristmill_counters::topology::Topology;
+use gristmill_os::machine::{cpus_allowed, processors_quota};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
@@ -39,6 +41,9 @@ const USED_MIN: f64 = 0.01;
 
 /// The processor time between two samples of a program.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(1);
+/// While nothing is chosen in tier B, one quantum of so many has samples. In a virtual machine, whose timer interrupts are slow, samples in all quanta
+/// took 2.4 % of the processor time.
+const SAMPLE_EVERY: u64 = 4;
 /// The number of samples from which they say something of a phase.
 const ADDRESSES_MIN: usize = 16;
 /// Each program needs an open file for each processor, so there are no samples on larger machines.
@@ -89,17 +94,16 @@ pub fn tier_b(processors: usize) -> Result<(Probing, Limits), String> {
     if processors < 2 {
         return Err("on one processor no program runs beside another".to_owned());
     }
-    let card = Card::here();
-    let probing = Probing::here(card.topology.last_level_bytes().unwrap_or(0));
+    let probing = Probing::here(Topology::here().last_level_bytes().unwrap_or(0));
     let probing = probing.map_err(|error| format!("the kernel's task clock may not be used ({error})"))?;
-    let quota = card.quota.unwrap_or(f64::INFINITY);
+    let quota = processors_quota().unwrap_or(f64::INFINITY);
     // Demands are slow-downs here, and a peak of them is not known.
     Ok((probing, Limits { processors, quota, memory_bytes: u64::MAX, peak: f64::INFINITY }))
 }
 
 /// Returns what samples the instructions of programs, or the reason why nothing does.
 pub fn sampler() -> io::Result<Sampler> {
-    let processors = Card::here().topology.allowed;
+    let processors = cpus_allowed()?;
     if processors.len() > SAMPLED_PROCESSORS_MAX {
         return Err(io::Error::other(format!("more than {SAMPLED_PROCESSORS_MAX} processors")));
     }
@@ -127,7 +131,8 @@ pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) 
     // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is a forecast from readings,
     // so the gate follows it.
     let gate = Some(GateRule { open_quanta: 50, follows: true, ..GateRule::default() });
-    run(runner, source, limits, Settings { pairings: None, gate, ..Settings::default() }, learned)
+    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..Settings::default() };
+    run(runner, source, limits, settings, learned)
 }
 
 /// Runs the queue, and lets the policy choose the programs of each quantum.
@@ -172,6 +177,9 @@ impl<S: Source> Machine for Here<'_, '_, S> {
                 Run::Only(ids) => ids.contains(&seen.id),
             });
             program.set_stopped(!chosen)?;
+        }
+        if let Some(addresses) = &mut self.addresses {
+            addresses.pause(!decision.sample);
         }
         // 2. Run.
         let (began, planned) = (Instant::now(), Duration::from_micros(quantum_us as u64));
@@ -328,7 +336,7 @@ mod tests {
     }
 
     fn quantum(here: &mut Here<'_, '_, Recorded>, run: Run) -> Option<Quantum> {
-        Machine::run(here, &Decision { begin: Vec::new(), run }, 60_000.0).expect("a quantum")
+        Machine::run(here, &Decision { begin: Vec::new(), run, sample: true }, 60_000.0).expect("a quantum")
     }
 
     fn only_the_chosen_program_runs(freezer: &Freezer) {

@@ -47,8 +47,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
-use gristmill_counters::card::Card;
-use gristmill_os::machine::memory_available_bytes;
+use gristmill_os::machine::{cpus_allowed, memory_available_bytes, processors_quota};
 use gristmill_os::program::Freezer;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
@@ -328,9 +327,8 @@ fn write_page(path: &PathBuf, page: &str) -> Result<(), Failure> {
 
 /// Returns the number of processors that programs may use.
 fn processors() -> usize {
-    let card = Card::here();
-    let allowed = card.topology.allowed.len().max(1);
-    card.quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as usize))
+    let allowed = cpus_allowed().map_or(1, |allowed| allowed.len());
+    processors_quota().map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as usize))
 }
 
 /// Prints what would run.
