@@ -50,7 +50,7 @@ class Exports(Generic[T_co]):
         return tables.arrow(self._run(), "to_arrow")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Returns a data frame of pandas, with columns as in :meth:`to_arrow`. Needs pandas.
+        """Returns a data frame of pandas, with columns as in :meth:`Dataset.to_arrow`. Needs pandas.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
@@ -60,7 +60,7 @@ class Exports(Generic[T_co]):
         return frame
 
     def to_polars(self) -> Any:
-        """Returns a data frame of Polars, with columns as in :meth:`to_arrow`. Needs Polars.
+        """Returns a data frame of Polars, with columns as in :meth:`Dataset.to_arrow`. Needs Polars.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
@@ -89,7 +89,7 @@ class Exports(Generic[T_co]):
         return tables.write_lines(path, lambda: (json.dumps(record, ensure_ascii=False) for record in self))
 
     def write_csv(self, path: str | Path) -> int:
-        """Writes CSV with a header and returns the number of records. Columns are as in :meth:`to_arrow`.
+        """Writes CSV with a header and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
@@ -99,7 +99,7 @@ class Exports(Generic[T_co]):
         return tables.write_csv(path, self._run)
 
     def write_parquet(self, path: str | Path) -> int:
-        """Writes a Parquet file and returns the number of records. Columns are as in :meth:`to_arrow`. Needs pyarrow.
+        """Writes a Parquet file and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`. Needs pyarrow.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
