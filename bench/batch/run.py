@@ -11,6 +11,7 @@ program of the groups. PYTHON names an interpreter with NumPy. A row has the sec
 each (only where the queue tells it), and the load of the machine before.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -24,13 +25,15 @@ import time
 
 TRIAD, COMPUTE = "./triad 150", "./compute 80"
 PYTHON = os.environ.get("PYTHON", "python3")
+THROUGH_PUEUE = f"{shlex.quote(sys.executable)} {pathlib.Path(__file__).parent.resolve()}/through_pueue.py"
+OTHERS = ["xargs", "make", "parallel", *(["pueue"] if shutil.which("pueue") else [])]
 
 
 def ways(gristmill, history, commands, slots):
     """Returns the ways to run these shell commands, by name."""
     lines = "".join(line + "\n" for line in commands)
     targets = " ".join(f"t{at}" for at in range(len(commands)))
-    makefile = f"all: {targets}\n" + "".join(f"t{at}:\n\t@{line}\n" for at, line in enumerate(commands))
+    makefile = f"all: {targets}\n" + "".join(f"t{at}:\n\t@{line.replace('$', '$$')}\n" for at, line in enumerate(commands))
     jobs = pathlib.Path(history).with_suffix(".jobs")
     jobs.write_text(lines)
     jobs.with_suffix(".mk").write_text(makefile)
@@ -41,17 +44,18 @@ def ways(gristmill, history, commands, slots):
         "xargs": f"xargs -a {jobs} -d '\\n' -P {slots} -n 1 sh -c",
         "make": f"make -s -j {slots} -f {jobs.with_suffix('.mk')}",
         "parallel": f"parallel --will-cite -j {slots} -a {jobs}",
+        "pueue": f"{THROUGH_PUEUE} {pathlib.Path(history).parent} {slots} {jobs}",
     }
 
 
 def pool(work, gristmill):
-    """Makes inputs, and returns real programs of one to three seconds: a name, what must be installed, and a command."""
+    """Makes inputs, and returns real programs of one to five seconds: a name, what must be installed, and a command."""
     text, database, source, matrix, image = (f"{work}/{name}" for name in ["text", "database", "source.c", "matrix.py", "image.ppm"])
     subprocess.run(f"seq 1 2000000 | sort -R --random-source=/bin/sh > {text}", shell=True, check=True)
-    body = "".join(f"int f{at}(int a) {{ int b = a; for (int i = 0; i < a; i++) b = b * {at} + i; return b; }}\n" for at in range(4000))
+    body = "".join(f"int f{at}(int a) {{ int b = a; for (int i = 0; i < a; i++) b = b * {at} + i; return b; }}\n" for at in range(900))
     pathlib.Path(source).write_text(body)
     if shutil.which("sqlite3"):
-        rows = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000000)"
+        rows = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000000)"
         subprocess.run(["sqlite3", database, f"create table t as {rows} select i, i * 7919 % 1000003 as k from n"], check=True)
     pathlib.Path(matrix).write_text(
         "import os, sys\n"
@@ -65,28 +69,31 @@ def pool(work, gristmill):
         "    for _ in range(50): a.sum()\n"
     )
     with open(image, "wb") as file:
-        file.write(b"P6 3000 2000 255\n" + bytes(range(256)) * (3000 * 2000 * 3 // 256))
+        file.write(b"P6 3000 2000 255\n" + bytes(range(250)) * (3000 * 2000 * 3 // 250))
     all_of_them = [
         ("xz", "xz", f"xz -1 -c {text} > /dev/null"),
         ("zstd -12", "zstd", f"zstd -q -12 -c {text} > /dev/null"),
-        ("zstd -1", "zstd", f"cat {text} {text} {text} {text} {text} {text} | zstd -q -1 -c > /dev/null"),
+        ("zstd -1", "zstd", f"for i in $(seq 20); do cat {text}; done | zstd -q -1 -c > /dev/null"),
         ("bzip2", "bzip2", f"bzip2 -c {text} > /dev/null"),
         ("sort", "sort", f"LC_ALL=C sort {text} > /dev/null"),
         ("gcc", "gcc", f"gcc -O1 -c {source} -o /dev/null"),
         ("sqlite3", "sqlite3", f"sqlite3 {database} 'select count(*), sum(k), k % 99 from t where k % 7 > 1 group by 3' > /dev/null"),
         ("matrix product", PYTHON, f"{PYTHON} {matrix} product"),
         ("sums", PYTHON, f"{PYTHON} {matrix} sums"),
+        ("ffmpeg", "ffmpeg", "ffmpeg -v error -f lavfi -i testsrc=size=1280x720:duration=4 -threads 1 -c:v libx264 -f null -"),
         ("convert", "convert", f"convert {image} -blur 0x3 /dev/null"),
-        ("openssl", "openssl", f"for i in 1 2 3 4 5 6 7 8 9; do openssl sha512 {text}; done > /dev/null"),
-        ("word count", gristmill, f"cat {text} {text} {text} | {gristmill} word-count --workers 1 --quiet - > /dev/null"),
-        ("grep", "grep", f"grep -cE '(1.*2|3.*4).*5$' {text} > /dev/null"),
+        ("openssl", "openssl", f"for i in $(seq 40); do openssl sha512 {text}; done > /dev/null"),
+        ("word count", gristmill, f"cat {text} {text} {text} {text} {text} {text} | {gristmill} word-count --workers 1 --quiet - > /dev/null"),
+        ("grep", "grep", f"grep -E '(1.*2|3.*4).*5$|([0-9])\\2.*\\2' {text} | tail -n 1 > /dev/null"),
     ]
     return [(name, command) for name, needed, command in all_of_them if shutil.which(needed)]
 
 
 def tasks(gristmill, work, processors):
     """Yields the tasks: a name, and what makes the ways by name."""
-    yield "1000 true", lambda: {way: of for way, of in ways(gristmill, f"{work}/true", ["true"] * 1000, processors).items() if way != "system order"}
+    # pueue begins a program about every 0.2 s.
+    left_out = ["system order", "pueue"]
+    yield "1000 true", lambda: {way: of for way, of in ways(gristmill, f"{work}/true", ["true"] * 1000, processors).items() if way not in left_out}
     for name, count in [("2+2", 2), ("3+3", 3)]:
         commands = [TRIAD] * count + [COMPUTE] * count
 
@@ -96,7 +103,7 @@ def tasks(gristmill, work, processors):
             return {
                 "gristmill": some["gristmill"],
                 "system order": some["system order"],
-                **{f"{way} -j {processors}": few[way] for way in ("xargs", "make", "parallel")},
+                **{f"{way} -j {processors}": few[way] for way in OTHERS},
             }
 
         yield name, synthetic
@@ -113,7 +120,7 @@ def tasks(gristmill, work, processors):
             commands = [command for _, command in members]
             some = ways(gristmill, f"{work}/group{number}", commands, len(commands))
             few = ways(gristmill, f"{work}/group{number}-few", commands, processors)
-            others = {f"{way} -j {processors}": few[way] for way in ("xargs", "make", "parallel")} if number < 2 else {}
+            others = {f"{way} -j {processors}": few[way] for way in OTHERS} if number < 2 else {}
             return {"gristmill": some["gristmill"], "system order": some["system order"], **others}
 
         yield f"group {number}", group
@@ -136,7 +143,8 @@ def turnaround(said):
 def main():
     gristmill, programs, rounds, only = os.path.abspath(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:]
     print("task,way,round,seconds,mean_turnaround,load")
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as at_end:
+        at_end.callback(subprocess.run, f"{THROUGH_PUEUE} {work}", shell=True)
         for task, make in tasks(gristmill, work, len(os.sched_getaffinity(0))):
             if only and not any(word in task for word in only):
                 continue
