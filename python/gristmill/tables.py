@@ -79,9 +79,10 @@ def complete(path: str | Path) -> Iterator[Path]:
 
     It is made before the block begins: no job runs for hours only to find that its result cannot be written."""
     path = Path(path)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Before a name is made beside it: "/" and "." have none.
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         aside.touch()
     except OSError as error:
