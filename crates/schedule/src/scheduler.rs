@@ -65,8 +65,8 @@ pub struct Scheduler<K> {
     /// The programs that have begun.
     programs: BTreeMap<ProgramId, Program>,
     quantum: u64,
-    /// The number of quanta since the last program began.
-    since_last: u64,
+    /// The quantum in which the last program began.
+    last_began: u64,
     /// The target of the group; `None` if it must be computed.
     target: Option<f64>,
     gate: Option<Gate>,
@@ -103,7 +103,7 @@ impl<K: Knowledge> Scheduler<K> {
             admission: Admission::default(),
             programs: BTreeMap::new(),
             quantum: 0,
-            since_last: 0,
+            last_began: 0,
             target: None,
             gate: settings.gate.map(Gate::new),
             pairings: settings.pairings.map(Pairings::new),
@@ -179,9 +179,8 @@ impl<K: Knowledge> Scheduler<K> {
         self.knowledge.decided(reason == Reason::Chosen);
         self.reason = reason;
         *self.reasons.entry(reason).or_default() += 1;
-        self.since_last += 1;
         let sample = reason == Reason::Chosen
-            || self.since_last <= FIRST_QUANTA
+            || self.quantum < self.last_began + FIRST_QUANTA
             || self.quantum.is_multiple_of(self.settings.sample_every);
         Decision { begin, run, sample }
     }
@@ -321,7 +320,7 @@ impl<K: Knowledge> Scheduler<K> {
             used: 1.0,
         };
         self.programs.insert(arrival.id, program);
-        self.since_last = 0;
+        self.last_began = self.quantum;
         if self.settings.arrivals_join {
             self.target = None;
         }
