@@ -41,7 +41,7 @@ NOWHERE = Place()
 _TABLE_BYTES, _TABLE_ROWS = 32 << 20, 1 << 19
 #: Rows that become objects together.
 _ROWS = 4096
-#: Parquet is read so many bytes at a time, and so are lines, if nobody wants them one by one.
+#: The bytes of one read of a Parquet file, and of a file whose lines are not wanted one by one.
 _BLOCK_BYTES = 1 << 20
 Placed = tuple[Any, Place]
 #: Takes what is no record of the format, with its place and the error. It raises, or the record is left out.

@@ -17,7 +17,7 @@ pub struct Settings {
     pub arrivals_join: bool,
     /// Change the order only where the machine shows contention.
     pub gate: Option<GateRule>,
-    /// While the system's order is kept, one quantum of so many has samples of addresses.
+    /// How often addresses are sampled while the system's order is kept: in every quantum if this is 1, in each fourth if it is 4.
     pub sample_every: u64,
     /// Drop pairs that prove to be wrong.
     pub pairings: Option<PairRule>,

@@ -36,7 +36,7 @@ _REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "
 _SHARES, _MOST = 20, 16384
 #: A Parquet file has a share for each so many bytes.
 _SHARE_BYTES = 8 << 20
-#: Columns are grouped in one partition for each so many bytes of Parquet, and in at least 2 to the power of the second number.
+#: Groups of columns: the bytes of Parquet for which there is one partition, and the logarithm (base 2) of the least number of partitions.
 _PARTITION_BYTES, _PARTITION_BITS = 1 << 20, 8
 #: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
 _EACH_ITS_PLACE = 16 << 20

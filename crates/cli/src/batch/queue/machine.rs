@@ -41,8 +41,8 @@ const USED_MIN: f64 = 0.01;
 
 /// The processor time between two samples of a program.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(1);
-/// While nothing is chosen in tier B, one quantum of so many has samples. In a virtual machine, whose timer interrupts are slow, samples in all quanta
-/// took 2.4 % of the processor time.
+/// In tier B, programs are sampled only in each fourth quantum while none are chosen. Sampling in every quantum took 2.4 % of the processor time on a
+/// virtual machine, where timer interrupts are slow.
 const SAMPLE_EVERY: u64 = 4;
 /// The number of samples from which they say something of a phase.
 const ADDRESSES_MIN: usize = 16;
