@@ -32,6 +32,7 @@ use super::counts::{Counters, Source};
 use super::heartbeat::Heartbeat;
 use super::identity::Identity;
 use super::probing::Probing;
+use super::program::Observed;
 use super::runner::Runner;
 
 /// The bytes of a request: a line of the cache.
@@ -143,9 +144,8 @@ fn run<S: Source>(
     settings: Settings,
     learned: impl FnOnce(Store) -> Learned,
 ) -> io::Result<()> {
-    runner.set_events(S::EVENTS);
     let sampler = sampler().ok().map(Rc::new);
-    runner.listen(sampler.clone());
+    runner.observe(Observed { events: S::EVENTS, sampler: sampler.clone(), stages: true });
     let store = runner.reporter().recorder.learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.

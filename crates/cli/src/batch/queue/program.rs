@@ -3,6 +3,7 @@
 use std::io::{self, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_os::perf::{Counter, Event, Space};
@@ -48,6 +49,17 @@ pub enum Ending {
     Asked,
 }
 
+/// What is observed of each program from its start on: nothing, unless somebody chooses programs by it.
+#[derive(Default)]
+pub struct Observed {
+    /// Events that are counted.
+    pub events: &'static [Event],
+    /// Samples the instructions.
+    pub sampler: Option<Rc<Sampler>>,
+    /// Somebody listens to what programs tell of their stages.
+    pub stages: bool,
+}
+
 /// A running program.
 pub struct Program {
     pub job: usize,
@@ -79,8 +91,9 @@ impl Program {
         freezer: &Freezer,
         capture: Capture,
         tell: &PipeWriter,
-        heartbeat: Option<Heartbeat>,
+        observed: &Observed,
     ) -> io::Result<Program> {
+        let heartbeat = if observed.stages { Heartbeat::new().ok() } else { None };
         let mut command = Command::new(&job.words[0]);
         command.args(&job.words[1..]).stdin(Stdio::null());
         command.stdout(capture.stdout.try_clone()?).stderr(capture.stderr.try_clone()?);
@@ -98,7 +111,15 @@ impl Program {
         let (group, procs) = freezer.group(&group_name(number, attempt))?;
         let (began, at_ms) = (Instant::now(), now_ms());
         let note = format!("start {number} {attempt} ");
-        let started = start(command, tell, note.as_bytes(), procs.as_ref()).inspect_err(|_| {
+        let (mut counters, mut followed) = (Vec::new(), None);
+        let mut attach = |pid: Pid| {
+            let of = |event: &Event| Counter::of(pid, *event, Space::User);
+            counters = observed.events.iter().map(of).collect::<io::Result<_>>().unwrap_or_default();
+            followed = observed.sampler.as_ref().and_then(|sampler| sampler.follow(pid).ok());
+        };
+        let is_observed = !observed.events.is_empty() || observed.sampler.is_some();
+        let attach: Option<&mut dyn FnMut(Pid)> = if is_observed { Some(&mut attach) } else { None };
+        let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).inspect_err(|_| {
             group.remove();
         })?;
         let timeout_at = job.timeout.map(|timeout| began + timeout);
@@ -110,25 +131,14 @@ impl Program {
             at_ms,
             capture,
             ending: None,
-            counters: Vec::new(),
-            followed: None,
+            counters,
+            followed,
             heartbeat,
             group,
             is_stopped: false,
             timeout_at,
             kill_at: None,
         })
-    }
-
-    /// Counts events of the program, and of all that it starts from now on. So this comes at once after its start.
-    pub fn count(&mut self, events: &[Event]) {
-        let counters = events.iter().map(|event| Counter::of(self.started.pid, *event, Space::User));
-        self.counters = counters.collect::<io::Result<_>>().unwrap_or_default();
-    }
-
-    /// Samples the instructions of the program, and of all that it starts from now on.
-    pub fn follow(&mut self, sampler: &Sampler) {
-        self.followed = sampler.follow(self.started.pid).ok();
     }
 
     /// When [`Program::tick`] has something to do.

@@ -10,21 +10,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use gristmill_os::perf::Event;
 use gristmill_os::program::{Freezer, now_ended, reap};
-use gristmill_os::samples::Sampler;
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
-use super::heartbeat::Heartbeat;
 use super::journal::{Journal, now_ms};
-use super::program::{Ending, Program, outcome_of};
+use super::program::{Ending, Observed, Program, outcome_of};
 use super::record::Record;
 use super::remains::{Remains, SWEEP};
 use super::reporter::{Reporter, Reports};
@@ -50,12 +46,7 @@ pub struct Runner<'a> {
     running: BTreeMap<usize, Program>,
     remains: Remains,
     reporter: Reporter<'a>,
-    /// Events that are counted of each program from its start.
-    events: &'static [Event],
-    /// Samples the instructions of each program.
-    sampler: Option<Rc<Sampler>>,
-    /// Somebody listens to what programs tell of their stages.
-    listens: bool,
+    observed: Observed,
     output: Option<PathBuf>,
     /// When the first end was written that may not be on the disk.
     unsynced_since: Option<Instant>,
@@ -88,9 +79,7 @@ impl<'a> Runner<'a> {
             running: BTreeMap::new(),
             remains: Remains::default(),
             reporter: Reporter::new(reports, jobs),
-            events: &[],
-            sampler: None,
-            listens: false,
+            observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
             stops: 0,
@@ -152,15 +141,9 @@ impl<'a> Runner<'a> {
         &mut self.running
     }
 
-    /// Sets the events that are counted of each program that begins from now on.
-    pub fn set_events(&mut self, events: &'static [Event]) {
-        self.events = events;
-    }
-
-    /// Samples the instructions of each program that begins from now on, if there is a sampler, and listens to the stages that it tells.
-    pub fn listen(&mut self, sampler: Option<Rc<Sampler>>) {
-        self.sampler = sampler;
-        self.listens = true;
+    /// Observes each program that begins from now on.
+    pub fn observe(&mut self, observed: Observed) {
+        self.observed = observed;
     }
 
     pub fn jobs(&self) -> &'a [Job] {
@@ -201,10 +184,8 @@ impl<'a> Runner<'a> {
         }
         self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
         let start = || {
-            Capture::begin(self.output.as_deref(), of, attempt).and_then(|capture| {
-                let heartbeat = if self.listens { Heartbeat::new().ok() } else { None };
-                Program::start(of, attempt, self.freezer, capture, &self.link.tell, heartbeat)
-            })
+            Capture::begin(self.output.as_deref(), of, attempt)
+                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, &self.observed))
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -212,11 +193,7 @@ impl<'a> Runner<'a> {
             started => started,
         };
         match started {
-            Ok(mut program) => {
-                program.count(self.events);
-                if let Some(sampler) = &self.sampler {
-                    program.follow(sampler);
-                }
+            Ok(program) => {
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
                 self.running.insert(job, program);
             }
