@@ -2,18 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use gristmill_queue::{Job, digest};
 
+/// The number of programs of a shell's line that its name shows.
+const NAMES_MAX: usize = 4;
+
 /// The identity of a program and its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The file name of the program.
+    /// The file name of the program, or those of all programs in a shell's line: `cat+xz`.
     pub name: String,
-    /// The name and a digest of the program's file: its path, size and time.
+    /// The name and a digest of the files of these programs: path, size and time.
     pub build: String,
     /// A digest of the arguments, and of the sizes of the files that they name.
     pub input: String,
@@ -21,17 +24,27 @@ pub struct Identity {
 
 impl Identity {
     pub fn of(job: &Job) -> Identity {
-        let words = words(job);
         let directory = job.directory.as_deref().unwrap_or(Path::new(""));
-        let program = Path::new(&words[0]);
-        let name = program.file_name().unwrap_or(&words[0]).to_string_lossy().into_owned();
-        let found = found(program, directory);
+        let commands = commands(job);
+        let programs: Vec<&Path> = commands.iter().filter_map(|words| words.first()).map(Path::new).collect();
+        let name_of =
+            |program: &Path| program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+        let mut names: Vec<String> = programs.iter().map(|program| name_of(program)).collect();
+        names.dedup();
+        let name = match names.get(..NAMES_MAX) {
+            Some(first) if names.len() > NAMES_MAX => format!("{}+...", first.join("+")),
+            _ => names.join("+"),
+        };
         let about = |path: &Path| fs::metadata(path).map(|file| format!("{} {}", file.size(), file.mtime()));
-        let build = digest([
-            found.as_ref().map(|path| path.as_os_str().as_bytes()).unwrap_or_default(),
-            found.as_ref().and_then(|path| about(path).ok()).unwrap_or_default().as_bytes(),
-        ]);
-        let files = words[1..].iter().map(PathBuf::from).chain(job.inputs.iter().cloned());
+        let files = programs.iter().map(|program| found(program, directory));
+        let parts = files.flat_map(|file| {
+            let about = file.as_ref().and_then(|path| about(path).ok()).unwrap_or_default();
+            [file.map(PathBuf::into_os_string).unwrap_or_default().into_vec(), about.into_bytes()]
+        });
+        let parts: Vec<Vec<u8>> = parts.collect();
+        let build = digest(parts.iter().map(Vec::as_slice));
+        let arguments = commands.iter().flat_map(|words| &words[1..]);
+        let files = arguments.map(PathBuf::from).chain(job.inputs.iter().cloned());
         let sizes: Vec<String> = files
             .filter_map(|path| fs::metadata(directory.join(path)).ok())
             .filter(fs::Metadata::is_file)
@@ -42,19 +55,62 @@ impl Identity {
     }
 }
 
-/// Returns the words of the program that a job runs: those of a shell's line, unless it is more than one command.
-fn words(job: &Job) -> Vec<OsString> {
-    if let [_, flag, line] = &job.words[..]
-        && flag == "-c"
-        && let Some(line) = line.to_str()
-        && !line.contains(['|', '&', ';', '<', '>', '(', ')', '$', '`', '\n', '\'', '"', '\\'])
-    {
-        let words: Vec<OsString> = line.split_ascii_whitespace().map(OsString::from).collect();
-        if words.first().is_some_and(|word| !word.as_bytes().contains(&b'=')) {
-            return words;
+/// Returns the words of each command that a job runs: those in a shell's line, if there are any.
+fn commands(job: &Job) -> Vec<Vec<OsString>> {
+    let in_line = match &job.words[..] {
+        [_, flag, line] if flag == "-c" => line.to_str().map(in_shell_line).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    if in_line.is_empty() { vec![job.words.clone()] } else { in_line }
+}
+
+/// Takes a shell's line apart into commands: without assignments, keywords, and where output goes. Files that are read are among the words.
+///
+/// This is not a whole shell: it need only give the same commands for the same line, and those that a reader would name.
+fn in_shell_line(line: &str) -> Vec<Vec<OsString>> {
+    const KEYWORDS: [&str; 13] =
+        ["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "time"];
+    let mut commands: Vec<Vec<OsString>> = vec![Vec::new()];
+    let (mut word, mut goes_to_file) = (None::<String>, false);
+    let end_word = |word: &mut Option<String>, goes_to_file: &mut bool, commands: &mut Vec<Vec<OsString>>| {
+        let Some(word) = word.take() else { return };
+        let command = commands.last_mut().expect("there is one");
+        let is_before = command.is_empty() && (KEYWORDS.contains(&&word[..]) || word.contains('='));
+        if !std::mem::take(goes_to_file) && !is_before {
+            command.push(word.into());
+        }
+    };
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                while let Some(quoted) = letters.next().filter(|next| *next != letter) {
+                    let escaped = if quoted == '\\' && letter == '"' { letters.next() } else { None };
+                    word.push(escaped.unwrap_or(quoted));
+                }
+            }
+            '\\' => word.get_or_insert_default().extend(letters.next()),
+            '#' if word.is_none() => while letters.next_if(|next| *next != '\n').is_some() {},
+            '<' | '>' => {
+                // The number of a file is not a word.
+                word = word.filter(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
+                end_word(&mut word, &mut goes_to_file, &mut commands);
+                goes_to_file = letter == '>' || letters.peek() == Some(&'<');
+                while letters.next_if(|next| ['<', '>', '&'].contains(next)).is_some() {}
+            }
+            '|' | '&' | ';' | '\n' | '(' | ')' | '`' => {
+                end_word(&mut word, &mut goes_to_file, &mut commands);
+                goes_to_file = false;
+                commands.push(Vec::new());
+            }
+            space if space.is_ascii_whitespace() => end_word(&mut word, &mut goes_to_file, &mut commands),
+            other => word.get_or_insert_default().push(other),
         }
     }
-    job.words.clone()
+    end_word(&mut word, &mut goes_to_file, &mut commands);
+    commands.retain(|command| command.first().is_some_and(|program| program != "for" && program != "case"));
+    commands
 }
 
 /// Returns the file of a program.
@@ -84,7 +140,31 @@ mod tests {
         assert_eq!((&of("cat in", 6).build, of("cat in", 6).input == first.input), (&first.build, false));
         assert_ne!(of("cat -n in", 5).input, first.input);
         assert_ne!(of("wc in", 5).build, first.build);
-        assert_eq!(of("cat in | wc", 5).name, "sh");
         assert_eq!(of("./cat in", 5).name, "cat");
+        // Where the output goes does not make it another program, and what it reads counts.
+        assert_eq!(of("cat in > out", 5).build, first.build);
+        assert_ne!(of("cat < in", 6).input, of("cat < in", 5).input);
+        assert_eq!(of("cat in | wc", 5).name, "cat+wc");
+        assert_ne!(of("cat in | wc", 5).build, of("cat in | sort", 5).build);
+    }
+
+    /// All lines with a pipe or a `>` were one program, whose phases never became known.
+    #[test]
+    fn a_shells_line_is_known_by_the_programs_in_it() {
+        for (line, name) in [
+            ("xz -c 'a; b' > /dev/null 2>&1", "xz"),
+            ("LC_ALL=C sort a 2> log | uniq -c >> b &", "sort+uniq"),
+            ("for i in $(seq 20); do cat \"a $i\"; done | zstd -1", "seq+cat+zstd"),
+            ("cd /tmp && if test -e a; then ./b/run; fi # make", "cd+test+run"),
+            ("grep -E '(1.*2|3)\\2' a|tail", "grep+tail"),
+            ("echo \"a \\\" | b\" \\| c", "echo"),
+            ("a; b; c; d; e", "a+b+c+d+..."),
+            ("a && a; x=`b`", "a+b"),
+            ("> empty", "sh"),
+            ("x=1", "sh"),
+            ("'", "sh"),
+        ] {
+            assert_eq!(Identity::of(&Job::shell(line)).name, name, "{line}");
+        }
     }
 }
