@@ -114,11 +114,7 @@ impl Learned {
             let execution = self.executions.get(&id)?;
             Some((execution.key.build.clone(), execution.phase?))
         });
-        for ((build, phase), demand) in probed.demands() {
-            if let Some(program) = self.store.programs.get_mut(build) {
-                program.phases.set_demand(*phase, demand);
-            }
-        }
+        probed.update(&mut self.store.programs);
         let ids: Vec<ProgramId> = self.executions.keys().copied().collect();
         let demands: Option<Vec<f64>> = ids.iter().map(|id| self.demand(*id)).collect();
         let (Some(demands), Some(share)) = (demands, self.today.share()) else { return };

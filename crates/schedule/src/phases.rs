@@ -87,6 +87,23 @@ impl Phases {
         }
     }
 
+    /// Returns the mean demand of the phases whose demand is known; `None` if there are none.
+    pub fn mean_demand(&self) -> Option<f64> {
+        let known = || self.table.iter().filter(|phase| phase.bandwidth.valid);
+        let quanta: u64 = known().map(|phase| phase.quanta).sum();
+        let sum: f64 = known().map(|phase| phase.bandwidth.mean * phase.quanta as f64).sum();
+        (quanta > 0).then(|| sum / quanta as f64)
+    }
+
+    /// Sets the demand of all phases of which nothing better is known: that of the whole program.
+    pub fn set_missing_demands(&mut self, demand: f64) {
+        for place in 0..self.table.len() {
+            if !self.table[place].rate.valid {
+                self.set_demand(place, demand);
+            }
+        }
+    }
+
     /// Returns a phase by its place.
     pub fn get(&self, place: usize) -> Option<&Phase> {
         self.table.get(place)

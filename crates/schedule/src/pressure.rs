@@ -1,32 +1,45 @@
 //! Demands without counters: how much each program slows down a probe of the memory (beyond the paper).
 //!
 //! The machine reads a little memory from time to time, and reports how long that took, and how many processors each program used meanwhile.
-//! From these readings:
+//! Each reading is one equation:
 //!
-//! 1. readings with the same programs on the same number of processors form a set; its median counts, from eight readings on;
-//! 2. the least median is that of an undisturbed machine; the others exceed it by a share, the slow-down;
-//! 3. `slow-down = sum over programs of (processors used * demand)` is one equation for each set;
-//! 4. least squares over all sets, weighted by their number of readings, give the demands.
+//! ```text
+//! time = undisturbed time * (1 + sum over programs of (processors used * demand)) + noise
+//! ```
 //!
-//! A demand that the sets do not determine stays unknown. It may come out below zero by noise, and then counts as zero.
+//! The least sum of absolute errors over all readings gives the undisturbed time and the demands. It is found by least squares in which a reading weighs
+//! less, the more it was off the time before (iteratively reweighted least squares), so that a reading during which the processor was taken away
+//! hardly counts.
+//!
+//! A demand that the readings do not determine stays unknown, and so does one with fewer than eight readings. It may come out below zero by noise,
+//! and then counts as zero.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// The number of readings from which the median of a set counts.
+/// The number of readings that a demand needs.
 const READINGS_MIN: usize = 8;
-/// The number of readings of a set that are remembered, so that the median follows a machine that changes.
-const READINGS_MAX: usize = 63;
-/// The largest number of sets; a new one beyond it is not taken in.
-const SETS_MAX: usize = 1024;
+/// The number of readings that are remembered beside programs, so that the demands follow a machine that changes.
+const READINGS_MAX: usize = 1024;
+/// The number of those beside no program.
+const UNDISTURBED_MAX: usize = 64;
+/// The number of sources whose demands are computed: those with the most readings. The time grows with its third power.
+const SOURCES_MAX: usize = 64;
 /// The largest distance of a used share from a whole number of processors. A program that began or stopped during the probe is further away.
 const ROUNDING_MAX: f64 = 0.25;
+/// How often readings are weighed anew.
+const ROUNDS: usize = 12;
+/// The error of a reading, as a share of a usual one, below which its weight does not grow any more.
+const ERROR_MIN: f64 = 1e-3;
 /// A pivot smaller than this share of its column is zero but for rounding.
 const PIVOT_MIN: f64 = 1e-9;
 
 /// One of the things whose demand is estimated: a phase of a program.
 pub type Source = usize;
 
-/// Readings by set, and the demands that follow from them.
+/// The sources beside a reading, each with its number of processors, and the time that it took.
+type Row = (Vec<(Source, f64)>, f64);
+
+/// Readings, and the demands that follow from them.
 ///
 /// A demand is the slow-down that one processor causes that runs the source: 0.5 if a reading takes half as long again beside it.
 ///
@@ -44,30 +57,30 @@ pub type Source = usize;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pressures {
-    sets: BTreeMap<Vec<(Source, u32)>, VecDeque<f64>>,
+    undisturbed: VecDeque<Row>,
+    beside: VecDeque<Row>,
 }
 
 impl Pressures {
     /// Adds a reading: the processors that each source used meanwhile, and its time. Returns false if it is of no use.
     pub fn add(&mut self, used: &[(Source, f64)], took_us: f64) -> bool {
-        let mut set: Vec<(Source, u32)> = Vec::new();
+        let mut sums: BTreeMap<Source, f64> = BTreeMap::new();
         for (source, processors) in used {
             if (processors - processors.round()).abs() > ROUNDING_MAX {
                 return false;
             }
-            match set.iter_mut().find(|(known, _)| known == source) {
-                Some((_, sum)) => *sum += processors.round() as u32,
-                None => set.push((*source, processors.round() as u32)),
-            }
+            *sums.entry(*source).or_default() += processors.round();
         }
-        set.retain(|(_, processors)| *processors > 0);
-        if !took_us.is_normal() || (self.sets.len() >= SETS_MAX && !self.sets.contains_key(&set)) {
+        sums.retain(|_, processors| *processors > 0.0);
+        if !took_us.is_normal() {
             return false;
         }
-        set.sort_unstable();
-        let readings = self.sets.entry(set).or_default();
-        readings.push_back(took_us);
-        if readings.len() > READINGS_MAX {
+        let (readings, most) = match sums.is_empty() {
+            true => (&mut self.undisturbed, UNDISTURBED_MAX),
+            false => (&mut self.beside, READINGS_MAX),
+        };
+        readings.push_back((sums.into_iter().collect(), took_us));
+        if readings.len() > most {
             readings.pop_front();
         }
         true
@@ -75,68 +88,88 @@ impl Pressures {
 
     /// Returns the demand of each source that the readings determine.
     pub fn demands(&self) -> BTreeMap<Source, f64> {
-        let known = self.sets.iter().filter(|(_, readings)| readings.len() >= READINGS_MIN);
-        let medians: Vec<(&[(Source, u32)], f64, f64)> =
-            known.map(|(set, readings)| (&set[..], median(readings), readings.len() as f64)).collect();
-        let undisturbed_us = medians.iter().map(|row| row.1).fold(f64::INFINITY, f64::min);
-        let rows: Vec<(&[(Source, u32)], f64, f64)> =
-            medians.into_iter().map(|(set, took_us, weight)| (set, took_us / undisturbed_us - 1.0, weight)).collect();
-        let mut sources: Vec<Source> = rows.iter().flat_map(|row| row.0.iter().map(|(source, _)| *source)).collect();
+        let rows = || self.undisturbed.iter().chain(&self.beside);
+        let mut counts: BTreeMap<Source, usize> = BTreeMap::new();
+        rows().flat_map(|row| &row.0).for_each(|(source, _)| *counts.entry(*source).or_default() += 1);
+        let mut sources: Vec<Source> = counts.keys().copied().filter(|source| counts[source] >= READINGS_MIN).collect();
+        sources.sort_by_key(|source| std::cmp::Reverse(counts[source]));
+        sources.truncate(SOURCES_MAX);
         sources.sort_unstable();
-        sources.dedup();
-        let place = |source: &Source| sources.binary_search(source).expect("it is one of them");
-        // The normal equations of least squares, with the right side as the last column.
-        let count = sources.len();
-        let mut equations = vec![vec![0.0; count + 1]; count];
-        for (set, slow_down, weight) in rows {
-            for (source, processors) in set {
-                let line = &mut equations[place(source)];
-                let weight = weight * f64::from(*processors);
-                set.iter().for_each(|(other, with)| line[place(other)] += weight * f64::from(*with));
-                line[count] += weight * slow_down;
-            }
-        }
-        let solved = solve(equations);
-        sources.iter().zip(solved).filter_map(|(source, demand)| Some((*source, demand?.max(0.0)))).collect()
+        let place = |source: &Source| sources.binary_search(source).ok();
+        // Each source has a column, and the undisturbed time the last.
+        let row = |(used, took_us): &Row| {
+            let of = |(source, processors): &(Source, f64)| Some((place(source)?, *processors));
+            let places: Option<Vec<(usize, f64)>> = used.iter().map(of).chain([Some((sources.len(), 1.0))]).collect();
+            Some((places?, *took_us))
+        };
+        let rows: Vec<Row> = rows().filter_map(row).collect();
+        let found = least_errors(&rows, sources.len() + 1);
+        let Some(undisturbed_us) = found.last().copied().flatten().filter(|time_us| *time_us > 0.0) else {
+            return BTreeMap::new();
+        };
+        let demand = |slower_us: Option<f64>| slower_us.map(|slower_us| (slower_us / undisturbed_us).max(0.0));
+        sources.iter().zip(found).filter_map(|(source, found)| Some((*source, demand(found)?))).collect()
     }
 }
 
-fn median(readings: &VecDeque<f64>) -> f64 {
-    let mut sorted: Vec<f64> = readings.iter().copied().collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+/// Returns the values of this many unknowns for which the errors of the rows have the least sum. `None` for each that the rows leave open.
+fn least_errors(rows: &[Row], unknowns: usize) -> Vec<Option<f64>> {
+    let mut weights = vec![1.0; rows.len()];
+    let mut times: Vec<f64> = rows.iter().map(|row| row.1).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    let error_min = times.get(times.len() / 2).map_or(1.0, |usual| usual * ERROR_MIN);
+    let mut found = Vec::new();
+    for _ in 0..ROUNDS {
+        // The normal equations, with the right side as the last column.
+        let mut equations = vec![vec![0.0; unknowns + 1]; unknowns];
+        for ((places, took_us), weight) in rows.iter().zip(&weights) {
+            for (place, processors) in places {
+                let (line, weight) = (&mut equations[*place], weight * processors);
+                places.iter().for_each(|(other, with)| line[*other] += weight * with);
+                line[unknowns] += weight * took_us;
+            }
+        }
+        found = solve(equations);
+        for ((places, took_us), weight) in rows.iter().zip(&mut weights) {
+            let value: f64 = places.iter().map(|(place, processors)| found[*place].value * processors).sum();
+            *weight = error_min / (took_us - value).abs().max(error_min);
+        }
+    }
+    found.into_iter().map(|unknown| unknown.is_determined.then_some(unknown.value)).collect()
 }
 
-/// Solves equations by elimination (Gauss and Jordan). `None` for each unknown that they leave open.
-fn solve(mut equations: Vec<Vec<f64>>) -> Vec<Option<f64>> {
+/// An unknown of equations. One that they leave open has one of its values.
+#[derive(Clone, Copy)]
+struct Unknown {
+    value: f64,
+    is_determined: bool,
+}
+
+/// Solves normal equations by elimination (Gauss and Jordan). Their matrix is positive, so the diagonal has the pivots.
+fn solve(mut equations: Vec<Vec<f64>>) -> Vec<Unknown> {
     let count = equations.len();
     let largest: Vec<f64> = (0..count).map(|column| equations[column][column]).collect();
-    let mut pivots: Vec<Option<usize>> = vec![None; count];
-    let mut next = 0;
+    let mut open = Vec::new();
     for column in 0..count {
-        let rows = next..count;
-        let best = rows.max_by(|a, b| equations[*a][column].abs().total_cmp(&equations[*b][column].abs()));
-        let Some(best) = best.filter(|row| equations[*row][column].abs() > PIVOT_MIN * largest[column]) else {
+        let pivot = equations[column][column];
+        if pivot <= PIVOT_MIN * largest[column] {
+            open.push(column);
             continue;
-        };
-        equations.swap(next, best);
-        let pivot = equations[next][column];
-        equations[next].iter_mut().for_each(|factor| *factor /= pivot);
-        let line = equations[next].clone();
-        for (_, other) in equations.iter_mut().enumerate().filter(|(row, _)| *row != next) {
+        }
+        equations[column].iter_mut().for_each(|factor| *factor /= pivot);
+        let line = equations[column].clone();
+        for (_, other) in equations.iter_mut().enumerate().filter(|(row, other)| *row != column && other[column] != 0.0)
+        {
             let factor = other[column];
             other.iter_mut().zip(&line).for_each(|(value, of_pivot)| *value -= factor * of_pivot);
         }
-        pivots[column] = Some(next);
-        next += 1;
     }
-    let open: Vec<usize> = (0..count).filter(|column| pivots[*column].is_none()).collect();
     let of = |row: usize| {
         let depends = open.iter().any(|column| equations[row][*column].abs() > PIVOT_MIN);
-        (!depends).then(|| equations[row][count])
+        let is_open = open.contains(&row);
+        Unknown { value: if is_open { 0.0 } else { equations[row][count] }, is_determined: !is_open && !depends }
     };
-    pivots.iter().map(|pivot| pivot.and_then(of)).collect()
+    (0..count).map(of).collect()
 }
 
 #[cfg(test)]
@@ -146,7 +179,7 @@ mod tests {
     /// Pressures of a machine on which an undisturbed reading takes 10 us.
     fn undisturbed() -> Pressures {
         let mut pressures = Pressures::default();
-        (0..8).for_each(|_| assert!(pressures.add(&[], 10.0)));
+        (0..16).for_each(|_| assert!(pressures.add(&[], 10.0)));
         pressures
     }
 
@@ -183,7 +216,44 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_eight_readings_of_a_set_tell_nothing() {
+    fn a_few_readings_of_each_of_many_pairs_are_enough() {
+        let demands = [0.6, 0.0, 0.3, 0.05, 0.4, 0.2, 0.0];
+        let mut pressures = undisturbed();
+        for one in 0..7 {
+            (0..one).for_each(|other| read(&mut pressures, &[one, other], &demands, 3, &mut || 0.0));
+        }
+        let found = pressures.demands();
+        assert!(found.values().zip(demands).all(|(found, is)| (found - is).abs() < 1e-9), "{found:?}");
+        assert_eq!(found.len(), 7);
+    }
+
+    /// On 16 processors hardly any two readings are beside the same programs, so none was ever known while only readings of the same set were compared.
+    #[test]
+    fn forty_programs_on_sixteen_processors_become_known_although_no_set_repeats() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let demands: Vec<f64> = (0..40).map(|_| if random.bool() { 0.0 } else { random.f64() * 0.3 }).collect();
+        let mut pressures = undisturbed();
+        for _ in 0..400 {
+            let set = random.choose_multiple(0..40, 15);
+            let mut noise = || if random.u8(..10) == 0 { 5.0 } else { random.f64() * 0.1 - 0.05 };
+            read(&mut pressures, &set, &demands, 1, &mut noise);
+        }
+        let found = pressures.demands();
+        assert!(found.values().zip(&demands).all(|(found, is)| (found - is).abs() < 0.05), "{found:?} {demands:?}");
+        assert_eq!(found.len(), 40);
+    }
+
+    #[test]
+    fn nothing_is_known_without_the_time_of_an_undisturbed_reading() {
+        let mut pressures = Pressures::default();
+        for set in [[0, 1], [1, 2], [0, 2]] {
+            read(&mut pressures, &set, &[0.6, 0.0, 0.3], 7, &mut || 0.0);
+        }
+        assert!(pressures.demands().is_empty());
+    }
+
+    #[test]
+    fn fewer_than_eight_readings_of_a_source_tell_nothing() {
         let mut pressures = undisturbed();
         read(&mut pressures, &[0], &[0.5], 7, &mut || 0.0);
         assert!(pressures.demands().is_empty());

@@ -10,9 +10,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::machine::{ProgramId, Reading};
 use crate::pressure::{Pressures, Source};
+use crate::store::Program;
 
-/// The number of quanta after which the demands are computed again.
+/// The number of quanta after which the demands are computed again, and the share of all quanta. So their cost does not grow with the time.
 const QUANTA: u32 = 10;
+const QUANTA_SHARE: u32 = 8;
 
 /// The least distance between demands at which they count as different. On a machine at hand without contention, medians of readings differed by up to a quarter
 /// while foreign programs came and went; on one with contention, a demanding program slowed readings down by more than a half.
@@ -24,39 +26,82 @@ const TODAY_READINGS: [usize; 2] = [15, 4];
 /// A phase of a program: its build, and the place of the phase.
 pub(crate) type Place = (String, usize);
 
-/// The readings of this session, by phase.
+/// The readings of this session, by phase and by build.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probed {
-    pressures: Pressures,
-    sources: BTreeMap<Place, Source>,
+    phases: Pressed<Place>,
+    builds: Pressed<String>,
     quanta: u32,
+    /// The quantum after which the demands are computed next.
+    next: u32,
+}
+
+/// Readings beside things that press on the memory.
+#[derive(Clone, Debug)]
+struct Pressed<T> {
+    pressures: Pressures,
+    sources: BTreeMap<T, Source>,
+}
+
+impl<T> Default for Pressed<T> {
+    fn default() -> Pressed<T> {
+        Pressed { pressures: Pressures::default(), sources: BTreeMap::new() }
+    }
+}
+
+impl<T: Ord> Pressed<T> {
+    /// Adds a reading, unless one of the programs beside it is unknown.
+    fn add(&mut self, reading: &Reading, of: impl Fn(ProgramId) -> Option<T>) {
+        let used = reading.used.iter().filter(|(_, processors)| *processors > 0.0);
+        let sources: Option<Vec<(Source, f64)>> = used
+            .map(|(id, processors)| {
+                let next = self.sources.len();
+                Some((*self.sources.entry(of(*id)?).or_insert(next), *processors))
+            })
+            .collect();
+        if let Some(sources) = sources {
+            self.pressures.add(&sources, reading.took_us);
+        }
+    }
+
+    fn demands(&self) -> BTreeMap<&T, f64> {
+        let demands = self.pressures.demands();
+        self.sources.iter().filter_map(|(what, source)| Some((what, *demands.get(source)?))).collect()
+    }
 }
 
 impl Probed {
     /// Adds a quantum's readings. `phase` returns the phase of a program in this quantum.
     pub(crate) fn add(&mut self, readings: &[Reading], phase: impl Fn(ProgramId) -> Option<Place>) {
         for reading in readings {
-            let used = reading.used.iter().filter(|(_, processors)| *processors > 0.0);
-            let sources: Option<Vec<(Source, f64)>> = used
-                .map(|(id, processors)| {
-                    let next = self.sources.len();
-                    Some((*self.sources.entry(phase(*id)?).or_insert(next), *processors))
-                })
-                .collect();
-            if let Some(sources) = sources {
-                self.pressures.add(&sources, reading.took_us);
-            }
+            self.phases.add(reading, &phase);
+            self.builds.add(reading, |id| phase(id).map(|(build, _)| build));
         }
     }
 
-    /// Returns the demands that the readings determine, from time to time.
-    pub(crate) fn demands(&mut self) -> Vec<(&Place, f64)> {
+    /// Updates the demands of programs by their build, from time to time.
+    ///
+    /// The demand of a phase comes from the readings beside this phase, where they determine it. The phases of a real program are many, and few of
+    /// them are read often enough; the others have the demand of the program as a whole.
+    pub(crate) fn update(&mut self, programs: &mut BTreeMap<String, Program>) {
         self.quanta += 1;
-        if !self.quanta.is_multiple_of(QUANTA) {
-            return Vec::new();
+        if self.quanta < self.next.max(QUANTA) {
+            return;
         }
-        let demands = self.pressures.demands();
-        self.sources.iter().filter_map(|(place, source)| Some((place, *demands.get(source)?))).collect()
+        self.next = self.quanta + QUANTA.max(self.quanta / QUANTA_SHARE);
+        let now = self.builds.demands();
+        for build in self.builds.sources.keys() {
+            if let Some(program) = programs.get_mut(build)
+                && let Some(demand) = now.get(build).copied().or_else(|| program.phases.mean_demand())
+            {
+                program.phases.set_missing_demands(demand);
+            }
+        }
+        for ((build, phase), demand) in self.phases.demands() {
+            if let Some(program) = programs.get_mut(build) {
+                program.phases.set_demand(*phase, demand);
+            }
+        }
     }
 }
 
@@ -144,6 +189,8 @@ impl Today {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::{BlockVector, Buckets};
+    use crate::phases::{Phase, Similarity};
 
     #[test]
     fn the_avoidable_loss_is_that_of_the_systems_order_less_that_of_even_sets() {
@@ -169,20 +216,54 @@ mod tests {
         assert!(avoidable(&[0.6, 0.6, 0.0, 0.0], 2)[0] > 0.1);
     }
 
+    /// Programs of which this many quanta were seen, each with other code.
+    fn programs(builds: &[(&str, usize)]) -> BTreeMap<String, Program> {
+        let of = |quanta: usize| {
+            let mut program = Program::default();
+            for quantum in 0..quanta {
+                let vector = BlockVector::of(&[quantum as u64 * 64], &Buckets::Bytes(64));
+                program.phases.recognise(&vector, &Similarity::default());
+            }
+            program
+        };
+        builds.iter().map(|(build, quanta)| ((*build).to_owned(), of(*quanta))).collect()
+    }
+
+    fn demands(programs: &BTreeMap<String, Program>, build: &str) -> Vec<Option<f64>> {
+        let demand = |phase: &Phase| phase.rate.valid.then_some(phase.bandwidth.mean);
+        programs[build].phases.iter().map(demand).collect()
+    }
+
+    fn reading(took_us: f64, ids: &[u32]) -> Reading {
+        Reading { took_us, used: ids.iter().map(|id| (ProgramId(*id), 1.0)).collect() }
+    }
+
     #[test]
     fn a_reading_beside_a_program_without_a_phase_is_left_out() {
-        let mut probed = Probed::default();
-        let reading = |id: u32| Reading { took_us: 10.0, used: vec![(ProgramId(id), 1.0), (ProgramId(9), 0.0)] };
-        let phase = |id: ProgramId| (id.0 == 1).then(|| ("a".to_owned(), 3));
-        (0..8).for_each(|_| probed.add(&[reading(1), reading(2)], phase));
-        let demands: Vec<_> = (0..QUANTA)
-            .flat_map(|_| {
-                let demands: Vec<(Place, f64)> =
-                    probed.demands().into_iter().map(|(place, demand)| (place.clone(), demand)).collect();
-                demands
-            })
-            .collect();
-        assert_eq!(demands, [(("a".to_owned(), 3), 0.0)]);
+        let (mut probed, mut programs) = (Probed::default(), programs(&[("a", 1)]));
+        let phase = |id: ProgramId| (id.0 == 1).then(|| ("a".to_owned(), 0));
+        (0..8).for_each(|_| probed.add(&[reading(10.0, &[]), reading(10.0, &[1]), reading(90.0, &[2])], phase));
+        (0..QUANTA).for_each(|_| probed.update(&mut programs));
+        assert_eq!(demands(&programs, "a"), [Some(0.0)]);
+    }
+
+    /// Programs with dozens of phases, as a compiler is, were never known: few phases meet the same other phase often enough.
+    #[test]
+    fn a_phase_that_was_read_too_rarely_has_the_demand_of_its_program() {
+        let (mut probed, mut programs) = (Probed::default(), programs(&[("a", 1), ("many", 30)]));
+        (0..8).for_each(|_| probed.add(&[reading(10.0, &[])], |_| None));
+        for turn in 0..30 {
+            let phase = |id: ProgramId| Some(if id.0 == 1 { ("a".to_owned(), 0) } else { ("many".to_owned(), turn) });
+            probed.add(&[reading(10.0, &[1]), reading(15.0, &[1, 2])], phase);
+        }
+        (0..QUANTA).for_each(|_| probed.update(&mut programs));
+        assert_eq!(demands(&programs, "many"), [Some(0.5); 30]);
+        // The last of them is read often enough now, and more than the others.
+        let last = |_| Some(("many".to_owned(), 29));
+        (0..8).for_each(|_| probed.add(&[reading(18.0, &[2])], last));
+        (0..QUANTA).for_each(|_| probed.update(&mut programs));
+        let [before, last] = demands(&programs, "many")[28..] else { panic!("two of thirty") };
+        assert!(before == Some(0.5) && last.is_some_and(|demand| (demand - 0.8).abs() < 0.01), "{last:?}");
     }
 
     /// Readings beside demands of 0 and 0.6.
