@@ -85,7 +85,7 @@ impl History {
     /// See [`Problem`].
     pub fn export(&self, of: Option<&str>) -> Result<Vec<Value>, Problem> {
         let mut select = self.connection.prepare(
-            "select hosts.name, build, programs.name, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome \
+            "select hosts.name, build, programs.name, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome, chosen \
              from runs join programs on program = programs.id join hosts on host = hosts.id \
              where ?1 is null or programs.name = ?1 or build = ?1 order by runs.id",
         )?;
@@ -101,6 +101,7 @@ impl History {
                 "system_seconds": row.get::<_, f64>(7)?,
                 "memory_bytes": row.get::<_, i64>(8)?,
                 "outcome": row.get::<_, String>(9)?,
+                "chosen": row.get::<_, f64>(10)?,
             }))
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use crate::schema::{ADDED_IN_2, ADDED_IN_3, TABLES, VERSION};
+use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, TABLES, VERSION};
 
 /// An open history.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl History {
                     }
                     transaction.execute_batch(TABLES)?;
                 }
-                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3)] {
+                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3), (4, ADDED_IN_4)] {
                     if found < version {
                         transaction.execute_batch(added)?;
                     }
@@ -172,6 +172,7 @@ mod tests {
         old.execute_batch("insert into hosts values (1, 'here')").expect("added");
         drop(old);
         let mut history = History::open(&path).expect("it opens");
+        history.add_runs("here", &[crate::runs::tests::run("a", 1.0)]).expect("added");
         history.add_decisions("here", 5, "B", &[("chosen", 3)]).expect("added");
         history.save_ceiling("here", "probe_us", 5, 15.5).expect("added");
         let count: i64 =

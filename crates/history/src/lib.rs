@@ -9,6 +9,7 @@
 //!  demands    explains what is known of a program's demand; keeps what was decided
 //!  measured   times with several numbers of workers, for the plan of the next run
 //!  account    lists and explains programs, exports and forgets them
+//!  gains      what choosing programs gained, run by run
 //! ```
 //!
 //! Several processes may use a file at the same time (SQLite's write-ahead log). The history is a convenience: no caller fails because it
@@ -24,10 +25,12 @@ mod ceilings;
 mod demands;
 mod measured;
 mod account;
+mod gains;
 
 pub use account::Account;
 pub use ceilings::{Ceiling, UNDISTURBED_US};
 pub use demands::{Demand, TIER_B};
 pub use file::{History, Problem, in_home};
+pub use gains::{Repeat, Repeated};
 pub use measured::{Measured, Question};
 pub use runs::Run;

@@ -25,6 +25,8 @@ pub struct Run {
     pub memory_bytes: u64,
     /// How it ended, such as `exit 0`.
     pub outcome: String,
+    /// The share of its processor time in which the scheduler chose what runs, instead of the system.
+    pub chosen: f64,
 }
 
 impl History {
@@ -37,8 +39,8 @@ impl History {
         let transaction = self.write()?;
         let host = host(&transaction, on)?;
         let mut insert = transaction.prepare(
-            "insert into runs (host, program, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "insert into runs (host, program, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome, chosen) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
         for run in runs {
             let program = program(&transaction, &run.build, &run.name)?;
@@ -51,7 +53,8 @@ impl History {
                 run.user_seconds,
                 run.system_seconds,
                 run.memory_bytes as i64,
-                run.outcome
+                run.outcome,
+                run.chosen
             ])?;
         }
         drop(insert);
@@ -87,6 +90,7 @@ pub(crate) mod tests {
             system_seconds: 0.25,
             memory_bytes: 4096,
             outcome: "exit 0".into(),
+            chosen: 0.0,
         }
     }
 

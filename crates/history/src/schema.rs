@@ -1,7 +1,7 @@
 //! The tables.
 
 /// The version of the form, in the file's `user_version`. A file with a higher one is left alone.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
 
 /// Bandwidth is a property of the machine, so all that depends on it is kept by host.
 pub const TABLES: &str = "
@@ -93,4 +93,9 @@ pub const ADDED_IN_3: &str = "
     alter table inputs add column usual_runs integer not null default 0;
     alter table inputs add column chosen_us real not null default 0;
     alter table inputs add column chosen_runs integer not null default 0;
+";
+
+/// What version 4 added: the share of a run's processor time in which its programs were chosen.
+pub const ADDED_IN_4: &str = "
+    alter table runs add column chosen real not null default 0;
 ";

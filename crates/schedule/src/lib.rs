@@ -11,11 +11,11 @@
 //!    contention      the three states in which a program runs as if alone
 //!    estimate        means of valid samples
 //!    pressure        demands without counters, from readings of the memory
-//!    probed          such demands by program and phase, and whether they still show
 //!    transitions     predicts the next phase
 //!    learning        the parameters of learning
 //!    execution       the phases of a current execution, and the work done in them
 //!    store           the data kept for the next execution
+//!    probed          demands without counters, by program and phase, and whether they still show
 //!  scheduler     decides
 //!   settings       the extensions, each with a switch
 //!   admission      programs begin when their memory fits
@@ -38,10 +38,10 @@ mod blocks;
 mod contention;
 mod estimate;
 mod pressure;
-mod probed;
 mod transitions;
 mod phases;
 mod store;
+mod probed;
 mod knowledge;
 mod learning;
 mod execution;

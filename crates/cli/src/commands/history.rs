@@ -6,6 +6,8 @@ use clap::Args;
 use gristmill::Error;
 use gristmill_history::{Account, History as File, Problem, UNDISTURBED_US};
 
+use crate::output::aside::write_whole;
+use crate::report::gain;
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -27,6 +29,10 @@ pub struct History {
     #[arg(long)]
     export: bool,
 
+    /// Write a page that shows what choosing programs gained, run by run
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["export", "forget"])]
+    gain: Option<PathBuf>,
+
     /// Remove the program and all its runs
     #[arg(long, requires = "program", conflicts_with = "export")]
     forget: bool,
@@ -41,6 +47,7 @@ Examples:
   gristmill history
   gristmill history xz
   gristmill history --export > runs.jsonl
+  gristmill history --gain gain.html
   gristmill history xz --forget";
 
 impl History {
@@ -66,6 +73,10 @@ impl History {
                 count => tell(format_args!("forgot {count} {}", if count == 1 { "program" } else { "programs" })),
             }
             return Ok(Ok(()));
+        }
+        if let Some(page) = &self.gain {
+            let html = gain::html(&file.repeated(program)?);
+            return Ok(write_whole(page, &html));
         }
         let lines: Vec<String> = match self.export {
             true => file.export(program)?.into_iter().map(|run| run.to_string()).collect(),

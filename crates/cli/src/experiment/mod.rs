@@ -25,7 +25,6 @@ mod trial;
 mod conclusion;
 mod report;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -36,7 +35,7 @@ use gristmill_os::folder::Folder;
 use crate::commands::Applications;
 use crate::commands::generate::{Generator, Present, Size, name};
 use crate::experiment::time::Time;
-use crate::output::aside::Aside;
+use crate::output::aside::write_whole;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
@@ -192,11 +191,7 @@ impl Experiment {
             [("runs.csv", trial::csv(&trials)), ("report.html", report::html(&about, &comparisons, &trials))]
         {
             let path = self.output.join(name);
-            let written = Aside::create(&path).and_then(|mut aside| {
-                aside.file.write_all(content.as_bytes())?;
-                aside.publish()
-            });
-            written.map_err(|source| Failure::output(&path, source))?;
+            write_whole(&path, &content)?;
             print(path)?;
         }
         Ok(())

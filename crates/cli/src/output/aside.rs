@@ -11,7 +11,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,6 +21,7 @@ use gristmill_os::folder::{Entry, Folder, hidden_name, is_hidden_name};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use crate::terminal::failure::Failure;
 use crate::terminal::standard_output::standard_output;
 
 /// A file being written.
@@ -28,6 +29,16 @@ pub struct Aside {
     pub file: File,
     /// `None` for a device or a pipe, which is written directly.
     place: Option<Place>,
+}
+
+/// Writes a whole file of text.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = || {
+        let mut aside = Aside::create(path)?;
+        aside.file.write_all(text.as_bytes())?;
+        aside.publish()
+    };
+    written().map_err(|source| Failure::output(path, source))
 }
 
 /// The future name.

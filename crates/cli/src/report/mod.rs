@@ -1,5 +1,6 @@
-//! Reports of a job other than its result.
+//! Reports of a job other than its result, and of programs.
 
 pub mod bad_records;
+pub mod gain;
 pub mod stats;
 pub mod timeline;

@@ -47,7 +47,7 @@ mod page;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ use gristmill_counters::card::Card;
 use gristmill_diagnose::{Curve, Times, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::aside::Aside;
+use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -381,12 +381,7 @@ impl Scale {
         let (varied, phases) = (&about.varied.text, &about.phases.text);
         let text = format!("{varied}{table}\n{drawn}\n{phases}{account}{notes}{}", about.result.join(" "));
         if let Some(path) = &self.output {
-            let page = page::html(about, curve, evidence);
-            let written = Aside::create(path).and_then(|mut aside| {
-                aside.file.write_all(page.as_bytes())?;
-                aside.publish()
-            });
-            written.map_err(|source| Failure::output(path, source))?;
+            write_whole(path, &page::html(about, curve, evidence))?;
             tell(format_args!("the report is in {}", path.display()));
         }
         print(text)

@@ -293,6 +293,10 @@ fn the_history_lists_explains_exports_and_forgets_programs() {
     assert!(history(&["true"]).0.contains(": 4 runs, 4 succeeded, 2 inputs; "), "{list}");
     let (rows, _) = history(&["--export"]);
     assert!(rows.lines().count() == 5 && !rows.contains("secret"), "{rows}");
+    let page = dir.path().join("gain.html");
+    history(&["true", "--gain", page.to_str().expect("text")]);
+    let page = fs::read_to_string(page).expect("there");
+    assert!(page.contains("order: 4. Chosen: 0.") && page.contains("<td>true-"), "{page}");
     assert!(history(&["true", "--forget"]).1.contains("forgot 1 program"));
     assert_eq!(history(&["--export"]).0.lines().count(), 1);
     assert!(history(&["true"]).1.contains("nothing is known of true"));

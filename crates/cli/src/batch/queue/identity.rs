@@ -109,7 +109,8 @@ fn in_shell_line(line: &str) -> Vec<Vec<OsString>> {
         }
     }
     end_word(&mut word, &mut goes_to_file, &mut commands);
-    commands.retain(|command| command.first().is_some_and(|program| program != "for" && program != "case"));
+    commands
+        .retain(|command| command.first().is_some_and(|program| !["", "for", "case"].iter().any(|no| program == no)));
     commands
 }
 

@@ -197,7 +197,7 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         }
         let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
-        self.report_running(&mut quantum);
+        self.report_running(&mut quantum, matches!(decision.run, Run::Only(_)));
         Ok((goes_on || !quantum.ended.is_empty()).then_some(quantum))
     }
 }
@@ -229,15 +229,17 @@ impl<S: Source> Here<'_, '_, S> {
     }
 
     /// Reports programs that run, and those that have begun in this quantum.
-    fn report_running(&mut self, quantum: &mut Quantum) {
+    fn report_running(&mut self, quantum: &mut Quantum, is_chosen: bool) {
         let jobs = self.runner.jobs();
         let now: Vec<_> = self
             .runner
             .running()
             .iter_mut()
             .map(|(job, program)| {
+                let processor_us = program.processor_us();
+                program.note_order(is_chosen, processor_us);
                 let new = (take(&mut program.counters), program.followed.take(), program.heartbeat.take());
-                (*job, program.attempt, new, program.processor_us(), program.is_stopped())
+                (*job, program.attempt, new, processor_us, program.is_stopped())
             })
             .collect();
         for (job, attempt, (counters, followed, heartbeat), processor_us, is_stopped) in now {

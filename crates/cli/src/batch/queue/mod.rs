@@ -41,7 +41,6 @@ mod addresses;
 mod machine;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,7 +51,7 @@ use gristmill_os::program::Freezer;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
 
-use crate::output::aside::Aside;
+use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -245,7 +244,7 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_page(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
+                write_whole(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
             freezer.remove();
@@ -317,12 +316,6 @@ impl Programs {
 
 fn begun(path: &PathBuf) -> Result<Aside, Failure> {
     Aside::create(path).map_err(|source| Failure::output(path, source))
-}
-
-fn write_page(path: &PathBuf, page: &str) -> Result<(), Failure> {
-    let mut aside = begun(path)?;
-    let written = aside.file.write_all(page.as_bytes()).and_then(|()| aside.publish());
-    written.map_err(|source| Failure::output(path, source))
 }
 
 /// Returns the number of processors that programs may use.

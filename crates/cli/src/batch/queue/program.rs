@@ -75,6 +75,8 @@ pub struct Program {
     pub followed: Option<Followed>,
     /// What it tells of its stages, if anybody listens.
     pub heartbeat: Option<Heartbeat>,
+    /// Its processor time in the system's order, and in quanta whose programs were chosen.
+    ordered_us: [u64; 2],
     group: Group,
     is_stopped: bool,
     /// When its time is over.
@@ -134,6 +136,7 @@ impl Program {
             counters,
             followed,
             heartbeat,
+            ordered_us: [0; 2],
             group,
             is_stopped: false,
             timeout_at,
@@ -194,6 +197,18 @@ impl Program {
             let pid = self.started.pid.as_raw_nonzero();
             ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()) * TICK_US
         })
+    }
+
+    /// Notes its processor time after a quantum whose programs the scheduler chose, or else the system.
+    pub fn note_order(&mut self, is_chosen: bool, processor_us: u64) {
+        let noted_us: u64 = self.ordered_us.iter().sum();
+        self.ordered_us[usize::from(is_chosen)] += processor_us.saturating_sub(noted_us);
+    }
+
+    /// The share of its processor time in which the scheduler chose what runs.
+    pub fn chosen(&self) -> f64 {
+        let [usual, chosen] = self.ordered_us.map(|us| us as f64);
+        if chosen > 0.0 { chosen / (usual + chosen) } else { 0.0 }
     }
 
     fn leaders(&self) -> [Pid; 1] {

@@ -27,6 +27,8 @@ pub struct Record {
     pub folder: Option<PathBuf>,
     /// The tier in which programs were chosen; `None` if each had a processor.
     pub tier: Option<&'static str>,
+    /// The share of its processor time in which programs were chosen.
+    pub chosen: f64,
 }
 
 impl Record {
@@ -46,6 +48,7 @@ impl Record {
             "memory_bytes": self.used.memory_bytes,
             "left_processes": self.left_processes,
             "tier": self.tier,
+            "chosen": self.chosen,
             "output": self.folder.as_ref().map(|folder| folder.to_string_lossy()),
         })
     }

@@ -128,6 +128,7 @@ impl Recorder {
             system_seconds: record.used.sys_us as f64 / 1e6,
             memory_bytes: record.used.memory_bytes,
             outcome: outcome.to_string(),
+            chosen: record.chosen,
         });
         if self.runs.len() >= RUNS_TOGETHER {
             self.write();

@@ -216,6 +216,7 @@ impl<'a> Runner<'a> {
                     left_processes: false,
                     folder: None,
                     tier: self.reporter.tier(),
+                    chosen: 0.0,
                 })?;
             }
         }
@@ -264,7 +265,7 @@ impl<'a> Runner<'a> {
             let handed_on = self.reporter.live.aside(|| program.capture.hand_on(self.reporter.json));
             let folder = program.capture.folder.take();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
-            let tier = self.reporter.tier();
+            let (tier, chosen) = (self.reporter.tier(), program.chosen());
             self.reporter.note(Record {
                 job,
                 attempt,
@@ -276,6 +277,7 @@ impl<'a> Runner<'a> {
                 left_processes,
                 folder,
                 tier,
+                chosen,
             })?;
             match handed_on {
                 // Nobody reads any more, as with `| head`.

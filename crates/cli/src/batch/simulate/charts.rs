@@ -8,61 +8,6 @@ use crate::experiment::escape;
 
 const WIDTH: f64 = 560.0;
 
-/// A dot; its class is defined in the style sheet.
-pub struct Dot {
-    pub x: f64,
-    pub y: f64,
-    pub class: &'static str,
-}
-
-/// A line through points.
-pub struct Line {
-    pub points: Vec<(f64, f64)>,
-    pub class: &'static str,
-}
-
-/// An axis: its range and its name.
-pub struct Axis {
-    pub from: f64,
-    pub to: f64,
-    pub name: &'static str,
-}
-
-/// Draws dots and lines between two axes.
-pub fn plane(x: &Axis, y: &Axis, dots: &[Dot], lines: &[Line]) -> String {
-    const HEIGHT: f64 = 240.0;
-    const LEFT: f64 = 52.0;
-    const RIGHT: f64 = WIDTH - 12.0;
-    const TOP: f64 = 14.0;
-    const BOTTOM: f64 = HEIGHT - 40.0;
-    let at_x = |value: f64| LEFT + (RIGHT - LEFT) * (value - x.from) / (x.to - x.from);
-    let at_y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value - y.from) / (y.to - y.from);
-    let mut svg = begin(HEIGHT, &format!("{} over {}", y.name, x.name));
-    for part in 0..=4 {
-        let share = f64::from(part) / 4.0;
-        let (mark_x, mark_y) = (x.from + share * (x.to - x.from), y.from + share * (y.to - y.from));
-        put(&mut svg, format_args!("<path class='grid' d='M{LEFT} {:.1}H{RIGHT}'/>", at_y(mark_y)));
-        put(
-            &mut svg,
-            format_args!("<text class='name' x='{}' y='{:.1}'>{}</text>", LEFT - 6.0, at_y(mark_y), number(mark_y)),
-        );
-        put(
-            &mut svg,
-            format_args!("<text class='tick' x='{:.1}' y='{}'>{}</text>", at_x(mark_x), BOTTOM + 14.0, number(mark_x)),
-        );
-    }
-    let middle = (LEFT + RIGHT) / 2.0;
-    put(&mut svg, format_args!("<text class='tick' x='{middle}' y='{}'>{}</text>", HEIGHT - 8.0, escape(x.name)));
-    for Dot { x, y, class } in dots {
-        put(&mut svg, format_args!("<circle class='dot {class}' cx='{:.1}' cy='{:.1}' r='2'/>", at_x(*x), at_y(*y)));
-    }
-    for Line { points, class } in lines {
-        let places: Vec<String> = points.iter().map(|(x, y)| format!("{:.1} {:.1}", at_x(*x), at_y(*y))).collect();
-        put(&mut svg, format_args!("<path class='line {class}' d='M{}'/>", places.join("L")));
-    }
-    svg + "</svg>"
-}
-
 /// Draws the means of each name, each with a line from the least to the greatest value. The classes are those of the
 /// columns.
 pub fn ranges(rows: &[(String, Vec<Interval>)], classes: &[&str]) -> String {
@@ -130,20 +75,9 @@ fn put(svg: &mut String, text: std::fmt::Arguments<'_>) {
     svg.write_fmt(text).expect("a string takes everything");
 }
 
-/// Formats a tick of an axis without needless zeros.
-fn number(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn marks_have_no_needless_zeros() {
-        assert_eq!([0.0, 1.0, 0.25, 7.5, 40.0].map(number), ["0", "1", "0.25", "7.5", "40"]);
-    }
 
     #[test]
     fn a_range_lies_within_the_chart_and_its_mean_between_its_ends() {

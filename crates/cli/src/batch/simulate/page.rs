@@ -4,7 +4,9 @@ use gristmill_schedule::Little;
 use gristmill_schedule::experiments::{Comparison, Interval, METHODS, Method, Repetition};
 use gristmill_schedule::paper::{BENCHMARKS, GROUPS, IN_TABLE_2, OVERHEAD};
 
-use super::charts::{Axis, Dot, Line, plane, ranges, shares};
+use gristmill_report::plane::{self, Axis, Dot, Line, plane};
+
+use super::charts::{ranges, shares};
 use super::rows::name;
 use super::table::{IN_THE_PAPER, claims, cost, executions, interval, percents, phases, spread};
 use crate::experiment::escape;
@@ -20,7 +22,6 @@ const STATES: [(Option<Little>, &str, &str); 4] = [
 ];
 
 const STYLE: &str = "
-svg .dot { stroke: none; } svg .line { fill: none; stroke-width: 1.6; } svg .axis { stroke: var(--soft); }
 .offline { fill: var(--other); } .across { fill: var(--first); } .exact { fill: var(--ideal); } .beyond { fill: #5b7fc7; }
 svg .line.offline { stroke: var(--other); } svg .line.across { stroke: var(--first); } svg .line.exact { stroke: var(--ideal); }
 svg .line.beyond { stroke: #5b7fc7; }
@@ -41,7 +42,11 @@ pub fn html(repetition: &Repetition, command: &str) -> String {
         format!("<section><h2>What a decision costs</h2><p class='result'>{}</p></section>", escape(&cost(repetition))),
         assumed(),
     ];
-    gristmill_report::document("Gristmill: bandwidth-aware scheduling, simulated", &[STYLE], &body.concat())
+    gristmill_report::document(
+        "Gristmill: bandwidth-aware scheduling, simulated",
+        &[plane::STYLE, STYLE],
+        &body.concat(),
+    )
 }
 
 fn introduction(repetition: &Repetition, command: &str) -> String {

@@ -1,0 +1,106 @@
+//! A page that shows what choosing programs gained, run by run, from the history.
+
+use gristmill_history::Repeated;
+use gristmill_report::plane::{self, Axis, Dot, Line, plane};
+use gristmill_report::text::escape;
+
+/// The number of rows in the table below the picture.
+const ROWS_MAX: usize = 1000;
+
+const STYLE: &str = "
+.usual { fill: var(--other); } .chosen { fill: var(--first); } .mixed { fill: none; stroke: var(--soft); }
+svg .line.mean { stroke: var(--ideal); }
+svg.key { display: inline-block; width: .8em; height: .8em; margin: 0 .35em 0 .9em; }
+";
+
+/// Renders the page. Runs of inputs that never ran in the system's order have nothing to be compared with, and are left out.
+pub fn html(all: &[Repeated]) -> String {
+    let compared: Vec<(&Repeated, Vec<f64>)> =
+        all.iter().map(|of| (of, of.saved())).filter(|(_, saved)| !saved.is_empty()).collect();
+    let class = |is_chosen: Option<bool>| match is_chosen {
+        Some(true) => "chosen",
+        Some(false) => "usual",
+        None => "mixed",
+    };
+    let dots: Vec<Dot> = compared
+        .iter()
+        .flat_map(|(of, saved)| of.runs.iter().zip(saved).enumerate())
+        .map(|(at, (run, saved))| Dot { x: (at + 1) as f64, y: saved * 100.0, class: class(run.is_chosen) })
+        .collect();
+    let longest = compared.iter().map(|(_, saved)| saved.len()).max().unwrap_or(0);
+    let mean = |at: usize| {
+        let at_this_run = compared.iter().filter_map(|(_, saved)| saved.get(at));
+        let (count, sum) = at_this_run.fold((0, 0.0), |(count, sum), saved| (count + 1, sum + saved));
+        ((at + 1) as f64, sum / f64::from(count) * 100.0)
+    };
+    let line = Line { points: (0..longest).map(mean).collect(), class: "mean" };
+    let most = (dots.iter().map(|dot| dot.y.abs()).fold(1.0, f64::max) / 10.0).ceil() * 10.0;
+    let y = Axis { from: -most, to: most, name: "processor time saved, %" };
+    let x = Axis { from: 0.0, to: (longest as f64).max(4.0), name: "run of the same program with the same input" };
+    let runs = |is_chosen: bool| {
+        compared.iter().flat_map(|(of, _)| &of.runs).filter(|run| run.is_chosen == Some(is_chosen)).count()
+    };
+    let row = |(of, _): &(&Repeated, Vec<f64>)| {
+        let (usual, chosen) = (of.usual_seconds().unwrap_or(0.0), of.chosen_seconds());
+        let of_chosen = chosen.map_or("<td></td><td></td>".to_owned(), |chosen| {
+            format!("<td>{chosen:.2}</td><td>{:+.1}</td>", (1.0 - chosen / usual) * 100.0)
+        });
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{usual:.2}</td>{of_chosen}</tr>",
+            escape(&of.build),
+            escape(&of.host),
+            of.runs.len()
+        )
+    };
+    let rows: String = compared.iter().take(ROWS_MAX).map(row).collect();
+    let more = match compared.len().saturating_sub(ROWS_MAX) {
+        0 => String::new(),
+        more => format!("<p class='note'>And {more} more.</p>"),
+    };
+    let key = |class: &str, name: &str| {
+        format!("<svg class='key' viewBox='0 0 8 8'><rect class='{class}' width='8' height='8'/></svg>{name}")
+    };
+    let body = format!(
+        "<h1>What choosing programs gained</h1>\
+         <p>Each dot is a run of a program: the processor time that it saved, compared with the mean of its runs with the same input in which the \
+         system shared the processors out. Programs that wait for each other's memory take more processor time. The line is the mean of all programs.</p>\
+         <p class='result'>Runs in the system's order: {}. Chosen: {}.</p>\
+         <h2>Processor time saved, percent</h2><figure>{}<figcaption>{}{}{}</figcaption></figure>\
+         <table><tr><th>program</th><th>machine</th><th>runs</th><th>system's order, s</th><th>chosen, s</th><th>saved, %</th></tr>{rows}</table>{more}",
+        runs(false),
+        runs(true),
+        plane(&x, &y, &dots, &[line]),
+        key("usual", "in the system's order"),
+        key("chosen", "chosen"),
+        key("mixed", "now this, now that"),
+    );
+    gristmill_report::document("Gristmill: what choosing programs gained", &[plane::STYLE, STYLE], &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_history::Repeat;
+
+    fn repeated(build: &str, runs: &[(f64, Option<bool>)]) -> Repeated {
+        let repeat = |(processor_seconds, is_chosen): &(f64, Option<bool>)| Repeat {
+            processor_seconds: *processor_seconds,
+            is_chosen: *is_chosen,
+        };
+        Repeated { build: build.into(), host: "h".into(), runs: runs.iter().map(repeat).collect() }
+    }
+
+    #[test]
+    fn each_run_is_a_dot_and_each_program_a_row() {
+        let some = repeated("a<b", &[(4.0, Some(false)), (3.0, Some(true)), (5.0, None)]);
+        let page = html(&[some, repeated("never in the system's order", &[(1.0, Some(true))])]);
+        assert_eq!(["dot usual", "dot chosen", "dot mixed"].map(|class| page.matches(class).count()), [1, 1, 1]);
+        assert!(page.contains("<td>a&lt;b</td><td>h</td><td>3</td><td>4.00</td><td>3.00</td><td>+25.0</td>"), "{page}");
+        assert!(page.contains("order: 1. Chosen: 1.") && !page.contains("never"), "{page}");
+    }
+
+    #[test]
+    fn a_history_without_runs_is_a_page_too() {
+        assert!(html(&[]).contains("Runs in the system's order: 0. Chosen: 0."));
+    }
+}
