@@ -66,6 +66,29 @@ def test_a_worker_that_dies_once_costs_nothing(die: Callable[[], None], once: Ca
     assert len(result.stats["stages"][0]["deaths"]) == 1
 
 
+@DEATHS
+def test_a_worker_that_dies_in_a_long_job_takes_nothing_with_it_that_was_reduced(
+    die: Callable[[], None], once: Callable[[], bool], tmp_path: Path
+) -> None:
+    """Workers that only reduce run none of the functions, so the tasks that were done stay done."""
+    text = tmp_path / "text"
+    text.write_text("".join(f"{number}\n" for number in range(20_000)))
+
+    def slow(line: str) -> int:
+        for _ in range(500):
+            pass
+        if line == "15000" and once():
+            die()
+        return int(line) % 100
+
+    with gm.configure(workers=2):
+        run = gm.read_text(text).map(slow).count_by_value().run()
+    assert sorted(run) == [(key, 200) for key in range(100)]
+    (stage,) = run.stats["stages"]
+    assert (len(stage["deaths"]), stage["rounds"]) == (1, 1)
+
+
+
 def test_workers_that_run_out_of_memory_together_work_one_by_one(tmp_path: Path) -> None:
     """They died until the job failed. The status is that of a worker which the system refuses memory."""
     lock = tmp_path / "lock"

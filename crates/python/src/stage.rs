@@ -132,7 +132,9 @@ impl Stage {
         E::Value: Fold,
     {
         let end = self.program.end;
-        let mut job = job.options(&self.options).timeline(self.timeline);
+        // Functions in Python may crash, and what is reduced natively is not theirs to lose.
+        let apart = end.reduces_natively() && end != End::Words;
+        let mut job = job.reduce_apart(apart).options(&self.options).timeline(self.timeline);
         for array in &self.program.arrays {
             job = array.written_by(job);
         }

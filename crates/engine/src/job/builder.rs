@@ -312,6 +312,14 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
+    /// Lets the plan add workers that only reduce, one to two that map, if the job is long enough. It is for map functions that may crash, and for those
+    /// that run an interpreter, which share the caches badly with what is reduced. Without it, workers map and reduce, unless their
+    /// numbers are set.
+    pub fn reduce_apart(mut self, apart: bool) -> Self {
+        self.terms.settings.reduce_apart = apart;
+        self
+    }
+
     /// Chooses processes or threads.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.terms.settings.isolation = isolation;

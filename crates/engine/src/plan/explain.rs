@@ -87,6 +87,10 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         (None, 1) if cpus > 1 => "the input is so small that one more would cost more than it brings".to_owned(),
         (None, _) => format!("one for each processor: {processors}"),
     };
+    let why = match plan.apart {
+        true => format!("{why}; those that reduce lose nothing if the map function crashes"),
+        false => why,
+    };
     let workers = match (plan.fused, plan.map_workers) {
         (true, 1) => "1, which maps and reduces".to_owned(),
         (true, workers) => format!("{workers}, each maps and reduces"),

@@ -43,6 +43,8 @@ const TASK_NS: [f64; 2] = [250e3, 50e6];
 const SLOW_SPLIT_BYTES_MIN: u64 = 4 << 10;
 /// The least work for which one more worker is worth its start and its share of pages and tables.
 const WORKER_NS: f64 = 2e6;
+/// The least work for which reducers get processes of their own, if the job wants that.
+const LONG_NS: f64 = 100e6;
 /// The share of waiting, in proportion to the work, from which more workers than processors read.
 const WAITS_MIN: f64 = 0.25;
 /// The largest number of workers per processor, if reading waits.
@@ -127,6 +129,8 @@ pub(crate) struct Plan {
     pub pages: PagePolicy,
     /// Whether each worker both maps and reduces.
     pub fused: bool,
+    /// Whether the plan has chosen reduce workers of their own.
+    pub apart: bool,
     pub map_workers: usize,
     pub reduce_workers: usize,
     /// The number of partitions of all shares.
@@ -286,6 +290,11 @@ fn workers_worth(settings: &Settings, machine: Machine<'_>, input_bytes: u64, sa
     workers_busy(machine, input_bytes, sample).min(useful.ceil() as usize).max(1)
 }
 
+/// Returns true if there is so much work that the start of more processes does not count.
+fn is_long(input_bytes: u64, sample: Option<&Sample>) -> bool {
+    sample.map_or(input_bytes >= WORTH_BYTES, |sample| work_ns(sample, input_bytes) >= LONG_NS)
+}
+
 /// Returns the sizes of the smallest and the largest split.
 fn split_limits(sample: Option<&Sample>) -> [u64; 2] {
     let Some(Sample { ns_per_byte, .. }) = sample.filter(|sample| sample.ns_per_byte > 0.0) else {
@@ -318,13 +327,17 @@ impl Plan {
                 // It is not known what later steps will map, and workers are started only once.
                 let asked = settings.workers.or(best.map(|best| best.workers));
                 let workers = asked.unwrap_or_else(|| if iterates { machine.cpus } else { worth() });
-                (workers, workers, true)
+                match settings.reduce_apart && workers > 1 && !iterates && is_long(input_bytes, sample) {
+                    true => (workers, workers.div_ceil(2), false),
+                    false => (workers, workers, true),
+                }
             }
             (map, reduce) => {
                 let half = settings.workers.unwrap_or(machine.cpus).div_ceil(2);
                 (map.unwrap_or(half), reduce.unwrap_or(half), false)
             }
         };
+        let apart = !fused && settings.map_workers.is_none() && settings.reduce_workers.is_none();
         if map_workers == 0 || reduce_workers == 0 {
             return Err(Error::Setting("a job needs at least one map worker and one reduce worker".into()));
         }
@@ -463,6 +476,7 @@ impl Plan {
             exchange: settings.exchange,
             pages: settings.pages,
             fused,
+            apart,
             map_workers,
             reduce_workers,
             partitions,
@@ -661,6 +675,23 @@ mod tests {
         assert_eq!(reserve(small, None), (false, false));
         let prealloc = Settings { pages: PagePolicy::Prealloc, ..Settings::default() };
         assert_eq!(reserve(prealloc, None), (false, false));
+    }
+
+    #[test]
+    fn reducers_are_apart_if_the_job_wants_that_and_is_long() {
+        let machine = Machine { cpus: 8, nodes: &[], available_bytes: 1 << 34 };
+        let workers = |settings: Settings, sample: Option<Sample>| {
+            let plan = Plan::new(&settings, machine, 64 << 20, PROGRAM, sample.as_ref()).expect("it is possible");
+            (plan.map_workers, plan.reduce_workers, plan.fused)
+        };
+        let apart = Settings { reduce_apart: true, ..Settings::default() };
+        // 336 ms of work, and 7 ms.
+        assert_eq!(workers(apart.clone(), sample(5.0)), (8, 4, false));
+        assert_eq!(workers(apart.clone(), sample(0.1)), (4, 4, true));
+        assert_eq!(workers(Settings::default(), sample(5.0)), (8, 8, true));
+        assert_eq!(workers(Settings { workers: Some(3), ..apart.clone() }, sample(5.0)), (3, 2, false));
+        assert_eq!(workers(Settings { workers: Some(1), ..apart.clone() }, sample(5.0)), (1, 1, true));
+        assert_eq!(workers(Settings { map_workers: Some(1), ..apart }, sample(5.0)), (1, 4, false));
     }
 
     #[test]
