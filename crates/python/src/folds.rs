@@ -49,6 +49,13 @@ pub enum End {
     Gather,
 }
 
+impl End {
+    /// Whether reducing calls no function in Python.
+    pub fn reduces_natively(self) -> bool {
+        !matches!(self, End::Groups { .. } | End::Columns { .. })
+    }
+}
+
 /// Which keys of a join are in its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum How {
@@ -98,8 +105,8 @@ pub struct Origin {
 
 /// What the Python functions make of a record: an object, or a row of a batch.
 pub trait Output: Sized {
-    /// Returns the key and the value of a pair.
-    fn pair(&self) -> Result<(Self, Self), Stop>;
+    /// Calls `with` with the key and the value of a pair.
+    fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop>;
     fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()>;
     fn encode(&self, to: &mut Vec<u8>) -> PyResult<()>;
     /// Returns the int that this is, if it fits.
@@ -108,16 +115,17 @@ pub trait Output: Sized {
 }
 
 impl Output for Bound<'_, PyAny> {
-    fn pair(&self) -> Result<(Self, Self), Stop> {
+    fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop> {
         if let Ok(pair) = self.cast::<PyTuple>()
             && pair.len() == 2
         {
-            return Ok((pair.get_item(0)?, pair.get_item(1)?));
+            // A tuple keeps its items, so they need not be counted.
+            return with(&*pair.get_borrowed_item(0)?, &*pair.get_borrowed_item(1)?);
         }
         if let Ok(pair) = self.cast::<PyList>()
             && pair.len() == 2
         {
-            return Ok((pair.get_item(0)?, pair.get_item(1)?));
+            return with(&pair.get_item(0)?, &pair.get_item(1)?);
         }
         Err(Stop::Raised(NotAPair::new_err(self.clone().unbind())))
     }
@@ -139,7 +147,8 @@ impl Output for Bound<'_, PyAny> {
     }
 }
 
-impl Output for Row<'_, '_> {
+impl Row<'_, '_> {
+    /// Returns the key and the value of a pair.
     fn pair(&self) -> Result<(Self, Self), Stop> {
         match self.part {
             Part::Tuple(parts) if let [key, value] = &parts[..] => {
@@ -151,6 +160,13 @@ impl Output for Row<'_, '_> {
                 shown.map_or_else(|error| error, |shown| NotAPair::new_err(shown.unbind()))
             }))),
         }
+    }
+}
+
+impl Output for Row<'_, '_> {
+    fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        let (key, value) = self.pair()?;
+        with(&key, &value)
     }
 
     fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
@@ -253,9 +269,11 @@ fn number_pair<'b, O: Output, N>(
     number: impl Fn(&O) -> Option<N>,
     buffers: &'b mut Buffers,
 ) -> Result<(&'b [u8], (N, u64)), Stop> {
-    let (key, value) = output.pair()?;
-    let number = number(&value).ok_or(Stop::Unfit)?;
-    int_key(&key, buffers)?;
+    let number = output.with_pair(|key, value| {
+        let number = number(value).ok_or(Stop::Unfit)?;
+        int_key(key, buffers)?;
+        Ok(number)
+    })?;
     Ok((&buffers.key, (number, 1)))
 }
 
@@ -393,14 +411,15 @@ impl Fold for Bytes {
         output: &impl Output,
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], &'b [u8]), Stop> {
-        let (of, value) = output.pair()?;
-        let types = key(&of, buffers)?;
-        buffers.value.clear();
-        if let End::Join(_) = end {
-            buffers.value.push(tag as u8);
-        }
-        buffers.value.extend_from_slice(&types.0.to_le_bytes());
-        value.encode(&mut buffers.value)?;
+        output.with_pair(|of, value| {
+            let types = key(of, buffers)?;
+            buffers.value.clear();
+            if let End::Join(_) = end {
+                buffers.value.push(tag as u8);
+            }
+            buffers.value.extend_from_slice(&types.0.to_le_bytes());
+            Ok(value.encode(&mut buffers.value)?)
+        })?;
         Ok((&buffers.key, &buffers.value))
     }
 
@@ -529,14 +548,15 @@ fn sorted<'b>(
     with_ties: bool,
     buffers: &'b mut Buffers,
 ) -> Result<(&'b [u8], &'b [u8]), Stop> {
-    let (by, record) = output.pair()?;
-    buffers.key.clear();
-    buffers.value.clear();
-    keys::encode_sorted(&by, descending, &mut buffers.key)?;
-    if with_ties {
-        append_tie(&record, &mut buffers.key)?;
-    }
-    values::encode(&record, &mut buffers.value)?;
+    output.with_pair(|by, record| {
+        buffers.key.clear();
+        buffers.value.clear();
+        keys::encode_sorted(by, descending, &mut buffers.key)?;
+        if with_ties {
+            append_tie(record, &mut buffers.key)?;
+        }
+        Ok(values::encode(record, &mut buffers.value)?)
+    })?;
     Ok((&buffers.key, &buffers.value))
 }
 
