@@ -51,9 +51,9 @@ docs:
 spark-jar:
 	@spark/jar.sh
 
-# With Maven and a JDK, the wheel has the shuffle for every version of Spark.
+# With a JDK, the wheel has the shuffle for every version of Spark, which pip fetches.
 wheel: need-cargo
-	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels $(if $(and $(shell command -v mvn),$(shell command -v javac)),-C spark=maven) .
+	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels $(if $(shell command -v javac),-C spark=pypi) .
 
 lint: need-cargo
 	$(CARGO) fmt --all --check

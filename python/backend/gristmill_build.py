@@ -4,7 +4,7 @@ Settings (`pip wheel . -C NAME=VALUE`):
     profile     cargo's profile; by default `release`
     command     a command that has been built already
     spark       the Sparks for which the wheel has a jar: folders of Spark or of an installed pyspark, with `:` between them, or
-                `maven`, which fetches one of each version; by default SPARK_HOME, else none
+                `pypi`, which fetches one for each jar there is (400 MB each, needs pip); by default SPARK_HOME, else none
 """
 
 from __future__ import annotations
@@ -13,21 +13,30 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import maturin
-from maturin import get_requires_for_build_wheel
 
 __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_build_wheel"]
 
 #: What maturin puts into the wheel besides the package; pyproject.toml names it too.
 DATA = Path("target/wheel-data")
-#: What spark/jar.sh and Maven build.
+#: What spark/jar.sh builds.
 _JAR = Path("spark/target/gristmill-spark-0.1.0.jar")
-get_requires_for_build_editable = get_requires_for_build_wheel
 Settings = Mapping[str, Any] | None
+
+
+def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
+    # A build sees only what it names, and not the pip that runs it.
+    fetches = (config_settings or {}).get("spark") == "pypi"
+    return [*maturin.get_requires_for_build_wheel(config_settings), *(["pip"] if fetches else [])]
+
+
+get_requires_for_build_editable = get_requires_for_build_wheel
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
@@ -82,13 +91,23 @@ def _put_jars(spark: str) -> None:
     jars = DATA / "platlib" / "gristmill" / "jars"
     shutil.rmtree(jars, ignore_errors=True)
     jars.mkdir(parents=True)
-    if spark == "maven":
-        for line in ("4.0", "4.1", "4.3"):
-            profile = [] if line == "4.1" else ["-P", f"spark-{line}"]
-            subprocess.run(["mvn", "-q", "--batch-mode", "package", "-DskipTests", *profile], cwd="spark", check=True)
-            shutil.copy2(_JAR, jars / f"gristmill-spark-{line}.jar")
-        return
-    for folder in filter(None, spark.split(":")):
+    with tempfile.TemporaryDirectory() as fetched:
+        folders = _fetched(Path(fetched)) if spark == "pypi" else [folder for folder in spark.split(":") if folder]
+        _build_jars(folders, jars)
+
+
+def _fetched(to: Path) -> list[str]:
+    """Spark of each version for which there is a jar: its folders, from packages of pyspark."""
+    folders = []
+    for version in ("4.0.5", "4.1.4", "4.3.0"):
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(to / version), f"pyspark=={version}"]
+        subprocess.run(command, check=True)
+        folders.append(str(to / version / "pyspark"))
+    return folders
+
+
+def _build_jars(folders: list[str], jars: Path) -> None:
+    for folder in folders:
         said = subprocess.run(["bash", "spark/jar.sh", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
         version = said.split()[-1].split(".")
         line = "4.1" if version[:2] == ["4", "2"] else ".".join(version[:2])
