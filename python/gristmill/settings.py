@@ -37,7 +37,8 @@ class Settings:
     (2, 1073741824)
     """
 
-    #: The number of workers; by default one for each processor.
+    #: The number of workers that run your functions; by default one for each processor. Long jobs with known reducers have half as many
+    #: others, which only reduce.
     workers: int | None = None
     #: The memory of all workers together, in bytes or as text: `"2GiB"`.
     memory: int | str | None = None

@@ -98,7 +98,8 @@ pub fn start(
 /// Starts a program that waits at its gate, the other end of `ours`, until `attach` has been called. Starting returns only when the program has
 /// begun, so another thread does it.
 fn spawn_held(mut command: Command, mut ours: UnixStream, attach: &mut dyn FnMut(Pid)) -> io::Result<Child> {
-    thread::scope(|threads| {
+    // If `attach` panics, this end is closed, and the process ends.
+    thread::scope(move |threads| {
         // The command takes its end of the gate with it, so the reading ends if there is no process.
         let child = thread::Builder::new().spawn_scoped(threads, move || command.spawn())?;
         let mut pid = [0; 4];

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gristmill_queue::{Job, digest};
 
+/// Programs that take a line after `-c`.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 /// The number of programs of a shell's line that its name shows.
 const NAMES_MAX: usize = 4;
 
@@ -58,7 +60,9 @@ impl Identity {
 /// Returns the words of each command that a job runs: those in a shell's line, if there are any.
 fn commands(job: &Job) -> Vec<Vec<OsString>> {
     let in_line = match &job.words[..] {
-        [_, flag, line] if flag == "-c" => line.to_str().map(in_shell_line).unwrap_or_default(),
+        [shell, flag, line] if flag == "-c" && SHELLS.iter().any(|name| Path::new(shell).ends_with(name)) => {
+            line.to_str().map(in_shell_line).unwrap_or_default()
+        }
         _ => Vec::new(),
     };
     if in_line.is_empty() { vec![job.words.clone()] } else { in_line }
@@ -167,5 +171,8 @@ mod tests {
         ] {
             assert_eq!(Identity::of(&Job::shell(line)).name, name, "{line}");
         }
+        let words = |words: [&str; 3]| Identity::of(&Job::words(words.map(OsString::from).into())).name;
+        assert_eq!(words(["/bin/bash", "-c", "cat a | wc"]), "cat+wc");
+        assert_eq!(words(["grep", "-c", "a | b"]), "grep");
     }
 }
