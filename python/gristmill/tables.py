@@ -79,7 +79,7 @@ def complete(path: str | Path) -> Iterator[Path]:
 
     It is made before the block begins: no job runs for hours only to find that its result cannot be written."""
     path = Path(path)
-    # Before a name is made beside it: "/" and "." have none.
+    # Checked first, because "/" and "." have no file name from which to make a temporary one.
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")

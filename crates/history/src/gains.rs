@@ -1,11 +1,9 @@
 //! What choosing the programs that run together gained, run by run.
 
+use gristmill_schedule::is_chosen;
 use rusqlite::params;
 
 use crate::file::{History, Problem};
-
-/// The share of a run's processor time up to which it counts as one in the system's order, and from which as a chosen one.
-const ORDER_SHARES: [f64; 2] = [0.1, 0.7];
 
 /// The successful runs of a program with the same input, on one host.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +21,7 @@ pub struct Repeated {
 pub struct Repeat {
     /// Processor time of the program, in seconds. It grows where programs wait for each other's memory.
     pub processor_seconds: f64,
-    /// Who chose what ran beside it: true for the scheduler, false for the system, `None` for now this, now that.
+    /// True if the scheduler chose which programs ran beside it, false if the system did, `None` for a mixture.
     pub is_chosen: Option<bool>,
 }
 
@@ -74,13 +72,7 @@ impl History {
                 all.push(Repeated { build, host, runs: Vec::new() });
                 last = key;
             }
-            let [usual_max, chosen_min] = ORDER_SHARES;
-            let is_chosen = match row.get::<_, f64>(4)? {
-                share if share >= chosen_min => Some(true),
-                share if share <= usual_max => Some(false),
-                _ => None,
-            };
-            let run = Repeat { processor_seconds: row.get(3)?, is_chosen };
+            let run = Repeat { processor_seconds: row.get(3)?, is_chosen: is_chosen(row.get(4)?) };
             all.last_mut().expect("it was just added").runs.push(run);
         }
         Ok(all)

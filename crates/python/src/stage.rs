@@ -132,7 +132,7 @@ impl Stage {
         E::Value: Fold,
     {
         let end = self.program.end;
-        // Functions in Python may crash, and what is reduced natively is not theirs to lose.
+        // A crash of a function in Python must not lose what was reduced without it.
         let apart = end.reduces_natively() && end != End::Words;
         let mut job = job.reduce_apart(apart).options(&self.options).timeline(self.timeline);
         for array in &self.program.arrays {

@@ -37,7 +37,7 @@ pub struct Axis {
     pub from: f64,
     /// The value at its end.
     pub to: f64,
-    /// What is measured along it, with the unit.
+    /// Its label: what it measures, and the unit.
     pub name: &'static str,
 }
 

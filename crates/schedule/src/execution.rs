@@ -9,8 +9,15 @@ use crate::machine::{Arrival, Counts, Key, Ran};
 use crate::store::{Program, Store};
 use crate::transitions::Transitions;
 
-/// The shares of its processor time up to which an execution counts as one in the system's order, and from which as a chosen one.
-const ORDER_SHARES: [f64; 2] = [0.1, 0.7];
+/// Returns whether an execution counts as a chosen one (true) or as one in the system's order (false), by the share of its processor time in which
+/// programs were chosen. `None` for a mixture, which tells nothing.
+pub fn is_chosen(share: f64) -> Option<bool> {
+    match share {
+        share if share >= 0.7 => Some(true),
+        share if share <= 0.1 => Some(false),
+        _ => None,
+    }
+}
 
 /// A current execution.
 #[derive(Clone, Debug)]
@@ -108,12 +115,10 @@ impl Execution {
         let input = program.inputs.entry(self.key.input).or_default();
         input.take_in(self.requests, &self.instructions);
         let all_us: f64 = self.processor_us.iter().sum();
-        let [usual_max, chosen_min] = ORDER_SHARES;
-        match self.processor_us[1] / all_us {
-            chosen if chosen >= chosen_min => input.times.chosen.take_in(all_us),
-            chosen if chosen <= usual_max => input.times.usual.take_in(all_us),
-            // A mixture tells nothing.
-            _ => {}
+        match is_chosen(self.processor_us[1] / all_us) {
+            Some(true) => input.times.chosen.take_in(all_us),
+            Some(false) => input.times.usual.take_in(all_us),
+            None => {}
         }
     }
 }

@@ -59,6 +59,7 @@ pub mod experiments;
 pub use blocks::{BlockVector, Buckets};
 pub use contention::{Little, Thresholds};
 pub use estimate::Estimate;
+pub use execution::is_chosen;
 pub use gate::GateRule;
 pub use ideal::{Work, ideal_average_bandwidth, ideal_time_us, total_requests};
 pub use knowledge::{Forecast, Knowledge, Progress};

@@ -50,7 +50,7 @@ impl<T> Default for Pressed<T> {
 }
 
 impl<T: Ord> Pressed<T> {
-    /// Adds a reading, unless one of the programs beside it is unknown.
+    /// Adds a reading. One during which a program ran that `of` does not know is left out.
     fn add(&mut self, reading: &Reading, of: impl Fn(ProgramId) -> Option<T>) {
         let used = reading.used.iter().filter(|(_, processors)| *processors > 0.0);
         let sources: Option<Vec<(Source, f64)>> = used

@@ -72,7 +72,7 @@ pub fn html(all: &[Repeated]) -> String {
         plane(&x, &y, &dots, &[line]),
         key("usual", "in the system's order"),
         key("chosen", "chosen"),
-        key("mixed", "now this, now that"),
+        key("mixed", "a mixture of both"),
     );
     gristmill_report::document("Gristmill: what choosing programs gained", &[plane::STYLE, STYLE], &body)
 }

@@ -312,9 +312,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Lets the plan add workers that only reduce, one to two that map, if the job is long enough. It is for map functions that may crash, and for those
-    /// that run an interpreter, which share the caches badly with what is reduced. Without it, workers map and reduce, unless their
-    /// numbers are set.
+    /// Lets the plan add workers that only reduce: one for every two that map, if the job is long enough. Use it if the map function may crash, or runs
+    /// an interpreter, which takes so much of the caches that reducing in the same worker is slow. Without it, each worker maps and reduces,
+    /// unless [`Job::map_workers`] or [`Job::reduce_workers`] is set.
     pub fn reduce_apart(mut self, apart: bool) -> Self {
         self.terms.settings.reduce_apart = apart;
         self

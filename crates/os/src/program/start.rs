@@ -24,9 +24,6 @@ pub struct Start {
 /// there knows of every program that has begun, even if this process dies at that moment. `group` is an open `cgroup.procs`,
 /// which the program enters first.
 ///
-/// `attach` is called at once after the start. What a program has started by then is not seen by what is attached to it. (Holding the program at a gate
-/// until then was tried: a job was lost when the queue was killed while one waited there.)
-///
 /// # Errors
 ///
 /// When there is no such program, it may not be run, or the kernel refuses.
@@ -36,7 +33,7 @@ pub struct Start {
 /// use gristmill_os::program::{now_ended, reap, start};
 ///
 /// let (told, tell) = std::io::pipe()?;
-/// let started = start(std::process::Command::new("true"), &tell, b"job 7 ", None, None)?;
+/// let started = start(std::process::Command::new("true"), &tell, b"job 7 ", None)?;
 /// let mut line = String::new();
 /// BufReader::new(told).read_line(&mut line)?;
 /// assert_eq!(line, format!("job 7 {}\n", started.pid.as_raw_nonzero()));
@@ -45,13 +42,7 @@ pub struct Start {
 /// reap(started.pid)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn start(
-    mut command: Command,
-    told: &impl AsFd,
-    note: &[u8],
-    group: Option<&File>,
-    attach: Option<&mut dyn FnMut(Pid)>,
-) -> io::Result<Start> {
+pub fn start(mut command: Command, told: &impl AsFd, note: &[u8], group: Option<&File>) -> io::Result<Start> {
     let (told, group) = (told.as_fd().as_raw_fd(), group.map(AsRawFd::as_raw_fd));
     let note = note.to_vec();
     let in_child = move || {
@@ -74,7 +65,6 @@ pub fn start(
     // allocates nothing (its error values are codes).
     let child = unsafe { command.pre_exec(in_child) }.spawn()?;
     let pid = Pid::from_raw(child.id() as i32).expect("a process has a number");
-    attach.into_iter().for_each(|attach| attach(pid));
     Ok(Start { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
 }
 
