@@ -265,7 +265,7 @@ mod tests {
         let (group, procs) = Freezer::Sessions.group("x").expect("a group");
         let mut sleep = Command::new("sleep");
         sleep.arg("1000");
-        let started = start(sleep, &tell, b"", procs.as_ref()).expect("it starts");
+        let started = start(sleep, &tell, b"", procs.as_ref(), None).expect("it starts");
         let leaders = [started.pid];
         group.stop(&leaders).expect("it stops");
         wait_for(|| state(started.pid) == 'T');
@@ -290,7 +290,7 @@ mod tests {
             let (group, procs) = freezer.group("x").expect("a group");
             let mut shell = Command::new("sh");
             shell.args(["-c", "setsid sleep 1000 & sleep 1000"]);
-            let started = start(shell, &tell, b"", procs.as_ref()).expect("it starts");
+            let started = start(shell, &tell, b"", procs.as_ref(), None).expect("it starts");
             wait_for(|| group.processes().len() == 3);
             group.stop(&[started.pid]).expect("it stops");
             group.kill(&[started.pid]);

@@ -49,7 +49,7 @@ pub enum Ending {
     Asked,
 }
 
-/// What is observed of each program while it runs. By default nothing; the scheduling policy needs it.
+/// What is observed of each program from its start on: nothing, unless somebody chooses programs by it.
 #[derive(Default)]
 pub struct Observed {
     /// Events that are counted.
@@ -113,14 +113,17 @@ impl Program {
         let (group, procs) = freezer.group(&group_name(number, attempt))?;
         let (began, at_ms) = (Instant::now(), now_ms());
         let note = format!("start {number} {attempt} ");
-        let started = start(command, tell, note.as_bytes(), procs.as_ref()).inspect_err(|_| {
+        let (mut counters, mut followed) = (Vec::new(), None);
+        let mut attach = |pid: Pid| {
+            let of = |event: &Event| Counter::of(pid, *event, Space::User);
+            counters = observed.events.iter().map(of).collect::<io::Result<_>>().unwrap_or_default();
+            followed = observed.sampler.as_ref().and_then(|sampler| sampler.follow(pid).ok());
+        };
+        let is_observed = !observed.events.is_empty() || observed.sampler.is_some();
+        let attach: Option<&mut dyn FnMut(Pid)> = if is_observed { Some(&mut attach) } else { None };
+        let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).inspect_err(|_| {
             group.remove();
         })?;
-        // At once: what the program has started before is not observed. (Holding the program at a gate until here was tried: a job was lost when the
-        // queue was killed while one waited there.)
-        let of = |event: &Event| Counter::of(started.pid, *event, Space::User);
-        let counters = observed.events.iter().map(of).collect::<io::Result<_>>().unwrap_or_default();
-        let followed = observed.sampler.as_ref().and_then(|sampler| sampler.follow(started.pid).ok());
         let timeout_at = job.timeout.map(|timeout| began + timeout);
         Ok(Program {
             job: number,
