@@ -83,6 +83,10 @@ impl Learned {
         let program = self.store.programs.entry(execution.key.build.clone()).or_default();
         let with = (&mut *program, &self.learning);
         let piece = execution.take_in(ran, ran.counts.or(work), self.is_chosen, quantum_us, with);
+        if is_probed && let Some(demand) = program.phases.mean_demand() {
+            // A new phase of a program that is known.
+            program.phases.set_missing_demands(demand);
+        }
         let Some(Piece { phase, ran_us, counts, is_sample }) = piece.filter(|_| !is_probed) else { return };
         if is_sample {
             let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
@@ -381,6 +385,21 @@ mod tests {
         let mut next = Learned::probed(learned.into_store(), Learning::default(), &undisturbed);
         next.begin(&arrival(1, "a"));
         assert_eq!(next.forecast(ProgramId(1)).map(|forecast| forecast.demand), Some(1.0));
+    }
+
+    /// Real programs have new phases in each execution. They counted as unknown until demands were computed again, which was often after the end.
+    #[test]
+    fn a_new_phase_of_a_known_program_has_its_mean_demand() {
+        let undisturbed = vec![Reading { took_us: 10.0, used: vec![] }; 8];
+        let mut learned = Learned::probed(Store::default(), Learning::default(), &undisturbed);
+        (1..=2).for_each(|id| learned.begin(&arrival(id, if id == 1 { "a" } else { "b" })));
+        read_beside(&mut learned, 10);
+        assert_eq!(learned.store.coverage("a"), 1.0);
+        for address in 100..104 {
+            learned.learn(&quantum(vec![Ran { counts: None, ..ran(1, 0.0, 0.0, address * 64) }]), &LIMITS);
+        }
+        assert_eq!((learned.store.programs["a"].phases.len(), learned.store.coverage("a")), (5, 1.0));
+        assert_eq!(learned.demand(ProgramId(1)), Some(1.0));
     }
 
     /// Runs program 1 once, for ten quanta, in the system's order or chosen.

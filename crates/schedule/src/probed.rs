@@ -89,11 +89,8 @@ impl Probed {
             return;
         }
         self.next = self.quanta + QUANTA.max(self.quanta / QUANTA_SHARE);
-        let now = self.builds.demands();
-        for build in self.builds.sources.keys() {
-            if let Some(program) = programs.get_mut(build)
-                && let Some(demand) = now.get(build).copied().or_else(|| program.phases.mean_demand())
-            {
+        for (build, demand) in self.builds.demands() {
+            if let Some(program) = programs.get_mut(build) {
                 program.phases.set_missing_demands(demand);
             }
         }
