@@ -9,4 +9,4 @@ mod document;
 pub mod plane;
 pub mod timeline;
 
-pub use document::document;
+pub use document::{document, table};

@@ -73,8 +73,10 @@ pub fn plane(x: &Axis, y: &Axis, dots: &[Dot], lines: &[Line]) -> String {
             format_args!("<text class='tick' x='{:.1}' y='{}'>{}</text>", at_x(mark_x), BOTTOM + 14.0, number(mark_x)),
         );
     }
-    let middle = (LEFT + RIGHT) / 2.0;
-    put(&mut svg, format_args!("<text class='tick' x='{middle}' y='{}'>{}</text>", HEIGHT - 8.0, escape(x.name)));
+    let (centre, middle) = ((LEFT + RIGHT) / 2.0, (TOP + BOTTOM) / 2.0);
+    put(&mut svg, format_args!("<text class='tick' x='{centre}' y='{}'>{}</text>", HEIGHT - 8.0, escape(x.name)));
+    let upwards = format!("transform='translate(10 {middle}) rotate(-90)'");
+    put(&mut svg, format_args!("<text class='tick' {upwards}>{}</text>", escape(y.name)));
     for Dot { x, y, class } in dots {
         put(&mut svg, format_args!("<circle class='dot {class}' cx='{:.1}' cy='{:.1}' r='2'/>", at_x(*x), at_y(*y)));
     }

@@ -2,10 +2,8 @@
 
 use gristmill_history::Repeated;
 use gristmill_report::plane::{self, Axis, Dot, Line, plane};
+use gristmill_report::table;
 use gristmill_report::text::escape;
-
-/// The number of rows in the table below the picture.
-const ROWS_MAX: usize = 1000;
 
 const STYLE: &str = "
 .usual { fill: var(--other); } .chosen { fill: var(--first); } .mixed { fill: none; stroke: var(--soft); }
@@ -46,17 +44,13 @@ pub fn html(all: &[Repeated]) -> String {
             format!("<td>{chosen:.2}</td><td>{:+.1}</td>", (1.0 - chosen / usual) * 100.0)
         });
         format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{usual:.2}</td>{of_chosen}</tr>",
+            "<td>{}</td><td>{}</td><td>{}</td><td>{usual:.2}</td>{of_chosen}",
             escape(&of.build),
             escape(&of.host),
             of.runs.len()
         )
     };
-    let rows: String = compared.iter().take(ROWS_MAX).map(row).collect();
-    let more = match compared.len().saturating_sub(ROWS_MAX) {
-        0 => String::new(),
-        more => format!("<p class='note'>And {more} more.</p>"),
-    };
+    let columns = ["program", "machine", "runs", "system's order, s", "chosen, s", "saved, %"];
     let key = |class: &str, name: &str| {
         format!("<svg class='key' viewBox='0 0 8 8'><rect class='{class}' width='8' height='8'/></svg>{name}")
     };
@@ -65,14 +59,14 @@ pub fn html(all: &[Repeated]) -> String {
          <p>Each dot is a run of a program: the processor time that it saved, compared with the mean of its runs with the same input in which the \
          system shared the processors out. Programs that wait for each other's memory take more processor time. The line is the mean of all programs.</p>\
          <p class='result'>Runs in the system's order: {}. Chosen: {}.</p>\
-         <h2>Processor time saved, percent</h2><figure>{}<figcaption>{}{}{}</figcaption></figure>\
-         <table><tr><th>program</th><th>machine</th><th>runs</th><th>system's order, s</th><th>chosen, s</th><th>saved, %</th></tr>{rows}</table>{more}",
+         <h2>Processor time saved, percent</h2><figure>{}<figcaption>{}{}{}</figcaption></figure>{}",
         runs(false),
         runs(true),
         plane(&x, &y, &dots, &[line]),
         key("usual", "in the system's order"),
         key("chosen", "chosen"),
         key("mixed", "a mixture of both"),
+        table(&columns, compared.iter().map(row)),
     );
     gristmill_report::document("Gristmill: what choosing programs gained", &[plane::STYLE, STYLE], &body)
 }

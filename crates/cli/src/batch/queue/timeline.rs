@@ -1,14 +1,13 @@
 //! The timeline: a self-contained page with a bar for each attempt.
 
 use gristmill_queue::{Job, Outcome};
+use gristmill_report::table;
 
 use super::record::Record;
 use crate::experiment::chart::escape;
 
 const WIDTH: f64 = 900.0;
 const LANE: f64 = 18.0;
-/// The number of rows in the table below the picture.
-const ROWS_MAX: usize = 1000;
 
 /// Renders the page.
 pub fn html(jobs: &[Job], records: &[Record]) -> String {
@@ -37,7 +36,7 @@ pub fn html(jobs: &[Job], records: &[Record]) -> String {
     let bars: String = records.iter().zip(&lanes).map(bar).collect();
     let row = |record: &Record| {
         format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td></tr>",
+            "<td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td>",
             escape(&jobs[record.job].name),
             record.attempt,
             escape(&told(record)),
@@ -45,18 +44,14 @@ pub fn html(jobs: &[Job], records: &[Record]) -> String {
             record.took.as_secs_f64()
         )
     };
-    let rows: String = records.iter().take(ROWS_MAX).map(row).collect();
-    let more = match records.len().saturating_sub(ROWS_MAX) {
-        0 => String::new(),
-        more => format!("<p class='note'>And {more} more.</p>"),
-    };
+    let columns = ["program", "attempt", "outcome", "began, s", "took, s"];
     let body = format!(
         "<h1>When each program ran</h1><p class='soft'>{} in {:.1} seconds</p>\
          <figure><svg viewBox='0 0 {WIDTH} {height}' role='img'>{bars}</svg>\
-         <figcaption>Each bar is a program. Blue: succeeded. Red: failed. Grey: ended on request.</figcaption></figure>\
-         <table><tr><th>program</th><th>attempt</th><th>outcome</th><th>began, s</th><th>took, s</th></tr>{rows}</table>{more}",
+         <figcaption>Each bar is a program. Blue: succeeded. Red: failed. Grey: ended on request.</figcaption></figure>{}",
         if records.len() == 1 { "1 program".to_owned() } else { format!("{} programs", records.len()) },
         span / 1e3,
+        table(&columns, records.iter().map(row)),
     );
     gristmill_report::document("Gristmill: when each program ran", &[], &body)
 }
