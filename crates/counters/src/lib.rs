@@ -9,6 +9,7 @@
 //!  load       the share of the processors that other programs took during a measurement
 //!  stream     reads, copies and triads of memory by several threads
 //!  probe      a short read of memory, whose time tells how busy the memory is
+//!  traffic    memory traffic of programs (resctrl)
 //!  storage    reads of a file from the page cache and from its disk
 //!  tree       the descendants of a process
 //!  threads    the states of a program's threads at one moment
@@ -35,6 +36,7 @@ pub mod load;
 pub mod memory;
 pub mod stream;
 pub mod probe;
+pub mod traffic;
 pub mod storage;
 pub mod topology;
 pub mod tree;

@@ -13,12 +13,12 @@ use crate::pressure::{Pressures, Source};
 use crate::store::Program;
 
 /// The number of quanta after which the demands are computed again, and the share of all quanta. So their cost does not grow with the time.
-const QUANTA: u32 = 10;
+const QUANTA: u32 = 5;
 const QUANTA_SHARE: u32 = 8;
 
-/// The least distance between demands at which they count as different. On a machine at hand without contention, medians of readings differed by up to a quarter
-/// while foreign programs came and went; on one with contention, a demanding program slowed readings down by more than a half.
-const DEMAND_MIN: f64 = 0.3;
+/// The least distance between demands at which they count as different. On a machine at hand, where contention comes and goes, demands of the same program were up to
+/// 0.14 apart while there was none; while there was, a demanding program slowed readings down by 0.3 to 0.5.
+const DEMAND_MIN: f64 = 0.2;
 
 /// The number of readings that [`Today`] remembers of each kind, and needs.
 const TODAY_READINGS: [usize; 2] = [15, 4];
@@ -148,7 +148,7 @@ impl Today {
     pub(crate) fn add(&mut self, demand: f64, took_us: f64) {
         let kind = match demand {
             much if much >= DEMAND_MIN => 1,
-            little if little < DEMAND_MIN / 3.0 => 0,
+            little if little < DEMAND_MIN / 2.0 => 0,
             _ => return,
         };
         self.readings[kind].push_back((demand, took_us));
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn demands_that_may_be_noise_cost_nobody_anything() {
-        assert_eq!(avoidable(&[0.25, 0.25, 0.0, 0.0], 2), [0.0; 4]);
+        assert_eq!(avoidable(&[0.15, 0.15, 0.0, 0.0], 2), [0.0; 4]);
         // All of them seem to press equally while a foreign program does.
         assert_eq!(avoidable(&[0.9, 1.0, 0.8, 0.9], 2), [0.0; 4]);
         assert!(avoidable(&[0.6, 0.6, 0.0, 0.0], 2)[0] > 0.1);

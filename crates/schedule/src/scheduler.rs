@@ -41,6 +41,8 @@ pub enum Reason {
     NoContention,
     /// Choosing these programs was measured, and did not pay.
     NoGain,
+    /// So little is left to do that programs chosen for whole quanta would end too unevenly.
+    Finishing,
     /// The programs were chosen by their demands.
     Chosen,
 }
@@ -179,9 +181,8 @@ impl<K: Knowledge> Scheduler<K> {
         self.knowledge.decided(reason == Reason::Chosen);
         self.reason = reason;
         *self.reasons.entry(reason).or_default() += 1;
-        let sample = reason == Reason::Chosen
-            || self.quantum < self.last_began + FIRST_QUANTA
-            || self.quantum.is_multiple_of(self.settings.sample_every);
+        let sample =
+            self.quantum < self.last_began + FIRST_QUANTA || self.quantum.is_multiple_of(self.settings.sample_every);
         Decision { begin, run, sample }
     }
 
@@ -223,6 +224,9 @@ impl<K: Knowledge> Scheduler<K> {
         // 6. The selection.
         let left: Vec<Work> = forecasts.values().map(|forecast| forecast.left).collect();
         let ideal_us = ideal_time_us(&left, slots.max(1.0) as usize);
+        if self.settings.finish.is_some_and(|quanta| ideal_us < quanta * self.settings.quantum_us) {
+            return Err(Reason::Finishing);
+        }
         let late = self.settings.late;
         let is_late = |left: &Work| late.is_some_and(|share| left.alone_us * (1.0 + share) > ideal_us);
         let (ids, candidates): (Vec<ProgramId>, Vec<Candidate>) = ready()
@@ -423,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn while_nothing_is_chosen_some_quanta_have_samples() {
+    fn some_quanta_have_samples_and_the_first_of_each_program() {
         let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { sample_every: 4, ..Settings::default() });
         let samples = |scheduler: &mut Scheduler<Told>, count: usize| -> Vec<bool> {
             let mut sample = || {
@@ -436,10 +440,20 @@ mod tests {
         assert_eq!(samples(&mut scheduler, 8), [true, true, false, true, false, false, false, true]);
         scheduler.learn(&Quantum { arrived: vec![arrival(7, 1, 0)], ..Quantum::default() }, &LIMITS);
         assert_eq!(samples(&mut scheduler, 4), [true, true, false, true]);
-        scheduler.knowledge.forecasts.insert(7, known(20.0, 1.0));
-        scheduler.knowledge.losses.extend([(0, 0.2), (1, 0.2)]);
-        samples(&mut scheduler, 10);
-        assert_eq!((samples(&mut scheduler, 8), scheduler.reason()), (vec![true; 8], Reason::Chosen));
+    }
+
+    #[test]
+    fn the_last_quanta_are_left_to_the_system() {
+        for (finish, reason) in [(None, Reason::Chosen), (Some(10.0), Reason::Finishing)] {
+            let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { finish, ..Settings::paper() });
+            let ideal_us = 1.5 * scheduler.knowledge.forecasts[&0].left.alone_us;
+            scheduler.settings.quantum_us = ideal_us / 9.0;
+            scheduler.decide(&LIMITS);
+            assert_eq!(scheduler.reason(), reason);
+            scheduler.settings.quantum_us = ideal_us / 11.0;
+            scheduler.decide(&LIMITS);
+            assert_eq!(scheduler.reason(), Reason::Chosen);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct Settings {
     pub arrivals_join: bool,
     /// Change the order only where the machine shows contention.
     pub gate: Option<GateRule>,
-    /// How often addresses are sampled while the system's order is kept: in every quantum if this is 1, in each fourth if it is 4.
+    /// How often addresses are sampled: in every quantum if this is 1, in each fourth if it is 4.
     pub sample_every: u64,
     /// Drop pairs that prove to be wrong.
     pub pairings: Option<PairRule>,
@@ -25,6 +25,8 @@ pub struct Settings {
     /// it would end last. Without this rule the programs with a demand near the share run first, and at the end
     /// processors are idle.
     pub late: Option<f64>,
+    /// The system's order is kept for the last so many quanta of the ideal time. At the end, programs that are chosen for whole quanta leave processors idle.
+    pub finish: Option<f64>,
     /// Programs begin when their memory fits, instead of at once.
     pub memory: bool,
     /// At most as many programs run as the quota has processors.
@@ -46,6 +48,7 @@ impl Settings {
             sample_every: 1,
             pairings: None,
             late: None,
+            finish: None,
             memory: false,
             quota: false,
             threads: false,
@@ -65,6 +68,7 @@ impl Default for Settings {
             sample_every: 1,
             pairings: Some(PairRule::default()),
             late: Some(0.5),
+            finish: None,
             memory: true,
             quota: true,
             threads: true,

@@ -3,7 +3,7 @@
 //! The queue decides when a program begins, and admits it by memory. The policy chooses, of those that have begun, which run in the next
 //! quantum. There are three tiers:
 //!
-//! - A: the processor counts instructions and cache misses, so the policy learns what each program demands.
+//! - A: the processor counts instructions and memory traffic or cache misses, so the policy learns what each program demands.
 //! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it ([`super::probing`]).
 //! - C: neither. The system shares the processors out, and nothing is ever stopped.
 //!
@@ -28,22 +28,20 @@ use gristmill_schedule::{
 };
 
 use super::addresses::Addresses;
-use super::counts::{Counters, Source};
+use super::counts::{Counters, REQUEST_BYTES, Source};
 use super::heartbeat::Heartbeat;
 use super::identity::Identity;
 use super::probing::Probing;
-use super::program::Observed;
+use super::program::{Observed, Observers};
 use super::runner::Runner;
 
-/// The bytes of a request: a line of the cache.
-const REQUEST_BYTES: f64 = 64.0;
 /// The share of a quantum below which a program waited for input or output rather than for a processor.
 const USED_MIN: f64 = 0.01;
 
 /// The processor time between two samples of a program.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(1);
-/// In tier B, programs are sampled only in each fourth quantum while none are chosen. Sampling in every quantum took 2.4 % of the processor time on a
-/// virtual machine, where timer interrupts are slow.
+/// In tier B, programs are sampled only in each fourth quantum. Sampling in every quantum took 2.4 % of the processor time on a virtual machine, where timer
+/// interrupts are slow.
 const SAMPLE_EVERY: u64 = 4;
 /// The number of samples from which they say something of a phase.
 const ADDRESSES_MIN: usize = 16;
@@ -68,12 +66,14 @@ struct Here<'r, 'a, S> {
     limits: Limits,
     seen: BTreeMap<usize, Seen>,
     ids: u32,
+    /// The requests of all programs until the end of the last quantum.
+    all_requests: Option<f64>,
 }
 
 /// Returns the counters and the shared resources of this machine, or the reason why programs are not chosen.
 pub fn tier_a(processors: usize) -> Result<(Counters, Limits), String> {
-    let counters =
-        Counters::here().map_err(|error| format!("this machine has no counter of cache misses ({error})"))?;
+    let counters = Counters::here()
+        .map_err(|error| format!("this machine does not count instructions and requests to memory ({error})"))?;
     let card = Card::here();
     let kept = Kept::in_home(|name| std::env::var_os(name).map(PathBuf::from));
     let ceilings = kept.and_then(|kept| kept.load(&card.identity()).ok()).unwrap_or_default();
@@ -118,10 +118,16 @@ fn learning() -> Learning {
     Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true, ..Learning::default() }
 }
 
+/// The settings of the scheduler for real programs. Their last second is left to the system: programs that were chosen in quanta of 100 ms until the end left a
+/// processor idle for 0.2 to 0.3 s there.
+fn settings() -> Settings {
+    Settings { finish: Some(10.0), ..Settings::default() }
+}
+
 /// Runs the queue in tier A. What the policy learns is kept in the history.
 pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) -> io::Result<()> {
     let learned = |store| Learned::new(store, learning());
-    run(runner, source, limits, Settings::default(), learned)
+    run(runner, source, limits, settings(), learned)
 }
 
 /// Runs the queue in tier B.
@@ -130,9 +136,9 @@ pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) 
     runner.reporter().recorder.undisturbed(&undisturbed);
     let learned = |store| Learned::probed(store, learning(), &undisturbed);
     // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is a forecast from readings,
-    // so the gate follows it.
-    let gate = Some(GateRule { open_quanta: 50, follows: true, ..GateRule::default() });
-    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..Settings::default() };
+    // so the gate follows it. Choosing costs less than 1 %, so 3 % are worth it.
+    let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
+    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings() };
     run(runner, source, limits, settings, learned)
 }
 
@@ -145,14 +151,18 @@ fn run<S: Source>(
     learned: impl FnOnce(Store) -> Learned,
 ) -> io::Result<()> {
     let sampler = sampler().ok().map(Rc::new);
-    runner.observe(Observed { events: S::EVENTS, sampler: sampler.clone(), stages: true });
+    runner.observe(Observed {
+        events: source.events(),
+        traffic: source.traffic(),
+        sampler: sampler.clone(),
+        stages: true,
+    });
     let store = runner.reporter().recorder.learned();
     let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned(store), Settings { memory: false, ..settings });
     dropped.iter().for_each(|(one, other)| scheduler.drop_pair(one, other));
-    let mut here =
-        Here { runner, source, addresses: sampler.map(Addresses::new), limits, seen: BTreeMap::new(), ids: 0 };
+    let mut here = Here::new(runner, source, sampler.map(Addresses::new), limits);
     drive(&mut here, &mut scheduler)?;
     let dropped = scheduler.dropped();
     runner.reporter().decided(scheduler.reasons());
@@ -170,13 +180,17 @@ impl<S: Source> Machine for Here<'_, '_, S> {
     }
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
-        // 1. Stop and continue.
-        for (job, program) in self.runner.running() {
-            let chosen = self.seen.get(job).is_none_or(|seen| match &decision.run {
-                Run::System => true,
-                Run::Only(ids) => ids.contains(&seen.id),
-            });
-            program.set_stopped(!chosen)?;
+        // 1. Stop, and then continue: a program that is continued goes to a processor that is idle at this moment, or waits for its old one.
+        let chosen = |seen: Option<&Seen>| match (&decision.run, seen) {
+            (Run::System, _) | (_, None) => true,
+            (Run::Only(ids), Some(seen)) => ids.contains(&seen.id),
+        };
+        for stops in [true, false] {
+            for (job, program) in self.runner.running() {
+                if chosen(self.seen.get(job)) != stops {
+                    program.set_stopped(stops)?;
+                }
+            }
         }
         if let Some(addresses) = &mut self.addresses {
             addresses.pause(!decision.sample);
@@ -184,12 +198,18 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         // 2. Run.
         let (began, planned) = (Instant::now(), Duration::from_micros(quantum_us as u64));
         let mut readings = Vec::new();
-        for moment in self.source.moments(planned) {
-            if self.runner.round(Some(began + moment))? {
+        // When a chosen program ends, its processor is idle until others are chosen.
+        let (ends, at_end) = (self.runner.ends(), matches!(decision.run, Run::Only(_)));
+        let mut goes_on = true;
+        for until in self.source.moments(planned).into_iter().map(Some).chain([None]) {
+            goes_on = self.runner.round(Some(began + until.unwrap_or(planned)), at_end)?;
+            if !goes_on || at_end && self.runner.ends() > ends {
+                break;
+            }
+            if until.is_some() {
                 readings.extend(self.source.read());
             }
         }
-        let goes_on = self.runner.round(Some(began + planned))?;
         let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
         // 3. Report.
         if let Some(addresses) = &mut self.addresses {
@@ -198,11 +218,16 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
         self.report_running(&mut quantum, matches!(decision.run, Run::Only(_)));
+        self.report_foreign(&mut quantum);
         Ok((goes_on || !quantum.ended.is_empty()).then_some(quantum))
     }
 }
 
-impl<S: Source> Here<'_, '_, S> {
+impl<'r, 'a, S: Source> Here<'r, 'a, S> {
+    fn new(runner: &'r mut Runner<'a>, source: S, addresses: Option<Addresses>, limits: Limits) -> Here<'r, 'a, S> {
+        Here { runner, source, addresses, limits, seen: BTreeMap::new(), ids: 0, all_requests: None }
+    }
+
     /// Reports programs that have ended, with what they used since the last quantum.
     fn report_ended(&mut self, quantum: &mut Quantum) {
         let running: BTreeMap<usize, u32> =
@@ -238,11 +263,11 @@ impl<S: Source> Here<'_, '_, S> {
             .map(|(job, program)| {
                 let processor_us = program.processor_us();
                 program.note_order(is_chosen, processor_us);
-                let new = (take(&mut program.counters), program.followed.take(), program.heartbeat.take());
+                let new = take(&mut program.observers);
                 (*job, program.attempt, new, processor_us, program.is_stopped())
             })
             .collect();
-        for (job, attempt, (counters, followed, heartbeat), processor_us, is_stopped) in now {
+        for (job, attempt, new, processor_us, is_stopped) in now {
             match self.seen.remove(&job) {
                 Some(seen) => {
                     let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
@@ -260,7 +285,8 @@ impl<S: Source> Here<'_, '_, S> {
                 None => {
                     self.ids += 1;
                     let id = ProgramId(self.ids);
-                    self.source.begin(id, counters);
+                    let Observers { counters, traffic, followed, heartbeat } = new;
+                    self.source.begin(id, counters, traffic);
                     if let Some(addresses) = &mut self.addresses {
                         addresses.begin(id, followed);
                     }
@@ -271,6 +297,14 @@ impl<S: Source> Here<'_, '_, S> {
                 }
             }
         }
+    }
+
+    /// Reports the requests of programs outside the queue, where all are counted.
+    fn report_foreign(&mut self, quantum: &mut Quantum) {
+        let Some(all) = self.source.all_requests() else { return };
+        let before = self.all_requests.replace(all);
+        let ours: f64 = quantum.ran.iter().filter_map(|ran| ran.counts).map(|counts| counts.requests).sum();
+        quantum.foreign_requests = before.map_or(0.0, |before| (all - before - ours).max(0.0));
     }
 
     /// Reports what a program used since the last quantum.
@@ -292,6 +326,7 @@ mod tests {
     use super::*;
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::reporter::Reports;
+    use gristmill_counters::traffic::Monitored;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Job, Queue, Rules, keys};
@@ -300,15 +335,21 @@ mod tests {
     #[derive(Default)]
     struct Recorded {
         reads: std::cell::Cell<f64>,
+        all: Option<f64>,
         ended: Vec<ProgramId>,
     }
 
     impl Source for Recorded {
-        const EVENTS: &'static [Event] = &[];
-        fn begin(&mut self, _: ProgramId, _: Vec<Counter>) {}
+        fn events(&self) -> &'static [Event] {
+            &[]
+        }
+        fn begin(&mut self, _: ProgramId, _: Vec<Counter>, _: Option<Monitored>) {}
         fn counts(&self, _: ProgramId) -> Option<Counts> {
             self.reads.set(self.reads.get() + 1.0);
             Some(Counts { instructions: 1e6 * self.reads.get(), requests: 1e3 * self.reads.get() })
+        }
+        fn all_requests(&self) -> Option<f64> {
+            self.all
         }
         fn end(&mut self, id: ProgramId) {
             self.ended.push(id);
@@ -326,10 +367,9 @@ mod tests {
         let link = Link { tell, signals };
         let mut runner = Runner::new(&reports, &jobs, &keys, queue, None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
-        let source = Recorded::default();
-        test(&mut Here { runner: &mut runner, source, addresses: None, limits, seen: BTreeMap::new(), ids: 0 });
+        test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
         runner.end_programs();
-        while runner.round(Some(Instant::now() + Duration::from_millis(5))).expect("they end") {}
+        while runner.round(Some(Instant::now() + Duration::from_millis(5)), false).expect("they end") {}
         freezer.remove();
     }
 
@@ -370,10 +410,14 @@ mod tests {
     }
 
     #[test]
-    fn recorded_counts_are_reported_by_quantum_and_ended_programs_with_them() {
+    fn recorded_counts_are_reported_by_quantum_with_foreign_ones_and_ended_programs() {
         with_two_programs(&Freezer::Sessions, |here| {
+            here.source.all = Some(5e9);
             quantum(here, Run::System);
+            here.source.all = Some(6e9);
             let report = quantum(here, Run::System).expect("it goes on");
+            let ours: f64 = report.ran.iter().filter_map(|ran| ran.counts).map(|counts| counts.requests).sum();
+            assert_eq!(report.foreign_requests, 1e9 - ours);
             for ran in &report.ran {
                 let counts = ran.counts.expect("they are counted");
                 assert!(counts.instructions >= 1e6 && counts.requests * 1e3 == counts.instructions, "{counts:?}");

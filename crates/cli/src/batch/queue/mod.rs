@@ -280,10 +280,15 @@ impl Programs {
     /// Returns the best means of this machine, and says which it is and why.
     fn means(&self, slots: usize, processors: usize) -> Means {
         let (means, sentence) = match machine::tier_a(processors) {
-            Ok((counters, limits)) => (
-                Means::Counted(counters, limits),
-                format!("programs are chosen by their demand for memory bandwidth, {processors} at a time"),
-            ),
+            Ok((counters, limits)) => {
+                let by = counters.of_what();
+                (
+                    Means::Counted(counters, limits),
+                    format!(
+                        "programs are chosen by their demand for memory bandwidth, from counts of {by}, {processors} at a time"
+                    ),
+                )
+            }
             Err(no_counts) => match machine::tier_b(processors) {
                 Ok((probing, limits)) => (
                     Means::Probed(probing, limits),

@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::probe::Probe;
+use gristmill_counters::traffic::Monitored;
 use gristmill_os::perf::{Counter, Event, Space};
 use gristmill_schedule::{Counts, ProgramId, Reading};
 
@@ -46,9 +47,11 @@ impl Probing {
 }
 
 impl Source for Probing {
-    const EVENTS: &'static [Event] = &[Event::TaskClock];
+    fn events(&self) -> &'static [Event] {
+        &[Event::TaskClock]
+    }
 
-    fn begin(&mut self, id: ProgramId, counters: Vec<Counter>) {
+    fn begin(&mut self, id: ProgramId, counters: Vec<Counter>, _: Option<Monitored>) {
         // A program that ends at once has no clock.
         self.clocks.extend(counters.into_iter().map(|clock| (id, clock)));
     }
@@ -95,8 +98,8 @@ mod tests {
         let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
         let mut idle = Command::new("sleep").arg("60").spawn().expect("a program");
         let clock = |child| vec![Counter::of(Pid::from_child(child), Event::TaskClock, Space::User).expect("a clock")];
-        probing.begin(ProgramId(1), clock(&busy));
-        probing.begin(ProgramId(2), clock(&idle));
+        probing.begin(ProgramId(1), clock(&busy), None);
+        probing.begin(ProgramId(2), clock(&idle), None);
         let began = Instant::now();
         let mut readings: Vec<Reading> = Vec::new();
         // On one processor the probe and the program never run at the same time.

@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use gristmill_counters::traffic::{Monitored, Traffic};
 use gristmill_os::perf::{Counter, Event, Space};
 use gristmill_os::program::{Freezer, Group, Start, start};
 use gristmill_os::samples::{Followed, Sampler};
@@ -54,10 +55,41 @@ pub enum Ending {
 pub struct Observed {
     /// Events that are counted.
     pub events: &'static [Event],
+    /// Counts the memory traffic.
+    pub traffic: Option<Rc<Traffic>>,
     /// Samples the instructions.
     pub sampler: Option<Rc<Sampler>>,
     /// Somebody listens to what programs tell of their stages.
     pub stages: bool,
+}
+
+impl Observed {
+    fn is_any(&self) -> bool {
+        !self.events.is_empty() || self.traffic.is_some() || self.sampler.is_some()
+    }
+
+    /// Begins to observe a process, and all that it starts. What cannot be observed is left out.
+    fn attach(&self, pid: Pid) -> Observers {
+        let of = |event: &Event| Counter::of(pid, *event, Space::User);
+        Observers {
+            counters: self.events.iter().map(of).collect::<io::Result<_>>().unwrap_or_default(),
+            traffic: self.traffic.as_ref().and_then(|traffic| traffic.of(pid).ok()),
+            followed: self.sampler.as_ref().and_then(|sampler| sampler.follow(pid).ok()),
+            heartbeat: None,
+        }
+    }
+}
+
+/// What observes a program.
+#[derive(Debug, Default)]
+pub struct Observers {
+    /// A counter for each event; empty if they are not counted, or may not be.
+    pub counters: Vec<Counter>,
+    pub traffic: Option<Monitored>,
+    /// Its sampled instructions.
+    pub followed: Option<Followed>,
+    /// What it tells of its stages.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// A running program.
@@ -69,12 +101,7 @@ pub struct Program {
     pub at_ms: u64,
     pub capture: Capture,
     pub ending: Option<Ending>,
-    /// What is counted of it; empty if nothing is, or it may not be.
-    pub counters: Vec<Counter>,
-    /// Its sampled instructions; `None` if none are sampled.
-    pub followed: Option<Followed>,
-    /// What it tells of its stages, if anybody listens.
-    pub heartbeat: Option<Heartbeat>,
+    pub observers: Observers,
     /// Its processor time in the system's order, and in quanta whose programs were chosen.
     ordered_us: [u64; 2],
     group: Group,
@@ -113,14 +140,9 @@ impl Program {
         let (group, procs) = freezer.group(&group_name(number, attempt))?;
         let (began, at_ms) = (Instant::now(), now_ms());
         let note = format!("start {number} {attempt} ");
-        let (mut counters, mut followed) = (Vec::new(), None);
-        let mut attach = |pid: Pid| {
-            let of = |event: &Event| Counter::of(pid, *event, Space::User);
-            counters = observed.events.iter().map(of).collect::<io::Result<_>>().unwrap_or_default();
-            followed = observed.sampler.as_ref().and_then(|sampler| sampler.follow(pid).ok());
-        };
-        let is_observed = !observed.events.is_empty() || observed.sampler.is_some();
-        let attach: Option<&mut dyn FnMut(Pid)> = if is_observed { Some(&mut attach) } else { None };
+        let mut observers = Observers::default();
+        let mut attach = |pid: Pid| observers = observed.attach(pid);
+        let attach: Option<&mut dyn FnMut(Pid)> = if observed.is_any() { Some(&mut attach) } else { None };
         let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).inspect_err(|_| {
             group.remove();
         })?;
@@ -133,9 +155,7 @@ impl Program {
             at_ms,
             capture,
             ending: None,
-            counters,
-            followed,
-            heartbeat,
+            observers: Observers { heartbeat, ..observers },
             ordered_us: [0; 2],
             group,
             is_stopped: false,

@@ -101,6 +101,7 @@ pub fn word(reason: Reason) -> &'static str {
         Reason::NotCovered => "not known well enough",
         Reason::NoContention => "no contention",
         Reason::NoGain => "no gain when it was tried",
+        Reason::Finishing => "too little left",
         Reason::Chosen => "chosen",
     }
 }

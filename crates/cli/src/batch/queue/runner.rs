@@ -105,13 +105,14 @@ impl<'a> Runner<'a> {
 
     /// Runs until the queue is over.
     pub fn run(&mut self) -> io::Result<()> {
-        self.round(None)?;
+        self.round(None, false)?;
         self.finish()
     }
 
-    /// Runs until a moment, or until the queue is over; then it returns false.
-    pub fn round(&mut self, until: Option<Instant>) -> io::Result<bool> {
-        while until.is_none_or(|until| Instant::now() < until) {
+    /// Runs until a moment, or, with `at_end`, until a program has ended. Returns false when the queue is over.
+    pub fn round(&mut self, until: Option<Instant>, at_end: bool) -> io::Result<bool> {
+        let ends = self.ends();
+        while until.is_none_or(|until| Instant::now() < until) && !(at_end && self.ends() > ends) {
             while let Some(job) = self.queue.begin() {
                 self.begin(job)?;
             }
@@ -134,6 +135,11 @@ impl<'a> Runner<'a> {
         // Programs that left their session, where there are no cgroups.
         end_all()?;
         Ok(())
+    }
+
+    /// The number of attempts that have ended.
+    pub fn ends(&self) -> usize {
+        self.reporter.records().len()
     }
 
     /// The running programs, by job.
