@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use rustix::mm::{Advice, madvise};
 
-const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// The bytes of a huge page.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Memory in blocks of [`BLOCK_BYTES`], cut from huge pages.
 ///
@@ -161,11 +162,14 @@ impl Drop for Block {
 }
 
 /// Asks the kernel for huge pages wherever one fits into this memory, which has not been used yet. It may refuse.
-pub fn prefer_huge_pages(unused: &mut [MaybeUninit<u8>]) {
-    let before = unused.as_ptr().align_offset(HUGE_PAGE_BYTES);
-    let whole = unused.len().saturating_sub(before) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+pub fn prefer_huge_pages<T>(unused: &mut [MaybeUninit<T>]) {
+    let (start, bytes) = (unused.as_mut_ptr().cast::<u8>(), size_of_val(unused));
+    let before = start.align_offset(HUGE_PAGE_BYTES).min(bytes);
+    let whole = (bytes - before) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
     if whole > 0 {
-        prefer_huge(NonNull::from(&mut unused[before]).cast(), whole);
+        // SAFETY: the huge pages lie inside `unused`.
+        let start = unsafe { start.add(before) };
+        prefer_huge(NonNull::new(start).expect("memory has an address"), whole);
     }
 }
 

@@ -28,9 +28,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap
 
 use crate::file_size::LimitIsAnError;
 use crate::machine::os_page_bytes;
-
-/// Both areas start at a multiple of the size of a huge page, so that the kernel can use them.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
+use crate::memory::HUGE_PAGE_BYTES;
 
 /// The borders have a cache line of their own: they are read often and hardly ever written.
 const LINE_BYTES: usize = 64;

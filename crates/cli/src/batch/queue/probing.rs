@@ -20,7 +20,7 @@ use super::counts::Source;
 const READINGS: usize = 2;
 /// Readings before the first program begins, and the pause before each.
 const UNDISTURBED: usize = 16;
-const PAUSE: Duration = Duration::from_micros(500);
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// The probe, and a clock for each program.
 pub struct Probing {
@@ -40,7 +40,7 @@ impl Probing {
     pub fn undisturbed(&mut self) -> Vec<Reading> {
         let mut read = || {
             sleep(PAUSE);
-            Reading { took_us: self.probe.read().as_secs_f64() * 1e6, used: Vec::new() }
+            Reading { took_us: self.probe.time().as_secs_f64() * 1e6, used: Vec::new() }
         };
         (0..UNDISTURBED).map(|_| read()).collect()
     }
@@ -73,7 +73,7 @@ impl Source for Probing {
     fn read(&mut self) -> Option<Reading> {
         let now = |clock: &Counter| clock.count().map(|count| (Instant::now(), count));
         let before: Vec<_> = self.clocks.values().map(now).collect();
-        let took_us = self.probe.read().as_secs_f64() * 1e6;
+        let took_us = self.probe.time().as_secs_f64() * 1e6;
         let mut used = Vec::with_capacity(before.len());
         for ((id, clock), before) in self.clocks.iter().zip(before) {
             // Without the clock of one program it is not known who was beside the probe.
