@@ -8,7 +8,7 @@
 //!  card       all of these, as text and as JSON
 //!  load       the share of the processors that other programs took during a measurement
 //!  stream     reads, copies and triads of memory by several threads
-//!  probe      a short read of memory, whose time tells how busy the memory is
+//!  probe      a little work on memory, whose time tells how busy the memory is
 //!  traffic    memory traffic of programs (resctrl)
 //!  storage    reads of a file from the page cache and from its disk
 //!  tree       the descendants of a process

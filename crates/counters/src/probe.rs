@@ -22,8 +22,8 @@ const PIECES: usize = 4;
 const WARM_UP: usize = 2;
 /// The least and the largest memory of a probe. Where the cache is larger, a piece may still be in it when its turn comes again.
 const MEMORY_BYTES: [u64; 2] = [64 << 20, 512 << 20];
-/// The numbers that are written at a time, which begin at a huge page, and the time that this may take. If it takes longer, the kernel has to make room for
-/// huge pages first, and the rest does without.
+/// The numbers that are written at a time, which begin at a huge page, and the time that this may take. If it takes longer, huge pages are not at hand, and the
+/// rest does without.
 const STEP: usize = (8 << 20) / size_of::<f64>();
 const STEP_TIME: Duration = Duration::from_millis(8);
 

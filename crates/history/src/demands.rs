@@ -32,7 +32,7 @@ impl Demand {
         let demand = match self.demand {
             None => "demand not known yet".to_owned(),
             Some(demand) if self.host.ends_with(TIER_B) => {
-                format!("slows reads of memory down by {} %", range(demand, 100.0, 0))
+                format!("slows work on memory down by {} %", range(demand, 100.0, 0))
             }
             Some(demand) => format!("demand {} GB/s", range(demand, GB_PER_S, 1)),
         };
@@ -125,7 +125,7 @@ mod tests {
         let said: Vec<String> = history.demands("a").expect("read").iter().map(Demand::sentence).collect();
         assert_eq!(
             said,
-            ["75 % covered, 2 phases, demand 0.6 GB/s", "75 % covered, 2 phases, slows reads of memory down by 1000 %"]
+            ["75 % covered, 2 phases, demand 0.6 GB/s", "75 % covered, 2 phases, slows work on memory down by 1000 %"]
         );
         assert_eq!(history.demands("b").expect("read"), []);
     }

@@ -49,7 +49,7 @@ impl Learned {
         }
     }
 
-    /// Continues from the content of a store on a machine that reads memory from time to time instead of counting requests
+    /// Continues from the content of a store on a machine that takes readings of its memory from time to time instead of counting requests
     /// ([`crate::Pressures`]). The store must come from such a machine, because demands have another unit there.
     ///
     /// `undisturbed` are readings that were taken before any program began.

@@ -90,7 +90,7 @@ pub struct Quantum {
     pub waiting: Vec<ProgramId>,
     /// Requests of programs outside the scheduler.
     pub foreign_requests: f64,
-    /// The readings of memory during it, on a machine that cannot count requests.
+    /// The readings during it, on a machine that cannot count requests.
     pub readings: Vec<Reading>,
     /// The programs that arrived. They have not begun.
     pub arrived: Vec<Arrival>,
@@ -111,7 +111,7 @@ pub struct Ran {
     pub addresses: Vec<u64>,
 }
 
-/// A short read of memory that is in no cache, which takes longer while programs use the memory.
+/// A little work on memory that is in no cache, which takes longer while programs use the memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Its time.

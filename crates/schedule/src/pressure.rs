@@ -1,6 +1,6 @@
 //! Demands without counters: how much each program slows down a probe of the memory (beyond the paper).
 //!
-//! The machine reads a little memory from time to time, and reports how long that took, and how many processors each program used meanwhile.
+//! The machine does a little work on memory from time to time, and reports how long that took, and how many processors each program used meanwhile.
 //! Each reading is one equation:
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Demands of the phases of programs, on a machine that reads memory and counts nothing (beyond the paper).
+//! Demands of the phases of programs, on a machine that counts nothing, from readings (beyond the paper).
 //!
 //! A quantum's readings belong to the phases that its programs had in it. Work is measured in microseconds of processor time, and a request is
 //! the pressure of one unit of slow-down for a microsecond; the policy only compares demands with each other, so their unit does not matter.

@@ -110,7 +110,7 @@ impl History {
                     let reading = file.ceiling(&on.host, UNDISTURBED_US)?;
                     lines.extend(reading.map(|reading| {
                         format!(
-                            "  {}: an undisturbed reading of memory takes {:.1} us",
+                            "  {}: undisturbed, a reading of the memory takes {:.1} us",
                             printable(&on.host),
                             reading.value
                         )

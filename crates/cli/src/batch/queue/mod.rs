@@ -293,7 +293,7 @@ impl Programs {
                 Ok((probing, limits)) => (
                     Means::Probed(probing, limits),
                     format!(
-                        "{no_counts}; programs are chosen by how much they slow down reads of memory, {processors} at a time"
+                        "{no_counts}; programs are chosen by how much they slow down work on memory, {processors} at a time"
                     ),
                 ),
                 Err(no_probe) => (
