@@ -231,7 +231,16 @@ impl Programs {
             };
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
-            let means = (slots > processors && self.by_bandwidth).then(|| self.means(slots, processors));
+            let mut chooses = slots > processors && self.by_bandwidth;
+            if chooses && runner.reporter().recorder.is_shorter(&jobs, slots, WORTH_CHOOSING_S) {
+                chooses = false;
+                if !self.quiet {
+                    tell(format_args!(
+                        "these programs usually take less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
+                    ));
+                }
+            }
+            let means = chooses.then(|| self.means(slots, processors));
             runner.reporter().set_tier(means.as_ref().map(Means::tier));
             let worked = match means {
                 Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),
@@ -257,6 +266,10 @@ impl Programs {
         }
     }
 }
+
+/// The seconds of a list from which it is worth to choose its programs. The queue takes up to 0.1 s to prepare for that, and half a second to see that there is
+/// contention, and leaves the last second to the system.
+const WORTH_CHOOSING_S: f64 = 5.0;
 
 /// The means to learn what programs demand.
 enum Means {

@@ -102,11 +102,23 @@ impl Recorder {
 
     /// Returns the usual time of each job, in seconds.
     pub fn usual_seconds(&self, jobs: &[Job]) -> Vec<Option<f64>> {
-        let usual = |job: &Job| {
-            let identity = Identity::of(job);
-            self.history.as_ref()?.usual_seconds(&self.host, &identity.build, &identity.input).ok()?
-        };
-        jobs.iter().map(usual).collect()
+        jobs.iter().map(|job| self.usual(job)).collect()
+    }
+
+    fn usual(&self, job: &Job) -> Option<f64> {
+        let history = self.history.as_ref()?;
+        let identity = Identity::of(job);
+        history.usual_seconds(&self.host, &identity.build, &identity.input).ok()?
+    }
+
+    /// Returns true if these jobs, `slots` at a time, are known to take less than this many seconds.
+    pub fn is_shorter(&self, jobs: &[Job], slots: usize, seconds: f64) -> bool {
+        let mut sum = 0.0;
+        jobs.iter().all(|job| {
+            let usual = self.usual(job).unwrap_or(f64::INFINITY);
+            sum += usual;
+            usual < seconds && sum < seconds * slots as f64
+        })
     }
 
     /// Notes a run that ended by itself.
