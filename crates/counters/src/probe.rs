@@ -5,7 +5,7 @@
 //! sleep; of the two that are timed the faster one counts, because an interrupt slows down one of them at most.
 //!
 //! Reads of single lines in random order were the probe before. They waited for page tables more than for memory: beside a program that made triads 1.48 times as slow, they took
-//! 1.13 times as long, and 1.6 times as long after a pause as without one. A triad's own pieces in huge pages took 1.48 times as long, after any pause (the record is
+//! 1.12 times as long, and 1.6 times as long after a pause as without one. A triad's own pieces in huge pages took 1.47 times as long, after any pause (the record is
 //! `bench/runs/2026-11-26-epyc-2core/probe.md`).
 
 use std::hint::black_box;
