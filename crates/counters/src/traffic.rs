@@ -2,12 +2,13 @@
 //!
 //! A monitoring group is a folder. What runs in it, and all that this starts, is counted together. Processors have a few hundred groups at most.
 
-use std::fs::{self, DirEntry};
+use std::cell::Cell;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use gristmill_os::program::left_behind;
 use rustix::process::Pid;
 
 /// Where `resctrl` is mounted.
@@ -19,7 +20,7 @@ const OURS: &str = "gristmill-";
 #[derive(Debug)]
 pub struct Traffic {
     control: PathBuf,
-    made: AtomicU64,
+    made: Cell<u64>,
 }
 
 impl Traffic {
@@ -49,11 +50,11 @@ impl Traffic {
     ///
     /// As [`Traffic::here`].
     pub fn under(mount: &Path, control: &str) -> io::Result<Traffic> {
-        let traffic = Traffic { control: mount.join(control), made: AtomicU64::new(0) };
+        let traffic = Traffic { control: mount.join(control), made: Cell::new(0) };
         traffic.bytes()?;
-        for group in fs::read_dir(traffic.groups())?.filter_map(Result::ok).filter(is_left_behind) {
+        for group in left_behind(&traffic.groups(), maker) {
             // Another process may be removing it too.
-            let _ = fs::remove_dir(group.path());
+            let _ = fs::remove_dir(group);
         }
         drop(Monitored::new(traffic.next_name())?);
         Ok(traffic)
@@ -64,7 +65,7 @@ impl Traffic {
     }
 
     fn next_name(&self) -> PathBuf {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let number = self.made.replace(self.made.get() + 1);
         self.groups().join(format!("{OURS}{}-{number}", process::id()))
     }
 
@@ -120,11 +121,9 @@ fn control_group(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix("res:/")).unwrap_or("")
 }
 
-/// Returns true for a group of ours whose process has ended.
-fn is_left_behind(group: &DirEntry) -> bool {
-    let name = group.file_name();
-    let process = name.to_str().and_then(|name| name.strip_prefix(OURS)?.split('-').next()?.parse::<u32>().ok());
-    process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
+/// Returns the number of the process that made the group of this name, if it is one of ours.
+fn maker(name: &str) -> Option<u32> {
+    name.strip_prefix(OURS)?.split('-').next()?.parse().ok()
 }
 
 /// Returns the traffic of a group: the sum over the processor's parts that share a last-level cache.

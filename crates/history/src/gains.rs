@@ -21,7 +21,7 @@ pub struct Repeated {
 pub struct Repeat {
     /// Processor time of the program, in seconds. It grows where programs wait for each other's memory.
     pub processor_seconds: f64,
-    /// True if the scheduler chose which programs ran beside it, false if the system did, `None` for a mixture.
+    /// Whether the scheduler (true) or the operating system (false) decided when it ran; `None` if each did for a part of the time.
     pub is_chosen: Option<bool>,
 }
 

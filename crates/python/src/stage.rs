@@ -132,7 +132,7 @@ impl Stage {
         E::Value: Fold,
     {
         let end = self.program.end;
-        // A crash of a function in Python must not lose what was reduced without it.
+        // If a Python function crashes, the pairs that native reducers have already reduced are kept.
         let apart = end.reduces_natively() && end != End::Words;
         let mut job = job.reduce_apart(apart).options(&self.options).timeline(self.timeline);
         for array in &self.program.arrays {

@@ -25,7 +25,8 @@ pub struct Settings {
     /// it would end last. Without this rule the programs with a demand near the share run first, and at the end
     /// processors are idle.
     pub late: Option<f64>,
-    /// The system's order is kept for the last so many quanta of the ideal time. At the end, programs that are chosen for whole quanta leave processors idle.
+    /// When the ideal time of the remaining work is less than this many quanta, the system decides what runs. Choosing whole quanta up to the end would leave
+    /// processors idle.
     pub finish: Option<f64>,
     /// Programs begin when their memory fits, instead of at once.
     pub memory: bool,

@@ -106,15 +106,21 @@ impl Freezer {
 
 /// Removes the empty folders of processes that have died, named with this prefix and their number.
 fn remove_left_over(folder: Option<&Path>, prefix: &str) {
-    let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(prefix)?.parse::<u32>().ok());
-        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
-            // Any kind would do: only folders without processes can be removed.
-            Freezer::V2(entry.path()).remove();
-        }
+    let maker = |name: &str| name.strip_prefix(prefix)?.parse().ok();
+    for left in folder.into_iter().flat_map(|folder| left_behind(folder, maker)) {
+        // Any kind would do: only folders without processes can be removed.
+        Freezer::V2(left).remove();
     }
+}
+
+/// Returns what processes left behind in a folder when they died. `maker` returns the number of the process that made what has this name, if any did.
+pub fn left_behind(folder: &Path, maker: impl Fn(&str) -> Option<u32>) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_left = |entry: &fs::DirEntry| {
+        let number = entry.file_name().to_str().and_then(&maker);
+        number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists())
+    };
+    entries.filter(is_left).map(|entry| entry.path()).collect()
 }
 
 /// The places where this process might make groups, best first.

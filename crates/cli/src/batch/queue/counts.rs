@@ -47,8 +47,8 @@ pub trait Source {
 /// The bytes of a request: a line of the cache.
 pub const REQUEST_BYTES: f64 = 64.0;
 
-/// The processor's counters: instructions, and requests. Where `resctrl` counts the memory traffic of programs, requests are its cache lines; else
-/// misses of the last cache, which leave out what is read ahead and written back.
+/// The processor's counters: instructions, and requests. Where `resctrl` counts the memory traffic of programs, requests are the cache lines
+/// that were moved. Elsewhere they are misses of the last-level cache, which do not count prefetches and write-backs.
 pub struct Counters {
     traffic: Option<Rc<Traffic>>,
     programs: BTreeMap<ProgramId, (Counter, Requests)>,

@@ -231,16 +231,14 @@ impl Programs {
             };
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
-            let mut chooses = slots > processors && self.by_bandwidth;
-            if chooses && runner.reporter().recorder.is_shorter(&jobs, slots, WORTH_CHOOSING_S) {
-                chooses = false;
-                if !self.quiet {
-                    tell(format_args!(
-                        "these programs usually take less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
-                    ));
-                }
+            let chooses = slots > processors && self.by_bandwidth;
+            let is_short = chooses && runner.reporter().recorder.is_shorter(&jobs, slots, WORTH_CHOOSING_S);
+            if is_short && !self.quiet {
+                tell(format_args!(
+                    "these programs usually take less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
+                ));
             }
-            let means = chooses.then(|| self.means(slots, processors));
+            let means = (chooses && !is_short).then(|| self.means(slots, processors));
             runner.reporter().set_tier(means.as_ref().map(Means::tier));
             let worked = match means {
                 Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),
