@@ -3,5 +3,5 @@
 mod freezer;
 mod start;
 
-pub use freezer::{Freezer, Group, left_behind};
+pub use freezer::{Clock, Freezer, Group, left_behind};
 pub use start::{Start, Used, now_ended, reap, start};

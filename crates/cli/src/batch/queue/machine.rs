@@ -33,7 +33,7 @@ use super::heartbeat::Heartbeat;
 use super::identity::Identity;
 use super::probing::Probing;
 use super::program::{Observed, Observers};
-use super::runner::Runner;
+use super::runner::{RoundEnd, Runner};
 
 /// The share of a quantum below which a program waited for input or output rather than for a processor.
 const USED_MIN: f64 = 0.01;
@@ -66,6 +66,8 @@ struct Here<'r, 'a, S> {
     limits: Limits,
     seen: BTreeMap<usize, Seen>,
     ids: u32,
+    /// The programs that ran in the last quantum.
+    ran: usize,
     /// The requests of all programs until the end of the last quantum.
     all_requests: Option<f64>,
 }
@@ -109,6 +111,11 @@ pub fn sampler() -> io::Result<Sampler> {
         return Err(io::Error::other(format!("more than {SAMPLED_PROCESSORS_MAX} processors")));
     }
     Sampler::new(&processors, SAMPLE_PERIOD)
+}
+
+/// Returns whether programs that share the processors have enough samples each. If not, the samples would only cost time.
+fn has_enough_samples(quantum_us: f64, processors: usize, programs: usize) -> bool {
+    quantum_us * processors as f64 >= (SAMPLE_PERIOD * ADDRESSES_MIN as u32).as_micros() as f64 * programs as f64
 }
 
 /// The rules of learning for samples of real programs.
@@ -180,6 +187,7 @@ impl<S: Source> Machine for Here<'_, '_, S> {
     }
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
+        let is_chosen = matches!(decision.run, Run::Only(_));
         // 1. Stop, and then continue: a program that is continued goes to a processor that is idle at this moment, or waits for its old one.
         let chosen = |seen: Option<&Seen>| match (&decision.run, seen) {
             (Run::System, _) | (_, None) => true,
@@ -193,22 +201,24 @@ impl<S: Source> Machine for Here<'_, '_, S> {
             }
         }
         if let Some(addresses) = &mut self.addresses {
-            addresses.pause(!decision.sample);
+            let tell = is_chosen || has_enough_samples(quantum_us, self.limits.processors, self.ran);
+            addresses.pause(!(decision.sample && tell));
         }
         // 2. Run.
         let (began, planned) = (Instant::now(), Duration::from_micros(quantum_us as u64));
         let mut readings = Vec::new();
+        let mut round = |until: Duration| self.runner.round(Some(began + until), is_chosen);
         // When a chosen program ends, its processor is idle until others are chosen.
-        let (ends, at_end) = (self.runner.ends(), matches!(decision.run, Run::Only(_)));
-        let mut goes_on = true;
-        for until in self.source.moments(planned).into_iter().map(Some).chain([None]) {
-            goes_on = self.runner.round(Some(began + until.unwrap_or(planned)), at_end)?;
-            if !goes_on || at_end && self.runner.ends() > ends {
+        let mut over = RoundEnd::Moment;
+        for moment in self.source.moments(planned) {
+            over = round(moment)?;
+            if over != RoundEnd::Moment {
                 break;
             }
-            if until.is_some() {
-                readings.extend(self.source.read());
-            }
+            readings.extend(self.source.read());
+        }
+        if over == RoundEnd::Moment {
+            over = round(planned)?;
         }
         let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
         // 3. Report.
@@ -217,15 +227,16 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         }
         let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
-        self.report_running(&mut quantum, matches!(decision.run, Run::Only(_)));
+        self.report_running(&mut quantum, is_chosen);
         self.report_foreign(&mut quantum);
-        Ok((goes_on || !quantum.ended.is_empty()).then_some(quantum))
+        self.ran = quantum.ran.len();
+        Ok((over != RoundEnd::Queue || !quantum.ended.is_empty()).then_some(quantum))
     }
 }
 
 impl<'r, 'a, S: Source> Here<'r, 'a, S> {
     fn new(runner: &'r mut Runner<'a>, source: S, addresses: Option<Addresses>, limits: Limits) -> Here<'r, 'a, S> {
-        Here { runner, source, addresses, limits, seen: BTreeMap::new(), ids: 0, all_requests: None }
+        Here { runner, source, addresses, limits, seen: BTreeMap::new(), ids: 0, ran: 0, all_requests: None }
     }
 
     /// Reports programs that have ended, with what they used since the last quantum.
@@ -369,8 +380,19 @@ mod tests {
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
         runner.end_programs();
-        while runner.round(Some(Instant::now() + Duration::from_millis(5)), false).expect("they end") {}
+        while runner.round(Some(Instant::now() + Duration::from_millis(5)), false).expect("they end") != RoundEnd::Queue
+        {
+        }
         freezer.remove();
+    }
+
+    #[test]
+    fn programs_that_share_the_processors_with_many_have_too_few_samples() {
+        // In 100 ms, two processors give 200 samples.
+        assert_eq!(
+            [0, 2, 12, 13, 32].map(|programs| has_enough_samples(1e5, 2, programs)),
+            [true, true, true, false, false]
+        );
     }
 
     fn ran(quantum: Option<Quantum>) -> Vec<u32> {

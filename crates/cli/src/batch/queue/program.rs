@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::traffic::{Monitored, Traffic};
 use gristmill_os::perf::{Counter, Event, Space};
-use gristmill_os::program::{Freezer, Group, Start, start};
+use gristmill_os::program::{Clock, Freezer, Group, Start, start};
 use gristmill_os::samples::{Followed, Sampler};
 use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
@@ -105,6 +105,8 @@ pub struct Program {
     /// Its processor time in the system's order, and in quanta whose programs were chosen.
     ordered_us: [u64; 2],
     group: Group,
+    /// Its processor time, if it is observed and has a cgroup.
+    clock: Option<Clock>,
     is_stopped: bool,
     /// When its time is over.
     timeout_at: Option<Instant>,
@@ -157,6 +159,7 @@ impl Program {
             ending: None,
             observers: Observers { heartbeat, ..observers },
             ordered_us: [0; 2],
+            clock: if observed.is_any() { group.clock() } else { None },
             group,
             is_stopped: false,
             timeout_at,
@@ -213,7 +216,7 @@ impl Program {
 
     /// Microseconds of processor time so far.
     pub fn processor_us(&self) -> u64 {
-        self.group.processor_us().unwrap_or_else(|| {
+        self.clock.as_ref().and_then(Clock::us).unwrap_or_else(|| {
             let pid = self.started.pid.as_raw_nonzero();
             ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()) * TICK_US
         })

@@ -34,6 +34,14 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
 
+/// What a round came to: the given moment, the end of a program, or the end of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundEnd {
+    Moment,
+    Program,
+    Queue,
+}
+
 /// The running queue.
 pub struct Runner<'a> {
     jobs: &'a [Job],
@@ -109,19 +117,22 @@ impl<'a> Runner<'a> {
         self.finish()
     }
 
-    /// Runs until a moment, or, with `at_end`, until a program has ended. Returns false when the queue is over.
-    pub fn round(&mut self, until: Option<Instant>, at_end: bool) -> io::Result<bool> {
+    /// Runs until a moment or the end of the queue; with `at_end`, at most until a program has ended.
+    pub fn round(&mut self, until: Option<Instant>, at_end: bool) -> io::Result<RoundEnd> {
         let ends = self.ends();
-        while until.is_none_or(|until| Instant::now() < until) && !(at_end && self.ends() > ends) {
+        while until.is_none_or(|until| Instant::now() < until) {
+            if at_end && self.ends() > ends {
+                return Ok(RoundEnd::Program);
+            }
             while let Some(job) = self.queue.begin() {
                 self.begin(job)?;
             }
             if self.queue.is_over() && self.running.is_empty() {
-                return Ok(false);
+                return Ok(RoundEnd::Queue);
             }
             self.step(until)?;
         }
-        Ok(true)
+        Ok(RoundEnd::Moment)
     }
 
     /// Writes what was held back, and ends what was left behind.
