@@ -1,92 +1,70 @@
 //! A small probe of the memory: how long a little work takes that needs its bandwidth.
 //!
-//! A probe computes triads, `a[i] = b[i] + 3 c[i]`, in four pieces of 240 KiB, which takes about 40 us. While other processors use the memory, it takes
-//! longer, in the same proportion as a program that does nothing else. The two pieces of warm-up bring the processor and its caches up to speed after a
-//! sleep; of the two that are timed the faster one counts, because an interrupt slows down one of them at most.
+//! A probe computes triads, `a[i] = b[i] + 3 c[i]`, over 240 KiB that are in no cache, four times, and puts them out of the caches again each time; this takes about 80 us. While other processors
+//! use the memory, it takes longer, in the same proportion as a program that does nothing else. The first two times bring the processor up to speed after a
+//! sleep, and its table of pages; of the other two the faster one counts, because an interrupt slows down one of them at most.
 //!
-//! Reads of single lines in random order were the probe before. They waited for page tables more than for memory: beside a program that made triads 1.48 times as slow, they took
-//! 1.12 times as long, and 1.6 times as long after a pause as without one. A triad's own pieces in huge pages took 1.47 times as long, after any pause (the record is
-//! `bench/runs/2026-11-26-epyc-2core/probe.md`).
+//! Earlier probes told less: single lines in random order waited for page tables more than for memory, and memory that is larger than the caches took up to 50 ms at the
+//! start (the record is `bench/runs/2026-11-26-epyc-2core/probe.md`).
 
 use std::hint::black_box;
-use std::iter::repeat_n;
+use std::io;
 use std::time::{Duration, Instant};
 
-use gristmill_os::memory::{HUGE_PAGE_BYTES, leave_out_of_forks, prefer_huge_pages};
+use gristmill_os::memory::put_out_of_caches;
 
-/// The numbers of each array in a piece.
-const PIECE: usize = 10 << 10;
-/// The pieces of one probe.
-const PIECES: usize = 4;
-/// The number of pieces that are not timed.
+/// The numbers of each array.
+const NUMBERS: usize = 10 << 10;
+/// How often the triads are computed, and how often without being timed.
+const TIMES: usize = 4;
 const WARM_UP: usize = 2;
-/// The least and the largest memory of a probe. Where the cache is larger, a piece may still be in it when its turn comes again.
-const MEMORY_BYTES: [u64; 2] = [64 << 20, 512 << 20];
-/// The numbers that are written at a time, which begin at a huge page, and the time that this may take. If it takes longer, huge pages are not at hand, and the
-/// rest does without.
-const STEP: usize = (8 << 20) / size_of::<f64>();
-const STEP_TIME: Duration = Duration::from_millis(8);
 
-/// The arrays, and the place of the next piece.
+/// The three arrays, which are in no cache between two uses.
 #[derive(Debug)]
 pub struct Probe {
     memory: Vec<f64>,
-    next: usize,
 }
 
 impl Probe {
-    /// Makes a probe for a machine with last-level caches of `cache_bytes`. It holds twice as much memory or more, between
-    /// 64 and 512 MiB.
-    pub fn new(cache_bytes: u64) -> Probe {
-        let bytes = cache_bytes.saturating_mul(2).clamp(MEMORY_BYTES[0], MEMORY_BYTES[1]) as usize;
-        let numbers = bytes.next_power_of_two() / size_of::<f64>();
-        let mut memory = Vec::with_capacity(numbers);
-        let mut is_quick = true;
-        while memory.len() < numbers {
-            let (began, left) = (Instant::now(), numbers - memory.len());
-            let unused = memory.spare_capacity_mut();
-            let step = (unused.as_ptr().align_offset(HUGE_PAGE_BYTES) + STEP).min(left);
-            if is_quick {
-                prefer_huge_pages(&mut unused[..step]);
-            }
-            // A page of zeros that was never written may be one that all share, and so in the cache.
-            memory.extend(repeat_n(1.0, step));
-            is_quick &= began.elapsed() < STEP_TIME;
+    /// Makes a probe.
+    ///
+    /// # Errors
+    ///
+    /// Where the processor does not let programs put memory out of its caches.
+    pub fn here() -> io::Result<Probe> {
+        let memory = vec![1.0; 3 * NUMBERS];
+        match put_out_of_caches(&memory) {
+            true => Ok(Probe { memory }),
+            false => Err(io::Error::other("this processor does not let programs put memory out of its caches")),
         }
-        // Else each start of a program copied this memory, or what the kernel notes of it.
-        leave_out_of_forks(&mut memory);
-        Probe { memory, next: 0 }
     }
 
-    /// Computes some triads, and returns the time of a piece.
+    /// Computes the triads, and returns the time they took once.
     ///
     /// ```
-    /// let mut probe = gristmill_counters::probe::Probe::new(0);
+    /// let mut probe = gristmill_counters::probe::Probe::here()?;
     /// assert!(probe.time().as_nanos() > 0);
+    /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn time(&mut self) -> Duration {
-        let mut least = Duration::MAX;
-        for piece in 0..PIECES {
+        let mut times = [(); TIMES].map(|()| {
             let began = Instant::now();
             self.triads();
-            if piece >= WARM_UP {
-                least = least.min(began.elapsed());
-            }
-        }
-        least
+            let took = began.elapsed();
+            put_out_of_caches(&self.memory);
+            took
+        });
+        times[WARM_UP..].sort_unstable();
+        times[WARM_UP]
     }
 
-    /// Computes the next piece.
     fn triads(&mut self) {
-        let array = self.memory.len() / 3;
-        let (a, rest) = self.memory.split_at_mut(array);
-        let (b, c) = rest.split_at(array);
-        let piece = self.next..self.next + PIECE;
-        for ((a, b), c) in a[piece.clone()].iter_mut().zip(&b[piece.clone()]).zip(&c[piece.clone()]) {
+        let (a, rest) = self.memory.split_at_mut(NUMBERS);
+        let (b, c) = rest.split_at(NUMBERS);
+        for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
             *a = b + 3.0 * c;
         }
-        black_box(&mut a[piece.start]);
-        self.next = if piece.end + PIECE > array { 0 } else { piece.end };
+        black_box(a);
     }
 }
 
@@ -95,28 +73,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_pieces_are_computed_before_one_comes_again() {
-        let mut probe = Probe::new(0);
-        let array = probe.memory.len() / 3;
-        for piece in 0..array / PIECE {
-            assert_eq!(probe.next, piece * PIECE);
-            probe.triads();
-        }
-        assert_eq!(probe.next, 0);
-        let computed = probe.memory.iter().position(|number| *number != 4.0);
-        assert_eq!(computed, Some(array / PIECE * PIECE));
-    }
-
-    #[test]
-    fn a_probe_goes_on_where_the_last_one_ended() {
-        let mut probe = Probe::new(0);
-        (0..3).for_each(|_| assert!(!probe.time().is_zero()));
-        assert_eq!(probe.next, 3 * PIECES * PIECE);
-    }
-
-    #[test]
-    fn memory_is_twice_the_cache_within_bounds() {
-        let bytes = |cache: u64| Probe::new(cache).memory.len() * size_of::<f64>();
-        assert_eq!([bytes(0), bytes(40 << 20), bytes(1 << 40)], [64 << 20, 128 << 20, 512 << 20]);
+    fn all_triads_are_computed_in_the_time_that_is_told() {
+        let mut probe = Probe::here().expect("a processor that can");
+        assert!(!probe.time().is_zero());
+        assert_eq!(probe.memory, [vec![4.0; NUMBERS], vec![1.0; 2 * NUMBERS]].concat());
     }
 }

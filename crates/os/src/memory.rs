@@ -12,6 +12,9 @@ use rustix::mm::{Advice, madvise};
 /// The bytes of a huge page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// The bytes of a cache line, or a part of one.
+const LINE_BYTES: usize = 64;
+
 /// Memory in blocks of [`BLOCK_BYTES`], cut from huge pages.
 ///
 /// Huge pages (2 MiB, if the kernel grants them) take fewer faults and fewer TLB misses. A block that is dropped is handed out
@@ -173,24 +176,36 @@ pub fn prefer_huge_pages<T>(unused: &mut [MaybeUninit<T>]) {
     }
 }
 
-/// Leaves the whole OS pages of this memory out of processes that are forked later, so a fork need not copy what the kernel notes of each.
-///
-/// A forked process that touches them gets SIGSEGV, so this is for processes that fork only to execute another program.
+/// Puts memory out of all caches of the machine, so that the next access waits for the memory itself. Returns false where the processor has no instruction
+/// for it that programs may use.
 ///
 /// ```
-/// let mut numbers = vec![1_u64; 1 << 20];
-/// gristmill_os::memory::leave_out_of_forks(&mut numbers);
-/// assert_eq!(numbers.iter().sum::<u64>(), 1 << 20);
+/// let numbers = vec![1_u64; 1 << 10];
+/// let is_out = gristmill_os::memory::put_out_of_caches(&numbers);
+/// assert_eq!(is_out, cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
+/// assert_eq!(numbers.iter().sum::<u64>(), 1 << 10);
 /// ```
-pub fn leave_out_of_forks<T>(memory: &mut [T]) {
-    let (page_bytes, bytes) = (rustix::param::page_size(), size_of_val(memory));
-    let start = memory.as_mut_ptr().cast::<u8>();
-    let before = start.align_offset(page_bytes).min(bytes);
-    let whole = (bytes - before) / page_bytes * page_bytes;
-    if whole > 0 {
-        // SAFETY: the advice does not change what this process sees; the pages lie inside `memory`.
-        let _ = unsafe { madvise(start.add(before).cast(), whole, Advice::LinuxDontFork) };
+pub fn put_out_of_caches<T>(memory: &[T]) -> bool {
+    let before = memory.as_ptr().addr() % LINE_BYTES;
+    let start = memory.as_ptr().cast::<u8>().wrapping_sub(before);
+    let lines = (0..before + size_of_val(memory)).step_by(LINE_BYTES).map(|at| start.wrapping_add(at));
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every processor of this kind has the instructions, each line has a part of `memory`, and its content stays the same.
+    unsafe {
+        use std::arch::x86_64::{_mm_clflush, _mm_mfence};
+        lines.for_each(|line| _mm_clflush(line));
+        _mm_mfence();
     }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above; the kernel lets programs use these.
+    unsafe {
+        use std::arch::asm;
+        lines.for_each(|line| asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)));
+        asm!("dsb ish", options(nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    drop(lines);
+    cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
 }
 
 /// Asks the kernel for huge pages. It may refuse.

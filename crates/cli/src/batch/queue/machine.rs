@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::card::Card;
 use gristmill_counters::kept::Kept;
-use gristmill_counters::topology::Topology;
 use gristmill_os::machine::{cpus_allowed, processors_quota};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
@@ -97,8 +96,7 @@ pub fn tier_b(processors: usize) -> Result<(Probing, Limits), String> {
     if processors < 2 {
         return Err("on one processor no program runs beside another".to_owned());
     }
-    let probing = Probing::here(Topology::here().last_level_bytes().unwrap_or(0));
-    let probing = probing.map_err(|error| format!("the kernel's task clock may not be used ({error})"))?;
+    let probing = Probing::here()?;
     let quota = processors_quota().unwrap_or(f64::INFINITY);
     // Demands are slow-downs here, and a peak of them is not known.
     Ok((probing, Limits { processors, quota, memory_bytes: u64::MAX, peak: f64::INFINITY }))
@@ -132,13 +130,23 @@ fn settings() -> Settings {
 }
 
 /// Runs the queue in tier A. What the policy learns is kept in the history.
-pub fn run_counted(runner: &mut Runner<'_>, source: Counters, limits: Limits) -> io::Result<()> {
+pub fn run_counted(
+    runner: &mut Runner<'_>,
+    source: Counters,
+    sampler: Option<Sampler>,
+    limits: Limits,
+) -> io::Result<()> {
     let learned = |store| Learned::new(store, learning());
-    run(runner, source, limits, settings(), learned)
+    run(runner, (source, sampler.map(Rc::new)), limits, settings(), learned)
 }
 
 /// Runs the queue in tier B.
-pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) -> io::Result<()> {
+pub fn run_probed(
+    runner: &mut Runner<'_>,
+    mut source: Probing,
+    sampler: Option<Sampler>,
+    limits: Limits,
+) -> io::Result<()> {
     let undisturbed = source.undisturbed();
     runner.reporter().recorder.undisturbed(&undisturbed);
     let learned = |store| Learned::probed(store, learning(), &undisturbed);
@@ -146,18 +154,17 @@ pub fn run_probed(runner: &mut Runner<'_>, mut source: Probing, limits: Limits) 
     // so the gate follows it. On two processors, of four programs two that make each other half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
     let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
     let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings() };
-    run(runner, source, limits, settings, learned)
+    run(runner, (source, sampler.map(Rc::new)), limits, settings, learned)
 }
 
 /// Runs the queue, and lets the policy choose the programs of each quantum.
 fn run<S: Source>(
     runner: &mut Runner<'_>,
-    source: S,
+    (source, sampler): (S, Option<Rc<Sampler>>),
     limits: Limits,
     settings: Settings,
     learned: impl FnOnce(Store) -> Learned,
 ) -> io::Result<()> {
-    let sampler = sampler().ok().map(Rc::new);
     runner.observe(Observed {
         events: source.events(),
         traffic: source.traffic(),

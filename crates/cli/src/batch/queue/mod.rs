@@ -48,6 +48,7 @@ use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::machine::{cpus_allowed, memory_available_bytes, processors_quota};
 use gristmill_os::program::Freezer;
+use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
 
@@ -239,11 +240,15 @@ impl Programs {
                 ));
             }
             let means = (chooses && !is_short).then(|| self.means(slots, processors));
-            runner.reporter().set_tier(means.as_ref().map(Means::tier));
+            runner.reporter().set_tier(means.as_ref().map(|(means, _)| means.tier()));
             let worked = match means {
-                Some(Means::Counted(counters, limits)) => machine::run_counted(&mut runner, counters, limits),
-                Some(Means::Probed(probing, limits)) => machine::run_probed(&mut runner, probing, limits),
-                Some(Means::Nothing) | None => runner.run(),
+                Some((Means::Counted(counters, limits), sampler)) => {
+                    machine::run_counted(&mut runner, counters, sampler, limits)
+                }
+                Some((Means::Probed(probing, limits), sampler)) => {
+                    machine::run_probed(&mut runner, probing, sampler, limits)
+                }
+                Some((Means::Nothing, _)) | None => runner.run(),
             };
             if let Err(source) = worked {
                 tell(format_args!("running the programs: {source}"));
@@ -288,8 +293,8 @@ impl Means {
 }
 
 impl Programs {
-    /// Returns the best means of this machine, and says which it is and why.
-    fn means(&self, slots: usize, processors: usize) -> Means {
+    /// Returns the best means of this machine, with what samples instructions, and says which it is and why.
+    fn means(&self, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
         let (means, sentence) = match machine::tier_a(processors) {
             Ok((counters, limits)) => {
                 let by = counters.of_what();
@@ -315,18 +320,17 @@ impl Programs {
                 ),
             },
         };
-        let sentence = match machine::sampler() {
-            Err(error) if !matches!(means, Means::Nothing) => {
-                format!(
-                    "{sentence}. Instructions are not sampled ({error}), so a program that tells no stages counts as a single phase"
-                )
-            }
+        let sampler = if matches!(means, Means::Nothing) { None } else { Some(machine::sampler()) };
+        let sentence = match &sampler {
+            Some(Err(error)) => format!(
+                "{sentence}. Instructions are not sampled ({error}), so a program that tells no stages counts as a single phase"
+            ),
             _ => sentence,
         };
         if !self.quiet {
             tell(format_args!("tier {}: {sentence}", means.tier()));
         }
-        means
+        (means, sampler.and_then(Result::ok))
     }
 }
 

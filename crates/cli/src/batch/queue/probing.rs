@@ -5,7 +5,6 @@
 //! ([`gristmill_schedule::Pressures`]).
 
 use std::collections::BTreeMap;
-use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -31,9 +30,11 @@ pub struct Probing {
 
 impl Probing {
     /// Prepares to read beside programs, or returns the reason why that tells nothing here.
-    pub fn here(cache_bytes: u64) -> io::Result<Probing> {
-        Counter::start(Event::TaskClock, Space::User)?.count()?;
-        Ok(Probing { probe: Probe::new(cache_bytes), clocks: BTreeMap::new(), random: fastrand::Rng::new() })
+    pub fn here() -> Result<Probing, String> {
+        let clock = Counter::start(Event::TaskClock, Space::User).and_then(|clock| clock.count());
+        clock.map_err(|error| format!("the kernel's task clock may not be used ({error})"))?;
+        let probe = Probe::here().map_err(|error| error.to_string())?;
+        Ok(Probing { probe, clocks: BTreeMap::new(), random: fastrand::Rng::new() })
     }
 
     /// Reads before any program has begun.
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn a_reading_has_the_processors_that_each_program_used_meanwhile() {
         // A sandbox may forbid the clock; then there is no tier B.
-        let Ok(mut probing) = Probing::here(0) else { return };
+        let Ok(mut probing) = Probing::here() else { return };
         let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
         let mut idle = Command::new("sleep").arg("60").spawn().expect("a program");
         let clock = |child| vec![Counter::of(Pid::from_child(child), Event::TaskClock, Space::User).expect("a clock")];
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn readings_are_at_moments_of_the_quantum_in_order() {
-        let Ok(mut probing) = Probing::here(0) else { return };
+        let Ok(mut probing) = Probing::here() else { return };
         let quantum = Duration::from_millis(100);
         for _ in 0..50 {
             let moments = probing.moments(quantum);
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn undisturbed_readings_name_no_program() {
-        let Ok(mut probing) = Probing::here(0) else { return };
+        let Ok(mut probing) = Probing::here() else { return };
         let readings = probing.undisturbed();
         assert_eq!(readings.len(), UNDISTURBED);
         assert!(readings.iter().all(|reading| reading.used.is_empty() && reading.took_us > 0.0));
