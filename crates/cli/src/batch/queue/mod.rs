@@ -270,8 +270,7 @@ impl Programs {
     }
 }
 
-/// The seconds of a list from which it is worth to choose its programs. The queue takes up to 0.1 s to prepare for that, and half a second to see that there is
-/// contention, and leaves the last second to the system.
+/// The seconds of a list from which it is worth to choose its programs. It takes half a second to see that there is contention, and the last second is left to the system.
 const WORTH_CHOOSING_S: f64 = 5.0;
 
 /// The means to learn what programs demand.

@@ -15,7 +15,7 @@ use gristmill_schedule::{Counts, ProgramId, Reading};
 
 use super::counts::Source;
 
-/// Readings in a quantum. Each takes about 0.1 ms with all that belongs to it, so they cost 0.2 % of a processor.
+/// Readings in a quantum. Each takes about 0.2 ms with all that belongs to it, so they cost 0.4 % of a processor.
 const READINGS: usize = 2;
 /// Readings before the first program begins, and the pause before each.
 const UNDISTURBED: usize = 16;
