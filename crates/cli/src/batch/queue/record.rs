@@ -117,14 +117,16 @@ pub fn decisions(decided: &BTreeMap<Reason, u64>) -> Option<String> {
     (all > 0).then(|| format!("programs were chosen in {chosen} of {all} quanta{rest}"))
 }
 
-/// Returns the last line of JSON.
-pub fn json_summary(counts: &Counts, took: Duration) -> Value {
+/// Returns the last line of JSON. Its `quanta` are counted by the reason of their decision; there are none if there was nothing to choose.
+pub fn json_summary(counts: &Counts, took: Duration, decided: &BTreeMap<Reason, u64>) -> Value {
+    let quanta: BTreeMap<&str, u64> = decided.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
     json!({ "summary": {
         "succeeded": counts.succeeded,
         "failed": counts.failed,
         "skipped": counts.skipped,
         "did_not_run": counts.waiting,
         "seconds": took.as_secs_f64(),
+        "quanta": quanta,
     }})
 }
 
@@ -142,6 +144,9 @@ mod tests {
             )
         );
         assert_eq!(decisions(&BTreeMap::new()), None);
+        let summary = json_summary(&Counts::default(), Duration::ZERO, &decided);
+        let quanta = json!({ "no contention": 5, "chosen": 3, "not known well enough": 2 });
+        assert_eq!(summary["summary"]["quanta"], quanta);
     }
 
     /// A line of 300,000 characters that the kernel refused was printed whole.

@@ -128,7 +128,7 @@ impl<'a> Reporter<'a> {
     pub fn summarise(&self, queue: &Queue) {
         let (counts, took) = (queue.counts(), self.began.elapsed());
         if self.json {
-            let _ = print(json_summary(&counts, took).to_string());
+            let _ = print(json_summary(&counts, took, &self.decided).to_string());
         }
         if !self.quiet {
             summary(self.jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
