@@ -49,7 +49,7 @@ fn triads(memory: &mut [f64], at: &mut usize) {
     let array = memory.len() / 3;
     let (a, rest) = memory.split_at_mut(array);
     let (b, c) = rest.split_at(array);
-    let begin = *at % (array - 10240);
+    let begin = *at % (array - 10240 + 1);
     let piece = begin..begin + 10240;
     for ((a, b), c) in a[piece.clone()].iter_mut().zip(&b[piece.clone()]).zip(&c[piece]) {
         *a = b + 3.0 * c;
@@ -58,17 +58,34 @@ fn triads(memory: &mut [f64], at: &mut usize) {
     *at += 10240;
 }
 
+/// Computes triads over 240 KiB that are in no cache; they must be put out again.
+fn put_out(memory: &mut [f64], _: &mut usize) {
+    triads(&mut memory[..3 * 10240], &mut 0);
+}
+
+/// Puts these triads out of all caches.
+fn put_out_again(memory: &[f64]) {
+    // SAFETY: the lines lie inside the memory, and their content stays the same.
+    unsafe {
+        for number in memory[..3 * 10240].iter().step_by(LINE) {
+            std::arch::x86_64::_mm_clflush(std::ptr::from_ref(number).cast());
+        }
+        std::arch::x86_64::_mm_mfence();
+    }
+}
+
 type Read = fn(&mut [f64], &mut usize);
 
 fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let [pause_ms, count] = numbers[..] else { panic!("two numbers") };
-    let kinds: [(&str, bool, Read); 5] = [
+    let kinds: [(&str, bool, Read); 6] = [
         ("lines", false, lines),
         ("lines, huge pages", true, lines),
         ("stream, huge pages", true, stream),
         ("triads", false, triads),
         ("triads, huge pages", true, triads),
+        ("triads that are put out, small pages", false, put_out),
     ];
     for (name, huge, read) in kinds {
         let (mut memory, mut at) = (memory(huge), 0);
@@ -77,7 +94,11 @@ fn main() {
             let mut piece = || {
                 let began = Instant::now();
                 read(&mut memory, &mut at);
-                began.elapsed().as_secs_f64() * 1e6
+                let took = began.elapsed();
+                if name.contains("put out") {
+                    put_out_again(&memory);
+                }
+                took.as_secs_f64() * 1e6
             };
             // Two pieces to warm up, and the faster one of two.
             let [_, _, one, other] = [piece(), piece(), piece(), piece()];
