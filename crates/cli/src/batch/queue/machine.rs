@@ -137,7 +137,7 @@ pub fn run_counted(
     limits: Limits,
 ) -> io::Result<()> {
     let learned = |store| Learned::new(store, learning());
-    run(runner, (source, sampler.map(Rc::new)), limits, settings(), learned)
+    run(runner, (source, sampler), limits, settings(), learned)
 }
 
 /// Runs the queue in tier B.
@@ -154,17 +154,18 @@ pub fn run_probed(
     // so the gate follows it. On two processors, of four programs two that make each other half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
     let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
     let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings() };
-    run(runner, (source, sampler.map(Rc::new)), limits, settings, learned)
+    run(runner, (source, sampler), limits, settings, learned)
 }
 
 /// Runs the queue, and lets the policy choose the programs of each quantum.
 fn run<S: Source>(
     runner: &mut Runner<'_>,
-    (source, sampler): (S, Option<Rc<Sampler>>),
+    (source, sampler): (S, Option<Sampler>),
     limits: Limits,
     settings: Settings,
     learned: impl FnOnce(Store) -> Learned,
 ) -> io::Result<()> {
+    let sampler = sampler.map(Rc::new);
     runner.observe(Observed {
         events: source.events(),
         traffic: source.traffic(),
