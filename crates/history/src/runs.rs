@@ -61,17 +61,18 @@ impl History {
         Ok(transaction.commit()?)
     }
 
-    /// Returns the mean time in seconds of the successful runs of a program with an input on a host; `None` without any.
+    /// Returns the mean time, and the mean processor time, in seconds, of the successful runs of a program with an input on a host; `None` without any.
     ///
     /// # Errors
     ///
     /// See [`Problem`].
-    pub fn usual_seconds(&self, on: &str, build: &str, input: &str) -> Result<Option<f64>, Problem> {
+    pub fn usual_seconds(&self, on: &str, build: &str, input: &str) -> Result<Option<[f64; 2]>, Problem> {
         let mut select = self.connection.prepare(
-            "select avg(seconds) from runs where host = (select id from hosts where name = ?1) \
+            "select avg(seconds), avg(user_seconds + system_seconds) from runs where host = (select id from hosts where name = ?1) \
              and program = (select id from programs where build = ?2) and input = ?3 and outcome = 'exit 0'",
         )?;
-        Ok(select.query_row([on, build, input], |row| row.get(0))?)
+        let means = select.query_row([on, build, input], |row| Ok([row.get::<_, Option<f64>>(0)?, row.get(1)?]))?;
+        Ok(means[0].zip(means[1]).map(|(seconds, processor)| [seconds, processor]))
     }
 }
 
@@ -101,7 +102,7 @@ pub(crate) mod tests {
         let failed = Run { outcome: "exit 1".into(), ..run("a", 100.0) };
         let other = Run { input: "j".into(), ..run("a", 100.0) };
         history.add_runs("here", &[run("a", 1.0), run("a", 3.0), failed, other, run("b", 100.0)]).expect("added");
-        assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some(2.0));
+        assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some([2.0, 0.75]));
         assert_eq!(history.usual_seconds("there", "a", "i").expect("read"), None);
     }
 

@@ -1,7 +1,7 @@
 //! Requests to stop, as something to wait for.
 //!
 //! A program that runs others must end them before it ends. So SIGINT, SIGTERM and SIGHUP are kept from ending it and wait in a
-//! descriptor (signalfd). One that was ignored at the start, as under `nohup`, stays ignored.
+//! descriptor (signalfd). One that was ignored at the start, as under `nohup`, stays ignored. SIGQUIT ends a program at once, unless it asks for that one too.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -31,13 +31,26 @@ impl Stop {
     ///
     /// When the process has no file descriptor left.
     pub fn new() -> io::Result<Stop> {
+        Stop::of(&SIGNALS)
+    }
+
+    /// Keeps SIGQUIT (Ctrl-\) as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stop::new`].
+    pub fn with_quit() -> io::Result<Stop> {
+        Stop::of(&[&SIGNALS[..], &[libc::SIGQUIT]].concat())
+    }
+
+    fn of(signals: &[libc::c_int]) -> io::Result<Stop> {
         let (mut set, mut before) = (MaybeUninit::<libc::sigset_t>::uninit(), MaybeUninit::<libc::sigset_t>::uninit());
         // SAFETY: `sigemptyset` initialises the set; the other calls are given valid pointers, and `before` is set where
         // `pthread_sigmask`, which can only fail for a bad `how`, returns.
         let (fd, before) = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            for signal in SIGNALS.into_iter().filter(|signal| !is_ignored(*signal)) {
-                libc::sigaddset(set.as_mut_ptr(), signal);
+            for signal in signals.iter().filter(|signal| !is_ignored(**signal)) {
+                libc::sigaddset(set.as_mut_ptr(), *signal);
             }
             let fd = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if fd < 0 {

@@ -21,10 +21,10 @@ pub struct Job {
     pub inputs: Vec<PathBuf>,
     /// Places in the list of jobs that must have succeeded before.
     pub after: Vec<usize>,
-    /// The time after which it is ended.
+    /// The time after which it is ended; 0 for never. `None` if it says nothing of it, as with the next.
     pub timeout: Option<Duration>,
     /// The number of further attempts after a failure.
-    pub retries: u32,
+    pub retries: Option<u32>,
     /// The memory it needs; 0 if unknown.
     pub memory_bytes: u64,
     /// The number of threads that compute at the same time.

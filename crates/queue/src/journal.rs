@@ -164,6 +164,8 @@ impl Past {
         match entry {
             Entry::Version(_) => {}
             Entry::Start { key, attempt, .. } => {
+                // It runs again: it had failed, and that is over.
+                self.ended.remove(&key);
                 self.cut_off.insert(key, attempt);
             }
             Entry::End { key, outcome, .. } => {
@@ -198,6 +200,12 @@ mod tests {
         assert_eq!(past.ended, BTreeMap::from([("a".into(), Outcome::Exited(3)), ("c".into(), Outcome::Exited(0))]));
         assert_eq!(past.cut_off, BTreeMap::from([("b".into(), 1)]));
         assert_eq!(past.whole_bytes, bytes.len());
+    }
+
+    #[test]
+    fn a_failed_job_that_began_again_and_was_cut_off_has_no_end() {
+        let past = Past::read(&text(&[Entry::first(), start("a"), end("a", 3), start("a")])).expect("it is whole");
+        assert_eq!((past.ended, past.cut_off), (BTreeMap::new(), BTreeMap::from([("a".into(), 1)])));
     }
 
     #[test]

@@ -82,7 +82,8 @@ struct Need {
 impl Queue {
     /// Makes a queue in which every job waits.
     pub fn new(jobs: &[Job], rules: Rules) -> Queue {
-        let need = |job: &Job| Need { dependents: vec![], retries: job.retries, memory_bytes: job.memory_bytes };
+        let need =
+            |job: &Job| Need { dependents: vec![], retries: job.retries.unwrap_or(0), memory_bytes: job.memory_bytes };
         let mut needs: Vec<Need> = jobs.iter().map(need).collect();
         for (at, job) in jobs.iter().enumerate() {
             job.after.iter().for_each(|before| needs[*before].dependents.push(at));
@@ -239,7 +240,7 @@ mod tests {
     fn jobs(needs: &[(&[usize], u32, u64)]) -> Vec<Job> {
         let job = |(after, retries, memory): &(&[usize], u32, u64)| Job {
             after: after.to_vec(),
-            retries: *retries,
+            retries: Some(*retries),
             memory_bytes: *memory,
             ..Job::shell("true")
         };
@@ -340,7 +341,7 @@ mod tests {
         ) {
             let jobs: Vec<Job> = needs.iter().enumerate().map(|(at, (after, retries, memory))| {
                 let after = if at == 0 { vec![] } else { after.iter().map(|index| index.index(at)).collect() };
-                Job { after, retries: *retries, memory_bytes: *memory, ..Job::shell("true") }
+                Job { after, retries: Some(*retries), memory_bytes: *memory, ..Job::shell("true") }
             }).collect();
             let mut queue = Queue::new(&jobs, Rules { slots, ..RULES });
             let (mut running, mut drawn) = (Vec::new(), 0);
@@ -363,7 +364,7 @@ mod tests {
             }
             for (at, state) in queue.states().iter().enumerate() {
                 match state {
-                    State::Ended(_) => prop_assert!(queue.attempts(at) >= 1 && queue.attempts(at) <= jobs[at].retries + 1),
+                    State::Ended(_) => prop_assert!(queue.attempts(at) >= 1 && queue.attempts(at) <= jobs[at].retries.unwrap_or(0) + 1),
                     State::Skipped(_) => prop_assert_eq!(queue.attempts(at), 0),
                     other => prop_assert!(false, "{:?}", other),
                 }

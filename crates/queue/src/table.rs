@@ -84,12 +84,12 @@ fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Jo
     job.environment = environment(table)?;
     if let Some(time) = text(table, "timeout")? {
         let time = humantime::parse_duration(&time).map_err(|error| format!("timeout: {error}; write 30s or 5min"))?;
-        job.timeout = (!time.is_zero()).then_some(time);
+        job.timeout = Some(time);
     }
     if let Some(size) = text(table, "memory")? {
         job.memory_bytes = bytes(&size).map_err(|error| format!("memory: {error}"))?;
     }
-    job.retries = number(table, "retries")?.unwrap_or(0);
+    job.retries = number(table, "retries")?;
     job.threads = match number(table, "threads")? {
         Some(0) => return Err("threads is 0; a program has at least 1".to_owned()),
         threads => threads.unwrap_or(1) as usize,
@@ -169,7 +169,7 @@ mod tests {
             inputs: vec!["g".into()],
             after: vec![],
             timeout: Some(std::time::Duration::from_secs(2)),
-            retries: 3,
+            retries: Some(3),
             memory_bytes: 4,
             threads: 5,
         };

@@ -30,14 +30,14 @@ impl Default for Thresholds {
 impl Thresholds {
     /// Returns the state of each program in a quantum; `None` for a program that others may have slowed down.
     ///
-    /// `used` holds the bandwidth of each program, `foreign` that of programs outside the scheduler.
-    pub fn states(&self, used: &[f64], foreign: f64, peak: f64) -> Vec<Option<Little>> {
-        let own = self.own * peak;
-        let system = used.iter().sum::<f64>() + foreign;
-        let intensive = used.iter().chain([&foreign]).filter(|used| **used > own).count();
-        used.iter()
-            .map(|used| match () {
-                _ if *used < own => Some(Little::OwnDemand),
+    /// `own` holds the bandwidth of each program while it ran, which may have been a part of the quantum; `system` is that of all programs in the whole quantum, and
+    /// `foreign` the part of it from outside the scheduler.
+    pub fn states(&self, own: &[f64], system: f64, foreign: f64, peak: f64) -> Vec<Option<Little>> {
+        let low = self.own * peak;
+        let intensive = own.iter().chain([&foreign]).filter(|own| **own > low).count();
+        own.iter()
+            .map(|own| match () {
+                _ if *own < low => Some(Little::OwnDemand),
                 _ if system < self.system * peak => Some(Little::System),
                 _ if intensive <= 1 => Some(Little::OnlyOne),
                 _ => None,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn states(used: &[f64]) -> Vec<Option<Little>> {
-        Thresholds::default().states(used, 0.0, 120.0)
+        Thresholds::default().states(used, used.iter().sum(), 0.0, 120.0)
     }
 
     #[test]
@@ -75,9 +75,15 @@ mod tests {
         assert_eq!(states(&[60.0, 4.0, 5.0])[0], None);
     }
 
+    /// Four programs shared each processor, and each seemed to demand a quarter of what it did.
+    #[test]
+    fn a_program_that_ran_for_a_part_of_the_quantum_counts_by_its_bandwidth_while_it_ran() {
+        assert_eq!(Thresholds::default().states(&[15.0; 32], 120.0, 0.0, 120.0), [None; 32]);
+    }
+
     #[test]
     fn requests_of_foreign_programs_count_like_a_program_of_ours() {
-        let with = |foreign| Thresholds::default().states(&[30.0], foreign, 120.0)[0];
+        let with = |foreign| Thresholds::default().states(&[30.0], 30.0 + foreign, foreign, 120.0)[0];
         assert_eq!((with(0.0), with(9.0), with(11.0)), (Some(Little::System), Some(Little::System), None));
     }
 }

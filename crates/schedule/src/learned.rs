@@ -107,7 +107,7 @@ impl Learned {
             return;
         }
         for reading in &quantum.readings {
-            let used = reading.used.iter().filter(|(_, processors)| *processors > 0.0);
+            let used = reading.used.iter().filter(|(_, processors)| processors.round() > 0.0);
             let demands = used.map(|(id, processors)| Some(self.demand(*id)? * processors.round()));
             if let Some(demand) = demands.sum::<Option<f64>>() {
                 self.today.add(demand, reading.took_us);
@@ -120,7 +120,9 @@ impl Learned {
         });
         probed.update(&mut self.store.programs);
         let ids: Vec<ProgramId> = self.executions.keys().copied().collect();
-        let demands: Option<Vec<f64>> = ids.iter().map(|id| self.demand(*id)).collect();
+        // A program that waits presses on nothing, known or not.
+        let demand = |id: &ProgramId| self.demand(*id).or_else(|| quantum.waiting.contains(id).then_some(0.0));
+        let demands: Option<Vec<f64>> = ids.iter().map(demand).collect();
         let (Some(demands), Some(share)) = (demands, self.today.share()) else { return };
         let demands: Vec<f64> = demands.into_iter().map(|demand| demand * share).collect();
         let losses: BTreeMap<_, _> = ids.into_iter().zip(avoidable(&demands, limits.processors)).collect();
@@ -172,9 +174,14 @@ impl Knowledge for Learned {
 
     fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
         let requests = |ran: &Ran| ran.counts.map_or(0.0, |counts| counts.requests);
-        let used: Vec<f64> = quantum.ran.iter().map(|ran| requests(ran) / quantum.length_us).collect();
+        let own = |ran: &Ran| {
+            let threads = self.executions.get(&ran.id).map_or(1, |execution| execution.threads);
+            requests(ran) / (ran.processor_us / threads as f64).clamp(1.0, quantum.length_us.max(1.0))
+        };
+        let own: Vec<f64> = quantum.ran.iter().map(own).collect();
         let foreign = quantum.foreign_requests / quantum.length_us;
-        let states = self.learning.thresholds.states(&used, foreign, limits.peak);
+        let system = quantum.ran.iter().map(requests).sum::<f64>() / quantum.length_us + foreign;
+        let states = self.learning.thresholds.states(&own, system, foreign, limits.peak);
         for (ran, state) in quantum.ran.iter().zip(states) {
             self.learn_of(ran, state, quantum.length_us);
         }

@@ -195,13 +195,13 @@ impl<K: Knowledge> Scheduler<K> {
         if wanted <= slots {
             return Err(Reason::NothingToChoose);
         }
-        // 3. Enough is known of all of them, waiting or not.
-        let forecasts: BTreeMap<ProgramId, Forecast> = self
-            .programs
-            .keys()
-            .map(|id| self.knowledge.forecast(*id).map(|forecast| (*id, forecast)))
-            .collect::<Option<_>>()
-            .ok_or(Reason::NotCovered)?;
+        // 3. Enough is known of all that do not wait.
+        let forecast = |(id, program): (&ProgramId, &Program)| match self.knowledge.forecast(*id) {
+            None if self.settings.waits && program.is_waiting => None,
+            forecast => Some(forecast.map(|forecast| (*id, forecast))),
+        };
+        let forecasts: BTreeMap<ProgramId, Forecast> =
+            self.programs.iter().filter_map(forecast).collect::<Option<_>>().ok_or(Reason::NotCovered)?;
         // 4. There is contention, and choosing pays.
         if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return Err(Reason::NoContention);
@@ -253,7 +253,9 @@ impl<K: Knowledge> Scheduler<K> {
         self.cost.selections += 1;
         self.cost.looks += looks;
         self.cost.looks_max = self.cost.looks_max.max(looks);
-        Ok(chosen.into_iter().map(|place| ids[place]).collect())
+        // A program that waits is not stopped: it could not tell when it no longer waits.
+        let waiting = self.programs.iter().filter(|(_, program)| self.settings.waits && program.is_waiting);
+        Ok(chosen.into_iter().map(|place| ids[place]).chain(waiting.map(|(id, _)| *id)).collect())
     }
 
     /// Learns from the quantum that was decided last.
@@ -285,6 +287,8 @@ impl<K: Knowledge> Scheduler<K> {
         for id in &quantum.waiting {
             if let Some(program) = self.programs.get_mut(id) {
                 program.is_waiting = true;
+                // It could have run.
+                program.last_ran = self.quantum;
             }
         }
         if let Some(gate) = &mut self.gate {
@@ -578,6 +582,20 @@ mod tests {
         }
     }
 
+    /// One that slept kept all others unknown, and one that was stopped while it waited could not tell when it no longer did.
+    #[test]
+    fn a_program_that_waits_need_not_be_known_and_is_not_stopped() {
+        let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { gate: None, ..Settings::default() });
+        scheduler.learn(&Quantum { arrived: vec![arrival(3, 1, 0)], ..quantum(vec![]) }, &LIMITS);
+        scheduler.decide(&LIMITS);
+        assert_eq!(scheduler.reason(), Reason::NotCovered);
+        for _ in 0..4 {
+            scheduler.learn(&Quantum { waiting: vec![ProgramId(3)], ..quantum(vec![]) }, &LIMITS);
+            let ids = chosen(scheduler.decide(&LIMITS));
+            assert!(ids.len() == 3 && ids.contains(&3), "{ids:?}");
+        }
+    }
+
     #[test]
     fn a_program_that_waits_leaves_its_processor_to_another() {
         for waits in [true, false] {
@@ -652,10 +670,14 @@ mod tests {
                     scheduler.knowledge.losses.insert(id as u32, rng.f64());
                 }
                 let ids: Vec<u32> = match scheduler.decide(&LIMITS).run {
-                    Run::Only(ids) => ids.into_iter().map(|id| id.0).collect(),
+                    Run::Only(ids) => {
+                        let runs = |id: u32| ids.contains(&ProgramId(id));
+                        let all = (0..programs.len()).all(|id| is_ready[id] || runs(id as u32));
+                        prop_assert!(all, "one that waits was stopped");
+                        ids.into_iter().map(|id| id.0).filter(|id| is_ready[*id as usize]).collect()
+                    }
                     Run::System => (0..programs.len() as u32).filter(|id| is_ready[*id as usize]).collect(),
                 };
-                prop_assert!(ids.iter().all(|id| is_ready[*id as usize]), "one that waits was chosen");
                 for (id, ready) in is_ready.iter().enumerate() {
                     waited[id] = if ids.contains(&(id as u32)) || !ready { 0 } else { waited[id] + 1 };
                     prop_assert!(waited[id] < programs.len(), "{waited:?}");

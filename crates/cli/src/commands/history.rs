@@ -103,7 +103,7 @@ impl History {
                 for (host, [usual_us, chosen_us]) in file.times(&account.build)? {
                     let (host, usual, chosen) = (printable(&host), usual_us / 1e6, chosen_us / 1e6);
                     lines.push(format!(
-                        "  {host}: {usual:.2} s of processors in the system's order, {chosen:.2} s when chosen"
+                        "  {host}: {usual:.2} s of processor time in the system's order, {chosen:.2} s when chosen"
                     ));
                 }
                 for on in &demands {

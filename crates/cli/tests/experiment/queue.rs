@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use gristmill_queue::{Job, Outcome, Past, keys};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::command::{complaint, gristmill};
 
@@ -180,6 +181,72 @@ fn one_signal_begins_no_further_program_and_two_end_all() {
     assert_eq!(processes_of(dir.path()), [0; 0]);
 }
 
+/// The scheduler gets the signal of a terminal too, and was ended by it after all its work.
+#[test]
+fn a_signal_to_the_whole_group_counts_once() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("jobs"), "echo 1 >> begun; until test -e go; do sleep 0.01; done\n").expect("written");
+    let mut command = gristmill(["batch", "--no-history", "jobs"]);
+    command.current_dir(dir.path()).process_group(0).stderr(Stdio::piped());
+    let mut queue = command.spawn().expect("it starts");
+    wait_for("it begins", || dir.path().join("begun").exists());
+    kill_process_group(Pid::from_child(&queue), Signal::TERM).expect("it runs");
+    std::thread::sleep(Duration::from_millis(50));
+    fs::write(dir.path().join("go"), "").expect("written");
+    assert!(queue.wait().expect("it ends").success());
+    let Output { stderr, .. } = queue.wait_with_output().expect("it has ended");
+    assert!(text(&stderr).contains("1 program: 1 succeeded"), "{}", text(&stderr));
+    // Ctrl-\ ends all at once.
+    fs::write(dir.path().join("jobs"), format!("echo 2 > two; exec sh -c 'sleep 1000; : {}'", dir.path().display()))
+        .expect("written");
+    let mut command = gristmill(["batch", "--no-history", "--quiet", "jobs"]);
+    let mut queue = command.current_dir(dir.path()).process_group(0).spawn().expect("it starts");
+    wait_for("it begins", || dir.path().join("two").exists());
+    kill_process_group(Pid::from_child(&queue), Signal::QUIT).expect("it runs");
+    assert!(!queue.wait().expect("it ends").success());
+    assert_eq!(processes_of(dir.path()), [0; 0]);
+}
+
+/// Many programs exit with 0 after SIGTERM, whether their work is done or not.
+#[test]
+fn a_program_that_took_too_long_has_failed_whatever_it_says() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let list = "[[job]]\ncommand='trap \"exit 0\" TERM; sleep 5 & wait'\ntimeout='50ms'\nretries=0\n\
+                [[job]]\ncommand='echo 1 >> tries; false'\nretries=0\n\
+                [[job]]\ncommand='sleep 0.2'\ntimeout='0s'\n\
+                [[job]]\ncommand='true'\ntimeout='18446744073709551615s'";
+    fs::write(dir.path().join("jobs.toml"), list).expect("written");
+    let options = "--keep-going -j 1 --retries 2 --timeout 100ms --no-history jobs.toml";
+    let Output { status, stderr, .. } = batch(dir.path(), options, "");
+    let said = text(&stderr);
+    assert!(status.code() == Some(1) && said.contains("2 succeeded, 2 failed") && said.contains("timed out"), "{said}");
+    assert_eq!(fs::read_to_string(dir.path().join("tries")).expect("there"), "1\n");
+}
+
+/// Each program takes three files, and more than there may be were begun.
+#[test]
+fn no_more_programs_run_than_there_may_be_open_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        "ulimit -n 80; exec \"$@\"",
+        "sh",
+        env!("CARGO_BIN_EXE_gristmill"),
+        "batch",
+        "--no-history",
+        "-j",
+        "40",
+    ]);
+    let mut queue =
+        command.current_dir(dir.path()).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+    let jobs = "sleep 0.05\n".repeat(40);
+    queue.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
+    let said = text(&stderr);
+    assert!(status.success() && said.contains("at most 5 at the same time, not 40"), "{said}");
+}
+
 /// Kills the process that the user started (the guard), or its copy (the scheduler), with SIGKILL.
 fn kill(queue: &Child, scheduler: bool) {
     let guard = queue.id();
@@ -282,7 +349,7 @@ fn programs_that_take_no_time_are_not_worth_choosing_once_that_is_known() {
     let dir = tempfile::tempdir().expect("a directory");
     let processors = std::thread::available_parallelism().expect("known").get();
     let jobs = "true\n".repeat(3 * processors);
-    for (run, said) in [(1, "tier "), (2, "these programs usually take less than 5 s")] {
+    for (run, said) in [(1, "tier "), (2, "this list usually takes less than 5 s")] {
         let output = batch(dir.path(), "--by-bandwidth -j 300%", &jobs);
         let told = text(&output.stderr);
         assert!(output.status.success() && told.contains(said), "run {run}: {told}");

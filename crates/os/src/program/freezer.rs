@@ -97,12 +97,26 @@ impl Freezer {
     /// Removes the folder, if every group in it was removed.
     pub fn remove(&self) {
         if let Some(folder) = self.folder() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
-                let _ = fs::remove_dir(entry.path());
-            }
-            let _ = fs::remove_dir(folder);
+            remove_whole(folder);
         }
     }
+}
+
+/// Removes a folder of the kernel with all in it, as far as no group has processes. Returns true if it is gone.
+fn remove_whole(folder: &Path) -> bool {
+    let is_gone = |removed: io::Result<()>| match removed {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    // Most have no other folder in them.
+    if is_gone(fs::remove_dir(folder)) {
+        return true;
+    }
+    let folders = fs::read_dir(folder).into_iter().flatten().flatten();
+    folders.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).for_each(|entry| {
+        remove_whole(&entry.path());
+    });
+    is_gone(fs::remove_dir(folder))
 }
 
 /// Removes the empty folders of processes that have died, named with this prefix and their number.
@@ -217,12 +231,9 @@ impl Group {
         File::open(self.folder.as_ref()?.join("cpu.stat")).ok().map(Clock)
     }
 
-    /// Removes the group. Returns false while it has processes.
+    /// Removes the group, with those that its programs have made in it. Returns false while it has processes.
     pub fn remove(&self) -> bool {
-        match self.folder.as_ref().map(fs::remove_dir) {
-            None | Some(Ok(())) => true,
-            Some(Err(error)) => error.kind() == io::ErrorKind::NotFound,
-        }
+        self.folder.as_ref().is_none_or(|folder| remove_whole(folder))
     }
 }
 

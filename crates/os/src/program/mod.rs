@@ -4,4 +4,4 @@ mod freezer;
 mod start;
 
 pub use freezer::{Clock, Freezer, Group, left_behind};
-pub use start::{Start, Used, now_ended, reap, start};
+pub use start::{Start, Used, now_ended, raise_file_limit, reap, start};

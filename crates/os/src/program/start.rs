@@ -7,11 +7,28 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::thread;
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open, setsid, waitid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getrlimit, kill_process, pidfd_open,
+    setrlimit, setsid, waitid,
 };
+
+/// The limit on open files before it was raised.
+static USUAL_FILES: OnceLock<Rlimit> = OnceLock::new();
+
+/// Lets this process have as many files open as it may, and returns that number. Programs that [`start`] begins have the limit that there was before.
+///
+/// ```
+/// assert!(gristmill_os::program::raise_file_limit() >= 3);
+/// ```
+pub fn raise_file_limit() -> u64 {
+    let usual = USUAL_FILES.get_or_init(|| getrlimit(Resource::Nofile));
+    let raised = Rlimit { current: usual.maximum, maximum: usual.maximum };
+    let limit = if setrlimit(Resource::Nofile, raised).is_ok() { usual.maximum } else { usual.current };
+    limit.unwrap_or(u64::MAX)
+}
 
 /// A program that has started.
 #[derive(Debug)]
@@ -62,6 +79,7 @@ pub fn start(
         Some((ours, theirs)) => (Some(ours), Some(theirs)),
         None => (None, None),
     };
+    let usual_files = USUAL_FILES.get();
     let ours_in_child = ours.as_ref().map(AsRawFd::as_raw_fd);
     let in_child = move || {
         setsid()?;
@@ -70,13 +88,19 @@ pub fn start(
         if let Some(group) = group {
             rustix::io::write(group, b"0")?;
         }
-        reset_signals();
+        // If nobody reads any more, that is an error of this call, and not the death of a program that has begun.
+        // SAFETY: it changes what a signal does in this copy of the process.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        if let Some(files) = usual_files {
+            setrlimit(Resource::Nofile, *files)?;
+        }
         let mut line = [0; LINE_BYTES];
         let mut rest = &mut line[..];
         rest.write_all(&note)?;
         writeln!(rest, "{}", getpid().as_raw_nonzero())?;
         let left = rest.len();
         rustix::io::write(told, &line[..LINE_BYTES - left])?;
+        reset_signals();
         if let (Some(mut gate), Some(ours)) = (gate.as_ref(), ours_in_child) {
             // SAFETY: this copy of the descriptor belongs to the child alone, which uses it nowhere. While it were open, the read below would not
             // end if the parent died.

@@ -40,7 +40,7 @@ pub fn figure_3(bus: Bus, seed: u64, count: usize) -> Vec<Point> {
             let Some(quantum) = quantum.filter(|quantum| quantum.ended.is_empty()) else { break };
             begin = quantum.arrived.iter().map(|arrival| arrival.id).collect();
             let used: Vec<f64> = machine.truth().iter().map(|truth| truth.used).collect();
-            let states = Thresholds::default().states(&used, 0.0, ground.bus.peak);
+            let states = Thresholds::default().states(&used, used.iter().sum(), 0.0, ground.bus.peak);
             let system = used.iter().sum::<f64>() / ground.bus.peak;
             points.extend(machine.truth().iter().zip(states).map(|(truth, state)| Point {
                 own: truth.used / ground.bus.peak,

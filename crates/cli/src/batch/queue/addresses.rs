@@ -50,7 +50,10 @@ impl Addresses {
 
     /// Takes over the events of a program that has begun; `None` if it cannot be sampled.
     pub fn begin(&mut self, id: ProgramId, followed: Option<Followed>) {
-        self.followed.extend(followed.map(|followed| (id, followed)));
+        if let Some(followed) = followed {
+            followed.pause(self.is_paused);
+            self.followed.insert(id, followed);
+        }
     }
 
     pub fn end(&mut self, id: ProgramId) {

@@ -23,15 +23,22 @@ const NAME_LETTERS: usize = 40;
 
 impl Capture {
     /// Begins the files of an attempt. The first one's are `stdout` and `stderr`, later ones have the number of the attempt.
-    pub fn begin(output: Option<&Path>, (number, job): (usize, &Job), attempt: u32) -> io::Result<Capture> {
+    pub fn begin(output: Option<&Path>, (number, job): (usize, &Job), key: &str, attempt: u32) -> io::Result<Capture> {
         let Some(output) = output else {
-            return Ok(Capture { stdout: tempfile::tempfile()?, stderr: tempfile::tempfile()?, folder: None });
+            let file = || tempfile::tempfile().map_err(|error| about(&std::env::temp_dir(), error));
+            return Ok(Capture { stdout: file()?, stderr: file()?, folder: None });
         };
-        let folder = output.join(folder_name(number, &job.name));
-        fs::create_dir_all(&folder)?;
-        let suffix = if attempt > 1 { format!(".{attempt}") } else { String::new() };
-        let [stdout, stderr] = ["stdout", "stderr"].map(|name| File::create(folder.join(format!("{name}{suffix}"))));
-        Ok(Capture { stdout: stdout?, stderr: stderr?, folder: Some(folder) })
+        let begin = || {
+            let folder = folder(output, &folder_name(number, &job.name), key)?;
+            if attempt == 1 {
+                remove_attempts(&folder)?;
+            }
+            let suffix = if attempt > 1 { format!(".{attempt}") } else { String::new() };
+            let [stdout, stderr] =
+                ["stdout", "stderr"].map(|name| File::create(folder.join(format!("{name}{suffix}"))));
+            Ok(Capture { stdout: stdout?, stderr: stderr?, folder: Some(folder) })
+        };
+        begin().map_err(|error| about(output, error))
     }
 
     /// Copies what was written to the own streams; with `aside`, all to standard error.
@@ -53,6 +60,52 @@ impl Capture {
     }
 }
 
+/// Says which folder an error is about. One of the kernel's that says something else, such as that too many files are open, stays as it is.
+fn about(folder: &Path, error: io::Error) -> io::Error {
+    use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    let is_of_folder =
+        [AlreadyExists, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem].contains(&error.kind());
+    // An unnamed file's error has the kernel's inside.
+    let inner = error.get_ref().and_then(|inner| inner.source()?.downcast_ref::<io::Error>());
+    match error.raw_os_error().or_else(|| inner?.raw_os_error()) {
+        Some(code) if !is_of_folder => io::Error::from_raw_os_error(code),
+        _ => io::Error::other(format!("its output cannot be kept in {}: {error}", folder.display())),
+    }
+}
+
+/// The file in a job's folder that has the job's key.
+const KEY: &str = ".job";
+
+/// Returns the folder of a job, and makes it if there is none. One that another job has made, at the same place of an earlier list, is left alone: then the next free
+/// name is taken.
+fn folder(output: &Path, name: &str, key: &str) -> io::Result<PathBuf> {
+    let mut folder = output.join(name);
+    for number in 2.. {
+        match fs::read_to_string(folder.join(KEY)) {
+            Ok(owner) if owner.trim_end() != key => folder = output.join(format!("{name}~{number}")),
+            Ok(_) => break,
+            Err(_) => {
+                fs::create_dir_all(&folder)?;
+                fs::write(folder.join(KEY), format!("{key}\n"))?;
+                break;
+            }
+        }
+    }
+    Ok(folder)
+}
+
+/// Removes the files of further attempts that an earlier queue has made.
+fn remove_attempts(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name();
+        let attempt = name.to_str().and_then(|name| name.strip_prefix("stdout.").or(name.strip_prefix("stderr.")));
+        if attempt.is_some_and(|attempt| attempt.parse::<u32>().is_ok()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the name of a job's folder: its number, and its name as far as that suits a file.
 fn folder_name(number: usize, name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
@@ -64,6 +117,35 @@ fn folder_name(number: usize, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn begun(output: &Path, line: &str, attempt: u32) -> PathBuf {
+        let job = Job::shell(line);
+        let key = &gristmill_queue::keys(std::slice::from_ref(&job))[0];
+        let capture = Capture::begin(Some(output), (0, &job), key, attempt).expect("files");
+        capture.folder.expect("a folder")
+    }
+
+    #[test]
+    fn a_job_keeps_its_folder_whatever_is_at_its_place_in_a_later_list() {
+        let output = tempfile::tempdir().expect("a folder");
+        let long = "x".repeat(NAME_LETTERS);
+        let (one, other) = (format!("{long} 1"), format!("{long} 2"));
+        let first = begun(output.path(), &one, 1);
+        fs::write(first.join("stdout"), "kept").expect("it is written");
+        assert_eq!(begun(output.path(), &other, 1), output.path().join(format!("0001-{long}~2")));
+        assert_eq!(fs::read_to_string(first.join("stdout")).expect("it is there"), "kept");
+        assert_eq!(begun(output.path(), &one, 2), first);
+    }
+
+    #[test]
+    fn a_first_attempt_removes_the_files_of_earlier_ones() {
+        let output = tempfile::tempdir().expect("a folder");
+        (1..=3).for_each(|attempt| drop(begun(output.path(), "a", attempt)));
+        let folder = begun(output.path(), "a", 1);
+        let mut names: Vec<_> = fs::read_dir(&folder).expect("it is there").flatten().map(|e| e.file_name()).collect();
+        names.sort();
+        assert_eq!(names, [KEY, "stderr", "stdout"]);
+    }
 
     #[test]
     fn folders_have_the_number_and_the_name_of_a_job() {

@@ -25,6 +25,11 @@ pub trait Source {
     /// Returns the counts since the program began; `None` if it is not counted.
     fn counts(&self, id: ProgramId) -> Option<Counts>;
 
+    /// Returns the microseconds of processor time since the program began; `None` if they are not counted.
+    fn processor_us(&self, _: ProgramId) -> Option<u64> {
+        None
+    }
+
     /// Returns the requests of all programs, foreign ones too, since some moment; `None` if they are not counted.
     fn all_requests(&self) -> Option<f64> {
         None

@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::mem::forget;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -65,13 +66,18 @@ pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Resul
     let mut scheduler = fork_worker(|| {
         // The guard's ends are closed in the copy, or it would not see the guard's death.
         drop((told.take(), send.take()));
-        let prepared = Stop::new().and_then(|stop| {
+        let prepared = Stop::with_quit().and_then(|stop| {
             set_parent_process_death_signal(None)?;
             set_child_subreaper(Some(getpid()))?;
             Ok(stop)
         });
         match prepared {
-            Ok(_stop) => schedule(link),
+            Ok(stop) => {
+                let code = schedule(link);
+                // The signals of a terminal reach this process too, and wait: without this, they would end it now.
+                forget(stop);
+                code
+            }
             Err(error) => {
                 tell(error);
                 1
@@ -79,7 +85,7 @@ pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Resul
         }
     })
     .map_err(io::Error::other)?;
-    let stop = Stop::new()?;
+    let stop = Stop::with_quit()?;
     let (mut lines, mut known) = (Lines::default(), BTreeMap::new());
     let ends = told.take().zip(send.take());
     let (mut told, mut send) = ends.expect("they were taken in the copy only");
@@ -181,7 +187,7 @@ fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>) -> io::Result<()> {
         let Ok(Some(status)) = status else { continue };
         let outcome = outcome_of(status);
         // Killed is what we did.
-        let is_last = outcome.is_success() || begun.attempt > plan.jobs[*job].retries;
+        let is_last = outcome.is_success() || begun.attempt > plan.jobs[*job].retries.unwrap_or(0);
         if outcome != gristmill_queue::Outcome::Killed(9) && is_last {
             ends.push(Entry::End { key: plan.keys[*job].clone(), outcome, at_ms: now_ms() });
         }

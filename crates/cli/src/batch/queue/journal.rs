@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -94,7 +95,9 @@ impl Journal {
 
     /// Takes over from the other process: what it has written is whole up to its last line.
     pub fn take_over(&self) -> io::Result<()> {
-        let bytes = fs::read(&self.path)?;
+        // Its name may have changed since.
+        let mut bytes = vec![0; self.file.metadata()?.len() as usize];
+        self.file.read_exact_at(&mut bytes, 0)?;
         let past = Past::read(&bytes).map_err(io::Error::other)?;
         self.file.set_len(past.whole_bytes as u64)?;
         self.whole_bytes.set(past.whole_bytes as u64);

@@ -72,7 +72,7 @@ fn row(job: &Job, program: &Program, now: Instant) -> String {
         None if program.is_stopped() => "stopped",
         None => "running",
         Some(Ending::TimedOut) => "too long",
-        Some(Ending::Asked) => "ending",
+        Some(Ending::Asked | Ending::Killed) => "ending",
     };
     let name: String = printable(&job.name).chars().take(NAME_LETTERS).collect();
     let attempt = if program.attempt > 1 { format!("  attempt {}", program.attempt) } else { String::new() };

@@ -65,7 +65,9 @@ struct Here<'r, 'a, S> {
     limits: Limits,
     seen: BTreeMap<usize, Seen>,
     ids: u32,
-    /// The programs that ran in the last quantum.
+    /// The programs that have begun in this quantum.
+    arrived: Vec<Arrival>,
+    /// The number of programs that ran in the last quantum.
     ran: usize,
     /// The requests of all programs until the end of the last quantum.
     all_requests: Option<f64>,
@@ -215,18 +217,18 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         // 2. Run.
         let (began, planned) = (Instant::now(), Duration::from_micros(quantum_us as u64));
         let mut readings = Vec::new();
-        let mut round = |until: Duration| self.runner.round(Some(began + until), is_chosen);
         // When a chosen program ends, its processor is idle until others are chosen.
         let mut over = RoundEnd::Moment;
         for moment in self.source.moments(planned) {
-            over = round(moment)?;
+            over = self.runner.round(Some(began + moment), is_chosen)?;
             if over != RoundEnd::Moment {
                 break;
             }
+            self.take_in_new();
             readings.extend(self.source.read());
         }
         if over == RoundEnd::Moment {
-            over = round(planned)?;
+            over = self.runner.round(Some(began + planned), is_chosen)?;
         }
         let length_us = (began.elapsed().as_secs_f64() * 1e6).max(1.0);
         // 3. Report.
@@ -235,6 +237,7 @@ impl<S: Source> Machine for Here<'_, '_, S> {
         }
         let mut quantum = Quantum { length_us, readings, ..Quantum::default() };
         self.report_ended(&mut quantum);
+        self.take_in_new();
         self.report_running(&mut quantum, is_chosen);
         self.report_foreign(&mut quantum);
         self.ran = quantum.ran.len();
@@ -244,7 +247,17 @@ impl<S: Source> Machine for Here<'_, '_, S> {
 
 impl<'r, 'a, S: Source> Here<'r, 'a, S> {
     fn new(runner: &'r mut Runner<'a>, source: S, addresses: Option<Addresses>, limits: Limits) -> Here<'r, 'a, S> {
-        Here { runner, source, addresses, limits, seen: BTreeMap::new(), ids: 0, ran: 0, all_requests: None }
+        Here {
+            runner,
+            source,
+            addresses,
+            limits,
+            seen: BTreeMap::new(),
+            ids: 0,
+            arrived: Vec::new(),
+            ran: 0,
+            all_requests: None,
+        }
     }
 
     /// Reports programs that have ended, with what they used since the last quantum.
@@ -263,58 +276,73 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
             let record = records.find(|record| record.job == job && record.attempt == seen.attempt);
             let used_us = record.map_or(0, |record| record.used.user_us + record.used.sys_us);
             let whole = record.and_then(|record| record.outcome.as_ref()).is_some_and(|outcome| outcome.is_success());
-            self.report(quantum, &seen, used_us.max(seen.processor_us));
+            match self.arrived.iter().position(|arrival| arrival.id == seen.id) {
+                // It began in this quantum, so the policy has never heard of it.
+                Some(place) => drop(self.arrived.remove(place)),
+                None => {
+                    self.report(quantum, &seen, used_us.max(seen.processor_us));
+                    quantum.ended.push(Ended { id: seen.id, whole });
+                }
+            }
             self.source.end(seen.id);
             if let Some(addresses) = &mut self.addresses {
                 addresses.end(seen.id);
             }
-            quantum.ended.push(Ended { id: seen.id, whole });
+        }
+    }
+
+    /// Takes in programs that have begun, so that the next reading knows of them.
+    fn take_in_new(&mut self) {
+        let jobs = self.runner.jobs();
+        for (job, program) in self.runner.running() {
+            // The end of an earlier attempt is reported first.
+            if self.seen.contains_key(job) {
+                continue;
+            }
+            self.ids += 1;
+            let id = ProgramId(self.ids);
+            let Observers { counters, traffic, followed, heartbeat } = take(&mut program.observers);
+            self.source.begin(id, counters, traffic);
+            if let Some(addresses) = &mut self.addresses {
+                addresses.begin(id, followed);
+            }
+            let identity = program.identity.clone().unwrap_or_else(|| Identity::of(&jobs[*job]));
+            let Identity { build, input, .. } = identity;
+            let threads = jobs[*job].threads.max(1);
+            self.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
+            let seen = Seen { id, attempt: program.attempt, processor_us: 0, counts: Counts::default(), heartbeat };
+            self.seen.insert(*job, seen);
         }
     }
 
     /// Reports programs that run, and those that have begun in this quantum.
     fn report_running(&mut self, quantum: &mut Quantum, is_chosen: bool) {
-        let jobs = self.runner.jobs();
-        let now: Vec<_> = self
-            .runner
-            .running()
-            .iter_mut()
-            .map(|(job, program)| {
-                let processor_us = program.processor_us();
-                program.note_order(is_chosen, processor_us);
-                let new = take(&mut program.observers);
-                (*job, program.attempt, new, processor_us, program.is_stopped())
-            })
-            .collect();
-        for (job, attempt, new, processor_us, is_stopped) in now {
-            match self.seen.remove(&job) {
-                Some(seen) => {
-                    let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
-                    if used_us >= USED_MIN * quantum.length_us {
-                        self.report(quantum, &seen, processor_us);
-                        let counts = self.source.counts(seen.id).unwrap_or(seen.counts);
-                        self.seen.insert(job, Seen { processor_us, counts, ..seen });
-                    } else {
-                        if !is_stopped {
-                            quantum.waiting.push(seen.id);
-                        }
-                        self.seen.insert(job, seen);
-                    }
+        quantum.arrived = take(&mut self.arrived);
+        let mut now = Vec::new();
+        for (job, program) in self.runner.running() {
+            let Some(seen) = self.seen.get(job) else { continue };
+            let processor_us = program.processor_us(self.source.processor_us(seen.id));
+            program.note_order(is_chosen, processor_us);
+            now.push((*job, processor_us, program.is_stopped()));
+        }
+        for (job, processor_us, is_stopped) in now {
+            let Some(seen) = self.seen.remove(&job) else { continue };
+            let used_us = processor_us.saturating_sub(seen.processor_us) as f64;
+            let is_new = quantum.arrived.iter().any(|arrival| arrival.id == seen.id);
+            let seen = if is_new || used_us >= USED_MIN * quantum.length_us {
+                // What it has done so far in its first quantum is not reported: that was a part of the quantum.
+                if !is_new {
+                    self.report(quantum, &seen, processor_us);
                 }
-                None => {
-                    self.ids += 1;
-                    let id = ProgramId(self.ids);
-                    let Observers { counters, traffic, followed, heartbeat } = new;
-                    self.source.begin(id, counters, traffic);
-                    if let Some(addresses) = &mut self.addresses {
-                        addresses.begin(id, followed);
-                    }
-                    let Identity { build, input, .. } = Identity::of(&jobs[job]);
-                    let threads = jobs[job].threads.max(1);
-                    quantum.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
-                    self.seen.insert(job, Seen { id, attempt, processor_us, counts: Counts::default(), heartbeat });
+                let counts = self.source.counts(seen.id).unwrap_or(seen.counts);
+                Seen { processor_us, counts, ..seen }
+            } else {
+                if !is_stopped {
+                    quantum.waiting.push(seen.id);
                 }
-            }
+                seen
+            };
+            self.seen.insert(job, seen);
         }
     }
 

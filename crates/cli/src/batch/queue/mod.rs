@@ -5,9 +5,9 @@
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
 //!  heartbeat  the stages that a program tells
+//!  identity   the names of programs and inputs in the history
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
-//!  identity   the names of programs and inputs in the history
 //!  record     what is told of each: lines of JSON, the summary
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
@@ -25,9 +25,9 @@ mod list;
 mod journal;
 mod capture;
 mod heartbeat;
+mod identity;
 mod program;
 mod guard;
-mod identity;
 mod record;
 mod recorder;
 mod live;
@@ -41,13 +41,14 @@ mod addresses;
 mod machine;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::machine::{cpus_allowed, memory_available_bytes, processors_quota};
-use gristmill_os::program::Freezer;
+use gristmill_os::program::{Freezer, raise_file_limit};
 use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
@@ -180,8 +181,8 @@ impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
         let mut jobs = list::read(self.jobs.as_deref(), &self.command)?;
         for job in &mut jobs {
-            job.timeout = job.timeout.or(self.timeout);
-            job.retries = job.retries.max(self.retries);
+            job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
+            job.retries = job.retries.or(Some(self.retries));
         }
         let keys = keys(&jobs);
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
@@ -196,8 +197,15 @@ impl Programs {
         };
         let processors = processors();
         let available_bytes = memory_available_bytes().map_err(system("asking for the available memory"))?;
+        let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(jobs.len().max(1));
+        let slots = wanted.min(slots_by_files(self.by_bandwidth, processors));
+        if slots < wanted && !self.quiet {
+            tell(format_args!(
+                "at most {slots} at the same time, not {wanted}: for more, this process may open too few files (ulimit -n)"
+            ));
+        }
         let rules = Rules {
-            slots: self.at_once.unwrap_or(Slots::Percent(100)).of(processors),
+            slots,
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
             keep_going: self.keep_going,
         };
@@ -211,8 +219,11 @@ impl Programs {
         if self.dry_run {
             return dry_run(&jobs, &queue);
         }
-        // 2. A page that cannot be written fails at once, not after hours.
+        // 2. What cannot be written fails at once, not after hours.
         self.timeline.as_ref().map(begun).transpose()?;
+        if let Some(output) = &self.output {
+            std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
+        }
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let reports = Reports {
@@ -233,10 +244,15 @@ impl Programs {
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
             let chooses = slots > processors && self.by_bandwidth;
-            let is_short = chooses && runner.reporter().recorder.is_shorter(&jobs, slots, WORTH_CHOOSING_S);
+            if self.by_bandwidth && !chooses && !self.quiet {
+                tell(format_args!(
+                    "--by-bandwidth has nothing to choose: at most {slots} programs run at the same time, on {processors} processors; -j takes more"
+                ));
+            }
+            let is_short = chooses && runner.reporter().recorder.is_shorter(&jobs, processors, WORTH_CHOOSING_S);
             if is_short && !self.quiet {
                 tell(format_args!(
-                    "these programs usually take less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
+                    "this list usually takes less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
                 ));
             }
             let means = (chooses && !is_short).then(|| self.means(slots, processors));
@@ -334,6 +350,9 @@ impl Programs {
 }
 
 fn begun(path: &PathBuf) -> Result<Aside, Failure> {
+    if path.is_dir() {
+        return Err(Failure::output(path, io::ErrorKind::IsADirectory.into()));
+    }
     Aside::create(path).map_err(|source| Failure::output(path, source))
 }
 
@@ -341,6 +360,15 @@ fn begun(path: &PathBuf) -> Result<Aside, Failure> {
 fn processors() -> usize {
     let allowed = cpus_allowed().map_or(1, |allowed| allowed.len());
     processors_quota().map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as usize))
+}
+
+/// Returns how many programs may run at the same time by the number of files that this process may open.
+fn slots_by_files(observed: bool, processors: usize) -> usize {
+    // Those of the queue itself, and of a program that begins.
+    const OWN: u64 = 64;
+    // Two for its output, and one for its end; its clocks, what it tells of stages, and its samples on each processor.
+    let each = if observed { 8 + processors as u64 } else { 3 };
+    (raise_file_limit().saturating_sub(OWN) / each).max(1) as usize
 }
 
 /// Prints what would run.

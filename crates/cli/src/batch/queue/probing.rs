@@ -61,6 +61,10 @@ impl Source for Probing {
         None
     }
 
+    fn processor_us(&self, id: ProgramId) -> Option<u64> {
+        Some(self.clocks.get(&id)?.count().ok()? / 1000)
+    }
+
     fn end(&mut self, id: ProgramId) {
         self.clocks.remove(&id);
     }

@@ -1,5 +1,6 @@
 //! One running program: its group of processes, its time, and the steps by which it is ended.
 
+use std::fmt::Display;
 use std::io::{self, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -8,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::traffic::{Monitored, Traffic};
 use gristmill_os::perf::{Counter, Event, Space};
-use gristmill_os::program::{Clock, Freezer, Group, Start, start};
+use gristmill_os::program::{Clock, Freezer, Group, Start, now_ended, start};
 use gristmill_os::samples::{Followed, Sampler};
 use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
 
 use super::capture::Capture;
 use super::heartbeat::{self, Heartbeat};
+use super::identity::Identity;
 use super::journal::now_ms;
 
 /// The time between SIGTERM and SIGKILL.
@@ -46,8 +48,10 @@ pub fn outcome_of(status: ExitStatus) -> Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     TimedOut,
-    /// By the user, or because the queue cannot go on.
+    /// By the user's request, with time to end.
     Asked,
+    /// At once, by the user's request or because the queue cannot go on.
+    Killed,
 }
 
 /// What is observed of each program from its start on: nothing, unless somebody chooses programs by it.
@@ -64,7 +68,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn is_any(&self) -> bool {
+    pub fn is_any(&self) -> bool {
         !self.events.is_empty() || self.traffic.is_some() || self.sampler.is_some()
     }
 
@@ -102,6 +106,8 @@ pub struct Program {
     pub capture: Capture,
     pub ending: Option<Ending>,
     pub observers: Observers,
+    /// Who it is, by its files before it began; `None` if nobody asks.
+    pub identity: Option<Identity>,
     /// Its processor time in the system's order, and in quanta whose programs were chosen.
     ordered_us: [u64; 2],
     group: Group,
@@ -122,7 +128,7 @@ impl Program {
         freezer: &Freezer,
         capture: Capture,
         tell: &PipeWriter,
-        observed: &Observed,
+        (observed, identity): (&Observed, Option<Identity>),
     ) -> io::Result<Program> {
         let heartbeat = if observed.stages { Heartbeat::new().ok() } else { None };
         let mut command = Command::new(&job.words[0]);
@@ -135,8 +141,10 @@ impl Program {
         command.envs(heartbeat.iter().map(|heartbeat| (heartbeat::VARIABLE, heartbeat.path())));
         if let Some(directory) = &job.directory {
             // The kernel's answer would not say whether the directory is missing or the program.
-            std::fs::metadata(directory)
-                .map_err(|error| io::Error::other(format!("the directory {}: {error}", directory.display())))?;
+            let wrong = |why: &dyn Display| io::Error::other(format!("the directory {}: {why}", directory.display()));
+            if !std::fs::metadata(directory).map_err(|error| wrong(&error))?.is_dir() {
+                return Err(wrong(&"it is a file"));
+            }
             command.current_dir(directory);
         }
         let (group, procs) = freezer.group(&group_name(number, attempt))?;
@@ -145,10 +153,17 @@ impl Program {
         let mut observers = Observers::default();
         let mut attach = |pid: Pid| observers = observed.attach(pid);
         let attach: Option<&mut dyn FnMut(Pid)> = if observed.is_any() { Some(&mut attach) } else { None };
-        let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).inspect_err(|_| {
+        let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).map_err(|error| {
             group.remove();
+            match error.kind() {
+                io::ErrorKind::NotFound if !job.name.starts_with(&*job.words[0].to_string_lossy()) => {
+                    io::Error::other(format!("{}: {error}", job.words[0].display()))
+                }
+                _ => error,
+            }
         })?;
-        let timeout_at = job.timeout.map(|timeout| began + timeout);
+        // A time beyond all clocks is no limit.
+        let timeout_at = job.timeout.and_then(|timeout| began.checked_add(timeout));
         Ok(Program {
             job: number,
             attempt,
@@ -158,6 +173,7 @@ impl Program {
             capture,
             ending: None,
             observers: Observers { heartbeat, ..observers },
+            identity,
             ordered_us: [0; 2],
             clock: if observed.is_any() { group.clock() } else { None },
             group,
@@ -183,9 +199,16 @@ impl Program {
         }
     }
 
+    /// Notes why it is being ended, unless it has ended by itself.
+    fn note_ending(&mut self, why: Ending) {
+        if self.ending.is_none() && !matches!(now_ended(self.started.pid), Ok(Some(_))) {
+            self.ending = Some(why);
+        }
+    }
+
     /// Sends SIGTERM; SIGKILL follows.
     pub fn ask_to_end(&mut self, why: Ending) {
-        self.ending.get_or_insert(why);
+        self.note_ending(why);
         self.kill_at = Some(Instant::now() + GRACE);
         self.group.signal(&self.leaders(), Signal::TERM);
         let _ = self.group.resume(&self.leaders());
@@ -193,8 +216,8 @@ impl Program {
     }
 
     /// Ends it at once.
-    pub fn kill(&mut self, why: Ending) {
-        self.ending.get_or_insert(why);
+    pub fn kill(&mut self) {
+        self.note_ending(Ending::Killed);
         self.kill_at = None;
         self.group.kill(&self.leaders());
     }
@@ -214,9 +237,10 @@ impl Program {
         self.is_stopped
     }
 
-    /// Microseconds of processor time so far.
-    pub fn processor_us(&self) -> u64 {
-        self.clock.as_ref().and_then(Clock::us).unwrap_or_else(|| {
+    /// Microseconds of processor time so far. `counted_us` are those that somebody else counts, if anybody does; the last resort lacks children
+    /// that still run.
+    pub fn processor_us(&self, counted_us: Option<u64>) -> u64 {
+        self.clock.as_ref().and_then(Clock::us).or(counted_us).unwrap_or_else(|| {
             let pid = self.started.pid.as_raw_nonzero();
             ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()) * TICK_US
         })

@@ -9,6 +9,7 @@ use gristmill_queue::{Counts, Job, Outcome, State};
 use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
+use super::identity::Identity;
 use crate::terminal::messages::printable;
 
 /// One attempt of a job, after its end.
@@ -29,6 +30,8 @@ pub struct Record {
     pub tier: Option<&'static str>,
     /// The share of its processor time in which programs were chosen.
     pub chosen: f64,
+    /// Who the program was; `None` if nobody asks.
+    pub identity: Option<Identity>,
 }
 
 impl Record {

@@ -102,34 +102,36 @@ impl Recorder {
 
     /// Returns the usual time of each job, in seconds.
     pub fn usual_seconds(&self, jobs: &[Job]) -> Vec<Option<f64>> {
-        jobs.iter().map(|job| self.usual(job)).collect()
+        jobs.iter().map(|job| self.usual(job).map(|[seconds, _]| seconds)).collect()
     }
 
-    fn usual(&self, job: &Job) -> Option<f64> {
+    /// The usual time and processor time of a job, in seconds.
+    fn usual(&self, job: &Job) -> Option<[f64; 2]> {
         let history = self.history.as_ref()?;
         let identity = Identity::of(job);
         history.usual_seconds(&self.host, &identity.build, &identity.input).ok()?
     }
 
-    /// Returns true if these jobs, `slots` at a time, are known to take less than this many seconds.
-    pub fn is_shorter(&self, jobs: &[Job], slots: usize, seconds: f64) -> bool {
+    /// Returns true if these jobs are known to take less than this many seconds on so many processors.
+    pub fn is_shorter(&self, jobs: &[Job], processors: usize, seconds: f64) -> bool {
         let mut sum = 0.0;
         jobs.iter().all(|job| {
-            let usual = self.usual(job).unwrap_or(f64::INFINITY);
-            sum += usual;
-            usual < seconds && sum < seconds * slots as f64
+            let processor = self.usual(job).map_or(f64::INFINITY, |[_, processor]| processor);
+            sum += processor;
+            processor < seconds && sum < seconds * processors as f64
         })
     }
 
+    /// Returns true if runs are kept.
+    pub fn keeps(&self) -> bool {
+        self.history.is_some()
+    }
+
     /// Notes a run that ended by itself.
-    pub fn note(&mut self, job: &Job, record: &Record) {
-        let Some(outcome) = record.outcome.as_ref().filter(|outcome| !matches!(outcome, Outcome::Refused(_))) else {
-            return;
-        };
-        if self.history.is_none() {
-            return;
-        }
-        let Identity { name, build, input } = Identity::of(job);
+    pub fn note(&mut self, record: &Record) {
+        let outcome = record.outcome.as_ref().filter(|outcome| !matches!(outcome, Outcome::Refused(_)));
+        let (Some(outcome), Some(identity), true) = (outcome, &record.identity, self.keeps()) else { return };
+        let Identity { name, build, input } = identity.clone();
         self.runs.push(Run {
             build,
             name,

@@ -1,7 +1,7 @@
 //! Reports on the programs of a queue: a table on a terminal, a record of each attempt, the summary, and the history.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::program::Program;
 use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
 use crate::terminal::messages::tell;
-use crate::terminal::standard_output::print;
+use crate::terminal::standard_output::{print, standard_output};
 
 /// The reports that the user wants, and where they go.
 pub struct Reports {
@@ -81,16 +81,16 @@ impl<'a> Reporter<'a> {
         self.decided = reasons.clone();
     }
 
-    /// Keeps a record and prints its line.
+    /// Keeps a record and prints its line. An error is one of printing it.
     pub fn note(&mut self, record: Record) -> io::Result<()> {
+        let mut printed = Ok(());
         if self.json {
-            let line = record.json(&self.jobs[record.job]).to_string();
-            let printed = self.live.aside(|| print(line));
-            printed.map_err(io::Error::other)?;
+            let line = format!("{}\n", record.json(&self.jobs[record.job]));
+            printed = self.live.aside(|| standard_output()?.write_all(line.as_bytes()));
         }
-        self.recorder.note(&self.jobs[record.job], &record);
+        self.recorder.note(&record);
         self.records.push(record);
-        Ok(())
+        printed
     }
 
     /// Draws the table again, if it is shown.

@@ -16,9 +16,11 @@ use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
+use rustix::process::Signal;
 
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
+use super::identity::Identity;
 use super::journal::{Journal, now_ms};
 use super::program::{Ending, Observed, Program, outcome_of};
 use super::record::Record;
@@ -26,6 +28,12 @@ use super::remains::{Remains, SWEEP};
 use super::reporter::{Reporter, Reports};
 use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
+
+/// The signal that nothing can survive.
+const KILL: i32 = Signal::KILL.as_raw();
+
+/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), or that the guard has died.
+const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC];
 
 /// The number of the guard's signals among what is waited for; programs have their place plus one.
 const SIGNALS: u64 = 0;
@@ -47,6 +55,7 @@ pub struct Runner<'a> {
     jobs: &'a [Job],
     keys: &'a [String],
     queue: Queue,
+    /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
     link: Link,
@@ -124,8 +133,13 @@ impl<'a> Runner<'a> {
             if at_end && self.ends() > ends {
                 return Ok(RoundEnd::Program);
             }
+            let mut until = until;
             while let Some(job) = self.queue.begin() {
-                self.begin(job)?;
+                if !self.begin(job)? {
+                    // It may be tried again and again, so signals are looked for in between.
+                    until = Some(Instant::now());
+                    break;
+                }
             }
             if self.queue.is_over() && self.running.is_empty() {
                 return Ok(RoundEnd::Queue);
@@ -194,15 +208,19 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, job: usize) -> io::Result<()> {
+    /// Begins a job. Returns false if that was refused.
+    fn begin(&mut self, job: usize) -> io::Result<bool> {
         let (of, attempt) = ((job, &self.jobs[job]), self.queue.attempts(job));
         if !self.jobs[job].after.is_empty() {
             self.sync();
         }
         self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
+        let is_asked = self.observed.is_any() || self.reporter.recorder.keeps();
+        let identity = is_asked.then(|| Identity::of(&self.jobs[job]));
         let start = || {
-            Capture::begin(self.output.as_deref(), of, attempt)
-                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, &self.observed))
+            let observed = (&self.observed, identity.clone());
+            Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)
+                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, observed))
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -213,16 +231,19 @@ impl<'a> Runner<'a> {
             Ok(program) => {
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
                 self.running.insert(job, program);
+                Ok(true)
             }
             Err(error) => {
+                // What this process lacks says nothing of the job, so it has no end in the journal, and --resume runs it.
+                let is_lack = error.raw_os_error().is_some_and(|code| LACKS.contains(&Errno::from_raw_os_error(code)));
                 let outcome = Outcome::Refused(error.to_string());
                 // The program may have written that it begins.
                 self.tell_guard(job);
                 let again = self.queue.end(job, outcome.clone());
-                if !again {
+                if !again && !is_lack {
                     self.write(&[self.end_of(job, outcome.clone())]);
                 }
-                self.reporter.note(Record {
+                let noted = self.reporter.note(Record {
                     job,
                     attempt,
                     at_ms: now_ms(),
@@ -234,10 +255,12 @@ impl<'a> Runner<'a> {
                     folder: None,
                     tier: self.reporter.tier(),
                     chosen: 0.0,
-                })?;
+                    identity,
+                });
+                self.unless_output_ended(noted);
+                Ok(false)
             }
         }
-        Ok(())
     }
 
     /// Sees programs end.
@@ -248,10 +271,11 @@ impl<'a> Runner<'a> {
             let Some(program) = self.running.get(job) else { continue };
             let Some(status) = now_ended(program.started.pid)? else { continue };
             let outcome = match (outcome_of(status), program.ending) {
-                (success @ Outcome::Exited(0), _) => Some(success),
+                // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
-                (_, Some(Ending::Asked)) => None,
-                (outcome, None) => Some(outcome),
+                (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
+                // Or it ended by itself at the same moment.
+                (outcome, None | Some(Ending::Killed)) => Some(outcome),
             };
             let again = match &outcome {
                 Some(outcome) => self.queue.end(*job, outcome.clone()),
@@ -283,7 +307,7 @@ impl<'a> Runner<'a> {
             let folder = program.capture.folder.take();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
-            self.reporter.note(Record {
+            let noted = self.reporter.note(Record {
                 job,
                 attempt,
                 at_ms,
@@ -295,15 +319,22 @@ impl<'a> Runner<'a> {
                 folder,
                 tier,
                 chosen,
-            })?;
-            match handed_on {
-                // Nobody reads any more, as with `| head`.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
-                Err(error) => self.break_off(format_args!("the output of a program could not be handed on: {error}")),
-                Ok(()) => {}
-            }
+                identity: program.identity.take(),
+            });
+            self.unless_output_ended(handed_on.and(noted));
         }
         Ok(())
+    }
+
+    /// Begins no further program if standard output takes no more.
+    fn unless_output_ended(&mut self, printed: io::Result<()>) {
+        match printed {
+            // Nobody reads any more, as with `| head`.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
+            Err(_) if self.is_broken => {}
+            Err(error) => self.break_off(format_args!("the output of a program could not be handed on: {error}")),
+            Ok(()) => {}
+        }
     }
 
     fn end_of(&self, job: usize, outcome: Outcome) -> Entry {
@@ -312,7 +343,7 @@ impl<'a> Runner<'a> {
 
     /// Writes to the journal. If that fails, no further program begins.
     fn write(&mut self, entries: &[Entry]) {
-        let Some(journal) = self.journal.filter(|_| !entries.is_empty() && !self.is_broken) else { return };
+        let Some(journal) = self.journal.filter(|_| !entries.is_empty()) else { return };
         match journal.append(entries) {
             Ok(()) if entries.iter().any(|entry| matches!(entry, Entry::End { .. })) => {
                 self.unsynced_since.get_or_insert_with(Instant::now);
@@ -333,6 +364,7 @@ impl<'a> Runner<'a> {
     }
 
     fn without_journal(&mut self, journal: &Journal, error: &io::Error) {
+        self.journal = None;
         let path = printable(&journal.path().display().to_string());
         self.break_off(format_args!(
             "the journal {path} cannot be written: {error}. No further program begins; what ends from now on will run again"
@@ -358,8 +390,11 @@ impl<'a> Runner<'a> {
             self.break_off(format_args!("the watchdog died, so the programs are ended"));
             self.end_programs();
         }
-        for _ in 0..count {
+        for signal in &signals[..count] {
             self.stops += 1;
+            if i32::from(*signal) == Signal::QUIT.as_raw() {
+                self.stops = self.stops.max(3);
+            }
             self.queue.stop();
             let running = self.running.len();
             match self.stops {
@@ -383,7 +418,7 @@ impl<'a> Runner<'a> {
     /// Kills all programs; their ends are seen later.
     pub fn end_programs(&mut self) {
         self.queue.stop();
-        self.running.values_mut().for_each(|program| program.kill(Ending::Asked));
+        self.running.values_mut().for_each(|program| program.kill());
     }
 
     /// Ends everything at once, after a failure of the queue itself.
