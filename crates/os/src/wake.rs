@@ -84,6 +84,31 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<u
     Ok(entries.iter().enumerate().filter_map(ready).collect())
 }
 
+/// Returns true if `fd` takes a write of 4 KiB now, or gives an error at once. A pipe whose reader does not read has no room.
+///
+/// # Errors
+///
+/// When the kernel has no memory.
+///
+/// ```
+/// use std::io::Write;
+///
+/// let (_reader, mut pipe) = std::io::pipe()?;
+/// let mut written = 0;
+/// while gristmill_os::wake::has_room(&pipe)? {
+///     written += pipe.write(&[0; 4096])?;
+/// }
+/// assert!(written >= 4096);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn has_room(fd: &impl AsFd) -> io::Result<bool> {
+    match rustix::event::poll(&mut [PollFd::new(fd, PollFlags::OUT)], Some(&timespec(0))) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn timespec(ms: u32) -> Timespec {
     Timespec { tv_sec: (ms / 1000).into(), tv_nsec: (ms % 1000 * 1_000_000).into() }
 }

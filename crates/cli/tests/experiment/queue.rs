@@ -223,6 +223,21 @@ fn a_program_that_took_too_long_has_failed_whatever_it_says() {
     assert_eq!(fs::read_to_string(dir.path().join("tries")).expect("there"), "1\n");
 }
 
+/// Time-outs and Ctrl-C waited for the reader.
+#[test]
+fn a_reader_that_does_not_read_keeps_nobody_from_ending() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let jobs = format!("head -c 300000 /dev/zero\nexec sh -c 'sleep 1000; : {}'\n", dir.path().display());
+    let mut command = gristmill(["batch", "--no-history", "-k", "-j2", "--timeout", "300ms", "-"]);
+    command.current_dir(dir.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut queue = command.spawn().expect("it starts");
+    queue.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    wait_for("it begins", || !processes_of(dir.path()).is_empty());
+    wait_for("it took too long, so it is ended", || processes_of(dir.path()).is_empty());
+    let Output { status, stdout, .. } = queue.wait_with_output().expect("it ends");
+    assert_eq!((status.code(), stdout.len()), (Some(1), 300_000));
+}
+
 /// Each program takes three files, and more than there may be were begun.
 #[test]
 fn no_more_programs_run_than_there_may_be_open_files() {

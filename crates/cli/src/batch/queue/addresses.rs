@@ -51,7 +51,9 @@ impl Addresses {
     /// Takes over the events of a program that has begun; `None` if it cannot be sampled.
     pub fn begin(&mut self, id: ProgramId, followed: Option<Followed>) {
         if let Some(followed) = followed {
-            followed.pause(self.is_paused);
+            if self.is_paused {
+                followed.pause(true);
+            }
             self.followed.insert(id, followed);
         }
     }

@@ -1,11 +1,13 @@
 //! The output of each program, kept apart from that of the others.
 //!
-//! Without `--output`, it goes to files without a name, and is copied to this process's own streams when the program has ended, whole.
+//! Without `--output`, it goes to files without a name, and is printed on this process's own streams when the program has ended, whole.
 
 use std::fs::{self, File};
-use std::io::{self, Seek};
+use std::io::{self, Cursor, Read, Seek, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use gristmill_os::wake::has_room;
 use gristmill_queue::Job;
 
 use crate::terminal::standard_output::standard_output;
@@ -41,22 +43,66 @@ impl Capture {
         begin().map_err(|error| about(output, error))
     }
 
-    /// Copies what was written to the own streams; with `aside`, all to standard error.
-    pub fn hand_on(&mut self, aside: bool) -> io::Result<()> {
-        if self.folder.is_some() {
-            return Ok(());
-        }
-        for (from, is_error) in [(&mut self.stdout, aside), (&mut self.stderr, true)] {
-            // The program shares the position in the file.
-            from.rewind()?;
-            match is_error {
-                _ if from.metadata()?.len() == 0 => {}
-                // Who listens on standard error may be gone.
-                true => drop(io::copy(from, &mut io::stderr())),
-                false => drop(io::copy(from, &mut standard_output()?)?),
+    /// Returns what was written, to be printed on the own streams; with `aside`, all on standard error. Nothing of what is in a folder.
+    pub fn written(self, aside: bool) -> io::Result<Vec<Written>> {
+        let files = if self.folder.is_none() { vec![(self.stdout, aside), (self.stderr, true)] } else { Vec::new() };
+        let mut all = Vec::new();
+        for (mut file, is_error) in files {
+            if file.metadata()?.len() > 0 {
+                // The program shares the position in the file.
+                file.rewind()?;
+                all.push(Written { from: Box::new(file), is_error });
             }
         }
-        Ok(())
+        Ok(all)
+    }
+}
+
+/// The bytes that a pipe takes without waiting once it takes any.
+const PIECE_BYTES: usize = 4096;
+/// The pieces that are printed without looking for anything else.
+const PIECES: usize = 256;
+
+/// What a program wrote, or what is told of it, being printed. A reader that does not read must not keep the queue from its other work, so it is printed in pieces for which there
+/// is room.
+pub struct Written {
+    from: Box<dyn Read>,
+    is_error: bool,
+}
+
+impl Written {
+    /// A text for standard output.
+    pub fn text(text: String) -> Written {
+        Written { from: Box::new(Cursor::new(text)), is_error: false }
+    }
+
+    /// Prints some of it, as long as there is room. Returns true after the last piece.
+    pub fn print_some(&mut self) -> io::Result<bool> {
+        let printed = if self.is_error {
+            io::stderr().as_fd().try_clone_to_owned().map(File::from).and_then(|to| self.print_to(to))
+        } else {
+            standard_output().and_then(|to| self.print_to(to))
+        };
+        // Who listens on standard error may be gone.
+        if self.is_error { Ok(printed.unwrap_or(true)) } else { printed }
+    }
+
+    fn print_to(&mut self, mut to: File) -> io::Result<bool> {
+        if to.metadata()?.is_file() {
+            io::copy(&mut self.from, &mut to)?;
+            return Ok(true);
+        }
+        let mut piece = [0; PIECE_BYTES];
+        for _ in 0..PIECES {
+            if !has_room(&to)? {
+                return Ok(false);
+            }
+            match self.from.read(&mut piece)? {
+                0 => return Ok(true),
+                count => to.write_all(&piece[..count])?,
+            }
+        }
+        Ok(false)
     }
 }
 

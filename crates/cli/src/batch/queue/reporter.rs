@@ -1,19 +1,20 @@
 //! Reports on the programs of a queue: a table on a terminal, a record of each attempt, the summary, and the history.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gristmill_queue::{Job, Queue, State};
 use gristmill_schedule::Reason;
 
+use super::capture::Written;
 use super::live::Live;
 use super::program::Program;
 use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
 use crate::terminal::messages::tell;
-use crate::terminal::standard_output::{print, standard_output};
+use crate::terminal::standard_output::print;
 
 /// The reports that the user wants, and where they go.
 pub struct Reports {
@@ -81,16 +82,12 @@ impl<'a> Reporter<'a> {
         self.decided = reasons.clone();
     }
 
-    /// Keeps a record and prints its line. An error is one of printing it.
-    pub fn note(&mut self, record: Record) -> io::Result<()> {
-        let mut printed = Ok(());
-        if self.json {
-            let line = format!("{}\n", record.json(&self.jobs[record.job]));
-            printed = self.live.aside(|| standard_output()?.write_all(line.as_bytes()));
-        }
+    /// Keeps a record. Returns its line, if one is to be printed.
+    pub fn note(&mut self, record: Record) -> Option<Written> {
+        let line = self.json.then(|| Written::text(format!("{}\n", record.json(&self.jobs[record.job]))));
         self.recorder.note(&record);
         self.records.push(record);
-        printed
+        line
     }
 
     /// Draws the table again, if it is shown.

@@ -7,7 +7,7 @@
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::capture::Capture;
+use super::capture::{Capture, Written};
 use super::guard::{INTERRUPTED, Link};
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
@@ -39,6 +39,10 @@ const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN
 const SIGNALS: u64 = 0;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
+/// The time between two looks whether a reader that does not read has made room.
+const PRINT: Duration = Duration::from_millis(5);
+/// The outputs that wait for a reader from which on no further program begins: each is an open file.
+const UNPRINTED_MAX: usize = 16;
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
 
@@ -62,6 +66,8 @@ pub struct Runner<'a> {
     watch: Watch,
     running: BTreeMap<usize, Program>,
     remains: Remains,
+    /// What programs wrote that have ended, and is not printed yet.
+    unprinted: VecDeque<Written>,
     reporter: Reporter<'a>,
     observed: Observed,
     output: Option<PathBuf>,
@@ -69,6 +75,8 @@ pub struct Runner<'a> {
     unsynced_since: Option<Instant>,
     /// The number of requests to stop.
     stops: u32,
+    /// The guard has died.
+    is_alone: bool,
     /// Something other than a program failed.
     is_broken: bool,
 }
@@ -95,11 +103,13 @@ impl<'a> Runner<'a> {
             watch,
             running: BTreeMap::new(),
             remains: Remains::default(),
+            unprinted: VecDeque::new(),
             reporter: Reporter::new(reports, jobs),
             observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
             stops: 0,
+            is_alone: false,
             is_broken: false,
         })
     }
@@ -134,14 +144,16 @@ impl<'a> Runner<'a> {
                 return Ok(RoundEnd::Program);
             }
             let mut until = until;
-            while let Some(job) = self.queue.begin() {
+            while self.unprinted.len() < UNPRINTED_MAX
+                && let Some(job) = self.queue.begin()
+            {
                 if !self.begin(job)? {
                     // It may be tried again and again, so signals are looked for in between.
                     until = Some(Instant::now());
                     break;
                 }
             }
-            if self.queue.is_over() && self.running.is_empty() {
+            if self.queue.is_over() && self.running.is_empty() && self.unprinted.is_empty() {
                 return Ok(RoundEnd::Queue);
             }
             self.step(until)?;
@@ -188,7 +200,8 @@ impl<'a> Runner<'a> {
         let redraw = self.reporter.live.is_shown().then_some(now + REDRAW);
         let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let next = [until, ticks, redraw, sweep, sync].into_iter().flatten().min();
+        let print = (!self.unprinted.is_empty()).then_some(now + PRINT);
+        let next = [until, ticks, redraw, sweep, sync, print].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
         let mut ended = Vec::new();
         for ready in self.watch.wait(wait_ms)? {
@@ -198,6 +211,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.end(&ended)?;
+        self.print_some();
         let now = Instant::now();
         self.running.values_mut().for_each(|program| program.tick(now));
         if self.unsynced_since.is_some_and(|since| since + SYNC <= now) {
@@ -243,7 +257,7 @@ impl<'a> Runner<'a> {
                 if !again && !is_lack {
                     self.write(&[self.end_of(job, outcome.clone())]);
                 }
-                let noted = self.reporter.note(Record {
+                let line = self.reporter.note(Record {
                     job,
                     attempt,
                     at_ms: now_ms(),
@@ -257,7 +271,7 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 });
-                self.unless_output_ended(noted);
+                self.unprinted.extend(line);
                 Ok(false)
             }
         }
@@ -303,11 +317,14 @@ impl<'a> Runner<'a> {
             if left_processes {
                 self.remains.add(group);
             }
-            let handed_on = self.reporter.live.aside(|| program.capture.hand_on(self.reporter.json));
-            let folder = program.capture.folder.take();
+            let folder = program.capture.folder.clone();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
-            let noted = self.reporter.note(Record {
+            match program.capture.written(self.reporter.json) {
+                Ok(written) => self.unprinted.extend(written),
+                Err(error) => self.break_off(format_args!("the output of a program cannot be read: {error}")),
+            }
+            let line = self.reporter.note(Record {
                 job,
                 attempt,
                 at_ms,
@@ -321,19 +338,27 @@ impl<'a> Runner<'a> {
                 chosen,
                 identity: program.identity.take(),
             });
-            self.unless_output_ended(handed_on.and(noted));
+            self.unprinted.extend(line);
         }
         Ok(())
     }
 
-    /// Begins no further program if standard output takes no more.
-    fn unless_output_ended(&mut self, printed: io::Result<()>) {
-        match printed {
-            // Nobody reads any more, as with `| head`.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
-            Err(_) if self.is_broken => {}
-            Err(error) => self.break_off(format_args!("the output of a program could not be handed on: {error}")),
-            Ok(()) => {}
+    /// Prints what programs wrote, as far as there is room.
+    fn print_some(&mut self) {
+        while let Some(mut written) = self.unprinted.pop_front() {
+            match self.reporter.live.aside(|| written.print_some()) {
+                Ok(true) => {}
+                // Nobody is left who could tell that the user wants to wait no longer.
+                Ok(false) if self.is_alone => {}
+                Ok(false) => {
+                    self.unprinted.push_front(written);
+                    break;
+                }
+                // Nobody reads any more, as with `| head`.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
+                Err(_) if self.is_broken => {}
+                Err(error) => self.break_off(format_args!("the output of a program could not be printed: {error}")),
+            }
         }
     }
 
@@ -387,6 +412,7 @@ impl<'a> Runner<'a> {
         let count = self.link.signals.read(&mut signals)?;
         if count == 0 {
             self.watch.remove(&self.link.signals)?;
+            self.is_alone = true;
             self.break_off(format_args!("the watchdog died, so the programs are ended"));
             self.end_programs();
         }
@@ -403,7 +429,10 @@ impl<'a> Runner<'a> {
                 }),
                 1 => {}
                 2 => self.running.values_mut().for_each(|program| program.ask_to_end(Ending::Asked)),
-                _ => self.end_programs(),
+                _ => {
+                    self.end_programs();
+                    self.unprinted.clear();
+                }
             }
         }
         Ok(())
