@@ -84,7 +84,7 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<u
     Ok(entries.iter().enumerate().filter_map(ready).collect())
 }
 
-/// Returns true if `fd` takes a write of 4 KiB now, or gives an error at once. A pipe whose reader does not read has no room.
+/// Returns true if `fd` takes a write of 4 KiB, or gives an error at once; it waits for that for `timeout_ms` milliseconds. A pipe whose reader does not read has no room.
 ///
 /// # Errors
 ///
@@ -95,14 +95,14 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<u
 ///
 /// let (_reader, mut pipe) = std::io::pipe()?;
 /// let mut written = 0;
-/// while gristmill_os::wake::has_room(&pipe)? {
+/// while gristmill_os::wake::has_room(&pipe, 0)? {
 ///     written += pipe.write(&[0; 4096])?;
 /// }
 /// assert!(written >= 4096);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn has_room(fd: &impl AsFd) -> io::Result<bool> {
-    match rustix::event::poll(&mut [PollFd::new(fd, PollFlags::OUT)], Some(&timespec(0))) {
+pub fn has_room(fd: &impl AsFd, timeout_ms: u32) -> io::Result<bool> {
+    match rustix::event::poll(&mut [PollFd::new(fd, PollFlags::OUT)], Some(&timespec(timeout_ms))) {
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),

@@ -63,6 +63,18 @@ const PIECE_BYTES: usize = 4096;
 /// The pieces that are printed without looking for anything else.
 const PIECES: usize = 256;
 
+/// The milliseconds in which a reader that reads makes room.
+const ROOM_MS: u32 = 1;
+
+/// How far something was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    All,
+    /// There is more, and may be room for it.
+    Part,
+    NoRoom,
+}
+
 /// What a program wrote, or what is told of it, being printed. A reader that does not read must not keep the queue from its other work, so it is printed in pieces for which there
 /// is room.
 pub struct Written {
@@ -76,33 +88,33 @@ impl Written {
         Written { from: Box::new(Cursor::new(text)), is_error: false }
     }
 
-    /// Prints some of it, as long as there is room. Returns true after the last piece.
-    pub fn print_some(&mut self) -> io::Result<bool> {
+    /// Prints some of it.
+    pub fn print_some(&mut self) -> io::Result<Printed> {
         let printed = if self.is_error {
             io::stderr().as_fd().try_clone_to_owned().map(File::from).and_then(|to| self.print_to(to))
         } else {
             standard_output().and_then(|to| self.print_to(to))
         };
         // Who listens on standard error may be gone.
-        if self.is_error { Ok(printed.unwrap_or(true)) } else { printed }
+        if self.is_error { Ok(printed.unwrap_or(Printed::All)) } else { printed }
     }
 
-    fn print_to(&mut self, mut to: File) -> io::Result<bool> {
+    fn print_to(&mut self, mut to: File) -> io::Result<Printed> {
         if to.metadata()?.is_file() {
             io::copy(&mut self.from, &mut to)?;
-            return Ok(true);
+            return Ok(Printed::All);
         }
         let mut piece = [0; PIECE_BYTES];
         for _ in 0..PIECES {
-            if !has_room(&to)? {
-                return Ok(false);
+            if !has_room(&to, ROOM_MS)? {
+                return Ok(Printed::NoRoom);
             }
             match self.from.read(&mut piece)? {
-                0 => return Ok(true),
+                0 => return Ok(Printed::All),
                 count => to.write_all(&piece[..count])?,
             }
         }
-        Ok(false)
+        Ok(Printed::Part)
     }
 }
 

@@ -18,7 +18,7 @@ use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::capture::{Capture, Written};
+use super::capture::{Capture, Printed, Written};
 use super::guard::{INTERRUPTED, Link};
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
@@ -68,6 +68,8 @@ pub struct Runner<'a> {
     remains: Remains,
     /// What programs wrote that have ended, and is not printed yet.
     unprinted: VecDeque<Written>,
+    /// When to look again whether there is room for it.
+    print_at: Instant,
     reporter: Reporter<'a>,
     observed: Observed,
     output: Option<PathBuf>,
@@ -104,6 +106,7 @@ impl<'a> Runner<'a> {
             running: BTreeMap::new(),
             remains: Remains::default(),
             unprinted: VecDeque::new(),
+            print_at: Instant::now(),
             reporter: Reporter::new(reports, jobs),
             observed: Observed::default(),
             output: reports.output.clone(),
@@ -200,7 +203,7 @@ impl<'a> Runner<'a> {
         let redraw = self.reporter.live.is_shown().then_some(now + REDRAW);
         let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let print = (!self.unprinted.is_empty()).then_some(now + PRINT);
+        let print = (!self.unprinted.is_empty()).then_some(self.print_at);
         let next = [until, ticks, redraw, sweep, sync, print].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
         let mut ended = Vec::new();
@@ -347,11 +350,12 @@ impl<'a> Runner<'a> {
     fn print_some(&mut self) {
         while let Some(mut written) = self.unprinted.pop_front() {
             match self.reporter.live.aside(|| written.print_some()) {
-                Ok(true) => {}
+                Ok(Printed::All) => {}
                 // Nobody is left who could tell that the user wants to wait no longer.
-                Ok(false) if self.is_alone => {}
-                Ok(false) => {
+                Ok(Printed::NoRoom) if self.is_alone => {}
+                Ok(printed) => {
                     self.unprinted.push_front(written);
+                    self.print_at = Instant::now() + if printed == Printed::NoRoom { PRINT } else { Duration::ZERO };
                     break;
                 }
                 // Nobody reads any more, as with `| head`.
