@@ -321,7 +321,7 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
         let mut now = Vec::new();
         for (job, program) in self.runner.running() {
             let Some(seen) = self.seen.get(job) else { continue };
-            let processor_us = program.processor_us(self.source.processor_us(seen.id));
+            let processor_us = program.processor_us(|| self.source.processor_us(seen.id));
             program.note_order(is_chosen, processor_us);
             now.push((*job, processor_us, program.is_stopped()));
         }

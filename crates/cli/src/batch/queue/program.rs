@@ -237,10 +237,10 @@ impl Program {
         self.is_stopped
     }
 
-    /// Microseconds of processor time so far. `counted_us` are those that somebody else counts, if anybody does; the last resort lacks children
+    /// Microseconds of processor time so far. `counted_us` returns those that somebody else counts, if anybody does; the last resort lacks children
     /// that still run.
-    pub fn processor_us(&self, counted_us: Option<u64>) -> u64 {
-        self.clock.as_ref().and_then(Clock::us).or(counted_us).unwrap_or_else(|| {
+    pub fn processor_us(&self, counted_us: impl FnOnce() -> Option<u64>) -> u64 {
+        self.clock.as_ref().and_then(Clock::us).or_else(counted_us).unwrap_or_else(|| {
             let pid = self.started.pid.as_raw_nonzero();
             ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()) * TICK_US
         })
