@@ -128,7 +128,8 @@ fn remove_left_over(folder: Option<&Path>, prefix: &str) {
     }
 }
 
-/// Returns what processes left behind in a folder when they died. `maker` returns the number of the process that made what has this name, if any did.
+/// Returns the entries of a folder whose makers have died. `maker` takes the name of an entry and returns the number of the process that made it, or `None` if the entry
+/// is not one of ours.
 pub fn left_behind(folder: &Path, maker: impl Fn(&str) -> Option<u32>) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |entry: &fs::DirEntry| {

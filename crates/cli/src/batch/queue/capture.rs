@@ -43,7 +43,8 @@ impl Capture {
         begin().map_err(|error| about(output, error))
     }
 
-    /// Returns what was written, to be printed on the own streams; with `aside`, all on standard error. Nothing of what is in a folder.
+    /// Returns the program's output, ready to be printed: standard output as such, or on standard error with `aside`, and the rest on standard error. Output that is kept
+    /// in a folder is not printed.
     pub fn written(self, aside: bool) -> io::Result<Vec<Written>> {
         let files = if self.folder.is_none() { vec![(self.stdout, aside), (self.stderr, true)] } else { Vec::new() };
         let mut all = Vec::new();
@@ -75,8 +76,8 @@ pub enum Printed {
     NoRoom,
 }
 
-/// What a program wrote, or what is told of it, being printed. A reader that does not read must not keep the queue from its other work, so it is printed in pieces for which there
-/// is room.
+/// Text that is being printed: a program's output, or a line about it. It is printed in pieces, and only while the stream has room, so that the queue can go on with its
+/// other work while nobody reads.
 pub struct Written {
     from: Box<dyn Read>,
     is_error: bool,

@@ -31,10 +31,10 @@ pub fn read(path: Option<&Path>, command: &[OsString]) -> Result<Vec<Job>, Failu
     }
     let text = String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;
     // Some editors write a mark at the beginning.
-    let text = text.trim_start_matches('\u{feff}').to_owned();
+    let text = text.trim_start_matches('\u{feff}');
     if path.and_then(Path::extension).is_none_or(|extension| !extension.eq_ignore_ascii_case("toml")) {
-        return Ok(lines(&text));
+        return Ok(lines(text));
     }
     let bytes = |size: &str| units::bytes(size).map(|bytes| bytes as u64);
-    table(&text, bytes).map_err(|why| failed(io::Error::other(why)))
+    table(text, bytes).map_err(|why| failed(io::Error::other(why)))
 }

@@ -112,7 +112,7 @@ impl Recorder {
         history.usual_seconds(&self.host, &identity.build, &identity.input).ok()?
     }
 
-    /// Returns true if these jobs are known to take less than this many seconds on so many processors.
+    /// Returns true if these jobs usually take less than `seconds` altogether, when `processors` share their work.
     pub fn is_shorter(&self, jobs: &[Job], processors: usize, seconds: f64) -> bool {
         let mut sum = 0.0;
         jobs.iter().all(|job| {
