@@ -28,6 +28,7 @@ import cloudpickle
 
 from . import _native, pickles
 from .batches import OnArrays, OnTables
+from .engines.streams import Stream, Wanted
 from .errors import GristmillError, PlanError
 from .plan import Shuffle, Source, Stage, stages
 from .settings import FOLDER, Settings
@@ -76,19 +77,22 @@ class Started:
         self.ending()
 
 
-def start(stage: Stage, settings: Settings) -> Started:
-    """Starts a job."""
-    return _fork(stage, settings) if _threads() == 1 else _of_this_process().start(stage, settings)
+def start(stage: Stage, settings: Settings, stream: Stream | None = None) -> Started:
+    """Starts a job, whose records go to `stream` if there is one."""
+    started = _fork(stage, settings, stream) if _threads() == 1 else _of_this_process().start(stage, settings, stream)
+    if stream is not None:
+        stream.started()
+    return started
 
 
 def _threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def _fork(stage: Stage, settings: Settings) -> Started:
-    for stream in (sys.stdout, sys.stderr):
+def _fork(stage: Stage, settings: Settings, stream: Stream | None) -> Started:
+    for printed in (sys.stdout, sys.stderr):
         with suppress(Exception):
-            stream.flush()
+            printed.flush()
     read, write = _pipe()
     program = os.getpid()
     # At a fork Python calls functions of modules, and ignores what they raise: Ctrl-C there would be lost.
@@ -96,7 +100,9 @@ def _fork(stage: Stage, settings: Settings) -> Started:
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        _run(stage, settings, write, program, mask)
+        if stream is not None:
+            stream.leave()
+        _run(stage, settings, write, program, None if stream is None else stream.wanted(), mask)
     os.close(write)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
@@ -117,7 +123,9 @@ def _pipe() -> tuple[int, int]:
     return read, write
 
 
-def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int] | None = None) -> NoReturn:
+def _run(
+    stage: Stage, settings: Settings, pipe: int, parent: int, wanted: Wanted | None, mask: set[int] | None = None
+) -> NoReturn:
     """Becomes the process of a job, which ends when its parent does. Signals outside `mask` reach it, if one is given."""
     status = 1
     # Workers that do not look for garbage among the program's objects do not copy their memory.
@@ -143,7 +151,7 @@ def _run(stage: Stage, settings: Settings, pipe: int, parent: int, mask: set[int
                 stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
         from .engines import coordinator
 
-        coordinator.work(stage, settings, pipe)
+        coordinator.work(stage, settings, pipe, wanted)
         status = 0
     except BrokenPipeError:
         status = 0
@@ -181,17 +189,18 @@ class _Starter:
             with suppress(Exception):
                 self.process.wait(timeout=5)
 
-    def start(self, stage: Stage, settings: Settings) -> Started:
+    def start(self, stage: Stage, settings: Settings, stream: Stream | None) -> Started:
         """Starts a job in a process of the starter."""
         try:
             around = os.getcwd(), _paths(), getattr(sys, "argv", []), _environment()
-            plan = pickle.dumps((*around, pickles.dumps((stage, settings))))
+            plan = pickle.dumps((*around, pickles.dumps((stage, settings, stream and stream.wanted()))))
         except Exception as error:
             raise PlanError(f"the pipeline cannot be sent to its workers: {error}") from error
         read, write = _pipe()
         try:
             with self.lock:
-                socket.send_fds(self.socket, [len(plan).to_bytes(8, "little")], [write])
+                ends = stream.descriptors() if stream is not None else []
+                socket.send_fds(self.socket, [len(plan).to_bytes(8, "little")], [write, *ends])
                 self.socket.sendall(plan)
                 answer = _received(self.socket, int.from_bytes(_received(self.socket, 8), "little"))
         except OSError as error:
@@ -254,20 +263,20 @@ def serve(descriptor: int) -> None:
             break
         if end.fileno() not in ready:
             continue
-        head, descriptors, _, _ = socket.recv_fds(end, 8, 1)
+        head, descriptors, _, _ = socket.recv_fds(end, 8, 3)
         if not head:
             break
         head += _received(end, 8 - len(head))
-        (pipe,) = descriptors
         plan = _received(end, int.from_bytes(head, "little"))
         answer: tuple[int, str]
         try:
-            answer = _begun(plan, pipe), ""
+            answer = _begun(plan, *descriptors), ""
             jobs.add(answer[0])
         except Exception as error:
             text = "".join(traceback.format_exception_only(error)).strip()
             answer = 0, f"the pipeline cannot be rebuilt in its workers: {text}"
-        os.close(pipe)
+        for descriptor in descriptors:
+            os.close(descriptor)
         content = pickle.dumps(answer)
         end.sendall(len(content).to_bytes(8, "little") + content)
     for pid in jobs:
@@ -275,13 +284,15 @@ def serve(descriptor: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-def _begun(plan: bytes, pipe: int) -> int:
+def _begun(plan: bytes, pipe: int, *ends: int) -> int:
     folder, sys.path[:], sys.argv[:], environment, job = pickle.loads(plan)
     os.chdir(folder)
     if environment != dict(os.environ):
         os.environ.clear()
         os.environ.update(environment)
-    stage, settings = pickle.loads(job)
+    stage, settings, wanted = pickle.loads(job)
+    if wanted is not None:
+        wanted.socket, wanted.turn = ends
     _name_classes()
     _import_for_workers(stage)
     if (threads := _threads()) > 1:
@@ -289,8 +300,9 @@ def _begun(plan: bytes, pipe: int) -> int:
     starter = os.getpid()
     pid = os.fork()
     if pid == 0:
-        os.set_inheritable(pipe, False)
-        _run(stage, settings, pipe, starter)
+        for descriptor in (pipe, *ends):
+            os.set_inheritable(descriptor, False)
+        _run(stage, settings, pipe, starter, wanted)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
     return pid

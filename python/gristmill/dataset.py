@@ -281,13 +281,19 @@ class Dataset(Exports[T]):
         return builtins.list(self._run().records)
 
     def iterate(self) -> Iterator[T]:
-        """Runs the job and returns an iterator over its records. They come as they arrive.
+        """Runs the job and returns an iterator over its records. Each comes as soon as it has been made.
+
+        The job begins with the first record, and ends when the iterator is closed or deleted. Behind a shuffle, records come when all
+        of them have been made.
 
         >>> import gristmill as gm
         >>> next(gm.range(3).iterate())
         0
         """
-        return self._run().records
+        yield from self._run(live=True).records
+
+    def __iter__(self) -> Iterator[T]:
+        return self.iterate()
 
     def count(self) -> int:
         """Runs the job and returns the number of records.
@@ -337,8 +343,8 @@ class Dataset(Exports[T]):
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.explain())}</pre>"
 
-    def _run(self, timeline: bool = False) -> Run[T]:
-        return engines.run(plan.stage_of(self._node), dataclasses.replace(settings.current(), timeline=timeline))
+    def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
+        return engines.run(plan.stage_of(self._node), dataclasses.replace(settings.current(), timeline=timeline, live=live))
 
 
 class Groups(Generic[K, V]):

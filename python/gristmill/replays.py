@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,8 +63,11 @@ class Call:
         ['b', 'a']
         """
         records = [self.given]
-        for step in self.steps:
-            records = list(applied(step, records))
+        try:
+            for step in self.steps:
+                records = list(applied(step, records))
+        except FunctionStopped as stopped:
+            raise raised(stopped) from None
         return records
 
     def pickled(self) -> bytes | None:
@@ -89,15 +92,46 @@ def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
         case "map" if isinstance(function, Pluck) and isinstance(records, Batch):
             return records.plucked(function)
         case "map":
-            return map(function, records)
+            return results(function, records)
         case "filter":
-            return filter(function, records)
+            return _kept(function, records)
         case "flat_map":
-            return itertools.chain.from_iterable(map(function, records))
+            return itertools.chain.from_iterable(results(function, records))
         case "map_batches":
             found: Iterable[Any] = function(records if isinstance(function, OnTables) else list(records))
             return found
         case "groups":
-            return itertools.chain.from_iterable(function(key, values) for key, values in records)
+            return itertools.chain.from_iterable(results(lambda group: function(*group), records))
         case "reduce":
             return [(key, functools.reduce(function, values)) for key, values in records]
+
+
+# Python's own `map` and `filter` end without a word when their function raises StopIteration, as if there were no more records.
+
+
+class FunctionStopped(Exception):
+    """A function raised `StopIteration`, which is the cause of this exception."""
+
+
+def raised(error: BaseException) -> BaseException:
+    """The exception that a function raised."""
+    return error.__cause__ or error if isinstance(error, FunctionStopped) else error
+
+
+def results(function: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:
+    """What a function returns for each record."""
+    try:
+        for record in records:
+            yield function(record)
+    except StopIteration as error:
+        raise FunctionStopped from error
+
+
+def _kept(function: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:
+    """The records for which a function is true."""
+    try:
+        for record in records:
+            if function(record):
+                yield record
+    except StopIteration as error:
+        raise FunctionStopped from error

@@ -54,6 +54,8 @@ class Settings:
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
     #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
     timeline: bool = False
+    #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the program does not.
+    live: bool = False
     #: Other options of the engine, such as `retries`; :func:`configure` takes them by name.
     others: Mapping[str, Any] = field(default_factory=dict)
 
@@ -88,7 +90,7 @@ class Settings:
         >>> Settings(workers=2).changed({"workers": 4}).workers
         4
         """
-        names = {field.name for field in dataclasses.fields(self)} - {"others", "timeline"}
+        names = {field.name for field in dataclasses.fields(self)} - {"others", "timeline", "live"}
         others = {name: value for name, value in changes.items() if name not in names}
         for name in others:
             if name not in _engine_options():

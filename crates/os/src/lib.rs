@@ -6,6 +6,7 @@
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
 //! - [`PrivateView`]: copy-on-write memory of one worker, and the OS pages that it has changed;
 //! - [`process`]: starting a worker by fork, watching it, and its cause of death;
+//! - [`descriptor`]: files that are known by number;
 //! - [`ended`]: proof that a worker has ended;
 //! - [`futex`]: sleeping and waking between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
@@ -32,6 +33,7 @@
 pub mod allocations;
 mod cgroup;
 pub mod clock;
+pub mod descriptor;
 pub mod ended;
 pub mod file_size;
 pub mod folder;

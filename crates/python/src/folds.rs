@@ -47,6 +47,8 @@ pub enum End {
     },
     /// No shuffle: records in the order of the input.
     Gather,
+    /// The same, but the records do not become pairs: they are sent as they are made.
+    Stream,
 }
 
 impl End {

@@ -17,6 +17,7 @@ mod groups;
 mod folds;
 mod frames;
 mod arrays;
+mod stream;
 mod program;
 mod timelines;
 mod stage;
@@ -29,6 +30,7 @@ mod _native {
     use crate::frames::Frames;
     use crate::program::Program;
     use crate::stage::{Side, Stage, describe, summarise};
+    use crate::stream::{Stream, Wanted};
     use crate::timelines::{ToldRun, drawn};
     use crate::{keys, stage, values};
     use pyo3::prelude::*;
@@ -50,6 +52,12 @@ mod _native {
     #[pyfunction]
     fn decode<'py>(py: Python<'py>, block: &[u8]) -> PyResult<Bound<'py, PyList>> {
         values::decode_all(py, block)
+    }
+
+    /// Returns the number of records of a block.
+    #[pyfunction]
+    fn count(block: &[u8]) -> PyResult<u64> {
+        values::count(block)
     }
 
     /// Puts the records of a block, which are pairs, into a dict. Raises what `dict.update` does, if they are none.
@@ -91,7 +99,7 @@ mod _native {
     /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/functions.py`. Returns what
     /// another stage reads, if it is to be kept, and statistics.
     #[pyfunction]
-    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0, arrays=Vec::new(), timeline=false))]
+    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0, arrays=Vec::new(), timeline=false, stream=None))]
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         py: Python<'py>,
@@ -111,6 +119,7 @@ mod _native {
         sent: u64,
         arrays: Vec<PyRef<'py, SharedArray>>,
         timeline: bool,
+        stream: Option<Wanted>,
     ) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
         let (end, form) = (stage::end(end, how, descending, count)?, stage::form(form)?);
         let frames = Frames::new(stage::pipe(pipe)?, sent);
@@ -124,7 +133,8 @@ mod _native {
         }
         let (input, inputs, together) = Stage::input(sides, skip).map_err(failed)?;
         let arrays = arrays.iter().map(|array| array.0.clone()).collect();
-        let program = Program { end, inputs, functions, arrays };
+        let stream = stream.map(Stream::new).transpose()?;
+        let program = Program { end, inputs, functions, arrays, stream, skip };
         let deadline = deadline.map(Duration::from_secs_f64);
         let stage = Stage { program, form, input, together, limit, options: given, skip, deadline, timeline };
         let (made, summary) = py.detach(|| stage.run(&frames, keep)).map_err(failed)?;

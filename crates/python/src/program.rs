@@ -13,6 +13,7 @@ use crate::arrays::{Output, with_views};
 use crate::folds::{End, Fold, How, Origin, Stop, UNFIT, unfit};
 use crate::groups::{self, PartGroups};
 use crate::keys::{self, Types};
+use crate::stream::Stream;
 use crate::values::{self, Numbers};
 
 /// The code of an error that the Python side has logged.
@@ -20,7 +21,7 @@ const FAILED: i32 = 1;
 /// The code of the error for text that is not UTF-8.
 const NOT_UTF8: i32 = 3;
 
-/// The records of a key of a join are emitted in parts of about so many bytes.
+/// The records that become of a key are emitted in parts of about this size.
 const PART_BYTES: usize = 1 << 20;
 
 /// What the records of an input are.
@@ -55,6 +56,10 @@ pub struct Program {
     pub functions: Py<PyAny>,
     /// What the functions may write besides their records.
     pub arrays: Vec<Arc<Output>>,
+    /// Where the records go, if the end is [`End::Stream`].
+    pub stream: Option<Arc<Stream>>,
+    /// Whether a group on which a function fails is set aside.
+    pub skip: bool,
 }
 
 /// The program with values of the form `V`.
@@ -79,6 +84,12 @@ impl<V: Fold> MapReduce for Typed<'_, V> {
             true => program.map::<V>(py, chunk, out),
             false => program.map_to_arrays::<V>(py, chunk, out),
         })
+    }
+
+    fn end_task(&self, task: usize) {
+        if let Some(stream) = &self.program.stream {
+            stream.end_task(task);
+        }
     }
 }
 
@@ -129,7 +140,10 @@ impl Program {
             None => {
                 let outputs = self.functions.bind(py).call_method1(intern!(py, "map"), place);
                 let origin = Origin { tag: chunk.tag(), source: chunk.source_number(), offset: chunk.offset() };
-                outputs.map_err(Stop::from).and_then(|outputs| V::emit(self.end, origin, &outputs, out))
+                outputs.map_err(Stop::from).and_then(|outputs| match &self.stream {
+                    Some(stream) => Ok(stream.add(chunk.task(), &outputs)?),
+                    None => V::emit(self.end, origin, &outputs, out),
+                })
             }
         };
         mapped.map_err(|stop| match stop {
@@ -317,6 +331,11 @@ impl Program {
             let mut to = Vec::new();
             for record in records.try_iter()? {
                 values::encode(&record?, &mut to)?;
+                // Records of a group that is set aside must not have been emitted.
+                if to.len() > PART_BYTES && !self.skip {
+                    emit(key, &to);
+                    to.clear();
+                }
             }
             Ok(to)
         });

@@ -133,8 +133,12 @@ impl Stage {
     {
         let end = self.program.end;
         // If a Python function crashes, the pairs that native reducers have already reduced are kept.
-        let apart = end.reduces_natively() && end != End::Words;
+        let apart = end.reduces_natively() && !matches!(end, End::Words | End::Stream);
         let mut job = job.reduce_apart(apart).options(&self.options).timeline(self.timeline);
+        if self.program.stream.is_some() {
+            // A sample would call the functions, and what they make would be sent.
+            job = job.in_order(true).sample(false);
+        }
         for array in &self.program.arrays {
             job = array.written_by(job);
         }
@@ -202,6 +206,7 @@ pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyR
         "sort" => End::Sort { descending },
         "top" => End::Top { count },
         "gather" => End::Gather,
+        "stream" => End::Stream,
         name => return Err(PyValueError::new_err(format!("no end {name:?}"))),
     })
 }

@@ -252,6 +252,35 @@ pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py,
     Ok(records)
 }
 
+/// Returns the number of records of a block.
+pub fn count(mut bytes: &[u8]) -> PyResult<u64> {
+    let mut count = 0;
+    while !bytes.is_empty() {
+        skip(&mut bytes)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Passes over the first value of `bytes`.
+fn skip(bytes: &mut &[u8]) -> PyResult<()> {
+    match take(bytes, 1)?[0] {
+        NONE | FALSE | TRUE => {}
+        INT | FLOAT => drop(eight(bytes)?),
+        MEAN => drop(take(bytes, 16)?),
+        TEXT | BYTES | PICKLE => drop(counted(bytes)?),
+        TUPLE | LIST => (0..number(bytes)?).try_for_each(|_| skip(bytes))?,
+        DICT => (0..number(bytes)?).try_for_each(|_| skip(bytes).and_then(|()| skip(bytes)))?,
+        KEY => {
+            let count = number(bytes)?;
+            number(bytes)?;
+            take(bytes, count as usize)?;
+        }
+        _ => return Err(damaged()),
+    }
+    Ok(())
+}
+
 /// Puts the records of a block into a dict: pairs without a tuple for each.
 pub fn decode_into(dict: &Bound<'_, PyDict>, mut bytes: &[u8]) -> PyResult<()> {
     let py = dict.py();

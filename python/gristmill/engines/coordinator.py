@@ -25,6 +25,7 @@ from ..runs import BadRecord
 from ..settings import Settings
 from ..shared import SharedArray
 from .functions import Functions, Log, Reduce, Side, reduced_by
+from .streams import Wanted
 
 #: The codes of errors; see crates/python/src/program.rs.
 _FAILED, _UNFIT, _NOT_UTF8 = 1, 2, 3
@@ -42,9 +43,9 @@ _PARTITION_BYTES, _PARTITION_BITS = 1 << 20, 8
 _EACH_ITS_PLACE = 16 << 20
 
 
-def work(stage: Stage, settings: Settings, pipe: int) -> None:
-    """Runs a job, and sends frames to the pipe until one with the end or the error."""
-    job = _Job(settings, pipe)
+def work(stage: Stage, settings: Settings, pipe: int, wanted: Wanted | None) -> None:
+    """Runs a job, and sends frames to the pipe until one with the end or the error. Records go to a stream, if one is `wanted`."""
+    job = _Job(settings, pipe, wanted)
     try:
         job.final(stage)
         job.store_arrays()
@@ -72,8 +73,8 @@ class _Attempt:
 
 
 class _Job:
-    def __init__(self, settings: Settings, pipe: int) -> None:
-        self.settings, self.pipe, self.log = settings, pipe, Log()
+    def __init__(self, settings: Settings, pipe: int, wanted: Wanted | None) -> None:
+        self.settings, self.pipe, self.wanted, self.log = settings, pipe, wanted, Log()
         self.made: dict[Stage, Any] = {}
         self.arrays: dict[SharedArray, _native.Array] = {}
         # Those of the program's own memory, which a fork has too.
@@ -119,6 +120,8 @@ class _Job:
         options: dict[str, Any] = {}
         attempts = [(stage, attempt, options) for attempt in _attempts(stage)]
         match stage.end:
+            case None if self.wanted is not None:
+                attempts = [(stage, _Attempt("stream", "any"), {"stream": self.wanted})]
             case Shuffle(kind="top", count=count):
                 options["count"] = count
                 if (counted := _counts(stage)) is not None:

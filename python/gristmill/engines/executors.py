@@ -30,7 +30,7 @@ from ..batches import Batch
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name
-from ..replays import Call, Step
+from ..replays import Call, Step, raised
 from ..runs import BadRecord
 from .functions import Failure, Reduce, Side, _first_failing, one_line
 
@@ -180,10 +180,11 @@ class Work:
                 self._count(made, report)
                 yield from rows
         if not failed and not report.skip:
-            report.failed(found)
+            report.failed(raised(found))
 
     def failed(self, error: BaseException, record: Any, place: Place, report: Report) -> None:
         """Ends the job because of a record, or leaves it out."""
+        error = raised(error)
         self._is_at_fault(error, report)
         if isinstance(error, InputError):
             text = place.before(str(error))
@@ -483,6 +484,7 @@ def _decoded(rows: Iterator[tuple[Any, ...]]) -> list[Any]:
 
 def failed_group(error: BaseException, end: Shuffle, key: Any, values: Any, report: Report) -> None:
     """Ends the job because a function failed on a group, or leaves the group out."""
+    error = raised(error)
     if report.skip:
         return report.set_aside(key, one_line(error))
     step: Step

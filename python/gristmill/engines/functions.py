@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..plan import Narrow, Shuffle, Source, name
 from ..reducers import Reducer
-from ..replays import Call, Step, applied, steps_of
+from ..replays import Call, Step, applied, raised, results, steps_of
 from ..runs import BadRecord
 from ..shared import SharedArray
 
@@ -180,7 +180,7 @@ class Functions:
 
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
         """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
-        side = self.sides[tag]
+        side, error = self.sides[tag], raised(error)
         if isinstance(error, _native.NotAPair):
             kind = "" if side.end is None else side.end.kind
             step = {"reduce": "reduce_by_key", "groups": "group_by_key"}.get(kind, "join")
@@ -201,6 +201,7 @@ class Functions:
 
     def failed_group(self, error: BaseException, key: Any, given: Any) -> str | None:
         """Logs an exception of :meth:`reduce`. Returns its number, unless the group is set aside."""
+        error = raised(error)
         if self.skip and isinstance(error, Exception):
             self.log.bad(("group", _pickled(key)), BadRecord(key, one_line(error)))
             return None
@@ -236,7 +237,7 @@ class Functions:
             try:
                 outputs = list(side.chain([record]))
             except Exception as error:
-                bad = BadRecord(record, one_line(error), place.file, place.line, place.byte)
+                bad = BadRecord(record, one_line(raised(error)), place.file, place.line, place.byte)
                 self.log.bad((place, number), bad)
                 continue
             yield from outputs
@@ -348,7 +349,7 @@ def _composed(narrows: Sequence[Narrow], end: Shuffle | None) -> Chain:
     if end is not None and end.kind in ("sort", "top"):
         by = end.function
         assert by is not None
-        steps.append(lambda records: ((by(record), record) for record in records))
+        steps.append(functools.partial(results, lambda record: (by(record), record)))
     if not steps:
         return lambda records: records
     if len(steps) == 1:

@@ -16,7 +16,7 @@ from ..errors import JobError, PlanError, ResourceError
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
-from ..replays import Call, Step, applied, steps_of
+from ..replays import Call, Step, applied, raised, steps_of
 from ..runs import BadRecord, Run
 from ..settings import Settings
 from ..shared import SharedArray
@@ -98,9 +98,12 @@ class _Job:
         steps = steps_of(narrows)
         chains = [(steps[: number + 1], f"{narrow.kind} {name(narrow.function)}") for number, narrow in enumerate(narrows)]
         for record, place in placed:
-            outputs = [record]
+            outputs: Iterable[Any] = [record]
             for chain, said in chains:
-                outputs = self.guarded(said, chain, record, place, functools.partial(applied, chain[-1], outputs))
+                if self.skip:
+                    outputs = self.guarded(said, chain, record, place, functools.partial(applied, chain[-1], outputs))
+                else:
+                    outputs = _streamed(said, chain, record, place, outputs)
             yield from ((output, place) for output in outputs)
 
     def batches(self, placed: Iterator[Placed], narrow: Narrow) -> Iterator[Placed]:
@@ -180,7 +183,8 @@ class _Job:
         call = Call(steps, given)
         try:
             return list(function()) if function is not None else call.run()
-        except Exception as error:
+        except Exception as found:
+            error = raised(found)
             if not self.skip:
                 _raise_job_error(error, said, call, place)
             self.bad_records.append(BadRecord(call.record, _text(error), place.file, place.line, place.byte))
@@ -192,7 +196,18 @@ class _Job:
         self.bad_records.append(BadRecord(record, str(error), place.file, place.line, place.byte))
 
 
-def _raise_job_error(error: Exception, said: str, call: Call, place: Place) -> NoReturn:
+def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, records: Iterable[Any]) -> Iterator[Any]:
+    """What the last step makes of records, as it is asked for. If it fails, the job ends with an error that names the record `given`."""
+    try:
+        yield from applied(steps[-1], records)
+    except JobError:
+        # An earlier step has failed.
+        raise
+    except Exception as error:
+        _raise_job_error(raised(error), said, Call(steps, given), place)
+
+
+def _raise_job_error(error: BaseException, said: str, call: Call, place: Place) -> NoReturn:
     where = f"\n  {place}" if place.file else ""
     raise JobError(
         f"{_text(error)}\n  in {said}, on {reprlib.repr(call.record)}{where}",
@@ -206,7 +221,7 @@ def _raise_job_error(error: Exception, said: str, call: Call, place: Place) -> N
     ) from error
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 

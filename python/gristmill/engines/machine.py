@@ -14,11 +14,13 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+import time
 from collections.abc import Iterator
-from typing import IO, Any
+from contextlib import ExitStack
+from typing import Any
 
 from .. import _native, _starter
-from ..errors import WorkerDied, raise_as
+from ..errors import ResourceError, WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
 from ..runs import BadRecord, Kept, Run, keeping_all
@@ -27,61 +29,108 @@ from ..timeline import StageTimeline
 
 # What the process of a job needs is imported once, here, and not after each fork.
 from . import coordinator as coordinator
+from .pipes import Pipe, Source, wait
+from .streams import Stream
 
-#: Of a frame: its kind and the length of what follows.
-_HEAD = 5
+#: The engine ends a job at its deadline. It cannot while it waits for a file, such as a FIFO that nobody writes.
+_GRACE_SECONDS = 1.0
 
 
 def run(stage: Stage, settings: Settings) -> Run[Any]:
-    """Starts a job; its records come as they are asked for."""
-    bad_records: list[BadRecord] = []
-    stats: dict[str, Any] = {"engine": "machine"}
-    timelines: list[StageTimeline] = []
-    blocks = _blocks(stage, settings, bad_records, stats, timelines)
-    return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks, decoded, timelines)
-
-
-def _blocks(
-    stage: Stage,
-    settings: Settings,
-    bad_records: list[BadRecord],
-    stats: dict[str, Any],
-    timelines: list[StageTimeline],
-) -> Iterator[bytes]:
-    _make_cached(stage)
-    job = _starter.start(stage, settings)
-    ended = False
-    try:
-        with open(job.pipe, "rb", buffering=1 << 20) as pipe, Bar(settings.progress) as bar:
-            for kind, frame in _frames(pipe):
-                match kind:
-                    case b"B":
-                        yield frame
-                    case b"P":
-                        bar.show(json.loads(frame))
-                    case b"S":
-                        bar.begin(json.loads(frame))
-                    case b"W":
-                        bar.say(coordinator.in_words_of_python(frame.decode()))
-                    case b"E":
-                        ended = True
-                        raise_as(*pickle.loads(frame))
-                    case b"D":
-                        ended = True
-                        found, told, drawn = pickle.loads(frame)
-                        bad_records += found
-                        stats.update(told)
-                        timelines += drawn
-        if not ended:
-            raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
-    finally:
-        job.close(killed=not ended)
+    """Makes a job; it starts when its records, or their number, are asked for."""
+    job = _Job(stage, settings)
+    blocks = job.blocks()
+    records = itertools.chain.from_iterable(map(decoded, blocks))
+    return Run(records, job.bad_records, job.stats, blocks, decoded, job.timelines, job.count)
 
 
 def decoded(frame: bytes) -> list[Any]:
     """The records of a block."""
     with keeping_all():
         return _native.decode(frame)
+
+
+class _Job:
+    """A job, and what it tells while it runs."""
+
+    def __init__(self, stage: Stage, settings: Settings) -> None:
+        self.stage, self.settings = stage, settings
+        self.bad_records: list[BadRecord] = []
+        self.stats: dict[str, Any] = {"engine": "machine"}
+        self.timelines: list[StageTimeline] = []
+
+    def blocks(self) -> Iterator[bytes]:
+        """Runs the job; gives its records."""
+        # A later stage reads partitions, which are not in the order of the result.
+        streams = self.stage.end is None and not isinstance(self.stage.inputs[0], Stage)
+        return self._run(self._stream(live=self.settings.live) if streams else None)
+
+    def count(self) -> int:
+        """Runs the job; returns the number of its records, which stay where they are made if no shuffle follows."""
+        if self.stage.end is not None:
+            return sum(map(_native.count, self.blocks()))
+        stream = self._stream(count=True)
+        for _ in self._run(stream):
+            pass
+        return stream.records
+
+    def _stream(self, *, live: bool = False, count: bool = False) -> Stream:
+        skip = self.settings.on_error == "skip"
+        return Stream(live=live, count=count, skip=skip, spill_dir=self.settings.spill_dir)
+
+    def _run(self, stream: Stream | None) -> Iterator[bytes]:
+        began = time.monotonic()
+        with ExitStack() as stack:
+            if stream is not None:
+                stack.callback(stream.close)
+            _make_cached(self.stage)
+            job = _starter.start(self.stage, self.settings, stream)
+            has_ended = False
+            stack.callback(lambda: job.close(killed=not has_ended))
+            pipe = stack.enter_context(Pipe(job.pipe))
+            bar = stack.enter_context(Bar(self.settings.progress))
+            ends = None if self.settings.deadline is None else began + self.settings.deadline + _GRACE_SECONDS
+            sources: list[Source] = [pipe] if stream is None else [pipe, stream]
+            while not has_ended:
+                if stream is not None:
+                    stream.receive()
+                    yield from stream.ready()
+                for kind, frame in pipe.frames():
+                    if kind == b"B":
+                        yield frame
+                    else:
+                        has_ended = kind in (b"E", b"D")
+                        self._hear(kind, frame, bar)
+                if pipe.is_closed and not has_ended:
+                    raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
+                if ends is not None and time.monotonic() > ends:
+                    raise ResourceError(f"the job did not end within {self.settings.deadline} s")
+                if not has_ended:
+                    wait(sources)
+                if stream is not None:
+                    stream.look()
+            if stream is not None:
+                # Whatever the tasks of the job have sent was sent before it ended.
+                stream.receive()
+                yield from stream.ready()
+                stream.ended(self.stats["stages"][-1]["tasks"])
+
+    def _hear(self, kind: bytes, frame: bytes, bar: Bar) -> None:
+        """Takes a frame that has no records."""
+        match kind:
+            case b"P":
+                bar.show(json.loads(frame))
+            case b"S":
+                bar.begin(json.loads(frame))
+            case b"W":
+                bar.say(coordinator.in_words_of_python(frame.decode()))
+            case b"E":
+                raise_as(*pickle.loads(frame))
+            case b"D":
+                found, told, drawn = pickle.loads(frame)
+                self.bad_records += found
+                self.stats.update(told)
+                self.timelines += drawn
 
 
 def _make_cached(stage: Stage) -> None:
@@ -91,12 +140,3 @@ def _make_cached(stage: Stage) -> None:
             _make_cached(source)
         elif isinstance(source.data, Kept):
             source.data.make()
-
-
-def _frames(pipe: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    while len(head := pipe.read(_HEAD)) == _HEAD:
-        size = int.from_bytes(head[1:], "little")
-        frame = pipe.read(size)
-        if len(frame) < size:
-            return
-        yield head[:1], frame

@@ -18,7 +18,7 @@ use crate::data::seed::Seed;
 use crate::error::{Asked, Error, Result};
 use crate::input::paths::Opened;
 use crate::input::source::{Source, TaskMemory};
-use crate::input::tasks::Tasks;
+use crate::input::tasks::{Splits, Tasks};
 use crate::memory::Memory;
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
@@ -165,7 +165,11 @@ impl Prepared {
                     .collect()
             }
         };
-        let mut tasks = Tasks::cut(sources, settings.records, plan.split_bytes, settings.record_bytes_max);
+        let splits = match plan.in_order {
+            true => Splits::growing(plan.split_bytes, plan.map_workers),
+            false => Splits::of(plan.split_bytes),
+        };
+        let mut tasks = Tasks::cut(sources, settings.records, splits, settings.record_bytes_max);
         scan_quotes(&mut tasks, cpus)?;
         if let Some((log, facts)) = &checkpoint
             && let Some(what) = facts.misfit(&tasks, of_log)

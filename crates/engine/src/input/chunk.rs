@@ -15,6 +15,8 @@ pub struct Chunk<'a> {
     pub(crate) source: &'a Source,
     /// The number of the source.
     pub(crate) index: usize,
+    /// The number of the task.
+    pub(crate) task: usize,
     pub(crate) offset: u64,
     /// The number of stored bytes of the file read so far, up to the end of this chunk.
     pub(crate) reached: u64,
@@ -124,6 +126,12 @@ impl Chunk<'_> {
     /// Returns the index of that file in [`Input::sources`](crate::Input::sources).
     pub fn source_number(&self) -> usize {
         self.index
+    }
+
+    /// Returns the index of the task that this piece belongs to. Tasks are numbered in the order of the input, and the
+    /// pieces of one task are mapped one after the other.
+    pub fn task(&self) -> usize {
+        self.task
     }
 
     /// Returns the number that the input of that file was given ([`Input::tagged`](crate::Input::tagged)); 0 if none

@@ -165,7 +165,7 @@ impl Reader {
         };
         let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
         let (state, records) = (&self.state[..], tasks.records_of(index));
-        visit(&mut Chunk { bytes, source, index, offset, reached, records, state, is_written: false })
+        visit(&mut Chunk { bytes, source, index, task: 0, offset, reached, records, state, is_written: false })
     }
 
     /// Reads up to `wanted` bytes of the content at `position` into the buffer, after its first `filled` bytes. Returns

@@ -36,20 +36,21 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Cuts `sources` into tasks of about `split_bytes`: large files are cut, small ones are grouped. The parts of CSV
-    /// do not have their state yet ([`quote_scan`](crate::survey::quote_scan)).
-    pub fn cut(sources: Arc<[Source]>, records: Records, split_bytes: u64, record_bytes_max: usize) -> Tasks {
+    /// Cuts `sources` into tasks: large files are cut, small ones are grouped. The parts of CSV do not have their state
+    /// yet ([`quote_scan`](crate::survey::quote_scan)).
+    pub fn cut(sources: Arc<[Source]>, records: Records, splits: Splits, record_bytes_max: usize) -> Tasks {
         let (mut parts, mut tasks) = (Vec::<Part>::new(), Vec::new());
-        let (mut first, mut gathered) = (0, 0);
+        let (mut first, mut gathered, mut before) = (0, 0, 0);
         for (source, file) in sources.iter().enumerate() {
             let (mut start, mut stored) = (0, 0);
-            for (end, stored_end) in ends(file, file.records_or(records), split_bytes) {
+            for (end, stored_end) in ends(file, file.records_or(records), splits, before) {
                 let stored_bytes = stored_end - stored;
                 parts.push(Part { source, range: start..end, stored_bytes, state: State::default() });
                 gathered += stored_end - stored;
                 (start, stored) = (end, stored_end);
-                if gathered >= split_bytes {
+                if gathered >= splits.bytes_after(before, file.records_or(records)) {
                     tasks.push(first..parts.len());
+                    before += gathered;
                     (first, gathered) = (parts.len(), 0);
                 }
             }
@@ -112,8 +113,46 @@ impl Tasks {
     }
 }
 
-/// Returns the ends of a source's parts: offsets in its content, and (approximately) in the file.
-fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
+/// The sizes of tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Splits {
+    /// The size of most tasks.
+    bytes: u64,
+    /// A task is at most this part of the input before it; 0 if all are of one size.
+    parts_before: u64,
+}
+
+/// The size of the first of growing splits: a line or two of text, or one record of fixed width.
+pub(crate) const FIRST_SPLIT_BYTES: u64 = 128;
+/// How many times as long as the tasks of all workers the input before them is, while splits grow.
+const GROWTH: u64 = 64;
+
+impl Splits {
+    /// Splits of one size.
+    pub fn of(bytes: u64) -> Splits {
+        Splits { bytes, parts_before: 0 }
+    }
+
+    /// Splits that are small at first. Somebody who wants the first records of a result waits for few others: the tasks that
+    /// workers have begun beyond these are a [`GROWTH`]th of them.
+    pub fn growing(bytes: u64, workers: usize) -> Splits {
+        Splits { bytes, parts_before: GROWTH * workers as u64 }
+    }
+
+    /// Returns the size of a split with this much input before it.
+    fn bytes_after(self, before: u64, records: Records) -> u64 {
+        let first_bytes = match records {
+            Records::Fixed(width) => width as u64,
+            _ => FIRST_SPLIT_BYTES,
+        };
+        let Some(part) = before.checked_div(self.parts_before) else { return self.bytes };
+        part.max(first_bytes).min(self.bytes)
+    }
+}
+
+/// Returns the ends of a source's parts: offsets in its content, and (approximately) in the file. `before` is the size of the
+/// tasks before.
+fn ends(file: &Source, records: Records, splits: Splits, before: u64) -> Vec<(u64, u64)> {
     let content_bytes = file.content_bytes();
     let whole = || vec![(content_bytes, file.bytes)];
     match (file.cuts(), records) {
@@ -122,14 +161,19 @@ fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
         _ if file.is_stream() => vec![(content_bytes, 0)],
         (_, Records::WholeFile) => whole(),
         (None, _) => {
-            let step = match records {
-                Records::Fixed(width) => split_bytes.next_multiple_of(width as u64),
+            let step_after = |before| match (records, splits.bytes_after(before, records)) {
+                (Records::Fixed(width), bytes) => bytes.next_multiple_of(width as u64),
                 // A byte order mark is recognised only if it is read in one piece.
-                Records::Csv(_) => split_bytes.max(MARK.len() as u64),
-                _ => split_bytes,
+                (Records::Csv(_), bytes) => bytes.max(MARK.len() as u64),
+                (_, bytes) => bytes,
             };
-            let count = content_bytes.div_ceil(step);
-            (1..=count).map(|number| content_bytes.min(number.saturating_mul(step))).map(|end| (end, end)).collect()
+            let mut ends = Vec::new();
+            let mut end = 0;
+            while end < content_bytes {
+                end = content_bytes.min(end.saturating_add(step_after(before + end)));
+                ends.push((end, end));
+            }
+            ends
         }
         // The state at a cut would only be known after decompressing everything before it.
         (Some(_), Records::Csv(_)) => whole(),
@@ -145,7 +189,7 @@ fn ends(file: &Source, records: Records, split_bytes: u64) -> Vec<(u64, u64)> {
                     Records::Prefixed => cut.content,
                     _ => cut.content + 1,
                 };
-                if end - last >= split_bytes && end < content_bytes {
+                if end - last >= splits.bytes_after(before + last, records) && end < content_bytes {
                     ends.push((end, cut.stored));
                     last = end;
                 }
@@ -164,9 +208,26 @@ mod tests {
     #[test]
     fn many_small_files_are_one_task_and_a_large_file_is_many() {
         let source = |bytes| Source::plain(PathBuf::from("x"), PathBuf::from("x"), bytes);
-        let cut = |sources: Vec<Source>| Tasks::cut(sources.into(), Records::Lines, 100, 1);
+        let cut = |sources: Vec<Source>| Tasks::cut(sources.into(), Records::Lines, Splits::of(100), 1);
         let small = cut(vec![source(10), source(0), source(10)]);
         assert_eq!((small.len(), small.parts(0).len()), (1, 2));
         assert_eq!(cut(vec![source(1000)]).len(), 10);
+    }
+
+    #[test]
+    fn growing_splits_are_small_at_first_and_cover_everything() {
+        // The first record of a result came when a fortieth of the input had been mapped.
+        let source = |bytes| Source::plain(PathBuf::from("x"), PathBuf::from("x"), bytes);
+        let sources = vec![source(1 << 20), source(77), source(3 << 20)];
+        let tasks = Tasks::cut(sources.into(), Records::Lines, Splits::growing(1 << 16, 2), 1);
+        let sizes: Vec<u64> = (0..tasks.len()).map(|task| tasks.bytes(task)).collect();
+        assert_eq!((sizes[0], sizes.iter().sum::<u64>()), (FIRST_SPLIT_BYTES, (4 << 20) + 77));
+        let mut before = 0;
+        for size in sizes {
+            // The end of a file may be a little more.
+            assert!(size <= (before / 128).max(2 * FIRST_SPLIT_BYTES) && size <= 1 << 16, "{size} after {before}");
+            before += size;
+        }
+        assert!(tasks.len() < 2000, "{} tasks", tasks.len());
     }
 }

@@ -320,6 +320,13 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
+    /// Hands out tasks for somebody who waits for their effects in the order of the input: the first tasks are small, each at most a
+    /// hundredth of what lies before it, and a task that a dead worker had goes first. Used with [`MapReduce::end_task`].
+    pub fn in_order(mut self, in_order: bool) -> Self {
+        self.terms.settings.in_order = in_order;
+        self
+    }
+
     /// Chooses processes or threads.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.terms.settings.isolation = isolation;

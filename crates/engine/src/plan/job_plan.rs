@@ -8,6 +8,7 @@ use gristmill_os::room::TemporaryFolder;
 
 use crate::data::order::Order;
 use crate::error::{Error, Result};
+use crate::input::tasks::FIRST_SPLIT_BYTES;
 use crate::plan::budget::{Budget, Needs};
 use crate::plan::history::{self, Learned};
 use crate::plan::placement::{Places, reduces_by_node};
@@ -147,6 +148,8 @@ pub(crate) struct Plan {
     pub reserve_pages: usize,
     pub spare_slots: usize,
     pub split_bytes: u64,
+    /// Whether the first splits are small, and tasks of dead workers go before new ones.
+    pub in_order: bool,
     pub chunk_bytes: usize,
     pub buffer: Buffer,
     /// Whether the hash buffer's table may rest while it combines little. False if the user chose the buffer.
@@ -284,6 +287,8 @@ fn workers_worth(settings: &Settings, machine: Machine<'_>, input_bytes: u64, sa
         (Some(sample), _) => (work_ns(sample, input_bytes) + wait_ns(sample, input_bytes)) / WORKER_NS,
         // A user who cuts the input finely has a reason.
         (None, Some(bytes)) => input_bytes as f64 / bytes.max(1) as f64,
+        // The first splits are small, so there are several, and what a record costs is not known.
+        (None, None) if settings.in_order => input_bytes as f64 / FIRST_SPLIT_BYTES as f64,
         (None, None) if input_bytes < WORTH_BYTES => 1.0,
         (None, None) => f64::INFINITY,
     };
@@ -492,6 +497,7 @@ impl Plan {
             reserve_pages,
             spare_slots: SPARE_SLOTS_MIN.max(slots) + SPARE_SLOTS_PER_BAD_RECORD * bad_records,
             split_bytes,
+            in_order: settings.in_order,
             chunk_bytes: settings.chunk_bytes.or(best.and_then(|best| best.chunk_bytes)).unwrap_or(CHUNK_BYTES).max(1),
             buffer,
             table_may_rest: settings.buffer == Buffer::Auto && !in_order,

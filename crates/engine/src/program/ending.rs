@@ -125,6 +125,11 @@ impl<J: MapReduce, E: Ending<J>> MapReduce for Whole<'_, J, E> {
     }
 
     #[inline(always)]
+    fn end_task(&self, task: usize) {
+        self.program.end_task(task);
+    }
+
+    #[inline(always)]
     fn map_pairs(
         &self,
         pairs: &Pairs<'_, J::Key, J::Value>,

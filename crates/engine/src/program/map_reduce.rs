@@ -105,6 +105,13 @@ pub trait MapReduce: Sync {
     /// The program cannot use the input: see [`ProgramError`].
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Self::Key, Self::Value>) -> Result<(), ProgramError>;
 
+    /// Called when all pieces of a task have been mapped, in the worker that mapped them: see [`Chunk::task`]. For
+    /// programs that deliver something besides their pairs. A task whose worker dies before its pairs count is mapped
+    /// again from its start.
+    fn end_task(&self, task: usize) {
+        let _ = task;
+    }
+
     /// Maps pairs that the previous step made, in a job whose steps map the pairs of the step before
     /// ([`Next::Pairs`](crate::Next::Pairs)). By default, emits them unchanged.
     ///

@@ -25,7 +25,7 @@ use crate::input::chunk::Chunk;
 use crate::input::reader::Reader;
 use crate::input::records::Records;
 use crate::input::source::Source;
-use crate::input::tasks::Tasks;
+use crate::input::tasks::{Splits, Tasks};
 use crate::plan::sample::{Sample, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
@@ -122,7 +122,7 @@ pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> 
     let is_csv = |source: &Source| matches!(source.records_or(settings.records), Records::Csv(_));
     // Where a quoted field is open is only known at the beginning.
     let piece = if sources.iter().any(is_csv) { u64::MAX } else { input_bytes.div_ceil(pieces) };
-    Tasks::cut(sources.clone(), settings.records, piece, settings.record_bytes_max)
+    Tasks::cut(sources.clone(), settings.records, Splits::of(piece), settings.record_bytes_max)
 }
 
 /// Ends the reader.

@@ -138,7 +138,7 @@ impl<'w, J: Program> Worker<'w, J> {
     }
 
     fn view(&self, round: u32) -> View {
-        let Setup { shared, .. } = *self.work.setup;
+        let Setup { shared, plan, .. } = *self.work.setup;
         let Worker { role, lane, mapper, .. } = self;
         let reduces = role.reduces.is_some();
         // In this order: see `View::round_is_mapped`.
@@ -146,6 +146,7 @@ impl<'w, J: Program> Worker<'w, J> {
         let has_arrived = lane.inbox.as_ref().is_some_and(Inbox::has_work);
         let maps = mapper.is_some() && !self.has_delivered;
         let has_new_task = maps && shared.has_new_task(round);
+        let has_returned_task = maps && (plan.in_order || !has_new_task) && shared.has_returned_task(round);
         View {
             job_is_over: shared.is_over(),
             round_is_mapped,
@@ -154,8 +155,9 @@ impl<'w, J: Program> Worker<'w, J> {
             holds_permit: maps && shared.holds_permit(role.slot),
             permit_is_left: maps && shared.has_permit_left(),
             permit_is_wanted: maps && shared.wants_permit_back(),
-            has_new_task,
-            has_returned_task: maps && !has_new_task && shared.has_returned_task(round),
+            // A task that was never drawn counts as returned, too, once a worker has died.
+            has_new_task: has_new_task && !has_returned_task,
+            has_returned_task,
             has_open_epoch: mapper.as_ref().is_some_and(|mapper| mapper.open_tasks > 0),
             must_drain: reduces && self.drained != Some(round),
             // A reducer delivers the round in which its partitions were made, or a later one. The words may still show

@@ -201,10 +201,12 @@ fn map_task<J: Program>(
         return mapped.map_err(|error| Failure::Pairs { error: error.unless_retried() });
     }
     let mut before_bytes = 0;
-    for part in work.tasks.parts(work.shared.input_task(task)) {
+    let input_task = work.shared.input_task(task);
+    for part in work.tasks.parts(input_task) {
         // Only a file that cannot be cut is a part large enough for its progress to matter.
         let is_whole = part.range.start == 0;
         reader.for_each_chunk(work.tasks, part, |chunk| {
+            chunk.task = input_task;
             if work.shared.is_over() {
                 std::panic::resume_unwind(Box::new(JobIsOver));
             }
@@ -224,6 +226,7 @@ fn map_task<J: Program>(
         before_bytes += part.stored_bytes;
     }
     search.finish();
+    work.functions.program.end_task(input_task);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::input::quotes::Syntax;
 use crate::input::source::Source;
+use crate::input::tasks::Splits;
 use crate::pack::{COMPRESSED, Packing};
 use crate::survey::quote_scan::scan_quotes;
 
@@ -31,7 +32,7 @@ pub(super) fn read(
     chunk_bytes: usize,
 ) -> Result<Vec<Vec<u8>>, String> {
     let (source, _file) = source(packing, file).map_err(|error| error.to_string())?;
-    let mut tasks = Tasks::cut([source].into(), records, split_bytes, 1 << 20);
+    let mut tasks = Tasks::cut([source].into(), records, Splits::of(split_bytes), 1 << 20);
     {
         scan_quotes(&mut tasks, 2).map_err(|error| error.to_string())?;
     }
@@ -254,7 +255,7 @@ fn a_file_replaced_by_a_fifo_is_an_error() {
         mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).expect("made");
         let why = source.open().err().expect("no file").to_string();
         assert_eq!(why, "it was a file when the job began, and is none any more");
-        let tasks = Tasks::cut([source].into(), Records::Lines, 100, 100);
+        let tasks = Tasks::cut([source].into(), Records::Lines, Splits::of(100), 100);
         let failure = Reader::new(100)
             .for_each_chunk(&tasks, &tasks.parts(0)[0], |_| Ok::<(), Failure>(()))
             .expect_err("no file");
@@ -268,7 +269,7 @@ fn files_are_cut_only_if_their_format_allows_it() {
     for packing in PACKINGS {
         let file = packing.pack(&content, 333);
         let (source, _file) = source(packing, &file).expect("recognised");
-        let tasks = Tasks::cut([source].into(), Records::Lines, 1, 1).len();
+        let tasks = Tasks::cut([source].into(), Records::Lines, Splits::of(1), 1).len();
         let is_cut = matches!(packing, Packing::Plain | Packing::Bgzip | Packing::SeekableZstd);
         assert_eq!(tasks > 10, is_cut, "{packing:?}: {tasks} tasks");
     }
