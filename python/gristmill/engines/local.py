@@ -108,14 +108,16 @@ class _Job:
 
     def batches(self, placed: Iterator[Placed], narrow: Narrow) -> Iterator[Placed]:
         """Applies a function of batches. If it fails, its records are tried one by one, to find the bad one."""
+        said, steps = f"map_batches {name(narrow.function)}", steps_of([narrow])
         while batch := list(itertools.islice(placed, _BATCH)):
             try:
-                outputs = list(narrow.function([record for record, _ in batch]))
-            except Exception:
-                outputs = []
+                outputs = applied(steps[0], [record for record, _ in batch])
+                yield from ((output, NOWHERE) for output in (list(outputs) if self.skip else outputs))
+            except Exception as error:
                 for record, place in batch:
-                    outputs += self.guarded(f"map_batches {name(narrow.function)}", steps_of([narrow]), record, place)
-            yield from ((output, NOWHERE) for output in outputs)
+                    yield from ((output, NOWHERE) for output in self.guarded(said, steps, record, place) if self.skip)
+                if not self.skip:
+                    _raise_job_error(raised(error), said, Call(steps, [record for record, _ in batch]), NOWHERE)
 
     # Step 2: the shuffle.
 

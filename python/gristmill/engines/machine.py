@@ -92,8 +92,8 @@ class _Job:
             ends = None if self.settings.deadline is None else began + self.settings.deadline + _GRACE_SECONDS
             sources: list[Source] = [pipe] if stream is None else [pipe, stream]
             while not has_ended:
-                if stream is not None:
-                    stream.receive()
+                is_ready = stream is not None and stream.receive()
+                if stream is not None and is_ready:
                     yield from stream.ready()
                 for kind, frame in pipe.frames():
                     if kind == b"B":
@@ -105,14 +105,14 @@ class _Job:
                     raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
                 if ends is not None and time.monotonic() > ends:
                     raise ResourceError(f"the job did not end within {self.settings.deadline} s")
-                if not has_ended:
+                if not has_ended and not is_ready:
                     wait(sources)
                 if stream is not None:
                     stream.look()
             if stream is not None:
-                # Whatever the tasks of the job have sent was sent before it ended.
-                stream.receive()
-                yield from stream.ready()
+                # All that its tasks have sent was sent before the job ended.
+                while stream.receive():
+                    yield from stream.ready()
                 stream.ended(self.stats["stages"][-1]["tasks"])
 
     def _hear(self, kind: bytes, frame: bytes, bar: Bar) -> None:

@@ -114,17 +114,18 @@ class Stream:
         if self._file is not None:
             os.close(self._file)
 
-    def receive(self) -> None:
-        """Takes the messages that have come, until something can be passed on."""
+    def receive(self) -> bool:
+        """Takes the messages that have come, until something can be passed on; returns whether it can."""
         while not self._is_ready():
             try:
                 message = self._socket.recv(_MESSAGE_BYTES)
             except BlockingIOError:
-                return
+                return False
             if not message:
-                return
+                return False
             self._heard = time.monotonic()
             self._take(message)
+        return True
 
     def look(self) -> None:
         """Lets all workers go on if nothing has come for long: the worker that had the turn may be dead."""
