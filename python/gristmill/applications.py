@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from . import plan, settings
+from . import options, plan, settings
 from .dataset import Dataset
 from .errors import GristmillError, JobError, PlanError
 from .runs import Kept, Run
@@ -111,17 +111,17 @@ def _options(chosen: Settings) -> Iterator[str]:
     if (memory_bytes := chosen.memory_bytes()) is not None:
         yield f"--memory={memory_bytes}"
     if chosen.spill_dir is not None:
-        yield f"--spill-dir={chosen.spill_dir}"
+        yield f"--spill-dir={os.fspath(chosen.spill_dir)}"
     if chosen.on_error == "skip":
         yield f"--skip-bad-records={_BAD_RECORDS_MAX}"
-    if chosen.deadline is not None:
-        yield f"--deadline={chosen.deadline}s"
+    if (deadline := chosen.deadline_seconds()) is not None:
+        yield f"--deadline={options.duration(deadline)}"
     for name, value in chosen.others.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif value is not False:
-            yield f"{option}={value}"
+        option = name.replace("_", "-")
+        if not isinstance(value, bool):
+            yield f"--{option}={options.text(name, value)}"
+        elif str(value) != options.ENGINE[name].default:
+            yield f"--{option}" if value else f"--no-{option}"
 
 
 def _command() -> str:
