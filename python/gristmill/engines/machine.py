@@ -17,7 +17,7 @@ import pickle
 from collections.abc import Iterator
 from typing import IO, Any
 
-from .. import _native, _starter
+from .. import _native, _starter, cancel
 from ..errors import WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
@@ -37,7 +37,7 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     bad_records: list[BadRecord] = []
     stats: dict[str, Any] = {"engine": "machine"}
     timelines: list[StageTimeline] = []
-    blocks = _blocks(stage, settings, bad_records, stats, timelines)
+    blocks = _blocks(stage, settings, bad_records, stats, timelines, cancel.current())
     return Run(itertools.chain.from_iterable(map(decoded, blocks)), bad_records, stats, blocks, decoded, timelines)
 
 
@@ -47,12 +47,14 @@ def _blocks(
     bad_records: list[BadRecord],
     stats: dict[str, Any],
     timelines: list[StageTimeline],
+    token: cancel.Token,
 ) -> Iterator[bytes]:
-    _make_cached(stage)
+    token.check()
+    token.run(_make_cached, stage)
     job = _starter.start(stage, settings)
     ended = False
     try:
-        with open(job.pipe, "rb", buffering=1 << 20) as pipe, Bar(settings.progress) as bar:
+        with open(job.pipe, "rb", buffering=1 << 20) as pipe, Bar(settings.progress) as bar, token.on_cancel(job.kill):
             for kind, frame in _frames(pipe):
                 match kind:
                     case b"B":
@@ -73,6 +75,7 @@ def _blocks(
                         stats.update(told)
                         timelines += drawn
         if not ended:
+            token.check()
             raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
     finally:
         job.close(killed=not ended)
