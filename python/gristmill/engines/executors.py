@@ -30,7 +30,7 @@ from ..batches import Batch
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name
-from ..replays import Call, Step
+from ..replays import Call, Step, explained
 from ..runs import BadRecord
 from .functions import Failure, Reduce, Side, _first_failing, one_line
 
@@ -190,9 +190,11 @@ class Work:
             if report.skip:
                 return report.set_aside(record, text, place)
             report.failed(error, kind="input", text=text, record=record, place=place)
+        step, steps = _first_failing(self.side, record)
+        if step:
+            error = explained(error, steps[-1][0])
         if report.skip:
             return report.set_aside(record, one_line(error), place)
-        step, steps = _first_failing(self.side, record)
         report.failed(error, step=step, record=record, place=place, call=Call(steps, record).pickled() if step else None)
 
     def failed_early(self, early: GroupFailed, report: Report) -> NoReturn:

@@ -12,11 +12,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from ..errors import JobError, PlanError, ResourceError
+from .. import cancel
+from ..errors import JobError, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
-from ..replays import Call, Step, applied, steps_of
+from ..replays import Call, Step, applied, explained, steps_of
 from ..runs import BadRecord, Run
 from ..settings import Settings
 from ..shared import SharedArray
@@ -36,7 +37,8 @@ class _Job:
 
     def __init__(self, settings: Settings) -> None:
         self.skip = settings.on_error == "skip"
-        self.deadline = settings.deadline
+        self.token = cancel.current()
+        self.deadline = settings.deadline_seconds()
         self.began = time.monotonic()
         self.bad_records: list[BadRecord] = []
         self.stats: dict[str, Any] = {"engine": "local", "records_read": 0, "stages": []}
@@ -81,8 +83,9 @@ class _Job:
     def source(self, source: Source) -> Iterator[Placed]:
         for placed in read(source, self.failed_on_input):
             self.stats["records_read"] += 1
+            self.token.check()
             if self.deadline is not None and time.monotonic() - self.began > self.deadline:
-                raise ResourceError(f"the job did not end within {self.deadline} s")
+                raise ResourceError(f"the job did not end within {self.deadline:g} s")
             yield placed
 
     def narrowed(self, placed: Iterator[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
@@ -107,7 +110,7 @@ class _Job:
         """Applies a function of batches. If it fails, its records are tried one by one, to find the bad one."""
         while batch := list(itertools.islice(placed, _BATCH)):
             try:
-                outputs = list(narrow.function([record for record, _ in batch]))
+                outputs = list(applied(steps_of([narrow])[0], [record for record, _ in batch]))
             except Exception:
                 outputs = []
                 for record, place in batch:
@@ -177,10 +180,12 @@ class _Job:
 
         `function` is the last step alone, if those before it have been done.
         """
+        self.token.check()
         call = Call(steps, given)
         try:
             return list(function()) if function is not None else call.run()
-        except Exception as error:
+        except Exception as raised:
+            error = explained(raised, steps[-1][0])
             if not self.skip:
                 _raise_job_error(error, said, call, place)
             self.bad_records.append(BadRecord(call.record, _text(error), place.file, place.line, place.byte))
@@ -201,7 +206,7 @@ def _raise_job_error(error: Exception, said: str, call: Call, place: Place) -> N
         line=place.line,
         byte=place.byte,
         attempt=1,
-        traceback_text="".join(traceback.format_exception(error)),
+        traceback_text=user_traceback(error),
         call=call.pickled(),
     ) from error
 
