@@ -187,11 +187,13 @@ _THEN = "The above exception was the direct cause of the following exception:"
 
 
 def _of_user(found: TracebackException) -> TracebackException:
-    """The same without frames of this package."""
+    """The same without frames of this package, and of the shell that runs a cell."""
+    shell = getattr(sys.modules.get("IPython"), "__file__", None)
+    theirs = (PACKAGE,) if shell is None else (PACKAGE, os.path.dirname(shell) + os.sep)
     chain: list[TracebackException | None] = [found]
     for link in chain:
         if link is not None:
-            link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(PACKAGE)]
+            link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(theirs)]
             chain += [link.__cause__, link.__context__]
     return found
 

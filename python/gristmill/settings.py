@@ -148,6 +148,8 @@ class configure:
 
     def __init__(self, **changes: Any) -> None:
         global _program
+        # What the blocks around this code set must fit, too.
+        current().changed(changes)
         self._changes, self._before = changes, _program
         _program = _program.changed(changes)
 

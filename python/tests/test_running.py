@@ -298,6 +298,18 @@ def test_records_that_are_closed_end() -> None:
     assert next(untouched, None) is None
 
 
+@on_machine
+def test_a_ready_application_ends_when_its_job_is_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "command"
+    command.write_text("#!/bin/sh\nexec sleep 1000\n")
+    command.chmod(0o755)
+    monkeypatch.setattr("gristmill.applications._command", lambda: str(command))
+    job = gm.group_by(command, "k").start()
+    assert job.running() and job.cancel()
+    with pytest.raises(gm.Cancelled):
+        job.result(LIMIT)
+
+
 ENDS = """
 import os, sys, time
 import gristmill as gm
